@@ -59,6 +59,10 @@ test-rust: $(SETUP) $(MODEL)  ## Run the tests of the Rust crates
 test-python: $(NATIVE) $(MODEL)  ## Run the tests of the Python package
 	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) $(BIN)/python -m pytest
 
+.PHONY: test-postgres
+test-postgres: $(NATIVE)  ## Test the store in PostgreSQL, with a server of its own (Debian's packages)
+	tools/test_postgres
+
 .PHONY: test-ui
 test-ui: $(NATIVE)  ## Test the explorer page in a real browser (Chromium); part of `make test`
 	$(BIN)/python -m pytest tests/python/browser

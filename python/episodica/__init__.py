@@ -29,6 +29,8 @@ from .errors import (
     ReadOnlyStoreError,
     StoreIOError,
     StoreLockedError,
+    StoreRolledBackError,
+    StoreUnavailableError,
     UnsupportedFormatError,
     VectorIndexError,
 )
@@ -134,7 +136,9 @@ __all__ = [
     "StoreHealth",
     "StoreIOError",
     "StoreLockedError",
+    "StoreRolledBackError",
     "StoreStats",
+    "StoreUnavailableError",
     "Subscription",
     "TraceStep",
     "UnsupportedFormatError",

@@ -93,6 +93,25 @@ class StoreLockedError(EpisodicaError, RuntimeError):
     kind = "store_locked"
 
 
+class StoreUnavailableError(EpisodicaError, ConnectionError):
+    """The database of a store can't be reached in time, or refuses to work.
+
+    What was called for was not acknowledged: call again once the database answers.
+    """
+
+    kind = "store_unavailable"
+
+
+class StoreRolledBackError(EpisodicaError, RuntimeError):
+    """The database of a store lacks what it had acknowledged.
+
+    A standby was promoted before it had received everything, or a backup was restored. Nothing was
+    overwritten; the next call goes on with what the database has.
+    """
+
+    kind = "store_rolled_back"
+
+
 class CorruptStoreError(EpisodicaError):
     """A file of the store breaks its format; ``path`` and ``line`` say where."""
 
@@ -192,6 +211,8 @@ _BY_KIND: dict[str, type[EpisodicaError]] = {
         InvalidInputError,
         ConfigError,
         StoreLockedError,
+        StoreUnavailableError,
+        StoreRolledBackError,
         CorruptStoreError,
         UnsupportedFormatError,
         ReadOnlyStoreError,

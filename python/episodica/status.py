@@ -288,9 +288,13 @@ class StoreHealth(Report):
     Attributes
     ----------
     backend : str
-        What holds the records: ``"files"``.
+        What holds the records: ``"files"`` or ``"postgresql"``.
     path : str
-        Directory of the store.
+        Directory of the store, or address of the database without secrets.
+    server_version : str or None
+        Version of the database's server.
+    failure : str or None
+        Why the last request to the database failed; ``None`` if it did not.
     format : int
         Version of the file format that this release writes.
     read_only : bool
@@ -304,6 +308,8 @@ class StoreHealth(Report):
 
     backend: str
     path: str
+    server_version: str | None
+    failure: str | None
     format: int
     read_only: bool
     problems: int

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, overload
 
 from .config import MemoryConfig
+from .config.endpoint import public_url
 from .errors import ConfigError, InvalidInputError
 from .following import EventStream, Subscription
 from .handle import EngineHandle
 from .hints import shown
 from .inputs import checks as check
+from .place import cache_directory, is_address
 from .progress import Progress, Reporter
 from .reports import BackupReport, Event, Events, RebuildReport, VerifyReport
 from .rerankers import Reranker, checked_reranker
@@ -44,7 +46,7 @@ OTHER_NAMES = {
 class OpenStore:
     """The operations on a store as a whole. Use a memory, which is one."""
 
-    __slots__ = ("__weakref__", "_config", "_handle", "_path", "_reranker", "_tenant", "_timezone")
+    __slots__ = ("__weakref__", "_config", "_handle", "_place", "_reranker", "_tenant", "_timezone")
 
     def __init__(
         self,
@@ -56,14 +58,15 @@ class OpenStore:
         llm: dict[str, Any] | None,
         reranker: Reranker | None = None,
     ) -> None:
-        self._path = check.store_path(path)
+        self._place = check.store_place(path)
         self._tenant = check.text(tenant, "tenant")
         self._config = config
         self._timezone: str | None = None
         self._reranker = checked_reranker(reranker)
         self._handle = EngineHandle(
             self,
-            str(self._path),
+            self._place,
+            caches=cache_directory() if is_address(self._place) else None,
             tenant=self._tenant,
             config=config._engine_json(),
             read_only=read_only,
@@ -78,8 +81,23 @@ class OpenStore:
 
     @property
     def path(self) -> Path:
-        """The store's directory."""
-        return self._path
+        """The store's directory.
+
+        Raises
+        ------
+        InvalidInputError
+            If the store is a database, which has none; :attr:`store` is its address.
+        """
+        if is_address(self._place):
+            raise InvalidInputError(
+                "a store in a database has no directory", hint="`store` is its address"
+            )
+        return Path(self._place)
+
+    @property
+    def store(self) -> str:
+        """Where the store is: its directory, or the address of a database without secrets."""
+        return public_url(self._place) if is_address(self._place) else self._place
 
     @property
     def tenant(self) -> str:
@@ -142,7 +160,7 @@ class OpenStore:
         except ConfigError as error:
             raise InvalidInputError(error.message, hint=error.hint) from None
         other = object.__new__(type(self))
-        other._path, other._tenant, other._handle = self._path, self._tenant, self._handle
+        other._place, other._tenant, other._handle = self._place, self._tenant, self._handle
         other._reranker = self._reranker
         other._config, other._timezone = replace(self._config, timezone=name), name
         return other
@@ -472,4 +490,4 @@ class OpenStore:
 
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
-        return f"<{type(self).__name__} {str(self._path)!r}, tenant {self._tenant!r}{state}>"
+        return f"<{type(self).__name__} {self.store!r}, tenant {self._tenant!r}{state}>"

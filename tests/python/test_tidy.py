@@ -28,7 +28,7 @@ CORE = ROOT / "src" / "episodica-core" / "src"
 PYTHON_LEVELS = [
     "fence visible",
     "_native errors hints preflight",
-    "dates frames handle progress value",
+    "dates frames handle place progress value",
     "config readers records reports status",
     "embedders forgetting",
     "inputs listings models results sessions",

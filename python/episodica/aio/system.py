@@ -63,8 +63,13 @@ class AsyncMemorySystem(AsyncMethods):
 
     @property
     def path(self) -> Path:
-        """The store's directory."""
+        """The store's directory; an error if it is a database."""
         return self._memory.path
+
+    @property
+    def store(self) -> str:
+        """Where the store is: its directory, or the address of a database without secrets."""
+        return self._memory.store
 
     @property
     def tenant(self) -> str:

@@ -15,6 +15,7 @@ from . import (
     agents,
     commands,
     completion,
+    databases,
     demo,
     doctor,
     overviews,
@@ -356,6 +357,10 @@ class CommandLine:
         _add_fact_kind(delete)
         delete.add_argument("--yes", action="store_true", help="do not ask")
         self._add("doctor", doctor.doctor, "check this installation and the store")
+        databases.add_arguments(
+            self._add("store", databases.store, "make or check the tables of a database"),
+            self._add("copy", databases.copy, "copy a store to or from a database"),
+        )
 
         def print_completion(args: argparse.Namespace, out: Output) -> int:
             out.line(self.completion(args.shell).rstrip())

@@ -17,7 +17,9 @@ from typing import Any
 
 from .. import _native
 from ..config import MemoryConfig
+from ..config.endpoint import public_url
 from ..errors import EpisodicaError
+from ..place import cache_directory, is_address
 from .output import Output
 from .stores import opened, store_of
 
@@ -42,8 +44,10 @@ def doctor(args: argparse.Namespace, out: Output) -> int:
         findings["settings"] = {
             name: value for name, value in settings.items() if value != defaults[name]
         } or "defaults"
-        findings["store"] = store_of(args)
-        findings["directory"] = directory(Path(store_of(args)), problems)
+        store = store_of(args)
+        findings["store"] = public_url(store) if is_address(store) else store
+        place = cache_directory() if is_address(store) else store
+        findings["directory"] = directory(Path(place), problems)
         findings["health"] = _health(args)
     except EpisodicaError as error:
         failure = error
@@ -132,7 +136,8 @@ def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
 
 
 def _health(args: argparse.Namespace) -> dict[str, Any]:
-    if not Path(store_of(args)).expanduser().is_dir():
+    store = store_of(args)
+    if not is_address(store) and not Path(store).expanduser().is_dir():
         return {"status": "no store yet"}
     with opened(args) as memory:
         return memory.health().to_dict()

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import near, shown
+from ..place import is_address
 from ..queries import MemoryReader
 from ..rerankers import named_endpoint
 from ..system import LightweightSearchSystem, MemorySystem
@@ -52,8 +53,9 @@ def writing(args: argparse.Namespace, create: bool = False) -> Iterator[MemorySy
 
 def check_store(args: argparse.Namespace) -> None:
     """Refuses a store that is not there, which is more likely misspelled than wanted."""
-    path = Path(store_of(args)).expanduser()
-    if not path.exists():
+    store = store_of(args)
+    path = Path(store).expanduser()
+    if not is_address(store) and not path.exists():
         raise StoreIOError(
             f"there is no store: `{path}`",
             hint="name another with `--store`, or make one with `episodica ingest`",

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
+from ..place import is_address
 from ..progress import Reporter
 from ..queries import MemoryReader
 from .output import Output, counted
@@ -63,15 +64,17 @@ def _totals(memory: MemoryReader) -> dict[str, Any]:
                 sums[name] += one[name]
             if bar is not None:
                 bar("users", done, len(all_users))
-    size = sum(file.stat().st_size for file in _files(memory.path))
+    on_disk = {}
+    if not is_address(memory.store):
+        size = sum(file.stat().st_size for file in _files(memory.path))
+        on_disk = {"bytes_on_disk": size, "size_on_disk": _size(size)}
     own = memory.stats().to_dict()
     return {
-        "store": str(memory.path),
+        "store": memory.store,
         "tenant": own["tenant"],
         "users": own["users"],
         **sums,
-        "bytes_on_disk": size,
-        "size_on_disk": _size(size),
+        **on_disk,
         "embedding_model": own["embedding_model"],
         "embedding_dimension": own["embedding_dimension"],
     }

@@ -14,9 +14,10 @@ from ..hints import nearest_hint
 from .names import NESTED, OPTIONAL, SECTIONS, check_names, type_name
 
 _PREFIX = "EPISODICA_"
-# Read elsewhere: this module's own file name, the command line's store and tenant, and the key of
-# the reranker that it or the service is told.
-_OTHER_VARIABLES = ("CONFIG", "STORE", "TENANT", "RERANK_API_KEY")
+# Read elsewhere: this module's own file name, the command line's store and tenant, where a machine
+# keeps what can be made again from a database, and the key of the reranker that the command line
+# or the service is told.
+_OTHER_VARIABLES = ("CACHE", "CONFIG", "STORE", "TENANT", "RERANK_API_KEY")
 # Variables of the project's own tests, of the HTTP service and of the MCP server.
 _OTHER_PREFIXES = ("TEST_", "SERVER_", "MCP_")
 # The table of the HTTP service in the file.

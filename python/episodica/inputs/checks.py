@@ -13,6 +13,7 @@ from typing import SupportsIndex
 from ..config.endpoint import public_url
 from ..errors import InvalidInputError
 from ..hints import shown
+from ..place import is_address
 from .texts import check_text
 
 MAX_TOP_K = 1000
@@ -119,6 +120,11 @@ def store_path(value: object) -> Path:
     if "://" in name:
         raise InvalidInputError(
             f"path is an address: `{shown(public_url(name))}`",
-            hint="stores are directories of this machine",
+            hint="stores are directories of this machine, or `postgresql://` addresses",
         )
     return Path(text(name, "path")).expanduser().absolute()
+
+
+def store_place(value: object) -> str:
+    """Where a store is: the address of a database as it is, or an absolute path."""
+    return text(value, "path") if is_address(value) else str(store_path(value))

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
+from ..place import cache_directory, is_address
 from ..rerankers import named_endpoint
 from .local import is_loopback
 
@@ -92,13 +93,16 @@ class ServerSettings:
     @property
     def keys_path(self) -> Path:
         """The file of keys."""
+        if not self.keys and is_address(self.store):
+            return Path("episodica.keys.json").absolute()
         own = self.store_path
         return Path(self.keys).expanduser() if self.keys else own.parent / f"{own.name}.keys.json"
 
     @property
     def store_path(self) -> Path:
-        """The store's directory."""
-        return Path(self.store).expanduser().absolute()
+        """The store's directory, or that of its caches on this machine."""
+        store = cache_directory() if is_address(self.store) else self.store
+        return Path(store).expanduser().absolute()
 
     @property
     def is_local(self) -> bool:

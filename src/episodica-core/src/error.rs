@@ -20,6 +20,11 @@ pub enum ErrorKind {
     Config,
     /// Another process holds a lock of the store for too long: it may have been stopped.
     StoreLocked,
+    /// The server of the store can't be reached, or refuses to work. Nothing was acknowledged.
+    StoreUnavailable,
+    /// The store lacks what it had acknowledged: a standby was promoted that had not received it,
+    /// or a backup was restored. Nothing was overwritten.
+    StoreRolledBack,
     /// A file of the store holds bytes that its format doesn't allow.
     CorruptStore,
     /// The store was written by a newer version of the format.
@@ -54,6 +59,8 @@ impl ErrorKind {
             Self::InvalidInput => "invalid_input",
             Self::Config => "config",
             Self::StoreLocked => "store_locked",
+            Self::StoreUnavailable => "store_unavailable",
+            Self::StoreRolledBack => "store_rolled_back",
             Self::CorruptStore => "corrupt_store",
             Self::UnsupportedFormat => "unsupported_format",
             Self::ReadOnly => "read_only",

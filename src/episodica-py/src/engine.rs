@@ -14,7 +14,6 @@ use episodica_core::engine::{
 use episodica_core::ids::Owner;
 use episodica_core::llm::Ledger;
 use episodica_core::score::Form;
-use episodica_core::store::RealBackend;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
 use pyo3::prelude::*;
@@ -22,6 +21,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::control::PythonControl;
 use crate::made::{embedder, language_model};
+use crate::place::Place;
 use crate::records::Shown;
 use crate::results::{self, Results};
 use crate::{errors, logging, options, records, reports};
@@ -83,10 +83,11 @@ impl Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (path, *, tenant, config, read_only, embedding, llm))]
+    #[pyo3(signature = (path, *, caches, tenant, config, read_only, embedding, llm))]
     fn new(
         py: Python<'_>,
-        path: PathBuf,
+        path: &str,
+        caches: Option<PathBuf>,
         tenant: String,
         config: &str,
         read_only: bool,
@@ -106,9 +107,11 @@ impl Engine {
         let llm = llm.map(|llm| language_model(py, llm)).transpose()?;
         let core = py
             .detach(|| {
+                let place = Place::open(path, caches.as_deref(), read_only)?;
                 Core::open(Parts {
-                    backend: Arc::new(RealBackend::new(&path)),
-                    path,
+                    path: place.path,
+                    logs: place.logs,
+                    backend: place.backend,
                     tenant: tenant.clone(),
                     config,
                     read_only,
@@ -134,11 +137,6 @@ impl Engine {
     fn in_timezone(&self, py: Python<'_>, timezone: &str) -> PyResult<Self> {
         let zone = Zone::named(timezone).map_err(|error| errors::to_exception(py, &error))?;
         Ok(Self { core: Arc::clone(&self.core), tenant: self.tenant.clone(), zone })
-    }
-
-    #[getter]
-    fn path(&self) -> PathBuf {
-        self.core.path().to_owned()
     }
 
     fn config(&self, py: Python<'_>) -> PyResult<String> {

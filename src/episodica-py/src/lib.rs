@@ -16,6 +16,7 @@ mod logging;
 mod made;
 mod model;
 mod options;
+mod place;
 mod records;
 mod reports;
 mod results;
@@ -37,6 +38,8 @@ mod _native {
     use crate::cancel::Cancellation;
     #[pymodule_export]
     use crate::engine::Engine;
+    #[pymodule_export]
+    use crate::place::{copy_store, database_migrate, database_state};
     #[pymodule_export]
     use crate::results::Results;
 

@@ -225,6 +225,8 @@ fn store_health(py: Python<'_>, health: StoreHealth) -> Made<'_> {
     build!(py, STORE_HEALTH, health => StoreHealth {
         backend,
         path: path.display().to_string(),
+        server_version,
+        failure,
         format,
         read_only,
         problems,

@@ -51,6 +51,7 @@ pub fn open_days_later(disk: &Disk, days: i64) -> Result<Handle> {
 
 fn parts(disk: &Disk) -> Parts {
     Parts {
+        logs: None,
         llm: None,
         ledger: Arc::default(),
         path: "/m".into(),

@@ -85,7 +85,7 @@ class Connection:
 
     def _joined(self) -> Where:
         """What a second connection to the same system is made from."""
-        return str(self.memory.path) if self._finalizer else self.memory
+        return self._finalizer.peek()[2][0] if self._finalizer else self.memory  # type: ignore[index]
 
     def close(self) -> None:
         """Ends the connection; the last one to a path closes its system. Twice is no error."""

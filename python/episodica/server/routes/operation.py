@@ -48,6 +48,8 @@ def _obstacles(service: Service) -> list[str]:
     found = []
     if service.memories.is_draining:
         found.append("stopping")
+    if any(memory._memory.health().store.failure for memory in service.memories.all()):
+        found.append("the database does not answer")
     if not os.access(path, os.W_OK):
         found.append("the store is not writable")
     elif shutil.disk_usage(path).free < _LEAST_FREE:

@@ -23,7 +23,7 @@ use crate::ids::Owner;
 use crate::index::VectorIndexFactory;
 use crate::llm::{LanguageModel, Ledger};
 use crate::score::TokenTable;
-use crate::store::{Backend, Mode, Store};
+use crate::store::{Backend, LogStore, Mode, Store};
 
 /// How long a dropped engine waits for its threads.
 const DROP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -32,8 +32,10 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// The parts of an engine.
 pub struct Parts {
-    /// The store's directory.
+    /// The store's directory; with `logs` the directory of what can be made again from them.
     pub path: PathBuf,
+    /// Where the logs are, if not in the directory.
+    pub logs: Option<Arc<dyn LogStore>>,
     /// The tenant of the users; `default` if the application has no tenants.
     pub tenant: String,
     /// The settings.
@@ -76,7 +78,10 @@ impl Engine {
         // The tenant is checked before anything is created in its name.
         Owner::new(&parts.tenant, "user")?;
         let mode = if parts.read_only { Mode::ReadOnly } else { Mode::ReadWrite };
-        let store = Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?;
+        let store = match parts.logs {
+            Some(logs) => Store::open_apart(logs, parts.backend, &parts.path, mode, &*parts.clock)?,
+            None => Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?,
+        };
         store.set_max_open_files(parts.config.max_open_files);
         let callouts = Callouts::new();
         let services = Services {

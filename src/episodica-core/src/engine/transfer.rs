@@ -11,7 +11,7 @@ use crate::engine::writing::remember::Statement;
 use crate::error::{Error, Result};
 use crate::ids::Owner;
 use crate::model::{BackupReport, ImportReport, SemanticMemory};
-use crate::store::{Backup, LogKind};
+use crate::store::{Backup, LogKind, Store, copy_user};
 
 impl Engine {
     /// Adds a fact that the application states, durably. It is reconciled with known facts by the
@@ -83,6 +83,9 @@ impl Engine {
         self.check_open()?;
         let started = Instant::now();
         let store = &self.services.store;
+        if store.is_apart() {
+            return self.backup_by_copy(target, control, started);
+        }
         let mut backup = Backup::begin(store, target)?;
         let copied = self.copy_users(&mut backup, control);
         if let Err(error) = copied {
@@ -94,14 +97,35 @@ impl Engine {
         Ok(report)
     }
 
+    /// A backup of logs that are not files: a store of files with the same lines.
+    fn backup_by_copy(
+        &self,
+        target: &Path,
+        control: &dyn Control,
+        started: Instant,
+    ) -> Result<BackupReport> {
+        let mut report = BackupReport::default();
+        let services = &self.services;
+        Backup::of_lines(target, &*services.clock, |copy| {
+            let store = &services.store;
+            let owners = owners(store)?;
+            let total = owners.len();
+            for (done, owner) in owners.into_iter().enumerate() {
+                control.check()?;
+                report.bytes += copy_user(store, copy, &owner)?.bytes;
+                report.users += 1;
+                services.callouts.progress(control, "users", done + 1, total);
+            }
+            Ok(())
+        })?;
+        report.files = Backup::files_in(target)?;
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
     fn copy_users(&self, backup: &mut Backup, control: &dyn Control) -> Result<()> {
         let store = &self.services.store;
-        let mut owners = Vec::new();
-        for tenant in store.tenants()? {
-            for user in store.users(&tenant)? {
-                owners.push(Owner { tenant: tenant.clone(), user });
-            }
-        }
+        let owners = owners(store)?;
         let total = owners.len();
         for (done, owner) in owners.into_iter().enumerate() {
             control.check()?;
@@ -117,4 +141,15 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The users of all tenants.
+fn owners(store: &Store) -> Result<Vec<Owner>> {
+    let mut owners = Vec::new();
+    for tenant in store.tenants()? {
+        for user in store.users(&tenant)? {
+            owners.push(Owner { tenant: tenant.clone(), user });
+        }
+    }
+    Ok(owners)
 }

@@ -165,10 +165,14 @@ pub struct ServiceHealth {
 /// What the store stands on, and how it does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreHealth {
-    /// What holds the records: `files`.
+    /// What holds the records: `files` or `postgresql`.
     pub backend: &'static str,
-    /// Directory of the store.
+    /// Directory of the store, or address of the database without a secret.
     pub path: PathBuf,
+    /// Version of the server, where there is one.
+    pub server_version: Option<String>,
+    /// Why the last request to it failed; `None` if it did not.
+    pub failure: Option<String>,
     /// Version of the format that this release writes.
     pub format: u32,
     /// Whether it was opened for reading only.

@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use super::backend::{Backend, EntryKind, parent_of};
 use super::files::io_error;
 use super::layout::{Layout, LogKind};
+use super::log::Mode;
 use super::real::RealBackend;
 use super::store::Store;
+use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::BackupReport;
@@ -32,11 +34,53 @@ pub struct Backup {
 }
 
 impl Backup {
+    /// Makes a store of files at `target` from what `fill` copies into it. The store gets its name
+    /// when it is whole.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the target is occupied; those of `fill`; `Io`.
+    pub fn of_lines(
+        target: &Path,
+        clock: &dyn Clock,
+        fill: impl FnOnce(&Store) -> Result<()>,
+    ) -> Result<()> {
+        let backup = Self::begin_at(None, target)?;
+        let outcome = Store::open(&backup.staging, Mode::ReadWrite, clock).and_then(|copy| {
+            fill(&copy)?;
+            copy.release_lock();
+            Ok(())
+        });
+        match outcome.and_then(|()| backup.rename()) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                backup.discard();
+                Err(error)
+            }
+        }
+    }
+
+    /// Number of files of the store at `target`, apart from its locks.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn files_in(target: &Path) -> Result<usize> {
+        let (backend, layout) = (RealBackend::new(target), Layout::new(target));
+        let mut files = 1;
+        for tenant in layout.tenants(&backend)? {
+            files += layout.entries(&backend, &tenant)?.len();
+        }
+        Ok(files)
+    }
+
     /// Begins a backup at `target`, which must not exist (or be an empty directory).
     ///
     /// # Errors
     /// `InvalidInput` if the target is occupied or inside the store; `Io`.
     pub fn begin(store: &Store, target: &Path) -> Result<Self> {
+        Self::begin_at(Some(store.layout().root()), target)
+    }
+
+    fn begin_at(root: Option<&Path>, target: &Path) -> Result<Self> {
         let taken = |text: &str| {
             Err(Error::invalid(text)
                 .at(target, None)
@@ -47,8 +91,8 @@ impl Backup {
         let failed = |error| io_error("cannot write the backup", target, error);
         backend.create_dir_all(parent).map_err(failed)?;
         let whole = fs_err::canonicalize(parent).map_err(failed)?;
-        let root = fs_err::canonicalize(store.layout().root()).map_err(failed)?;
-        if whole.starts_with(&root) {
+        let root = root.map(fs_err::canonicalize).transpose().map_err(failed)?;
+        if root.is_some_and(|root| whole.starts_with(root)) {
             return taken("a backup can't lie inside of its store");
         }
         match backend.stat(target).map_err(failed)? {
@@ -191,12 +235,7 @@ impl Backup {
     /// # Errors
     /// `Io`.
     pub fn finish(mut self, store: &Store) -> Result<BackupReport> {
-        let outcome = self.copy_rest(store).and_then(|()| {
-            self.backend
-                .rename(&self.staging, &self.target)
-                .and_then(|()| self.backend.sync_dir(parent_of(&self.target)))
-                .map_err(|error| io_error("cannot write the backup", &self.target, error))
-        });
+        let outcome = self.copy_rest(store).and_then(|()| self.rename());
         match outcome {
             Ok(()) => Ok(self.report),
             Err(error) => {
@@ -204,6 +243,13 @@ impl Backup {
                 Err(error)
             }
         }
+    }
+
+    fn rename(&self) -> Result<()> {
+        self.backend
+            .rename(&self.staging, &self.target)
+            .and_then(|()| self.backend.sync_dir(parent_of(&self.target)))
+            .map_err(|error| io_error("cannot write the backup", &self.target, error))
     }
 
     /// Copies pending deletions too: opening the copy finishes them, as opening the store does.

@@ -35,6 +35,7 @@ impl Store {
         write_index: Option<WriteIndex<'_>>,
     ) -> Result<Sum> {
         self.shared.check_writable()?;
+        self.note_generation(owner)?;
         let paths = self.layout().cache_paths(owner, kind);
         cache::save(&**self.backend(), owner, &paths, head, vectors, write_index)
     }
@@ -92,6 +93,7 @@ impl Store {
         packs: &[Vec<u8>],
     ) -> Result<()> {
         self.shared.check_writable()?;
+        self.note_generation(owner)?;
         snapshot::save(&**self.backend(), self.layout(), owner, head, packs)
     }
 
@@ -138,16 +140,26 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn uses(&self, owner: &Owner) -> Result<BTreeMap<String, Use>> {
-        uses::load(&**self.backend(), self.layout(), owner)
+        Ok(uses::decode(&self.logs.uses(owner)?.0))
     }
 
-    /// Replaces these counts, durably. The caller has the right to write the caches.
+    /// Replaces these counts by what `change` makes of them, durably; again where somebody else
+    /// has changed them meanwhile. The caller has the right to write the caches.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`.
-    pub fn save_uses(&self, owner: &Owner, counts: &BTreeMap<String, Use>) -> Result<()> {
-        self.shared.check_writable()?;
-        uses::save(&**self.backend(), self.layout(), owner, counts)
+    pub fn change_uses(
+        &self,
+        owner: &Owner,
+        change: &dyn Fn(BTreeMap<String, Use>) -> BTreeMap<String, Use>,
+    ) -> Result<()> {
+        loop {
+            let (bytes, number) = self.logs.uses(owner)?;
+            let changed = uses::encode(&change(uses::decode(&bytes)))?;
+            if self.logs.put_uses(owner, &changed, number)? {
+                return Ok(());
+            }
+        }
     }
 
     /// Opens a user's dead letters; the second value is all of them, oldest first.
@@ -163,6 +175,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn answers(&self, owner: &Owner) -> Result<AnswerCache> {
+        self.note_generation(owner)?;
         AnswerCache::open(self.side_file(owner, SideFile::LlmCache))
     }
 
@@ -171,7 +184,13 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn trace(&self, owner: &Owner) -> Result<Trace> {
+        self.note_generation(owner)?;
         Trace::open(self.side_file(owner, SideFile::Trace))
+    }
+
+    /// Notes of which generation the files beside logs elsewhere are, before they are written.
+    fn note_generation(&self, owner: &Owner) -> Result<()> {
+        self.apart.as_ref().map_or(Ok(()), |apart| apart.note(&self.shared, &*self.logs, owner))
     }
 
     fn side_file(&self, owner: &Owner, file: SideFile) -> LogFile {

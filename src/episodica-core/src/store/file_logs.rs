@@ -10,14 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::adopt::{self, LogSource};
+use super::backend::parent_of;
 use super::codec::{LogHeader, is_state};
 use super::erase;
 use super::file_user_logs::FileUserLogs;
-use super::files::{io_error, is_disk_full, remove, temporary};
-use super::layout::LogKind;
+use super::files::{self, io_error, is_disk_full, remove, temporary};
+use super::layout::{DEFAULT_TENANT, LogKind};
+use super::legacy;
 use super::line::check_line;
 use super::log::Mode;
-use super::log_store::{Head, LogStore, UserLogs};
+use super::log_store::{Head, LogEnds, LogStore, Medium, UserLogs};
 use super::shared::Shared;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
@@ -120,7 +122,88 @@ impl LogStore for FileLogs {
         raise()?;
         Ok(files)
     }
+
+    fn tenants(&self) -> Result<Vec<String>> {
+        self.shared.layout.tenants(&*self.shared.backend)
+    }
+
+    fn has(&self, owner: &Owner) -> Result<bool> {
+        let Shared { layout, backend, .. } = &*self.shared;
+        for kind in LogKind::ALL {
+            let mut places = vec![layout.log_path(owner, kind)];
+            if owner.tenant == DEFAULT_TENANT && kind != LogKind::Messages {
+                places.extend(legacy::candidates(layout, owner, kind));
+            }
+            for path in places {
+                let stamp = backend.stat(&path);
+                if stamp.map_err(|error| io_error("cannot look at a log", &path, error))?.is_some()
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        // Opening for writing renames unencoded names; a read-only store must search for them.
+        Ok(self.shared.mode == Mode::ReadOnly
+            && self.users(&owner.tenant, None, usize::MAX)?.contains(&owner.user))
+    }
+
+    fn ends(&self, owner: &Owner) -> Result<LogEnds> {
+        let Shared { layout, backend, .. } = &*self.shared;
+        let mut ends =
+            LogEnds { generation: self.shared.locks(owner).generation()?, ..LogEnds::default() };
+        // Facts first, messages last: what a record refers to was there before it.
+        for (kind, end) in LogKind::ALL.into_iter().zip(&mut ends.files).rev() {
+            let path = layout.log_path(owner, kind);
+            let stamp = backend.glance(&path);
+            let stamp = stamp.map_err(|error| io_error("cannot look at the log", &path, error))?;
+            *end = stamp.map(|stamp| (stamp.bytes, stamp.file_number));
+        }
+        Ok(ends)
+    }
+
+    fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
+        let path = self.shared.layout.log_path(owner, kind);
+        let mut bytes = Vec::new();
+        match self.shared.backend.read_from(&path, from) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            source => source
+                .and_then(|source| source.take(most).read_to_end(&mut bytes))
+                .map(drop)
+                .map_err(|error| io_error("cannot read the log", &path, error))?,
+        }
+        Ok(bytes)
+    }
+
+    fn is_erasing(&self, owner: &Owner) -> Result<bool> {
+        erase::is_under_way(&self.shared, owner)
+    }
+
+    fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
+        let path = self.shared.layout.uses_path(owner);
+        let bytes = files::read(&*self.shared.backend, &path, "cannot read the counts of uses")?;
+        Ok((bytes.unwrap_or_default(), 0))
+    }
+
+    fn put_uses(&self, owner: &Owner, bytes: &[u8], _: u64) -> Result<bool> {
+        self.shared.check_writable()?;
+        let (path, backend) = (self.shared.layout.uses_path(owner), &*self.shared.backend);
+        if bytes.is_empty() {
+            if remove(backend, &path)? {
+                files::sync_dir(backend, parent_of(&path))?;
+            }
+            return Ok(true);
+        }
+        files::create_dir_all(backend, parent_of(&path))?;
+        // Whoever writes caches keeps others from it.
+        files::replace_file(backend, &path, bytes).map(|()| true)
+    }
+
+    fn medium(&self) -> Medium {
+        let place = self.shared.layout.root().to_owned();
+        Medium { name: "files", place, version: None, failure: None }
+    }
 }
+
 /// Removes what a writer who died has left of a new version of a log. The caller keeps others out.
 fn remove_leftover(shared: &Shared, path: &std::path::Path) -> Result<()> {
     let (backend, leftover) = (&*shared.backend, temporary(path));

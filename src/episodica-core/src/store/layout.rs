@@ -80,7 +80,7 @@ pub struct CachePaths {
 }
 
 /// Every suffix of a user's file; a longer suffix precedes the suffixes that it ends in.
-const ENDINGS: [&str; 14] = [
+const ENDINGS: [&str; 15] = [
     "_messages.jsonl",
     "_episodes.jsonl",
     "_semantic.jsonl",
@@ -92,6 +92,7 @@ const ENDINGS: [&str; 14] = [
     "_trace.jsonl",
     "_answers.jsonl",
     "_uses.jsonl",
+    ".generation",
     ".snapshot",
     ".faiss",
     ".json",
@@ -163,6 +164,11 @@ impl Layout {
     /// The snapshot of a user's indexes.
     pub fn snapshot_path(&self, owner: &Owner) -> PathBuf {
         self.user_file(owner, SNAPSHOTS, ".snapshot")
+    }
+
+    /// The generation of logs elsewhere that a user's files here were made from.
+    pub fn generation_path(&self, owner: &Owner) -> PathBuf {
+        self.user_file(owner, SNAPSHOTS, ".generation")
     }
 
     /// How often a user's records were returned.

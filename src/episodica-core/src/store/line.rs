@@ -58,7 +58,7 @@ pub(crate) fn encode_line(out: &mut Vec<u8>, record: &impl Serialize) -> Result<
 ///
 /// # Errors
 /// A readable reason.
-pub(crate) fn check_line(line: &[u8]) -> Result<bool, String> {
+pub fn check_line(line: &[u8]) -> Result<bool, String> {
     let Some((body, tail)) = line.len().checked_sub(TAIL).map(|at| line.split_at(at)) else {
         return Ok(false);
     };

@@ -31,7 +31,7 @@ pub struct Holder {
 
 impl Holder {
     /// This process.
-    pub(super) fn this_process(now: Moment) -> Self {
+    pub fn this_process(now: Moment) -> Self {
         let host = fs_err::read_to_string("/proc/sys/kernel/hostname")
             .ok()
             .map(|name| name.trim().to_owned());

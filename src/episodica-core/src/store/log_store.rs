@@ -44,6 +44,22 @@ impl Head {
     }
 }
 
+/// The ends of a user's logs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LogEnds {
+    /// The generation of the logs.
+    pub generation: u64,
+    /// Length and file number of each log; `None` without a file.
+    pub files: [Option<(u64, u64)>; 3],
+}
+
+impl LogEnds {
+    /// True if there is no log.
+    pub fn is_nobody(&self) -> bool {
+        self.files.iter().all(Option::is_none)
+    }
+}
+
 /// Identifies a batch, so that a repeated batch is not written twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BatchId {
@@ -116,6 +132,65 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// # Errors
     /// `ReadOnly`; `StoreLocked`; `Io`: then call again, or open the store again.
     fn erase(&self, owner: &Owner) -> Result<usize>;
+
+    /// Every tenant with users, sorted.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn tenants(&self) -> Result<Vec<String>>;
+
+    /// True if the user has a line in a log, or something that opening turns into one.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn has(&self, owner: &Owner) -> Result<bool>;
+
+    /// The ends of a user's logs, without opening them.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn ends(&self, owner: &Owner) -> Result<LogEnds>;
+
+    /// Up to `most` bytes of a log from an offset on, line feeds included; less at its end only.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>>;
+
+    /// True while an erasure of the user is under way, or waits to be finished.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn is_erasing(&self, owner: &Owner) -> Result<bool>;
+
+    /// The counts of uses of a user as they were put, and a number that rises with each putting.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)>;
+
+    /// Replaces the counts of uses, durably, unless somebody else has since the number was read:
+    /// then `false`. No bytes remove them.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    fn put_uses(&self, owner: &Owner, bytes: &[u8], number: u64) -> Result<bool>;
+
+    /// What the logs stand on.
+    fn medium(&self) -> Medium;
+}
+
+/// What the logs of a store stand on, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Medium {
+    /// `files`, or the name of a database.
+    pub name: &'static str,
+    /// The directory or the address, without a secret.
+    pub place: PathBuf,
+    /// The version of the server, where there is one.
+    pub version: Option<String>,
+    /// Why the last request failed, if it did.
+    pub failure: Option<String>,
 }
 
 /// The three logs of one user, open until dropped.

@@ -8,18 +8,20 @@
 //! Each module depends only on those before it:
 //! `backend -> files -> {line, layout, codec, handles, held, real, root, reserve} -> scan ->
 //! quarantine -> log -> {legacy, side, dead_letter, cache, snapshot, uses, lock} -> locks ->
-//! shared -> {adopt, format, erase} -> log_store -> {file_user_logs, fold} -> file_logs ->
-//! loading -> user -> store -> {backup, derived, places}`.
+//! shared -> {adopt, format, erase} -> log_store -> {apart, file_user_logs, fold} -> file_logs ->
+//! loading -> user -> store -> {backup, copy, derived, places}`.
 //! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
 //! go through [`backend::Backend`], so that tests can cut the power between any two of them.
 //!
 //! The store neither segments conversations nor interprets facts; only the engine calls it.
 
 mod adopt;
+mod apart;
 pub mod backend;
 mod backup;
 mod cache;
 mod codec;
+mod copy;
 mod dead_letter;
 mod derived;
 mod erase;
@@ -62,18 +64,19 @@ pub use backup::Backup;
 pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteIndex};
 pub use codec::{Erased, LogEntry, SessionState, StateRecord};
 pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep};
+pub use copy::{Copied, copy_user};
 pub use dead_letter::{DeadLetter, DeadLetters};
-pub use erase::Erasure;
+pub use erase::{Erasure, LineLog, erase_lines};
 pub use files::Sum;
 pub use fold::{History, LoadedUser, Opened};
 pub use format::FORMAT_VERSION;
 pub use held::locked_files;
 pub use layout::{DEFAULT_TENANT, Layout, LogKind, SideFile};
-pub use line::MAX_LINE_BYTES;
+pub use line::{MAX_LINE_BYTES, check_line};
 pub use lock::Holder;
 pub use log::{Log, LogPosition, LogSum, Mode, Recovery, Rewrite, encode_records};
-pub use log_store::{Hold, Turn};
-pub use places::{Behind, LogEnds, LogPlace, Look, UserPlaces};
+pub use log_store::{Hold, LogEnds, LogStore, Medium, Turn, UserLogs};
+pub use places::{Behind, LogPlace, Look, UserPlaces};
 pub use real::RealBackend;
 pub use scan::Line;
 pub use side::{AnswerCache, CachedAnswer, Trace, TraceStep};

@@ -6,14 +6,10 @@
 //! of the end of the line before it tells whether that is right. Nothing is locked or written: what
 //! changes while it is read is read again.
 
-use std::io::{ErrorKind as IoKind, Read};
-
-use super::backend::Backend;
 use super::codec::{ERASED_PREFIX, Erased};
-use super::erase::is_under_way;
-use super::files::io_error;
 use super::layout::LogKind;
 use super::line::check_line;
+use super::log_store::LogEnds;
 use super::store::Store;
 use crate::error::Result;
 use crate::ids::Owner;
@@ -41,22 +37,6 @@ pub struct UserPlaces {
     pub generation: u64,
     /// The places.
     pub logs: [LogPlace; 3],
-}
-
-/// The ends of a user's logs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LogEnds {
-    /// The generation of the logs.
-    pub generation: u64,
-    /// Length and file number of each log; `None` without a file.
-    pub files: [Option<(u64, u64)>; 3],
-}
-
-impl LogEnds {
-    /// True if there is no log.
-    pub fn is_nobody(&self) -> bool {
-        self.files.iter().all(Option::is_none)
-    }
 }
 
 /// Whole lines behind a place.
@@ -97,22 +77,12 @@ pub enum Look {
 }
 
 impl Store {
-    /// The ends of a user's logs: a look at four files.
+    /// The ends of a user's logs: a short look.
     ///
     /// # Errors
     /// `Io`.
     pub fn log_ends(&self, owner: &Owner) -> Result<LogEnds> {
-        let (layout, backend) = (self.layout(), &**self.backend());
-        let mut ends =
-            LogEnds { generation: self.shared.locks(owner).generation()?, ..LogEnds::default() };
-        // Facts first, messages last: what a record refers to was there before it.
-        for (kind, end) in LogKind::ALL.into_iter().zip(&mut ends.files).rev() {
-            let path = layout.log_path(owner, kind);
-            let stamp = backend.glance(&path);
-            let stamp = stamp.map_err(|error| io_error("cannot look at the log", &path, error))?;
-            *end = stamp.map(|stamp| (stamp.bytes, stamp.file_number));
-        }
-        Ok(ends)
+        self.logs.ends(owner)
     }
 
     /// The lines behind the places of a user, some megabytes at a time.
@@ -122,7 +92,7 @@ impl Store {
     pub fn look_behind(&self, owner: &Owner, places: &UserPlaces) -> Result<Look> {
         for _ in 0..ATTEMPTS {
             let ends = self.log_ends(owner)?;
-            if is_under_way(&self.shared, owner)? {
+            if self.logs.is_erasing(owner)? {
                 return Ok(Look::Busy);
             }
             let found = self.look_once(owner, places, &ends)?;
@@ -131,7 +101,7 @@ impl Store {
                 && ends.files.iter().zip(now.files).all(|(before, now)| {
                     before.is_none_or(|(_, file)| now.is_some_and(|(_, now)| now == file))
                 });
-            if is_same && !is_under_way(&self.shared, owner)? {
+            if is_same && !self.logs.is_erasing(owner)? {
                 return Ok(found);
             }
         }
@@ -206,17 +176,7 @@ struct Followed<'a> {
 impl Followed<'_> {
     /// Up to `most` bytes from an offset on.
     fn read(&self, from: u64, most: u64) -> Result<Vec<u8>> {
-        let path = self.store.layout().log_path(self.owner, self.kind);
-        let mut bytes = Vec::new();
-        let backend: &dyn Backend = &**self.store.backend();
-        match backend.read_from(&path, from) {
-            Err(error) if error.kind() == IoKind::NotFound => {}
-            source => source
-                .and_then(|source| source.take(most).read_to_end(&mut bytes))
-                .map(drop)
-                .map_err(|error| io_error("cannot read the log", &path, error))?,
-        }
-        Ok(bytes)
+        self.store.logs.slice(self.owner, self.kind, from, most)
     }
 
     /// The whole lines from a place to an end.

@@ -3,19 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::apart::Apart;
 use super::backend::{Backend, EntryKind, parent_of};
 use super::file_logs::FileLogs;
 use super::files::io_error;
 use super::fold::{LoadedUser, Opened};
 use super::frugal::Frugal;
-use super::layout::{DEFAULT_TENANT, Layout, LogKind};
+use super::layout::Layout;
 use super::lock::Holder;
 use super::log::{LogSum, Mode};
-use super::log_store::LogStore;
+use super::log_store::{Head, LogStore, Medium, UserLogs};
 use super::real::RealBackend;
 use super::shared::Shared;
 use super::user::UserStore;
-use super::{adopt, erase, files, format, legacy, lock};
+use super::{adopt, apart, erase, files, format, lock};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
@@ -25,7 +26,9 @@ use crate::model::Problem;
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(super) shared: Arc<Shared>,
-    logs: Arc<dyn LogStore>,
+    pub(super) logs: Arc<dyn LogStore>,
+    /// Where the logs are not in the directory.
+    pub(super) apart: Option<Arc<Apart>>,
 }
 
 impl Store {
@@ -59,7 +62,43 @@ impl Store {
         }
         let shared = Arc::new(shared);
         let logs = Arc::new(FileLogs::new(&shared));
-        Ok(Self { shared, logs })
+        Ok(Self { shared, logs, apart: None })
+    }
+
+    /// Opens a store whose logs are elsewhere. The directory has what can be made again from them
+    /// (snapshots, vectors, answers of models), and traces; it may be removed while no process has
+    /// the store open. Writing, it removes what was made from logs that were erased since.
+    ///
+    /// # Errors
+    /// `Io` if the directory can't be made or is on a file system of a network; those of the logs.
+    pub fn open_apart(
+        logs: Arc<dyn LogStore>,
+        backend: Arc<dyn Backend>,
+        directory: &Path,
+        mode: Mode,
+        clock: &dyn Clock,
+    ) -> Result<Self> {
+        let mut shared = Shared::new(backend, directory, mode);
+        shared.backend = Arc::new(Frugal::new(shared.backend, &shared.handles));
+        if mode == Mode::ReadWrite {
+            apart::open_directory(&mut shared, clock)?;
+        }
+        let shared = Arc::new(shared);
+        let apart = Arc::new(Apart::default());
+        if mode == Mode::ReadWrite {
+            apart.sweep(&shared, &*logs)?;
+        }
+        Ok(Self { shared, logs, apart: Some(apart) })
+    }
+
+    /// True if the logs are not in the store's directory.
+    pub fn is_apart(&self) -> bool {
+        self.apart.is_some()
+    }
+
+    /// What the logs stand on.
+    pub fn medium(&self) -> Medium {
+        self.logs.medium()
     }
 
     /// Keeps at most `most` files of logs open between two appends (at first one), and at most a
@@ -99,7 +138,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn tenants(&self) -> Result<Vec<String>> {
-        self.shared.layout.tenants(&*self.shared.backend)
+        self.logs.tenants()
     }
 
     /// Every user of a tenant with a log, sorted.
@@ -115,22 +154,7 @@ impl Store {
     /// # Errors
     /// `Io`.
     pub fn has_files(&self, owner: &Owner) -> Result<bool> {
-        let Shared { layout, backend, .. } = &*self.shared;
-        for kind in LogKind::ALL {
-            let mut places = vec![layout.log_path(owner, kind)];
-            if owner.tenant == DEFAULT_TENANT && kind != LogKind::Messages {
-                places.extend(legacy::candidates(layout, owner, kind));
-            }
-            for path in places {
-                let stamp = backend.stat(&path);
-                if stamp.map_err(|error| io_error("cannot look at a log", &path, error))?.is_some()
-                {
-                    return Ok(true);
-                }
-            }
-        }
-        // Opening for writing renames unencoded names; a read-only store must search for them.
-        Ok(self.mode() == Mode::ReadOnly && self.users(&owner.tenant)?.contains(&owner.user))
+        self.logs.has(owner)
     }
 
     /// Files in a tenant's directories that need a person's attention: links, quarantines,
@@ -167,8 +191,9 @@ impl Store {
     /// `StoreLocked`; `Io`.
     pub fn open_user(&self, owner: &Owner) -> Result<(UserStore, LoadedUser)> {
         self.mending(|| {
-            let (logs, head) = self.logs.open(owner)?;
-            UserStore::open(owner, logs, head)
+            let (logs, head) = self.open_logs(owner)?;
+            let (user, loaded) = UserStore::open(owner, logs, head)?;
+            Ok((self.with_directory(user), loaded))
         })
     }
 
@@ -191,9 +216,25 @@ impl Store {
         known: &[LogSum; 3],
     ) -> Result<(UserStore, Opened)> {
         self.mending(|| {
-            let (logs, head) = self.logs.open(owner)?;
-            UserStore::open_behind(owner, logs, head, known)
+            let (logs, head) = self.open_logs(owner)?;
+            let (user, opened) = UserStore::open_behind(owner, logs, head, known)?;
+            Ok((self.with_directory(user), opened))
         })
+    }
+
+    fn open_logs(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
+        let (logs, head) = self.logs.open(owner)?;
+        if let Some(apart) = &self.apart {
+            apart.opened(&self.shared, owner, head.generation)?;
+        }
+        Ok((logs, head))
+    }
+
+    fn with_directory(&self, user: UserStore) -> UserStore {
+        match &self.apart {
+            Some(apart) => user.apart(Arc::clone(apart), Arc::clone(&self.shared)),
+            None => user,
+        }
     }
 
     /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns how
@@ -203,7 +244,9 @@ impl Store {
     /// # Errors
     /// `ReadOnly`; `StoreLocked`; `Io`: then call again, or open the store again.
     pub fn erase_user(&self, owner: &Owner) -> Result<usize> {
-        self.logs.erase(owner)
+        let there = self.logs.erase(owner)?;
+        let here = self.apart.as_ref().map_or(Ok(0), |apart| apart.erase(&self.shared, owner))?;
+        Ok(there + here)
     }
 }
 
@@ -248,7 +291,8 @@ fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
         let message =
             format!("a store can't be written over a network: the directory is on {name}");
         return Err(Error::new(ErrorKind::Io, message).at(&root, None).with_hint(
-            "locks and lengths of files can't be relied on there: put the store on a local disk",
+            "locks and lengths of files can't be relied on there: put the store on a local disk, \
+             or into PostgreSQL",
         ));
     }
     // A store of a newer version is left as it is, lock file included.

@@ -4,11 +4,12 @@
 //! together with the end of the log that the user's view has seen.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::sync::{Mutex, MutexGuard};
 use serde::Serialize;
 
+use super::apart::Apart;
 use super::codec::{Deleted, LogHeader, StateRecord};
 use super::erase::Erasure;
 use super::fold::{LoadedUser, Opened};
@@ -17,6 +18,7 @@ use super::line::encode_line;
 use super::loading::{self, Behind};
 use super::log::{LogPosition, LogSum, Mode};
 use super::log_store::{Answer, Batch, BatchId, Head, Hold, Turn, UserLogs};
+use super::shared::Shared;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::{Episode, Message, Problem, SemanticMemory};
@@ -32,6 +34,11 @@ pub struct UserStore {
     /// three, in this order, during a rewrite of the logs.
     ends: [Mutex<u64>; 3],
     batches: AtomicU64,
+    /// Where the logs are elsewhere: the files here that are made from them.
+    apart: Option<(Arc<Apart>, Arc<Shared>)>,
+    /// Another writer was faster than a change of several steps, which stopped half-way as if this
+    /// process had died there: the user has to be opened anew.
+    is_stopped: AtomicBool,
 }
 
 impl UserStore {
@@ -72,7 +79,15 @@ impl UserStore {
             opened,
             ends: head.ends.map(Mutex::new),
             batches: AtomicU64::new(0),
+            apart: None,
+            is_stopped: AtomicBool::new(false),
         }
+    }
+
+    /// Files in `shared` are made from these logs.
+    pub(super) fn apart(mut self, apart: Arc<Apart>, shared: Arc<Shared>) -> Self {
+        self.apart = Some((apart, shared));
+        self
     }
 
     /// Appends messages, then states, in one durable write. Without records, this makes the lines
@@ -88,6 +103,15 @@ impl UserStore {
         states: &[StateRecord],
     ) -> Result<LogPosition> {
         self.append(LogKind::Messages, messages, &[], states)
+    }
+
+    /// [`UserStore::append_messages`] for a caller that goes on where another writer was faster:
+    /// then nothing was written, and `None` is returned.
+    ///
+    /// # Errors
+    /// As [`UserStore::append_messages`].
+    pub fn try_append_messages(&self, messages: &[Arc<Message>]) -> Result<Option<LogPosition>> {
+        self.try_append(LogKind::Messages, messages, &[], &[])
     }
 
     /// Appends episodes (a known id becomes its next revision), then removes the `deleted` ids from
@@ -127,6 +151,19 @@ impl UserStore {
         deleted: &[&str],
         states: &[StateRecord],
     ) -> Result<LogPosition> {
+        self.try_append(kind, records, deleted, states)?.ok_or_else(|| {
+            self.is_stopped.store(true, Ordering::SeqCst);
+            conflict()
+        })
+    }
+
+    fn try_append<T: Serialize>(
+        &self,
+        kind: LogKind,
+        records: &[T],
+        deleted: &[&str],
+        states: &[StateRecord],
+    ) -> Result<Option<LogPosition>> {
         let mut lines = Vec::new();
         let mut count = (records.len() + deleted.len() + states.len()) as u64;
         records.iter().try_for_each(|record| encode_line(&mut lines, record))?;
@@ -154,9 +191,9 @@ impl UserStore {
         };
         match self.logs.append(&expected, &batch)? {
             Answer::Done(head) => *end = head.end(kind),
-            Answer::Conflict(_) => return Err(conflict()),
+            Answer::Conflict(_) => return Ok(None),
         }
-        Ok(self.logs.position(kind))
+        Ok(Some(self.logs.position(kind)))
     }
 
     fn expected(&self) -> Head {
@@ -184,8 +221,16 @@ impl UserStore {
         let outcome = self.logs.rewrite(&self.expected(), erasure);
         self.note_rewrite(&mut ends);
         match outcome? {
-            (Answer::Done(_), files) => Ok(files),
-            (Answer::Conflict(_), _) => Err(conflict()),
+            (Answer::Done(head), there) => {
+                let here = self.apart.as_ref().map_or(Ok(0), |(apart, shared)| {
+                    apart.rewritten(shared, &self.owner, head.generation)
+                })?;
+                Ok(there + here)
+            }
+            (Answer::Conflict(_), _) => {
+                self.is_stopped.store(true, Ordering::SeqCst);
+                Err(conflict())
+            }
         }
     }
 
@@ -253,7 +298,12 @@ impl UserStore {
     /// # Errors
     /// `Io` when a file can't be asked.
     pub fn is_current(&self) -> Result<bool> {
-        self.logs.is_current()
+        Ok(!self.is_stopped.load(Ordering::SeqCst) && self.logs.is_current()?)
+    }
+
+    /// True if others may append while this process holds the logs: only the append itself tells.
+    pub fn is_shared(&self) -> bool {
+        self.apart.is_some()
     }
 
     /// True if nothing was taken out of the logs since they were read.
@@ -270,6 +320,9 @@ impl UserStore {
     /// # Errors
     /// `Io`: then, too.
     pub fn follow(&self) -> Result<Option<LoadedUser>> {
+        if self.is_stopped.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
         let mut behind = Behind::new(&self.owner);
         // Before, so that no append of another thread ends in between.
         let mut ends = self.lock_ends();

@@ -131,11 +131,11 @@ impl UserMemory {
         if self.is_outdated() || self.store.is_erasing() || !self.store.is_continued()? {
             return Ok(());
         }
-        let known = store.uses(&self.owner)?;
-        let view = self.view.read();
-        let mut counts = by_record(&view, known);
-        add(&mut counts, by_record(&view, fresh));
-        drop(view);
-        store.save_uses(&self.owner, &counts)
+        store.change_uses(&self.owner, &|known| {
+            let view = self.view.read();
+            let mut counts = by_record(&view, known);
+            add(&mut counts, by_record(&view, fresh.clone()));
+            counts
+        })
     }
 }

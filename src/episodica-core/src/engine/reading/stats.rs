@@ -67,7 +67,11 @@ impl Engine {
             embedding.endpoint.as_ref().map_or(embedding.failures > 0, |service| service.failing);
         let no_answers =
             llm.configured && (!llm.available || counters.llm_failing.load(Ordering::Relaxed));
-        let found = [(store.problems > 0, "store"), (no_vectors, "embedding"), (no_answers, "llm")];
+        let found = [
+            (store.problems > 0 || store.failure.is_some(), "store"),
+            (no_vectors, "embedding"),
+            (no_answers, "llm"),
+        ];
         Ok(Health {
             failing: found.iter().filter(|(fails, _)| *fails).map(|(_, name)| *name).collect(),
             embedding,
@@ -98,9 +102,12 @@ impl Engine {
         let open = self.users.all();
         let problems = self.services.store.problems();
         let found = open.iter().flat_map(|user| &user.problems).chain(problems);
+        let medium = self.services.store.medium();
         StoreHealth {
-            backend: "files",
-            path: self.path().to_owned(),
+            backend: medium.name,
+            path: medium.place,
+            server_version: medium.version,
+            failure: medium.failure,
             format: FORMAT_VERSION,
             read_only: self.services.read_only,
             problems: found.filter(|problem| !problem.mended).count(),

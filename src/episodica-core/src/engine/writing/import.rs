@@ -40,7 +40,7 @@ impl Imported {
 }
 
 /// Records that were read and checked.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Parsed {
     messages: Vec<Message>,
     /// With the ids of their messages, and the line.
@@ -138,7 +138,9 @@ impl Services {
         let to = self.indexing();
         let mut report = ImportReport::default();
         let mut writer = user.lock_writer(&to)?;
-        let parsed = std::mem::take(parsed);
+        // Where another writer may be faster, all of it is done again.
+        let is_shared = user.store.is_shared();
+        let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
         let new = Fresh::of(user, parsed, writer.next_seq, path, &mut report)?;
         let learned = new.learned(unlearned, self.clock.now());
         user.store.append_episodes(&new.episodes, &[], &[])?;

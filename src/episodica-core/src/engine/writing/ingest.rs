@@ -1,8 +1,10 @@
 //! From a caller's messages to the log and the view.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::control::Control;
 use crate::engine::services::Services;
@@ -20,6 +22,8 @@ const BATCH: usize = 4_096;
 const BATCH_BYTES: usize = 16 << 20;
 /// Messages that enter the view under one lock; searches wait no longer than that.
 const VIEW_BATCH: usize = 256;
+/// After so many attempts the pauses between them stop doubling.
+const LONGEST_PAUSE: u32 = 6;
 
 impl Services {
     /// Checks every message of a call before the first is written.
@@ -90,17 +94,31 @@ impl Services {
 
     /// Writes batches in their order with one sync, and settles each.
     fn write_batches(&self, user: &User, due: &[SharedBatch]) {
+        let mut attempt = 0;
+        while !self.try_batches(user, due) {
+            // Another machine was faster. One of those who try at the same time always is; pauses
+            // of different lengths keep it from being the same one.
+            let longest = 1_000_u64 << attempt.min(LONGEST_PAUSE);
+            std::thread::sleep(Duration::from_micros(RandomState::new().hash_one(0) % longest));
+            attempt += 1;
+        }
+    }
+
+    /// Writes batches; `false` if another machine has written meanwhile, and nothing was done.
+    fn try_batches(&self, user: &User, due: &[SharedBatch]) -> bool {
         let settle = |error: &Error| {
             due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
+            true
         };
         let mut writer = match user.lock_writer(&self.indexing()) {
             Ok(writer) => writer,
             Err(error) if error.kind() == ErrorKind::Closed => {
                 due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
-                return;
+                return true;
             }
             Err(error) => return settle(&error),
         };
+        let is_shared = user.store.is_shared();
         let (mut messages, mut readings, mut outcomes) =
             (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
         {
@@ -108,8 +126,14 @@ impl Services {
             let mut seen: HashSet<String> = HashSet::new();
             for batch in due {
                 let (before, mut ids) = (messages.len(), Vec::new());
-                let Batch { messages: new, readings: read, session_id, .. } = &mut *batch.lock();
-                for (new, read) in new.drain(..).zip(read.drain(..)) {
+                let mut batch = batch.lock();
+                let session_id = batch.session_id.clone();
+                let (new, read) = if is_shared {
+                    (batch.messages.clone(), batch.readings.clone())
+                } else {
+                    (std::mem::take(&mut batch.messages), std::mem::take(&mut batch.readings))
+                };
+                for (new, read) in new.into_iter().zip(read) {
                     let seq = writer.next_seq + messages.len() as u64;
                     let message = self.placed(user, new, seq, session_id.as_deref());
                     ids.push(message.message_id.clone());
@@ -125,8 +149,11 @@ impl Services {
         }
         // Without any new ones, makes durable what another process has left: those that are
         // acknowledged as duplicates.
-        if let Err(error) = user.store.append_messages(&messages, &[]) {
-            return settle(&changed_by_others(error));
+        match user.store.try_append_messages(&messages) {
+            Ok(Some(_)) => {}
+            Ok(None) if is_shared => return false,
+            Ok(None) => return settle(&changed_by_others()),
+            Err(error) => return settle(&error),
         }
         if !messages.is_empty() {
             writer.next_seq += messages.len() as u64;
@@ -138,6 +165,7 @@ impl Services {
         for (batch, stored) in due.iter().zip(outcomes) {
             batch.lock().outcome = Some(Ok(Some(stored)));
         }
+        true
     }
 
     /// A message with its number, its id and its time.
@@ -188,10 +216,7 @@ impl Services {
 
 /// Whoever follows the logs and keeps others out meets no conflict, unless somebody writes who asks
 /// for no lock.
-fn changed_by_others(error: Error) -> Error {
-    if error.kind() != ErrorKind::Conflict {
-        return error;
-    }
+fn changed_by_others() -> Error {
     Error::new(ErrorKind::CorruptStore, "the log was changed by another program while it was open")
         .with_hint("call again; nothing was written")
 }

@@ -1,6 +1,7 @@
 //! Executes an erasure of records; a repeated execution changes nothing.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use super::derived::remove_derived;
 use super::erasure::Erasure;
@@ -91,7 +92,7 @@ impl<'a> Plan<'a> {
     }
 
     /// True if a line of the log of facts names an erased message, and is no record.
-    fn has_obsolete(&self, log: &Log) -> Result<bool> {
+    fn has_obsolete(&self, log: &dyn Editable) -> Result<bool> {
         let mut found = false;
         log.for_each(&mut |line| {
             found |= is_state(line.bytes)
@@ -103,6 +104,39 @@ impl<'a> Plan<'a> {
 
     fn is_gone(&self, id: &str) -> bool {
         self.messages.contains(id) || self.episodes.contains(id) || self.semantic.contains(id)
+    }
+}
+
+/// A log that lines can be taken out of.
+pub(super) trait Editable {
+    fn path(&self) -> &Path;
+
+    /// Shows every line, oldest first.
+    fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()>;
+
+    /// Decides about every line; a line that notes where is added if that changes the log.
+    fn edit(
+        &mut self,
+        note: NoteCuts<'_>,
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<()>;
+}
+
+impl Editable for Log {
+    fn path(&self) -> &Path {
+        Self::path(self)
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()> {
+        Self::for_each(self, visit)
+    }
+
+    fn edit(
+        &mut self,
+        note: NoteCuts<'_>,
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<()> {
+        self.rewrite_noting(note, decide)
     }
 }
 
@@ -131,7 +165,7 @@ pub(super) fn apply(
 ) -> Result<usize> {
     let [messages, episodes, semantic] = logs;
     let plan = Plan::new(owner, erasure);
-    let noted = Noted { owner, generation: shared.locks(owner).generation()?, at: erasure.at };
+    let generation = shared.locks(owner).generation()?;
     let mut files = 0;
     // Quarantines come first: they are searched for texts that the logs are about to lose.
     let mut quarantined = Vec::new();
@@ -147,9 +181,30 @@ pub(super) fn apply(
             files += usize::from(quarantine::scrub(&*shared.backend, &log, &needles)?);
         }
     }
+    files += edit_logs(owner, erasure, tainted, generation, [messages, episodes, semantic])?;
+    files += remove_derived(shared, owner)?;
+    let letters = shared.log_file(shared.layout.side_path(owner, SideFile::DeadLetters));
+    files += usize::from(dead_letter::scrub(letters, &|id| plan.is_gone(id))?);
+    settle_directories(&*shared.backend, &shared.layout, owner)?;
+    Ok(files)
+}
+
+/// Takes the records of an erasure, and the `tainted` lines of the episode log, out of the logs;
+/// returns how many logs that concerned.
+pub(super) fn edit_logs(
+    owner: &Owner,
+    erasure: &Erasure,
+    tainted: &HashSet<u64>,
+    generation: u64,
+    logs: [&mut dyn Editable; 3],
+) -> Result<usize> {
+    let [messages, episodes, semantic] = logs;
+    let plan = Plan::new(owner, erasure);
+    let noted = Noted { owner, generation, at: erasure.at };
+    let mut files = 0;
     if !plan.messages.is_empty() {
         files += 1;
-        messages.rewrite_noting(&|cuts| noted.line(cuts, &erasure.messages), &mut |line| {
+        messages.edit(&|cuts| noted.line(cuts, &erasure.messages), &mut |line| {
             if plan.message(line.bytes).is_some() { Rewrite::Drop } else { Rewrite::Keep }
         })?;
     }
@@ -161,10 +216,6 @@ pub(super) fn apply(
         files += 1;
         rewrite_semantic(&plan, &|cuts| noted.line(cuts, &erasure.semantic), semantic)?;
     }
-    files += remove_derived(shared, owner)?;
-    let letters = shared.log_file(shared.layout.side_path(owner, SideFile::DeadLetters));
-    files += usize::from(dead_letter::scrub(letters, &|id| plan.is_gone(id))?);
-    settle_directories(&*shared.backend, &shared.layout, owner)?;
     Ok(files)
 }
 
@@ -186,7 +237,7 @@ pub(super) fn finish(
 pub(super) fn tainted_episodes(
     owner: &Owner,
     erasure: &Erasure,
-    log: &Log,
+    log: &dyn Editable,
     strict: bool,
 ) -> Result<HashSet<u64>> {
     let plan = Plan::new(owner, erasure);
@@ -223,7 +274,7 @@ pub(super) fn tainted_episodes(
 }
 
 /// The line number of each current episode.
-fn current_lines(plan: &Plan<'_>, log: &Log) -> Result<HashMap<String, u64>> {
+fn current_lines(plan: &Plan<'_>, log: &dyn Editable) -> Result<HashMap<String, u64>> {
     let mut current = HashMap::new();
     log.for_each(&mut |line| {
         if is_deleted(line.bytes) {
@@ -285,13 +336,13 @@ fn rewrite_episodes(
     plan: &Plan<'_>,
     note: NoteCuts<'_>,
     tainted: &HashSet<u64>,
-    log: &mut Log,
+    log: &mut dyn Editable,
 ) -> Result<()> {
     let mut written = HashSet::new();
     let id_of = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
     let replacement =
         |id: &str| plan.replace_episodes.get(id).map(|episode| encode_records(&[episode]));
-    log.rewrite_noting(note, &mut |line| {
+    log.edit(note, &mut |line| {
         if !plan.mentions.may_be_in(line.bytes) {
             return Rewrite::Keep;
         }
@@ -302,12 +353,12 @@ fn rewrite_episodes(
     })
 }
 
-fn rewrite_semantic(plan: &Plan<'_>, note: NoteCuts<'_>, log: &mut Log) -> Result<()> {
+fn rewrite_semantic(plan: &Plan<'_>, note: NoteCuts<'_>, log: &mut dyn Editable) -> Result<()> {
     let mut written = HashSet::new();
     let id_of = |line: &[u8]| plan.fact(line).map(|memory| memory.memory_id);
     let replacement =
         |id: &str| plan.replace_semantic.get(id).map(|memory| encode_records(&[memory]));
-    log.rewrite_noting(note, &mut |line| {
+    log.edit(note, &mut |line| {
         if !plan.mentions.may_be_in(line.bytes) {
             return Rewrite::Keep;
         }

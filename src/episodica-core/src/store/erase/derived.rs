@@ -13,7 +13,7 @@ use crate::store::shared::Shared;
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn remove_derived(shared: &Shared, owner: &Owner) -> Result<usize> {
+pub(in crate::store) fn remove_derived(shared: &Shared, owner: &Owner) -> Result<usize> {
     let layout = &shared.layout;
     let mut derived: Vec<PathBuf> =
         [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side)).into();

@@ -9,13 +9,16 @@ mod apply;
 mod derived;
 mod erasure;
 mod intents;
+mod lines;
 mod mentions;
 mod records;
 mod removal;
 #[cfg(test)]
 mod tests;
 
+pub(super) use derived::remove_derived;
 pub use erasure::Erasure;
 pub(super) use intents::{is_under_way, pending, stopped};
+pub use lines::{LineLog, erase_lines};
 pub(super) use records::{erase_records, finish_records};
-pub(super) use removal::{erase_user, finish_pending, finish_pending_of};
+pub(super) use removal::{erase_user, finish_pending, finish_pending_of, remove_user_files};

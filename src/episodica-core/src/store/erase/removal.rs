@@ -80,7 +80,15 @@ fn finish_intent(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
     remove_intent(shared, path)
 }
 
-fn remove_user_files(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Result<usize> {
+/// Removes every file of a user; returns how many there were.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn remove_user_files(
+    backend: &dyn Backend,
+    layout: &Layout,
+    owner: &Owner,
+) -> Result<usize> {
     let files = layout.user_files(backend, owner)?;
     files.iter().try_for_each(|path| remove(backend, path).map(drop))?;
     settle_directories(backend, layout, owner)?;

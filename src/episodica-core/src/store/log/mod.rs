@@ -24,5 +24,5 @@ pub use append::encode_records;
 pub(crate) use follow::Tail;
 pub(crate) use open::LogFile;
 pub use open::{Log, LogPosition, LogSum, Mode, Recovery};
-pub(crate) use rewrite::NoteCuts;
 pub use rewrite::Rewrite;
+pub(crate) use rewrite::{Cuts, NoteCuts};

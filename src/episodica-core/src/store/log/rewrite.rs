@@ -193,19 +193,19 @@ impl Log {
 
 /// Where a copy differs from the log.
 #[derive(Default)]
-struct Cuts {
+pub(crate) struct Cuts {
     /// The end of the last line that was copied or replaced.
     at: u64,
     found: Vec<[u64; 3]>,
 }
 
 impl Cuts {
-    fn kept(&mut self, line: Line<'_>) {
+    pub fn kept(&mut self, line: Line<'_>) {
         self.skip_to(line.offset);
         self.at = line.offset + line.bytes.len() as u64 + 1;
     }
 
-    fn replaced(&mut self, line: Line<'_>, new: u64) {
+    pub fn replaced(&mut self, line: Line<'_>, new: u64) {
         self.skip_to(line.offset);
         let length = line.bytes.len() as u64 + 1;
         self.found.push([line.offset, length, new]);
@@ -219,7 +219,7 @@ impl Cuts {
     }
 
     /// All of them, in a log of this length.
-    fn until(mut self, end: u64) -> Vec<[u64; 3]> {
+    pub fn until(mut self, end: u64) -> Vec<[u64; 3]> {
         self.skip_to(end);
         self.found
     }

@@ -5,6 +5,7 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::model::Message;
 use crate::store::codec::read_message;
+use crate::store::erase::is_under_way;
 use crate::store::testing::MemoryBackend;
 use crate::store::{Erasure, LogEntry, Mode, UserStore};
 

@@ -2,9 +2,9 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::error::ErrorKind;
 use crate::model::Message;
-use crate::store::Erasure;
 use crate::store::backend::Share;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend, TempDir};
+use crate::store::{DEFAULT_TENANT, Erasure, LogKind};
 
 fn clock() -> FixedClock {
     FixedClock::new(Moment::parse("2026-11-01T08:00:00Z").unwrap())

@@ -15,7 +15,7 @@ use crate::store::erase::Erasure;
 use crate::store::layout::LogKind;
 use crate::store::log::{LogPosition, LogSum, Mode, Recovery, encode_records};
 use crate::store::log_store::{
-    Answer, Batch, FollowVisit, Head, Held, Hold, LogStore, Turn, UserLogs,
+    Answer, Batch, FollowVisit, Head, Held, Hold, LogEnds, LogStore, Medium, Turn, UserLogs,
 };
 use crate::store::scan::{Line, Visit};
 
@@ -24,6 +24,7 @@ use crate::store::scan::{Line, Visit};
 struct State {
     head: Head,
     lines: [Vec<Vec<u8>>; 3],
+    uses: (Vec<u8>, u64),
 }
 
 impl State {
@@ -94,8 +95,58 @@ impl LogStore for MemoryLogs {
         let Some(state) = users.get_mut(owner) else { return Ok(0) };
         let was_there = state.lines.iter().any(|lines| !lines.is_empty());
         state.lines = Default::default();
+        state.uses = Default::default();
         state.head.generation += 1;
         Ok(usize::from(was_there))
+    }
+
+    fn tenants(&self) -> Result<Vec<String>> {
+        let users = self.users.lock();
+        let mut tenants: Vec<String> = users.keys().map(|owner| owner.tenant.clone()).collect();
+        tenants.dedup();
+        Ok(tenants)
+    }
+
+    fn has(&self, owner: &Owner) -> Result<bool> {
+        Ok(!self.ends(owner)?.is_nobody())
+    }
+
+    fn ends(&self, owner: &Owner) -> Result<LogEnds> {
+        let users = self.users.lock();
+        let Some(state) = users.get(owner) else { return Ok(LogEnds::default()) };
+        let end =
+            |lines: &Vec<Vec<u8>>| (!lines.is_empty()).then(|| (sum(lines).position.bytes, 0));
+        let files = state.lines.each_ref().map(end);
+        Ok(LogEnds { generation: state.head.generation, files })
+    }
+
+    fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
+        let users = self.users.lock();
+        let lines = users.get(owner).map(|state| &state.lines[kind as usize]);
+        let bytes = lines.into_iter().flatten().flat_map(|line| line.iter().chain(b"\n"));
+        Ok(bytes.skip(from as usize).take(most as usize).copied().collect())
+    }
+
+    fn is_erasing(&self, _: &Owner) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
+        Ok(self.users.lock().get(owner).map(|state| state.uses.clone()).unwrap_or_default())
+    }
+
+    fn put_uses(&self, owner: &Owner, bytes: &[u8], number: u64) -> Result<bool> {
+        let mut users = self.users.lock();
+        let state = users.entry(owner.clone()).or_default();
+        let is_same = state.uses.1 == number;
+        if is_same {
+            state.uses = (bytes.to_vec(), number + 1);
+        }
+        Ok(is_same)
+    }
+
+    fn medium(&self) -> Medium {
+        Medium { name: "memory", place: PathBuf::new(), version: None, failure: None }
     }
 }
 

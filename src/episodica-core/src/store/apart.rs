@@ -1,0 +1,138 @@
+//! The directory of a store whose logs are elsewhere: what can be made again from them.
+//!
+//! A note beside the files of each user names the generation of the logs that they were made from.
+//! Files of another generation may hold what was erased since, on another machine: they are removed
+//! when the store is opened, and when the user is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::backend::{EntryKind, parent_of};
+use super::erase::{remove_derived, remove_user_files};
+use super::files::{create_dir_all, read, remove, replace_file};
+use super::layout::{Layout, SideFile};
+use super::lock::Holder;
+use super::log::Mode;
+use super::log_store::LogStore;
+use super::shared::Shared;
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+use crate::sync::Mutex;
+
+/// The generations of the users that this process has opened.
+#[derive(Debug, Default)]
+pub(super) struct Apart {
+    generations: Mutex<HashMap<Owner, u64>>,
+}
+
+/// Makes the directory, for this user of the machine alone.
+pub(super) fn open_directory(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
+    let (backend, root) = (Arc::clone(&shared.backend), shared.layout.root().to_owned());
+    create_dir_all(&*backend, &root)?;
+    if let Some(name) = backend.network_file_system(&root) {
+        let message = format!("caches can't be kept over a network: the directory is on {name}");
+        return Err(Error::new(ErrorKind::Io, message)
+            .at(&root, None)
+            .with_hint("name a directory of a local disk in `EPISODICA_CACHE`"));
+    }
+    shared.holder = Holder::this_process(clock.now()).line()?.into();
+    shared.root.pin(&*backend)?;
+    create_dir_all(&*backend, &shared.layout.locks())
+}
+
+fn noted(shared: &Shared, owner: &Owner) -> Result<Option<u64>> {
+    let path = shared.layout.generation_path(owner);
+    let bytes = read(&*shared.backend, &path, "cannot read the generation of a cache")?;
+    // What can't be read is of no generation that the logs have.
+    Ok(bytes.map(|bytes| {
+        let text = std::str::from_utf8(&bytes).ok();
+        text.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX)
+    }))
+}
+
+/// Removes the files that were made from a user's logs.
+fn remove_made(shared: &Shared, owner: &Owner) -> Result<usize> {
+    let _caches = shared.locks(owner).caches()?;
+    let mut files = remove_derived(shared, owner)?;
+    let letters = shared.layout.side_path(owner, SideFile::DeadLetters);
+    files += usize::from(remove(&*shared.backend, &letters)?);
+    remove(&*shared.backend, &shared.layout.generation_path(owner))?;
+    Ok(files)
+}
+
+impl Apart {
+    /// The logs of a user were opened: what was made from logs before an erasure goes.
+    pub fn opened(&self, shared: &Shared, owner: &Owner, generation: u64) -> Result<()> {
+        if shared.mode == Mode::ReadOnly {
+            return Ok(());
+        }
+        self.generations.lock().insert(owner.clone(), generation);
+        if noted(shared, owner)?.is_some_and(|noted| noted != generation) {
+            remove_made(shared, owner)?;
+        }
+        Ok(())
+    }
+
+    /// Lines were taken out of the logs here; returns how many files went with them.
+    pub fn rewritten(&self, shared: &Shared, owner: &Owner, generation: u64) -> Result<usize> {
+        self.generations.lock().insert(owner.clone(), generation);
+        remove_made(shared, owner)
+    }
+
+    /// Everything of a user was erased.
+    pub fn erase(&self, shared: &Shared, owner: &Owner) -> Result<usize> {
+        self.generations.lock().remove(owner);
+        let _caches = shared.locks(owner).caches()?;
+        remove_user_files(&*shared.backend, &shared.layout, owner)
+    }
+
+    /// Notes the generation of files that are about to be written, which others read.
+    pub fn note(&self, shared: &Shared, logs: &dyn LogStore, owner: &Owner) -> Result<()> {
+        let generation = self.generations.lock().get(owner).copied();
+        let generation = match generation.filter(|_| shared.mode != Mode::ReadOnly) {
+            None => return Ok(()),
+            // There was nothing when they were opened.
+            Some(0) => logs.ends(owner)?.generation,
+            Some(generation) => generation,
+        };
+        if noted(shared, owner)? == Some(generation) {
+            return Ok(());
+        }
+        let path = shared.layout.generation_path(owner);
+        create_dir_all(&*shared.backend, parent_of(&path))?;
+        replace_file(&*shared.backend, &path, format!("{generation}\n").as_bytes())
+    }
+
+    /// Removes what was made from logs that were erased or rewritten since; returns of how many
+    /// users.
+    pub fn sweep(&self, shared: &Shared, logs: &dyn LogStore) -> Result<usize> {
+        let (layout, backend) = (&shared.layout, &*shared.backend);
+        let mut swept = 0;
+        for tenant in layout.tenants(backend)? {
+            for (path, kind) in layout.entries(backend, &tenant)? {
+                let user = (kind == EntryKind::File).then(|| noted_user(layout, &tenant, &path));
+                let Some(owner) = user.flatten().and_then(|user| Owner::new(&tenant, &user).ok())
+                else {
+                    continue;
+                };
+                let ends = logs.ends(&owner)?;
+                if ends.is_nobody() {
+                    remove_user_files(backend, layout, &owner)?;
+                    swept += 1;
+                } else if noted(shared, &owner)? != Some(ends.generation) {
+                    remove_made(shared, &owner)?;
+                    swept += 1;
+                }
+            }
+        }
+        Ok(swept)
+    }
+}
+
+/// The user whose generation a file notes.
+fn noted_user(layout: &Layout, tenant: &str, path: &std::path::Path) -> Option<String> {
+    let top = layout.tenant_root(tenant).join("snapshots");
+    let name = path.strip_prefix(top).ok()?.to_str()?.strip_suffix(".generation")?;
+    crate::ids::decode_file_name(name)
+}

@@ -1,0 +1,142 @@
+//! Copies the logs of a user from one store to another, whatever they stand on.
+//!
+//! A copy that was interrupted goes on where it stopped: what the target has must be a beginning of
+//! the source. At the end every line is compared.
+
+use super::layout::LogKind;
+use super::log::LogSum;
+use super::log_store::{Answer, Batch, BatchId, Head, UserLogs};
+use super::store::Store;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::Owner;
+
+/// Bytes that are appended together.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// What a copy of a user has moved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Lines that the target lacked.
+    pub lines: u64,
+    /// Lines that it had.
+    pub known: u64,
+    /// Bytes of the lines that it lacked.
+    pub bytes: u64,
+}
+
+/// What identifies a line: its length and checksum.
+type Mark = (usize, u32);
+
+/// Copies what a target lacks of a user's logs and counts of uses, and compares every line then.
+///
+/// # Errors
+/// `InvalidInput` if the target has other records of the user; `CorruptStore` if the lines differ
+/// afterwards; those of both stores.
+pub fn copy_user(source: &Store, target: &Store, owner: &Owner) -> Result<Copied> {
+    let (from, _) = source.logs.open(owner)?;
+    let (to, opened) = target.logs.open(owner)?;
+    let mut copied = Copied::default();
+    for kind in LogKind::ALL {
+        let there = marks(&*to, kind)?;
+        copied.known += there.len() as u64;
+        let mut sink = Sink { to: &*to, opened, kind, lines: Vec::new(), records: 0, number: 0 };
+        let (mut at, mut failed) = (0, None);
+        from.read(kind, &LogSum::default(), &mut |line| {
+            if failed.is_some() {
+                return Ok(());
+            }
+            match there.get(at) {
+                Some(known) if *known == mark(line.bytes) => {}
+                Some(_) => failed = Some(differs(owner, kind)),
+                None => {
+                    copied.lines += 1;
+                    copied.bytes += line.bytes.len() as u64 + 1;
+                    failed = sink.push(line.bytes).err();
+                }
+            }
+            at += 1;
+            Ok(())
+        })?;
+        if at < there.len() {
+            failed = failed.or_else(|| Some(differs(owner, kind)));
+        }
+        failed.map_or_else(|| sink.flush(), Err)?;
+        if marks(&*from, kind)? != marks(&*to, kind)? {
+            return Err(Error::new(
+                ErrorKind::CorruptStore,
+                format!("the copy of a user's {} differs: `{}`", kind.name(), owner.user),
+            )
+            .with_hint("somebody may be writing to one of the stores: copy again"));
+        }
+    }
+    from.opened();
+    to.opened();
+    let (bytes, _) = source.logs.uses(owner)?;
+    let (known, number) = target.logs.uses(owner)?;
+    if known != bytes {
+        target.logs.put_uses(owner, &bytes, number)?;
+    }
+    Ok(copied)
+}
+
+fn differs(owner: &Owner, kind: LogKind) -> Error {
+    Error::invalid(format!(
+        "the target has other {} of the user, to which these can't be added: `{}`",
+        kind.name(),
+        owner.user
+    ))
+    .with_hint("copy into a store without this user, or use `export` and `import`")
+}
+
+fn mark(line: &[u8]) -> Mark {
+    (line.len(), crc32fast::hash(line))
+}
+
+fn marks(logs: &dyn UserLogs, kind: LogKind) -> Result<Vec<Mark>> {
+    let mut marks = Vec::new();
+    logs.read(kind, &LogSum::default(), &mut |line| {
+        marks.push(mark(line.bytes));
+        Ok(())
+    })?;
+    Ok(marks)
+}
+
+/// Lines on their way to a target.
+struct Sink<'a> {
+    to: &'a dyn UserLogs,
+    opened: Head,
+    kind: LogKind,
+    lines: Vec<u8>,
+    records: u64,
+    number: u64,
+}
+
+impl Sink<'_> {
+    fn push(&mut self, line: &[u8]) -> Result<()> {
+        self.lines.extend_from_slice(line);
+        self.lines.push(b'\n');
+        self.records += 1;
+        if self.lines.len() >= BATCH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.records == 0 {
+            return Ok(());
+        }
+        let expected = Head { epoch: self.opened.epoch, ..self.to.seen() };
+        let id = BatchId { epoch: self.opened.epoch, number: self.number };
+        let batch = Batch { kind: self.kind, lines: &self.lines, records: self.records, id };
+        match self.to.append(&expected, &batch)? {
+            Answer::Done(_) => {}
+            Answer::Conflict(_) => {
+                return Err(Error::new(
+                    ErrorKind::StoreLocked,
+                    "somebody else writes to the target of a copy",
+                ));
+            }
+        }
+        self.lines.clear();
+        (self.records, self.number) = (0, self.number + 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! An erasure of records in logs that are not files: their lines go through memory.
+
+use std::path::{Path, PathBuf};
+
+use super::apply::{Editable, edit_logs, tainted_episodes};
+use super::erasure::Erasure;
+use crate::error::Result;
+use crate::ids::Owner;
+use crate::store::log::{Cuts, NoteCuts, Rewrite};
+use crate::store::scan::Line;
+
+/// The lines of a log, in memory.
+#[derive(Debug, Default)]
+pub struct LineLog {
+    /// The log, in errors.
+    pub path: PathBuf,
+    /// Its lines, without line feeds.
+    pub lines: Vec<Vec<u8>>,
+    /// The first line, from 0, that an erasure has changed; `None` if the log is as it was.
+    pub changed_from: Option<usize>,
+}
+
+impl Editable for LineLog {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()> {
+        let mut offset = 0;
+        for (number, bytes) in (1..).zip(&self.lines) {
+            visit(Line { number, offset, bytes });
+            offset += bytes.len() as u64 + 1;
+        }
+        Ok(())
+    }
+
+    fn edit(
+        &mut self,
+        note: NoteCuts<'_>,
+        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+    ) -> Result<()> {
+        let (mut offset, mut cuts, mut kept) = (0, Cuts::default(), Vec::new());
+        for (at, bytes) in std::mem::take(&mut self.lines).into_iter().enumerate() {
+            let line = Line { number: at as u64 + 1, offset, bytes: &bytes };
+            let next = offset + bytes.len() as u64 + 1;
+            match decide(line) {
+                Rewrite::Keep => {
+                    cuts.kept(line);
+                    kept.push(bytes);
+                }
+                other => {
+                    self.changed_from.get_or_insert(at);
+                    if let Rewrite::Replace(new) = other {
+                        cuts.replaced(line, new.len() as u64);
+                        kept.extend(whole_lines(&new));
+                    }
+                }
+            }
+            offset = next;
+        }
+        let cuts = cuts.until(offset);
+        if !cuts.is_empty() {
+            kept.extend(whole_lines(&note(cuts)?));
+        }
+        self.lines = kept;
+        Ok(())
+    }
+}
+
+fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec)
+}
+
+/// Takes the records of an erasure out of the logs of a user, as files do it; `generation` is the
+/// one that the logs have afterwards. Returns how many logs that concerned.
+///
+/// # Errors
+/// `Internal` if a current episode would keep an erased message.
+pub fn erase_lines(
+    owner: &Owner,
+    erasure: &Erasure,
+    generation: u64,
+    logs: &mut [LineLog; 3],
+) -> Result<usize> {
+    let tainted = tainted_episodes(owner, erasure, &logs[1], true)?;
+    let [messages, episodes, semantic] = logs;
+    edit_logs(owner, erasure, &tainted, generation, [messages, episodes, semantic])
+}

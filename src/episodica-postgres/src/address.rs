@@ -1,0 +1,324 @@
+//! Where the database is: an address, completed by the variables that all PostgreSQL clients read.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use episodica_core::{Error, ErrorKind, Result};
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+/// Connections of one process, unless the address says otherwise.
+const POOL_SIZE: usize = 8;
+/// Seconds that one operation may take, attempts included.
+const DEADLINE_SECONDS: f64 = 10.0;
+/// Seconds for one connection.
+const CONNECT_SECONDS: f64 = 5.0;
+/// The schema of the tables.
+const SCHEMA: &str = "episodica";
+
+/// How the server must prove who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Not at all, as libpq's `prefer` and `require`.
+    Anyone,
+    /// By a certificate that the system trusts, for the host's name.
+    System,
+    /// By a certificate that one in this file has signed, for the host's name.
+    File(PathBuf),
+}
+
+/// An address of a store.
+#[derive(Clone)]
+pub struct Address {
+    pub(crate) config: Config,
+    pub(crate) trust: Trust,
+    pub(crate) schema: String,
+    pub(crate) pool_size: usize,
+    pub(crate) deadline: Duration,
+    pub(crate) staleness: Duration,
+    shown: String,
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl Address {
+    /// True if a text is meant as an address and not as a path.
+    pub fn is_one(text: &str) -> bool {
+        text.starts_with("postgresql://") || text.starts_with("postgres://")
+    }
+
+    /// Reads `postgresql://user@host:port/database?…`. What it lacks comes from `PGHOST`, `PGPORT`,
+    /// `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGAPPNAME` and
+    /// `PGCONNECT_TIMEOUT`, as `variable` gives them. Beside libpq's parameters there are `schema`,
+    /// `pool_size`, `deadline_seconds` and `max_staleness_seconds`.
+    ///
+    /// # Errors
+    /// `Config`; the text never holds the password.
+    pub fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let mut own = Own::default();
+        let mut rest = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if !own.take(key, &decoded(value))? {
+                rest.push(pair);
+            }
+        }
+        let plain =
+            if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) };
+        let mut config = Config::from_str(&plain).map_err(|error| {
+            fail("the address of the store can't be read").caused_by(error.to_string())
+        })?;
+        complete(&mut config, variable)?;
+        let mode = own.ssl_mode.or_else(|| variable("PGSSLMODE"));
+        let root = own.root_certificates.or_else(|| variable("PGSSLROOTCERT"));
+        let trust = trust(&mut config, mode.as_deref(), root)?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(Duration::from_secs_f64(CONNECT_SECONDS));
+        }
+        let schema = own.schema.unwrap_or_else(|| SCHEMA.to_owned());
+        let shown = shown(&config, &schema);
+        Ok(Self {
+            config,
+            trust,
+            schema,
+            pool_size: own.pool_size.unwrap_or(POOL_SIZE),
+            deadline: Duration::from_secs_f64(own.deadline.unwrap_or(DEADLINE_SECONDS)),
+            staleness: Duration::from_secs_f64(own.staleness.unwrap_or(0.0)),
+            shown,
+        })
+    }
+
+    /// The address without user and password.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+}
+
+/// Parameters that are not libpq's, or that `tokio-postgres` does not know.
+#[derive(Default)]
+struct Own {
+    schema: Option<String>,
+    pool_size: Option<usize>,
+    deadline: Option<f64>,
+    staleness: Option<f64>,
+    ssl_mode: Option<String>,
+    root_certificates: Option<String>,
+}
+
+impl Own {
+    fn take(&mut self, key: &str, value: &str) -> Result<bool> {
+        match key {
+            "schema" => {
+                let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+                let is_good = !value.is_empty() && value.len() <= 50 && value.chars().all(is_name);
+                if !is_good {
+                    return Err(fail(&format!(
+                        "schema must be up to 50 lower-case letters, digits and underscores: \
+                         `{value}`"
+                    )));
+                }
+                self.schema = Some(value.to_owned());
+            }
+            "pool_size" => self.pool_size = Some(number(key, value, 1.0, 1_000.0)? as usize),
+            "deadline_seconds" => self.deadline = Some(number(key, value, 0.1, 3_600.0)?),
+            "max_staleness_seconds" => self.staleness = Some(number(key, value, 0.0, 86_400.0)?),
+            "sslmode" => self.ssl_mode = Some(value.to_owned()),
+            "sslrootcert" => self.root_certificates = Some(value.to_owned()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn fail(text: &str) -> Error {
+    Error::new(ErrorKind::Config, text).with_hint("for example postgresql://user@host/database")
+}
+
+fn number(key: &str, value: &str, least: f64, most: f64) -> Result<f64> {
+    let number = value.parse::<f64>().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Config,
+            format!("{key} must be between {least} and {most}: `{value}`"),
+        )
+    })
+}
+
+/// Undoes percent-encoding.
+fn decoded(text: &str) -> String {
+    let (bytes, mut plain, mut at) = (text.as_bytes(), Vec::new(), 0);
+    while at < bytes.len() {
+        let hex = text.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match (bytes[at], hex) {
+            (b'%', Some(byte)) => {
+                plain.push(byte);
+                at += 3;
+            }
+            (byte, _) => {
+                plain.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// Takes from the environment what the address lacks.
+fn complete(config: &mut Config, variable: &dyn Fn(&str) -> Option<String>) -> Result<()> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        let sockets = ["/var/run/postgresql", "/tmp"];
+        let here = || {
+            let port = set("PGPORT").unwrap_or_else(|| "5432".to_owned());
+            let is_there = |folder: &&str| {
+                std::path::Path::new(folder).join(format!(".s.PGSQL.{port}")).exists()
+            };
+            sockets.into_iter().find(is_there).unwrap_or("localhost").to_owned()
+        };
+        for host in set("PGHOST").unwrap_or_else(here).split(',') {
+            config.host(host);
+        }
+    }
+    if config.get_ports().is_empty()
+        && let Some(ports) = set("PGPORT")
+    {
+        for port in ports.split(',') {
+            let port = port.parse().map_err(|_| fail(&format!("PGPORT is no port: `{port}`")))?;
+            config.port(port);
+        }
+    }
+    if config.get_user().is_none() {
+        let user = set("PGUSER").or_else(|| set("USER")).or_else(|| set("LOGNAME"));
+        config.user(user.ok_or_else(|| fail("the address of the store names no user"))?);
+    }
+    if config.get_password().is_none()
+        && let Some(password) = set("PGPASSWORD")
+    {
+        config.password(password);
+    }
+    if config.get_dbname().is_none() {
+        let name = set("PGDATABASE");
+        let user = config.get_user().map(str::to_owned);
+        config.dbname(name.or(user).unwrap_or_default());
+    }
+    if config.get_application_name().is_none() {
+        config.application_name(set("PGAPPNAME").unwrap_or_else(|| "episodica".to_owned()));
+    }
+    if config.get_connect_timeout().is_none()
+        && let Some(seconds) = set("PGCONNECT_TIMEOUT").and_then(|text| text.parse().ok())
+    {
+        config.connect_timeout(Duration::from_secs(seconds));
+    }
+    Ok(())
+}
+
+/// Sets the mode of encryption; returns what a certificate is checked against.
+fn trust(config: &mut Config, mode: Option<&str>, root: Option<String>) -> Result<Trust> {
+    let by_root = |root: Option<String>| match root.as_deref() {
+        None | Some("" | "system") => Trust::System,
+        Some(path) => Trust::File(path.into()),
+    };
+    let (ssl, trust) = match mode {
+        Some("disable") => (SslMode::Disable, Trust::Anyone),
+        None | Some("allow" | "prefer") => (SslMode::Prefer, Trust::Anyone),
+        // As libpq does: with root certificates, `require` checks.
+        Some("require") if root.is_some() => (SslMode::Require, by_root(root)),
+        Some("require") => (SslMode::Require, Trust::Anyone),
+        Some("verify-ca" | "verify-full") => (SslMode::Require, by_root(root)),
+        Some(other) => {
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!(
+                    "sslmode must be disable, prefer, require, verify-ca or verify-full: `{other}`"
+                ),
+            ));
+        }
+    };
+    config.ssl_mode(ssl);
+    Ok(trust)
+}
+
+fn shown(config: &Config, schema: &str) -> String {
+    let ports = config.get_ports();
+    let hosts: Vec<String> = config
+        .get_hosts()
+        .iter()
+        .enumerate()
+        .map(|(at, host)| {
+            let port = ports.get(at).or(ports.first()).copied().unwrap_or(5432);
+            let name = match host {
+                Host::Tcp(name) => name.clone(),
+                #[cfg(unix)]
+                Host::Unix(path) => path.display().to_string(),
+            };
+            if port == 5432 { name } else { format!("{name}:{port}") }
+        })
+        .collect();
+    let database = config.get_dbname().unwrap_or_default();
+    let schema = if schema == SCHEMA { String::new() } else { format!("?schema={schema}") };
+    format!("postgresql://{}/{database}{schema}", hosts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str, variables: &[(&str, &str)]) -> Result<Address> {
+        Address::parse(text, &|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn no_password_is_shown() {
+        let address = parsed("postgresql://me:secret@db.example:6432/mem?schema=a_1", &[]).unwrap();
+        assert_eq!(address.shown(), "postgresql://db.example:6432/mem?schema=a_1");
+        assert!(!format!("{address:?}").contains("secret"));
+        for broken in ["postgresql://me:secret@h:port/x", "postgresql://me:secret@h/x?sslmode=on"] {
+            let error = parsed(broken, &[]).unwrap_err();
+            assert!(!error.chain().contains("secret"), "{}", error.chain());
+        }
+    }
+
+    #[test]
+    fn what_the_address_lacks_comes_from_the_environment() {
+        let variables = [
+            ("PGHOST", "db1,db2"),
+            ("PGPORT", "5433"),
+            ("PGUSER", "me"),
+            ("PGPASSWORD", "secret"),
+            ("PGDATABASE", "mem"),
+            ("PGSSLMODE", "verify-full"),
+        ];
+        let address = parsed("postgresql://", &variables).unwrap();
+        assert_eq!(address.shown(), "postgresql://db1:5433,db2:5433/mem");
+        assert_eq!(address.trust, Trust::System);
+        assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
+        let given = parsed("postgresql://you@host/other?sslmode=disable", &variables).unwrap();
+        assert_eq!(given.config.get_user(), Some("you"));
+        assert_eq!(given.config.get_ssl_mode(), SslMode::Disable);
+    }
+
+    #[test]
+    fn own_parameters_have_bounds() {
+        let said = |text: &str| parsed(text, &[]).unwrap_err().to_string();
+        assert_eq!(
+            said("postgresql://me@h/d?pool_size=0"),
+            "pool_size must be between 1 and 1000: `0`"
+        );
+        assert_eq!(
+            said("postgresql://me@h/d?schema=a%22b"),
+            "schema must be up to 50 lower-case letters, digits and underscores: `a\"b`"
+        );
+        let address =
+            parsed("postgresql://me@h/d?max_staleness_seconds=2.5&pool_size=3", &[]).unwrap();
+        assert_eq!((address.staleness.as_secs_f64(), address.pool_size), (2.5, 3));
+    }
+}

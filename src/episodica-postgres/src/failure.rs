@@ -1,0 +1,114 @@
+//! What a failure of the database means: is it away, does it refuse, or is this a bug?
+
+use episodica_core::{Error, ErrorKind};
+use tokio_postgres::error::SqlState;
+
+/// A request that failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// True if the same request may succeed later or on another connection.
+    pub is_away: bool,
+    pub error: Error,
+}
+
+impl Failure {
+    /// The database can't be reached.
+    pub fn away(what: impl Into<String>) -> Self {
+        let hint = "nothing was acknowledged: call again once the database answers";
+        let error = Error::new(ErrorKind::StoreUnavailable, what).with_hint(hint);
+        Self { is_away: true, error }
+    }
+
+    /// A failure that repeating does not change.
+    pub fn lasting(error: Error) -> Self {
+        Self { is_away: false, error }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
+    }
+}
+
+/// Causes in one line. (Errors of the driver name no parameter.)
+fn chain(error: &tokio_postgres::Error) -> String {
+    let mut text = match error.as_db_error() {
+        Some(refusal) => return format!("{} ({})", refusal.message(), refusal.code().code()),
+        None => error.to_string(),
+    };
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    fn from(error: tokio_postgres::Error) -> Self {
+        let said = chain(&error);
+        let Some(code) = error.code() else {
+            return Self {
+                error: Self::away("the database is away").error.caused_by(said),
+                is_away: true,
+            };
+        };
+        let made = |kind, context: &str, hint: &str| {
+            Self::lasting(Error::new(kind, context).with_hint(hint).caused_by(said.clone()))
+        };
+        match *code {
+            SqlState::DISK_FULL => made(
+                ErrorKind::Io,
+                "the database has no room left",
+                "free some disk space there and call again; nothing acknowledged was lost",
+            ),
+            SqlState::INSUFFICIENT_PRIVILEGE => made(
+                ErrorKind::ReadOnly,
+                "the database does not allow that to this role",
+                "connect as the owner of the tables, or have `episodica store grant` run for it",
+            ),
+            SqlState::READ_ONLY_SQL_TRANSACTION => Self {
+                is_away: true,
+                error: Error::new(
+                    ErrorKind::StoreUnavailable,
+                    "the database only reads: a standby",
+                )
+                .with_hint("name the primary, or all servers with target_session_attrs=read-write")
+                .caused_by(said),
+            },
+            SqlState::INVALID_CATALOG_NAME
+            | SqlState::INVALID_PASSWORD
+            | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => made(
+                ErrorKind::StoreUnavailable,
+                "the database refuses the connection",
+                "check user, password and name of the database",
+            ),
+            SqlState::UNDEFINED_TABLE
+            | SqlState::UNDEFINED_COLUMN
+            | SqlState::INVALID_SCHEMA_NAME => made(
+                ErrorKind::UnsupportedFormat,
+                "the tables of the store are missing or have another form",
+                "run `episodica store check`",
+            ),
+            SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => made(
+                ErrorKind::InvalidInput,
+                "PostgreSQL can't hold an id with a zero byte",
+                "use another id",
+            ),
+            _ => {
+                let class = &code.code()[..2];
+                // Connection, resources, operator intervention, rollback.
+                if matches!(class, "08" | "53" | "57" | "40" | "55") {
+                    let away = Self::away("the database does not answer").error;
+                    return Self { is_away: true, error: away.caused_by(said) };
+                }
+                Self::lasting(
+                    Error::new(ErrorKind::StoreUnavailable, "the database refuses a request")
+                        .caused_by(said),
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The logs of all users in the database.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use episodica_core::Result;
+use episodica_core::ids::Owner;
+use episodica_core::store::log_store::Head;
+use episodica_core::store::{Holder, LogEnds, LogKind, LogStore, Medium, Mode, UserLogs};
+use tokio_postgres::types::Type;
+
+use crate::address::Address;
+use crate::pool::Pool;
+use crate::rows::{Seen, int};
+use crate::schema::{self, State};
+use crate::statements::Statements;
+use crate::user_logs::{self, PgUserLogs};
+use crate::writing::Target;
+
+/// A database with the logs of a store.
+#[derive(Debug)]
+pub struct PgLogs {
+    pool: Arc<Pool>,
+    statements: Arc<Statements>,
+    mode: Mode,
+    state: State,
+    holder: Arc<str>,
+}
+
+impl PgLogs {
+    /// Connects to a store; makes its tables where there are none and the role may.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`, also for a standby that is to be written; `UnsupportedFormat` for tables
+    /// of another version; `Config` for a server that may lose what it acknowledged.
+    pub fn open(address: Address, mode: Mode, holder: &Holder) -> Result<Self> {
+        let statements = Arc::new(Statements::new(&address.schema));
+        let pool = Pool::new(address)?;
+        let state = schema::prepare(&pool, mode)?;
+        let holder = serde_json::to_string(holder).unwrap_or_default().into();
+        Ok(Self { pool, statements, mode, state, holder })
+    }
+
+    /// Looks at a database without opening a store.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`; `Config` for a database that doesn't use UTF-8.
+    pub fn look(address: Address) -> Result<State> {
+        schema::look(&*Pool::new(address)?)
+    }
+
+    /// Makes the tables, or brings them up to the present version; returns the version before.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`; `ReadOnly` if the role may not; `UnsupportedFormat` for newer tables.
+    pub fn migrate(address: Address) -> Result<i32> {
+        schema::migrate(&*Pool::new(address)?)
+    }
+
+    /// What opening found.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn target<'a>(&'a self, owner: &'a Owner) -> Target<'a> {
+        Target {
+            pool: &self.pool,
+            statements: &self.statements,
+            tenant: &owner.tenant,
+            user: &owner.user,
+        }
+    }
+}
+
+impl LogStore for PgLogs {
+    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
+        let (epoch, seen) = if self.mode == Mode::ReadWrite {
+            self.pool.repeat(async |client| {
+                let values = [(&owner.tenant as _, Type::TEXT), (&owner.user as _, Type::TEXT)];
+                let row = client.query_typed_one(&self.statements.open, &values).await?;
+                Ok((row.try_get::<_, i64>(0)?.unsigned_abs(), Seen::read(&row, 1)?))
+            })?
+        } else {
+            (0, self.target(owner).look()?)
+        };
+        let logs = PgUserLogs {
+            owner: owner.clone(),
+            pool: Arc::clone(&self.pool),
+            statements: Arc::clone(&self.statements),
+            mode: self.mode,
+            epoch,
+            holder: Arc::clone(&self.holder),
+            state: Mutex::new(user_logs::State { seen, looked: None }),
+        };
+        Ok((Box::new(logs), seen.head(epoch)))
+    }
+
+    fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+        let (after, limit) = (after.unwrap_or_default(), int(limit as u64));
+        self.pool.repeat(async |client| {
+            let values =
+                [(&tenant as _, Type::TEXT), (&after as _, Type::TEXT), (&limit as _, Type::INT8)];
+            let rows = client.query_typed(&self.statements.users, &values).await?;
+            Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn erase(&self, owner: &Owner) -> Result<usize> {
+        self.target(owner).forget()
+    }
+
+    fn tenants(&self) -> Result<Vec<String>> {
+        self.pool.repeat(async |client| {
+            let rows = client.query_typed(&self.statements.tenants, &[]).await?;
+            Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+        })
+    }
+
+    fn has(&self, owner: &Owner) -> Result<bool> {
+        Ok(!self.ends(owner)?.is_nobody())
+    }
+
+    fn ends(&self, owner: &Owner) -> Result<LogEnds> {
+        let seen = self.target(owner).look()?;
+        let number = seen.uid.unwrap_or_default().unsigned_abs();
+        let files = seen.ends.map(|end| (end.bytes > 0).then_some((end.bytes, number)));
+        Ok(LogEnds { generation: seen.generation, files })
+    }
+
+    fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
+        let (mut at, mut start, mut bytes) = (from, None, Vec::new());
+        loop {
+            let skipped = start.map_or(0, |start| from - start);
+            let left = (most + skipped).saturating_sub(bytes.len() as u64);
+            if left == 0 || most == 0 {
+                break;
+            }
+            let lines = int((left / 64 + 2).clamp(2, 2_000));
+            let rows = self.pool.repeat(async |client| {
+                let number = kind as i16;
+                let values = [
+                    (&owner.tenant as _, Type::TEXT),
+                    (&owner.user as _, Type::TEXT),
+                    (&number as _, Type::INT2),
+                    (&int(at) as _, Type::INT8),
+                    (&lines as _, Type::INT8),
+                ];
+                let rows = client.query_typed(&self.statements.slice, &values).await?;
+                let line = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
+                    Ok((row.try_get::<_, i64>(0)?.unsigned_abs(), row.try_get::<_, String>(1)?))
+                };
+                Ok(rows.iter().map(line).collect::<Result<Vec<_>, _>>()?)
+            })?;
+            let is_all = (rows.len() as i64) < lines;
+            for (upto, line) in rows {
+                start.get_or_insert(upto - line.len() as u64 - 1);
+                bytes.extend_from_slice(line.as_bytes());
+                bytes.push(b'\n');
+                at = upto;
+            }
+            if is_all {
+                break;
+            }
+        }
+        let skipped = start.map_or(0, |start| from - start) as usize;
+        bytes.drain(..skipped.min(bytes.len()));
+        bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(bytes)
+    }
+
+    fn is_erasing(&self, _: &Owner) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
+        self.pool.repeat(async |client| {
+            let values = [(&owner.tenant as _, Type::TEXT), (&owner.user as _, Type::TEXT)];
+            let row = client.query_typed_opt(&self.statements.uses, &values).await?;
+            let Some(row) = row else { return Ok((Vec::new(), 0)) };
+            Ok((row.try_get(0)?, row.try_get::<_, i64>(1)?.unsigned_abs()))
+        })
+    }
+
+    fn put_uses(&self, owner: &Owner, bytes: &[u8], number: u64) -> Result<bool> {
+        if number == 0 && bytes.is_empty() || self.target(owner).look()?.uid.is_none() {
+            return Ok(true);
+        }
+        let sent = self.pool.once(async |client| {
+            let values = [
+                (&owner.tenant as _, Type::TEXT),
+                (&owner.user as _, Type::TEXT),
+                (&bytes as _, Type::BYTEA),
+                (&int(number) as _, Type::INT8),
+            ];
+            Ok(client.execute_typed(&self.statements.put_uses, &values).await? > 0)
+        })?;
+        Ok(sent?)
+    }
+
+    fn medium(&self) -> Medium {
+        Medium {
+            name: "postgresql",
+            place: PathBuf::from(self.pool.address().shown()),
+            version: Some(self.state.server_version.clone()),
+            failure: self.pool.failure(),
+        }
+    }
+}

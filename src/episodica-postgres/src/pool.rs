@@ -1,0 +1,235 @@
+//! Connections: a bounded number, each with a deadline, made anew when they break.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use episodica_core::{Error, ErrorKind, Result};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tokio_postgres::Client;
+
+use crate::address::Address;
+use crate::failure::Failure;
+use crate::tls::Tls;
+
+/// First and longest pause between two attempts.
+const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
+/// A connection that was idle for longer is closed: poolers and firewalls forget it silently.
+const LONGEST_IDLE: Duration = Duration::from_secs(300);
+
+/// A connection.
+struct Link {
+    client: Client,
+    task: AbortHandle,
+    idle_since: Instant,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // A statement may still be on its way to a server that does not answer.
+        self.task.abort();
+    }
+}
+
+/// The connections of a process to a database.
+pub(crate) struct Pool {
+    address: Address,
+    tls: Tls,
+    idle: Mutex<Vec<Link>>,
+    permits: Semaphore,
+    /// Why the last request failed; `None` if it did not.
+    failure: Mutex<Option<String>>,
+    /// Drives the connections; `None` only while dropping.
+    runtime: Option<Runtime>,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Pool({:?})", self.address)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.locked().clear();
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A connection that is in use.
+struct Used<'a> {
+    pool: &'a Pool,
+    link: Option<Link>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Used<'_> {
+    fn give_back(mut self) {
+        if let Some(mut link) = self.link.take() {
+            link.idle_since = Instant::now();
+            self.pool.locked().push(link);
+        }
+    }
+}
+
+impl Pool {
+    /// Connects to nothing yet.
+    ///
+    /// # Errors
+    /// `Config` for root certificates that can't be read; `Internal` without threads.
+    pub fn new(address: Address) -> Result<Arc<Self>> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("episodica-postgres")
+            .enable_all()
+            .build()
+            .map_err(|error| {
+                Error::new(ErrorKind::Io, "no thread for connections").caused_by(error)
+            })?;
+        Ok(Arc::new(Self {
+            tls: Tls::new(&address.trust)?,
+            permits: Semaphore::new(address.pool_size),
+            address,
+            idle: Mutex::default(),
+            failure: Mutex::default(),
+            runtime: Some(runtime),
+        }))
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Why the last request failed; `None` if it did not.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Link>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("invariant: only dropping takes it")
+    }
+
+    async fn connect(&self) -> Result<Link, Failure> {
+        let most = self.address.config.get_connect_timeout().copied();
+        let connecting = self.address.config.connect(self.tls.clone());
+        let (client, connection) = timeout(most.unwrap_or(Duration::MAX), connecting)
+            .await
+            .map_err(|_| Failure::away("the database does not take a connection in time"))??;
+        let task = tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                log::debug!("a connection to the database broke: {error}");
+            }
+        });
+        Ok(Link { client, task: task.abort_handle(), idle_since: Instant::now() })
+    }
+
+    /// A live connection, before the deadline.
+    async fn take(&self) -> Result<Used<'_>, Failure> {
+        let permit = self.permits.acquire().await.expect("invariant: never closed");
+        let known = {
+            let mut idle = self.locked();
+            idle.retain(|link| {
+                !link.client.is_closed() && link.idle_since.elapsed() < LONGEST_IDLE
+            });
+            idle.pop()
+        };
+        let link = match known {
+            Some(link) => link,
+            None => self.connect().await?,
+        };
+        Ok(Used { pool: self, link: Some(link), _permit: permit })
+    }
+
+    /// Runs a request until it succeeds, is refused, or the deadline has passed. It may be sent
+    /// more than once.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`; what the failure means.
+    pub fn repeat<T>(&self, request: impl AsyncFn(&Client) -> Result<T, Failure>) -> Result<T> {
+        self.until_deadline(|left| self.attempt(left, &request))
+    }
+
+    /// Sends a request at most once: only connecting is repeated. `Err` with `is_away` means that
+    /// it may have been carried out.
+    pub fn once<T>(
+        &self,
+        request: impl AsyncFn(&Client) -> Result<T, Failure>,
+    ) -> Result<Result<T, Failure>> {
+        let deadline = Instant::now() + self.address.deadline;
+        let used = self.until_deadline(|left| {
+            self.runtime().block_on(async {
+                timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))
+            })
+        })?;
+        let left = deadline.saturating_duration_since(Instant::now()).max(PAUSES[0]);
+        let outcome = self.runtime().block_on(self.carry_out(used, left, &request));
+        self.note(outcome.as_ref().err());
+        Ok(outcome)
+    }
+
+    fn until_deadline<T>(
+        &self,
+        mut attempt: impl FnMut(Duration) -> Result<T, Failure>,
+    ) -> Result<T> {
+        let (deadline, [mut pause, longest]) = (Instant::now() + self.address.deadline, PAUSES);
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let outcome = attempt(left.max(PAUSES[0]));
+            self.note(outcome.as_ref().err());
+            match outcome {
+                Ok(value) => return Ok(value),
+                Err(failure) if !failure.is_away || Instant::now() + pause >= deadline => {
+                    return Err(failure.error);
+                }
+                Err(_) => std::thread::sleep(pause),
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    fn note(&self, failure: Option<&Failure>) {
+        let away = failure.filter(|failure| failure.error.kind() == ErrorKind::StoreUnavailable);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) =
+            away.map(|failure| failure.error.chain());
+    }
+
+    fn attempt<T>(
+        &self,
+        left: Duration,
+        request: &impl AsyncFn(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let started = Instant::now();
+        self.runtime().block_on(async {
+            let used = timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))?;
+            let left = left.saturating_sub(started.elapsed()).max(PAUSES[0]);
+            self.carry_out(used, left, request).await
+        })
+    }
+
+    /// Runs a request on a connection, which is given up if it did not end well.
+    async fn carry_out<T>(
+        &self,
+        used: Used<'_>,
+        left: Duration,
+        request: &impl AsyncFn(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let link = used.link.as_ref().expect("invariant: taken with a connection");
+        let outcome = timeout(left, request(&link.client)).await.unwrap_or_else(|_| Err(late()));
+        if outcome.is_ok() {
+            used.give_back();
+        }
+        outcome
+    }
+}
+
+fn late() -> Failure {
+    Failure::away("the database does not answer in time")
+}

@@ -1,0 +1,130 @@
+//! Reads lines, a bounded number of bytes at a time.
+
+use episodica_core::store::LogKind;
+use episodica_core::{Error, ErrorKind, Result};
+use tokio_postgres::types::Type;
+
+use crate::pool::Pool;
+use crate::rows::{End, int};
+use crate::statements::Statements;
+
+/// Bytes that are asked for at a time, unless a line is longer.
+const WINDOW_BYTES: u64 = 4 << 20;
+/// Lines that are asked for at a time.
+const WINDOW_LINES: i64 = 5_000;
+
+/// A log of a generation, up to an end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub uid: i64,
+    pub generation: u64,
+    pub kind: LogKind,
+    pub from: End,
+    pub to: End,
+}
+
+/// What reading a span came to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All lines were shown.
+    Whole,
+    /// The visitor refused a line and wanted no more.
+    Refused,
+    /// The log does not have the end that the span begins at.
+    Discontinued,
+    /// Lines were taken out meanwhile, or the user is gone.
+    Rewritten,
+}
+
+/// A line and where it ends.
+pub(crate) struct Read<'a> {
+    pub start: u64,
+    pub end: End,
+    pub line: &'a str,
+}
+
+/// Shows the lines of a span until `visit` returns `false`.
+///
+/// # Errors
+/// `StoreUnavailable`.
+pub(crate) fn read_span(
+    pool: &Pool,
+    statements: &Statements,
+    span: &Span,
+    visit: &mut dyn FnMut(Read<'_>) -> bool,
+) -> Result<Outcome> {
+    let (mut at, mut window) = (span.from, WINDOW_BYTES);
+    // The line that ends at the beginning comes along, to be compared.
+    let mut anchor = (span.from.bytes > 0).then_some(span.from);
+    while at.bytes < span.to.bytes || anchor.is_some() {
+        let until = at.bytes.saturating_add(window).min(span.to.bytes.max(at.bytes));
+        let from = if anchor.is_some() { at.bytes } else { at.bytes + 1 };
+        let rows = pool.repeat(async |client| {
+            let kind = span.kind as i16;
+            let values = [
+                (&span.uid as _, Type::INT8),
+                (&kind as _, Type::INT2),
+                (&int(from) as _, Type::INT8),
+                (&int(until) as _, Type::INT8),
+                (&int(span.generation) as _, Type::INT8),
+                (&WINDOW_LINES as _, Type::INT8),
+            ];
+            Ok(client.query_typed(&statements.chunk, &values).await?)
+        })?;
+        if rows.is_empty() {
+            if !is_generation(pool, statements, span)? {
+                return Ok(Outcome::Rewritten);
+            }
+            if anchor.is_some() {
+                return Ok(Outcome::Discontinued);
+            }
+            if until >= span.to.bytes {
+                return Err(lost(span));
+            }
+            window = window.saturating_mul(8);
+            continue;
+        }
+        for row in &rows {
+            let read = || -> Result<(End, &str), tokio_postgres::Error> {
+                let whole = |at: usize| row.try_get::<_, i64>(at).map(i64::unsigned_abs);
+                let end = End { bytes: whole(0)?, lines: whole(1)?, crc: whole(2)? as u32 };
+                Ok((end, row.try_get(3)?))
+            };
+            let (end, line) = read().map_err(|error| {
+                Error::internal("a row has another form").caused_by(error.to_string())
+            })?;
+            if let Some(known) = anchor.take() {
+                if end != known {
+                    return Ok(Outcome::Discontinued);
+                }
+                continue;
+            }
+            if !visit(Read { start: at.bytes, end, line }) {
+                return Ok(Outcome::Refused);
+            }
+            at = end;
+        }
+        // Only a longer line follows.
+        if rows.len() == 1 && at.bytes < span.to.bytes {
+            window = window.saturating_mul(2);
+        }
+    }
+    Ok(Outcome::Whole)
+}
+
+fn is_generation(pool: &Pool, statements: &Statements, span: &Span) -> Result<bool> {
+    let text =
+        format!("SELECT 1 FROM {}.users WHERE uid = $1 AND generation = $2", statements.schema);
+    pool.repeat(async |client| {
+        let values = [(&span.uid as _, Type::INT8), (&int(span.generation) as _, Type::INT8)];
+        Ok(client.query_typed_opt(&text, &values).await?.is_some())
+    })
+}
+
+fn lost(span: &Span) -> Error {
+    Error::new(
+        ErrorKind::CorruptStore,
+        format!("rows of the {} of a user are missing in the database", span.kind.name()),
+    )
+    .with_hint("run `episodica verify`; restore the database from a backup")
+}

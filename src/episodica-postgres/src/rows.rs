@@ -1,0 +1,122 @@
+//! Rows of the tables as values.
+
+use episodica_core::store::log_store::{BatchId, Head};
+use episodica_core::store::{LogKind, LogPosition, LogSum};
+use tokio_postgres::Row;
+
+/// The end of a log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct End {
+    pub bytes: u64,
+    pub lines: u64,
+    pub crc: u32,
+}
+
+impl End {
+    /// The end behind one more line.
+    pub fn after(self, line: &[u8]) -> Self {
+        let mut crc = crc32fast::Hasher::new_with_initial(self.crc);
+        crc.update(line);
+        crc.update(b"\n");
+        let (bytes, lines) = (self.bytes + line.len() as u64 + 1, self.lines + 1);
+        Self { bytes, lines, crc: crc.finalize() }
+    }
+
+    pub fn position(self) -> LogPosition {
+        LogPosition { bytes: self.bytes, records: self.lines }
+    }
+
+    pub fn sum(self) -> LogSum {
+        LogSum { position: self.position(), crc32: format!("{:08x}", self.crc) }
+    }
+
+    /// The end that a known beginning has; `None` for a checksum that is none.
+    pub fn of(sum: &LogSum) -> Option<Self> {
+        let crc = u32::from_str_radix(&sum.crc32, 16).ok()?;
+        Some(Self { bytes: sum.position.bytes, lines: sum.position.records, crc })
+    }
+}
+
+/// What is known of a user's logs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// `None` without a row.
+    pub uid: Option<i64>,
+    pub generation: u64,
+    /// Rises when a request without an answer is settled; an append names it.
+    pub fence: i64,
+    pub ends: [End; 3],
+    pub batch: Option<BatchId>,
+}
+
+impl Seen {
+    /// Reads a head, whose columns may all be null, from a column on.
+    pub fn read(row: &Row, from: usize) -> Result<Self, tokio_postgres::Error> {
+        let number = |at: usize| row.try_get::<_, Option<i64>>(from + at);
+        let Some(uid) = number(0)? else { return Ok(Self::default()) };
+        let mut ends = [End::default(); 3];
+        for (at, end) in ends.iter_mut().enumerate() {
+            *end = End {
+                bytes: whole(number(3 + 3 * at)?),
+                lines: whole(number(4 + 3 * at)?),
+                crc: whole(number(5 + 3 * at)?) as u32,
+            };
+        }
+        let batch = match (number(12)?, number(13)?) {
+            (Some(epoch), Some(number)) => {
+                Some(BatchId { epoch: whole(Some(epoch)), number: whole(Some(number)) })
+            }
+            _ => None,
+        };
+        let fence = number(2)?.unwrap_or_default();
+        Ok(Self { uid: Some(uid), generation: whole(number(1)?), fence, ends, batch })
+    }
+
+    pub fn end(&self, kind: LogKind) -> End {
+        self.ends[kind as usize]
+    }
+
+    pub fn head(&self, epoch: u64) -> Head {
+        Head {
+            generation: self.generation,
+            epoch,
+            ends: self.ends.map(|end| end.bytes),
+            last_batch: self.batch,
+        }
+    }
+
+    /// True if the logs are as they were, whatever was settled meanwhile.
+    pub fn has_same_logs(&self, other: &Self) -> bool {
+        (self.uid, self.generation, self.ends) == (other.uid, other.generation, other.ends)
+    }
+}
+
+fn whole(number: Option<i64>) -> u64 {
+    number.unwrap_or_default().unsigned_abs()
+}
+
+/// A number as the tables hold it.
+pub(crate) fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// Lines of one log, in columns.
+#[derive(Debug, Default)]
+pub(crate) struct Columns<'a> {
+    pub upto: Vec<i64>,
+    pub numbers: Vec<i64>,
+    pub crcs: Vec<i64>,
+    pub lines: Vec<&'a str>,
+}
+
+impl<'a> Columns<'a> {
+    /// Adds a line; returns the end behind it.
+    pub fn push(&mut self, end: End, line: &'a str) -> End {
+        let next = end.after(line.as_bytes());
+        self.upto.push(int(next.bytes));
+        self.numbers.push(int(next.lines));
+        self.crcs.push(i64::from(next.crc));
+        self.lines.push(line);
+        next
+    }
+}

@@ -1,0 +1,176 @@
+//! The tables and their versions.
+
+use episodica_core::store::Mode;
+use episodica_core::{Error, ErrorKind, Result};
+use tokio_postgres::types::Type;
+
+use crate::failure::Failure;
+use crate::pool::Pool;
+
+/// The version of the tables that this package reads and writes.
+pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
+
+/// What leads from each version to the next, the first from nothing. `{s}` is the schema. A
+/// migration that was released is never changed.
+const MIGRATIONS: [&str; 1] = [include_str!("../sql/1.sql")];
+
+/// What a look at the database found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// Its version.
+    pub server_version: String,
+    /// The version of the tables; 0 = none.
+    pub schema_version: i32,
+    /// The number of the store, the same as long as it lives; empty without tables.
+    pub identity: String,
+    /// Settings under which an acknowledged write might be lost.
+    pub unsafe_settings: Vec<String>,
+    /// True if the server only reads.
+    pub is_standby: bool,
+    /// True if this role may create the tables.
+    pub may_create: bool,
+}
+
+/// Looks at the server and its tables.
+///
+/// # Errors
+/// `StoreUnavailable`; `Config` for a database that doesn't use UTF-8.
+pub(crate) fn look(pool: &Pool) -> Result<State> {
+    let schema = &pool.address().schema;
+    let text = "SELECT current_setting('server_version'), current_setting('server_encoding'), \
+                current_setting('fsync'), current_setting('full_page_writes'), \
+                current_setting('synchronous_commit'), pg_is_in_recovery(), \
+                to_regclass($1) IS NOT NULL, \
+                has_database_privilege(current_database(), 'CREATE'), \
+                current_setting('server_version_num')::int4";
+    let table = format!("{schema}.meta");
+    let (state, encoding, is_there, number) = pool.repeat(async |client| {
+        let row = client.query_typed_one(text, &[(&table, Type::TEXT)]).await?;
+        let said = |at: usize| row.try_get::<_, String>(at);
+        let names = ["fsync", "full_page_writes", "synchronous_commit"];
+        let mut unsafe_settings = Vec::new();
+        for (at, name) in names.into_iter().enumerate() {
+            if said(2 + at)? == "off" {
+                unsafe_settings.push(name.to_owned());
+            }
+        }
+        let state = State {
+            server_version: said(0)?,
+            schema_version: 0,
+            identity: String::new(),
+            unsafe_settings,
+            is_standby: row.try_get(5)?,
+            may_create: row.try_get(7)?,
+        };
+        let number: i32 = row.try_get(8)?;
+        Ok((state, said(1)?, row.try_get::<_, bool>(6)?, number))
+    })?;
+    if encoding != "UTF8" {
+        let message = format!("the database must use UTF8: `{encoding}`");
+        return Err(Error::new(ErrorKind::Config, message)
+            .with_hint("create one with `createdb --encoding UTF8 --template template0`"));
+    }
+    if number < 130_000 {
+        let message = format!("PostgreSQL 13 or newer is needed: `{}`", state.server_version);
+        return Err(Error::new(ErrorKind::UnsupportedFormat, message));
+    }
+    if !is_there {
+        return Ok(state);
+    }
+    let text = format!("SELECT version, identity FROM {schema}.meta");
+    let (schema_version, identity) = pool.repeat(async |client| {
+        let row = client.query_typed_one(&text, &[]).await?;
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    })?;
+    Ok(State { schema_version, identity, ..state })
+}
+
+/// Makes the tables, or brings them up to the present version; returns the version before.
+///
+/// # Errors
+/// `StoreUnavailable`; `ReadOnly` if the role may not; `UnsupportedFormat` for newer tables.
+pub(crate) fn migrate(pool: &Pool) -> Result<i32> {
+    let before = look(pool)?;
+    check_version(before.schema_version)?;
+    if before.schema_version == SCHEMA_VERSION {
+        return Ok(SCHEMA_VERSION);
+    }
+    let schema = &pool.address().schema;
+    let steps = &MIGRATIONS[before.schema_version.max(0) as usize..];
+    // One transaction, one at a time: nobody ever sees half of it. Who comes second fails here and
+    // finds everything done.
+    let mut script = String::from("BEGIN; SELECT pg_advisory_xact_lock(hashtext('episodica'));");
+    if before.schema_version > 0 {
+        script.push_str(&format!(
+            "DO $$ BEGIN IF (SELECT version FROM {schema}.meta) <> {} THEN RAISE \
+             'migrated meanwhile'; END IF; END $$;",
+            before.schema_version
+        ));
+    }
+    for step in steps {
+        script.push_str(&step.replace("{s}", schema));
+    }
+    script.push_str(&format!("UPDATE {schema}.meta SET version = {SCHEMA_VERSION}; COMMIT"));
+    let outcome =
+        pool.once(async |client| client.batch_execute(&script).await.map_err(Failure::from))?;
+    match outcome {
+        Ok(()) => Ok(before.schema_version),
+        Err(failure) if look(pool)?.schema_version == SCHEMA_VERSION => {
+            log::debug!("the tables were made by somebody else: {}", failure.error.chain());
+            Ok(before.schema_version)
+        }
+        Err(failure) => Err(failure.error),
+    }
+}
+
+fn check_version(version: i32) -> Result<()> {
+    if version > SCHEMA_VERSION {
+        let message = format!(
+            "the store has tables of version {version}; this version of episodica reads up to \
+             `{SCHEMA_VERSION}`"
+        );
+        return Err(Error::new(ErrorKind::UnsupportedFormat, message).with_hint("update episodica"));
+    }
+    Ok(())
+}
+
+/// Checks that the store can be opened; makes the tables where there are none.
+///
+/// # Errors
+/// `UnsupportedFormat` for tables of another version; `Config` for a server that may lose what it
+/// acknowledged; `StoreUnavailable`, also for a standby.
+pub(crate) fn prepare(pool: &Pool, mode: Mode) -> Result<State> {
+    let mut state = look(pool)?;
+    check_version(state.schema_version)?;
+    if mode == Mode::ReadWrite {
+        if state.is_standby {
+            let message = "the database is a standby, which only reads";
+            return Err(Error::new(ErrorKind::StoreUnavailable, message).with_hint(
+                "name the primary, or all servers with target_session_attrs=read-write",
+            ));
+        }
+        if let Some(name) = state.unsafe_settings.first() {
+            let message =
+                format!("the database may lose what it has acknowledged: `{name}` is off");
+            return Err(Error::new(ErrorKind::Config, message)
+                .with_hint("set fsync, full_page_writes and synchronous_commit to on"));
+        }
+        if state.schema_version == 0 && state.may_create {
+            migrate(pool)?;
+            state = look(pool)?;
+        }
+    }
+    match state.schema_version {
+        SCHEMA_VERSION => Ok(state),
+        0 => Err(Error::new(ErrorKind::UnsupportedFormat, "the database has no store")
+            .with_hint("run `episodica store init` as a role that may create a schema")),
+        version => {
+            let message = format!(
+                "the store has tables of version {version}, this version of episodica needs \
+                 `{SCHEMA_VERSION}`"
+            );
+            Err(Error::new(ErrorKind::UnsupportedFormat, message)
+                .with_hint("stop older nodes, back up, and run `episodica store migrate`"))
+        }
+    }
+}

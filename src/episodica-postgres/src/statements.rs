@@ -1,0 +1,159 @@
+//! The statements, with the names of the tables. Each is complete in itself.
+
+use episodica_core::store::LogKind;
+
+/// The three columns of a log's end in the table of users: bytes, lines, checksum.
+pub(crate) fn columns(kind: LogKind) -> [&'static str; 3] {
+    match kind {
+        LogKind::Messages => ["message_bytes", "message_lines", "message_crc"],
+        LogKind::Episodes => ["episode_bytes", "episode_lines", "episode_crc"],
+        LogKind::Semantic => ["fact_bytes", "fact_lines", "fact_crc"],
+    }
+}
+
+/// The columns of a head, as `rows::Seen` reads them.
+const HEAD: &str = "u.uid, u.generation, u.fence, \
+    u.message_bytes, u.message_lines, u.message_crc, \
+    u.episode_bytes, u.episode_lines, u.episode_crc, \
+    u.fact_bytes, u.fact_lines, u.fact_crc, u.batch_epoch, u.batch_number";
+
+/// The texts of all statements for one schema.
+#[derive(Debug)]
+pub(crate) struct Statements {
+    pub schema: String,
+    pub open: String,
+    pub head: String,
+    pub chunk: String,
+    pub slice: String,
+    pub fence: String,
+    pub append: [String; 3],
+    pub create: [String; 3],
+    pub line_at: String,
+    pub users: String,
+    pub tenants: String,
+    pub uses: String,
+    pub put_uses: String,
+    pub drop_uses: String,
+    pub take_turn: String,
+    pub give_turn: String,
+    pub turn: String,
+    pub rewrite: String,
+    pub cut: String,
+    pub insert: String,
+    pub forget_user: String,
+    pub forget: [String; 3],
+}
+
+impl Statements {
+    #[expect(clippy::too_many_lines, reason = "one text after the other")]
+    pub fn new(s: &str) -> Self {
+        let head = format!("SELECT {HEAD} FROM {s}.users u WHERE u.tenant = $1 AND u.user_id = $2");
+        let lines = "unnest($1::int8[], $2::int8[], $3::int8[], $4::text[]) \
+                     AS l(upto, number, crc, line)";
+        let append = LogKind::ALL.map(|kind| {
+            let [bytes, count, crc] = columns(kind);
+            let number = kind as usize;
+            format!(
+                "WITH mine AS (UPDATE {s}.users SET {bytes} = $5, {count} = $6, {crc} = $7, \
+                 batch_epoch = $8, batch_number = $9 WHERE uid = $10 AND generation = $11 AND \
+                 fence = $12 AND {bytes} = $13 AND {crc} = $14 RETURNING uid) \
+                 INSERT INTO {s}.log (uid, kind, upto, number, crc, line) \
+                 SELECT mine.uid, {number}, l.upto, l.number, l.crc, l.line FROM mine, {lines}"
+            )
+        });
+        let create = LogKind::ALL.map(|kind| {
+            let [bytes, count, crc] = columns(kind);
+            let number = kind as usize;
+            format!(
+                "WITH mine AS (INSERT INTO {s}.users (tenant, user_id, generation, {bytes}, \
+                 {count}, {crc}, batch_epoch, batch_number) VALUES ($10, $11, \
+                 nextval('{s}.generations'), $5, $6, $7, $8, $9) \
+                 ON CONFLICT (tenant, user_id) DO NOTHING RETURNING uid, generation), \
+                 put AS (INSERT INTO {s}.log (uid, kind, upto, number, crc, line) \
+                 SELECT mine.uid, {number}, l.upto, l.number, l.crc, l.line FROM mine, {lines}) \
+                 SELECT uid, generation FROM mine"
+            )
+        });
+        let ends = LogKind::ALL.map(columns);
+        let set_ends: Vec<String> = ends
+            .iter()
+            .flatten()
+            .enumerate()
+            .map(|(at, column)| format!("{column} = ${}", at + 1))
+            .collect();
+        let same_ends: Vec<String> = ends
+            .iter()
+            .enumerate()
+            .map(|(at, [bytes, _, crc])| {
+                format!("{bytes} = ${} AND {crc} = ${}", 14 + 2 * at, 15 + 2 * at)
+            })
+            .collect();
+        Self {
+            open: format!(
+                "SELECT nextval('{s}.epochs'), {HEAD} FROM (SELECT) one \
+                 LEFT JOIN {s}.users u ON u.tenant = $1 AND u.user_id = $2"
+            ),
+            chunk: format!(
+                "SELECT l.upto, l.number, l.crc, l.line FROM {s}.log l WHERE l.uid = $1 AND \
+                 l.kind = $2 AND l.upto >= $3 AND l.upto <= $4 AND EXISTS (SELECT FROM {s}.users u \
+                 WHERE u.uid = $1 AND u.generation = $5) ORDER BY l.upto LIMIT $6"
+            ),
+            slice: format!(
+                "SELECT l.upto, l.line FROM {s}.log l WHERE l.uid = (SELECT uid FROM {s}.users \
+                 WHERE tenant = $1 AND user_id = $2) AND l.kind = $3 AND l.upto > $4 \
+                 ORDER BY l.upto LIMIT $5"
+            ),
+            fence: format!(
+                "INSERT INTO {s}.users AS u (tenant, user_id, generation) VALUES ($1, $2, \
+                 nextval('{s}.generations')) ON CONFLICT (tenant, user_id) \
+                 DO UPDATE SET fence = u.fence + 1 RETURNING {HEAD}"
+            ),
+            append,
+            create,
+            line_at: format!(
+                "SELECT l.crc, l.line FROM {s}.log l WHERE l.uid = $1 AND l.kind = $2 AND \
+                 l.upto = $3"
+            ),
+            users: format!(
+                "SELECT user_id FROM {s}.users WHERE tenant = $1 AND user_id > $2 AND \
+                 message_bytes + episode_bytes + fact_bytes > 0 ORDER BY user_id LIMIT $3"
+            ),
+            tenants: format!("SELECT DISTINCT tenant FROM {s}.users ORDER BY tenant"),
+            uses: format!(
+                "SELECT n.body, n.number FROM {s}.uses n JOIN {s}.users u USING (uid) \
+                 WHERE u.tenant = $1 AND u.user_id = $2"
+            ),
+            put_uses: format!(
+                "INSERT INTO {s}.uses AS n (uid, body, number) SELECT uid, $3, $4 + 1 FROM \
+                 {s}.users WHERE tenant = $1 AND user_id = $2 ON CONFLICT (uid) DO UPDATE SET \
+                 body = excluded.body, number = excluded.number WHERE n.number = $4"
+            ),
+            drop_uses: format!("DELETE FROM {s}.uses WHERE uid = $1"),
+            take_turn: format!(
+                "INSERT INTO {s}.turns AS t (uid, holder, until) VALUES ($1, $2, now() + \
+                 make_interval(secs => $3)) ON CONFLICT (uid) DO UPDATE SET \
+                 holder = excluded.holder, until = excluded.until WHERE t.until < now()"
+            ),
+            give_turn: format!("DELETE FROM {s}.turns WHERE uid = $1 AND holder = $2"),
+            turn: format!("SELECT holder FROM {s}.turns WHERE uid = $1"),
+            rewrite: format!(
+                "UPDATE {s}.users SET {}, generation = $10 WHERE uid = $11 AND generation = $12 \
+                 AND fence = $13 AND {}",
+                set_ends.join(", "),
+                same_ends.join(" AND ")
+            ),
+            cut: format!("DELETE FROM {s}.log WHERE uid = $1 AND kind = $2 AND number >= $3"),
+            insert: format!(
+                "INSERT INTO {s}.log (uid, kind, upto, number, crc, line) \
+                 SELECT $5, $6, l.upto, l.number, l.crc, l.line FROM {lines}"
+            ),
+            forget_user: format!(
+                "DELETE FROM {s}.users WHERE tenant = $1 AND user_id = $2 RETURNING uid"
+            ),
+            forget: ["log", "uses", "turns"]
+                .map(|table| format!("DELETE FROM {s}.{table} WHERE uid = $1")),
+            head,
+            schema: s.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Who forms a user's memories now: advisory, with a time limit.
+
+use std::sync::Arc;
+
+use episodica_core::Result;
+use episodica_core::store::backend::LockGuard;
+use episodica_core::store::{Holder, Turn};
+use tokio_postgres::types::Type;
+
+use crate::failure::Failure;
+use crate::pool::Pool;
+use crate::statements::Statements;
+
+/// After so many seconds a turn ends by itself: its holder may have died.
+const LONGEST_TURN_SECONDS: f64 = 120.0;
+
+/// A turn that this process has.
+#[derive(Debug)]
+struct Mine {
+    pool: Arc<Pool>,
+    statements: Arc<Statements>,
+    uid: i64,
+    holder: String,
+}
+
+impl LockGuard for Mine {}
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        // If that fails it ends by itself.
+        let _ = self.pool.once(async |client| {
+            let values = [(&self.uid as _, Type::INT8), (&self.holder as _, Type::TEXT)];
+            client.execute_typed(&self.statements.give_turn, &values).await?;
+            Ok(())
+        });
+    }
+}
+
+/// Nothing to hold: the user has no row yet.
+#[derive(Debug)]
+struct Nothing;
+
+impl LockGuard for Nothing {}
+
+/// Takes the turn of a user, if nobody has it.
+///
+/// # Errors
+/// `StoreUnavailable`.
+pub(crate) fn take(
+    pool: &Arc<Pool>,
+    statements: &Arc<Statements>,
+    uid: Option<i64>,
+    holder: &str,
+) -> Result<Turn> {
+    let Some(uid) = uid else { return Ok(Turn::Mine(Box::new(Nothing))) };
+    let taken = pool.repeat(async |client| {
+        let values = [
+            (&uid as _, Type::INT8),
+            (&holder as _, Type::TEXT),
+            (&LONGEST_TURN_SECONDS as _, Type::FLOAT8),
+        ];
+        if client.execute_typed(&statements.take_turn, &values).await? > 0 {
+            return Ok(None);
+        }
+        let row = client.query_typed_opt(&statements.turn, &[(&uid as _, Type::INT8)]).await?;
+        let said = row.map(|row| row.try_get::<_, String>(0)).transpose()?;
+        Ok::<_, Failure>(Some(said.and_then(|said| serde_json::from_str::<Holder>(&said).ok())))
+    })?;
+    Ok(match taken {
+        None => Turn::Mine(Box::new(Mine {
+            pool: Arc::clone(pool),
+            statements: Arc::clone(statements),
+            uid,
+            holder: holder.to_owned(),
+        })),
+        Some(other) => Turn::Other(other),
+    })
+}

@@ -1,0 +1,348 @@
+//! The logs of one user in the database.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use episodica_core::ids::Owner;
+use episodica_core::model::Problem;
+use episodica_core::store::log_store::{Answer, Batch, Head, Held};
+use episodica_core::store::{
+    Erasure, Hold, Line, LineLog, LogKind, LogPosition, LogSum, Mode, Recovery, Turn, UserLogs,
+    check_line, erase_lines,
+};
+use episodica_core::{Error, ErrorKind, Result};
+
+use crate::pool::Pool;
+use crate::reading::{Outcome, Read, Span, read_span};
+use crate::rows::{End, Seen};
+use crate::statements::Statements;
+use crate::turn;
+use crate::writing::{Target, rolled_back};
+
+/// The logs of one user.
+#[derive(Debug)]
+pub(crate) struct PgUserLogs {
+    pub owner: Owner,
+    pub pool: Arc<Pool>,
+    pub statements: Arc<Statements>,
+    pub mode: Mode,
+    /// The number of this opening.
+    pub epoch: u64,
+    /// This process, for others.
+    pub holder: Arc<str>,
+    pub state: Mutex<State>,
+}
+
+/// What this opening knows.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// How far it has read or written.
+    pub seen: Seen,
+    /// When the database was last found to have nothing newer.
+    pub looked: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Nothing;
+
+impl Held for Nothing {}
+
+impl PgUserLogs {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> Seen {
+        self.state().seen
+    }
+
+    fn target(&self) -> Target<'_> {
+        Target {
+            pool: &self.pool,
+            statements: &self.statements,
+            tenant: &self.owner.tenant,
+            user: &self.owner.user,
+        }
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        match self.mode {
+            Mode::ReadWrite => Ok(()),
+            Mode::ReadOnly => {
+                Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only"))
+            }
+        }
+    }
+
+    fn span(&self, kind: LogKind, from: End, to: &Seen) -> Option<Span> {
+        let uid = to.uid?;
+        Some(Span { uid, generation: to.generation, kind, from, to: to.end(kind) })
+    }
+
+    fn read_all(&self, seen: &Seen) -> Result<Option<[LineLog; 3]>> {
+        let mut logs: [LineLog; 3] = Default::default();
+        for (kind, log) in LogKind::ALL.into_iter().zip(&mut logs) {
+            log.path = self.path(kind);
+            let Some(span) = self.span(kind, End::default(), seen) else { continue };
+            let outcome = read_span(&self.pool, &self.statements, &span, &mut |read| {
+                log.lines.push(read.line.as_bytes().to_vec());
+                true
+            })?;
+            if outcome != Outcome::Whole {
+                return Ok(None);
+            }
+        }
+        Ok(Some(logs))
+    }
+
+    fn problem(&self, kind: LogKind, number: u64, reason: &str) -> Problem {
+        Problem {
+            path: self.path(kind),
+            line: Some(number),
+            message: format!("line is not a record: {reason}"),
+            remedy: "somebody has changed the row: correct it, or restore it from a backup".into(),
+            mended: false,
+        }
+    }
+
+    /// The answer to a writer whose view is out of date.
+    fn conflict(&self) -> Result<Answer> {
+        self.state().looked = None;
+        Ok(Answer::Conflict(self.target().look()?.head(self.epoch)))
+    }
+
+    /// # Errors
+    /// `StoreRolledBack` if the logs end before what was seen.
+    fn check_not_rolled_back(&self, seen: &Seen, now: &Seen) -> Result<()> {
+        let is_same = seen.uid.is_some() && now.uid == seen.uid;
+        let is_shorter = now.generation == seen.generation
+            && now.ends.iter().zip(&seen.ends).any(|(now, seen)| now.bytes < seen.bytes);
+        if is_same && (is_shorter || now.generation < seen.generation) {
+            return Err(rolled_back(&self.owner.user));
+        }
+        Ok(())
+    }
+}
+
+impl UserLogs for PgUserLogs {
+    fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    fn head(&self) -> Result<Head> {
+        Ok(self.target().look()?.head(self.epoch))
+    }
+
+    fn seen(&self) -> Head {
+        self.known().head(self.epoch)
+    }
+
+    fn is_current(&self) -> Result<bool> {
+        let staleness = self.pool.address().staleness;
+        let is_fresh = |looked: Instant| !staleness.is_zero() && looked.elapsed() < staleness;
+        if self.state().looked.is_some_and(is_fresh) {
+            return Ok(true);
+        }
+        let asked = Instant::now();
+        let now = self.target().look()?;
+        let mut state = self.state();
+        if !now.has_same_logs(&state.seen) {
+            return Ok(false);
+        }
+        state.seen.fence = now.fence;
+        state.looked = Some(asked);
+        Ok(true)
+    }
+
+    fn follow(
+        &self,
+        visit: &mut dyn FnMut(LogKind, Line<'_>) -> Result<(), String>,
+    ) -> Result<Option<Head>> {
+        let (seen, asked) = (self.known(), Instant::now());
+        let now = self.target().look()?;
+        self.check_not_rolled_back(&seen, &now)?;
+        // Before the first line there was no row, or one that nothing was written for.
+        let is_new = seen.uid.is_none() && seen.ends == <[End; 3]>::default();
+        if !is_new && (now.uid, now.generation) != (seen.uid, seen.generation) {
+            return Ok(None);
+        }
+        for kind in LogKind::ALL {
+            let Some(span) = self.span(kind, seen.end(kind), &now) else { continue };
+            let mut is_sound = true;
+            let outcome = read_span(&self.pool, &self.statements, &span, &mut |read| {
+                let bytes = read.line.as_bytes();
+                let line = Line { number: read.end.lines, offset: read.start, bytes };
+                is_sound = check_line(bytes).is_ok() && visit(kind, line).is_ok();
+                is_sound
+            })?;
+            match outcome {
+                Outcome::Whole => {}
+                Outcome::Discontinued => return Err(rolled_back(&self.owner.user)),
+                Outcome::Refused | Outcome::Rewritten => return Ok(None),
+            }
+        }
+        *self.state() = State { seen: now, looked: Some(asked) };
+        Ok(Some(now.head(self.epoch)))
+    }
+
+    fn hold(&self) -> Result<Hold<'_>> {
+        // Nobody can be kept out across statements: the append itself is compared.
+        self.check_writable()?;
+        Ok(Box::new(Nothing))
+    }
+
+    fn read(
+        &self,
+        kind: LogKind,
+        known: &LogSum,
+        visit: &mut dyn FnMut(Line<'_>) -> Result<(), String>,
+    ) -> Result<Option<Recovery>> {
+        let seen = self.known();
+        let Some(from) = End::of(known) else { return Ok(None) };
+        if from.bytes > seen.end(kind).bytes {
+            return Ok(None);
+        }
+        let Some(span) = self.span(kind, from, &seen) else {
+            return Ok(Some(Recovery::default()));
+        };
+        let (mut recovery, all) = (Recovery::default(), from == End::default());
+        let outcome = read_span(&self.pool, &self.statements, &span, &mut |read| {
+            let Read { start, end, line } = read;
+            let bytes = line.as_bytes();
+            let shown = check_line(bytes)
+                .and_then(|_| visit(Line { number: end.lines, offset: start, bytes }));
+            match shown {
+                Ok(()) => recovery.records += 1,
+                Err(_) if !all => return false,
+                Err(reason) => {
+                    recovery.quarantined += 1;
+                    recovery.problems.push(self.problem(kind, end.lines, &reason));
+                }
+            }
+            true
+        })?;
+        match outcome {
+            Outcome::Whole => Ok(Some(recovery)),
+            Outcome::Refused | Outcome::Discontinued => Ok(None),
+            Outcome::Rewritten => {
+                Err(Error::new(ErrorKind::Conflict, "the logs were rewritten while they were read"))
+            }
+        }
+    }
+
+    fn append(&self, expected: &Head, batch: &Batch<'_>) -> Result<Answer> {
+        self.check_writable()?;
+        let seen = self.known();
+        let is_own = expected.epoch == self.epoch
+            && expected.generation == seen.generation
+            && expected.end(batch.kind) == seen.end(batch.kind).bytes;
+        if !is_own {
+            return self.conflict();
+        }
+        if batch.lines.is_empty() {
+            return Ok(Answer::Done(seen.head(self.epoch)));
+        }
+        let mut before = seen;
+        loop {
+            if let Some(after) = self.target().append(&before, batch)? {
+                let mut state = self.state();
+                // Of the other logs, another thread may have written one meanwhile.
+                let kind = batch.kind as usize;
+                state.seen.ends[kind] = after.ends[kind];
+                (state.seen.uid, state.seen.generation) = (after.uid, after.generation);
+                state.seen.fence = state.seen.fence.max(after.fence);
+                state.seen.batch = Some(batch.id);
+                return Ok(Answer::Done(state.seen.head(self.epoch)));
+            }
+            // A fence that another writer has raised says nothing against this batch.
+            let now = self.target().look()?;
+            let is_fence_only = (now.uid, now.generation) == (before.uid, before.generation)
+                && now.end(batch.kind) == before.end(batch.kind)
+                && now.fence != before.fence;
+            if !is_fence_only {
+                self.state().looked = None;
+                return Ok(Answer::Conflict(now.head(self.epoch)));
+            }
+            before.fence = now.fence;
+            self.state().seen.fence = now.fence;
+        }
+    }
+
+    fn rewrite(&self, expected: &Head, erasure: Erasure) -> Result<(Answer, usize)> {
+        self.check_writable()?;
+        let seen = self.known();
+        let now = self.target().look()?;
+        if expected.epoch != self.epoch
+            || expected.generation != seen.generation
+            || !now.has_same_logs(&seen)
+        {
+            return Ok((self.conflict()?, 0));
+        }
+        let Some(mut logs) = self.read_all(&now)? else { return Ok((self.conflict()?, 0)) };
+        if now.uid.is_none() {
+            // Nothing is there, and nothing can be erased.
+            let head = Head { generation: seen.generation, ..seen.head(self.epoch) };
+            return Ok((Answer::Done(head), 0));
+        }
+        let generation = self.target().next_generation()?;
+        let changed = erase_lines(&self.owner, &erasure, generation, &mut logs)?;
+        match self.target().rewrite(&now, generation, &logs)? {
+            Some(after) => {
+                *self.state() = State { seen: after, looked: None };
+                Ok((Answer::Done(after.head(self.epoch)), changed))
+            }
+            None => Ok((self.conflict()?, 0)),
+        }
+    }
+
+    fn is_erasing(&self) -> bool {
+        // An erasure is one transaction.
+        false
+    }
+
+    fn finish_erasure(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn position(&self, kind: LogKind) -> LogPosition {
+        self.known().end(kind).position()
+    }
+
+    fn sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
+        Ok(Some(self.known().end(kind).sum()))
+    }
+
+    fn check(&self) -> Result<Vec<Problem>> {
+        let (seen, mut problems) = (self.known(), Vec::new());
+        for kind in LogKind::ALL {
+            let Some(span) = self.span(kind, End::default(), &seen) else { continue };
+            let mut at = End::default();
+            read_span(&self.pool, &self.statements, &span, &mut |read| {
+                at = at.after(read.line.as_bytes());
+                if let Err(reason) = check_line(read.line.as_bytes()) {
+                    problems.push(self.problem(kind, read.end.lines, &reason));
+                } else if at != read.end {
+                    let reason = "it does not continue the lines before it";
+                    problems.push(self.problem(kind, read.end.lines, reason));
+                }
+                at = read.end;
+                true
+            })?;
+        }
+        Ok(problems)
+    }
+
+    fn path(&self, kind: LogKind) -> PathBuf {
+        let Owner { tenant, user } = &self.owner;
+        let place = self.pool.address().shown();
+        format!("{place}#{tenant}/{user}/{}", kind.name()).into()
+    }
+
+    fn try_turn(&self) -> Result<Turn> {
+        if self.mode == Mode::ReadOnly {
+            return Ok(Turn::Other(None));
+        }
+        turn::take(&self.pool, &self.statements, self.known().uid, &self.holder)
+    }
+}

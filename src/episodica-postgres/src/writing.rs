@@ -1,0 +1,320 @@
+//! Appends and rewrites: what is sent, and what became of it where no answer came.
+
+use episodica_core::store::log_store::{Batch, BatchId};
+use episodica_core::store::{LineLog, LogKind};
+use episodica_core::{Error, ErrorKind, Result};
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::failure::Failure;
+use crate::pool::Pool;
+use crate::rows::{Columns, End, Seen, int};
+use crate::statements::Statements;
+
+/// Bytes of lines that one statement of a rewrite inserts.
+const INSERT_BYTES: usize = 4 << 20;
+
+/// Whose logs are written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub pool: &'a Pool,
+    pub statements: &'a Statements,
+    pub tenant: &'a str,
+    pub user: &'a str,
+}
+
+/// The lines of a batch as text.
+///
+/// # Errors
+/// `Internal` for what is no text: every line is JSON.
+fn lines_of<'a>(batch: &Batch<'a>) -> Result<Vec<&'a str>> {
+    let text = std::str::from_utf8(batch.lines)
+        .map_err(|error| Error::internal("a line is not UTF-8").caused_by(error))?;
+    Ok(text.split('\n').filter(|line| !line.is_empty()).collect())
+}
+
+/// Numbers and texts behind one another, as a statement takes them.
+type Values<'a> = Vec<(&'a (dyn ToSql + Sync), Type)>;
+
+fn with_columns<'a>(columns: &'a Columns<'a>) -> Values<'a> {
+    let Columns { upto, numbers, crcs, lines } = columns;
+    let numbers = [upto, numbers, crcs];
+    let mut values: Values<'a> = Vec::with_capacity(16);
+    values.extend(numbers.map(|column| (column as &(dyn ToSql + Sync), Type::INT8_ARRAY)));
+    values.push((lines, Type::TEXT_ARRAY));
+    values
+}
+
+impl Target<'_> {
+    /// What is known of the user's logs now.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`.
+    pub fn look(&self) -> Result<Seen> {
+        self.pool.repeat(async |client| {
+            let values = [(&self.tenant as _, Type::TEXT), (&self.user as _, Type::TEXT)];
+            let row = client.query_typed_opt(&self.statements.head, &values).await?;
+            Ok(row.map_or_else(|| Ok(Seen::default()), |row| Seen::read(&row, 0))?)
+        })
+    }
+
+    /// Appends a batch if the logs are as `seen`; returns how they are then, or `None` if somebody
+    /// else was faster. If the answer is lost, finds out.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`: whether the batch was written is not known only if the database stayed
+    /// away until the deadline.
+    pub fn append(&self, seen: &Seen, batch: &Batch<'_>) -> Result<Option<Seen>> {
+        let (lines, mut columns, mut end) =
+            (lines_of(batch)?, Columns::default(), seen.end(batch.kind));
+        for line in &lines {
+            end = columns.push(end, line);
+        }
+        let mut seen = *seen;
+        loop {
+            let sent = self
+                .pool
+                .once(async |client| self.send(client, &seen, batch, &columns, end).await)?;
+            match sent {
+                Ok(written) => return Ok(written),
+                Err(failure) if !failure.is_away => return Err(failure.error),
+                Err(failure) => {
+                    log::warn!("an append had no answer and is settled: {}", failure.error.chain())
+                }
+            }
+            // From here on the lost request either has been carried out, or never will be.
+            let now = self.fence()?;
+            if self.has_line(&now, batch.kind, end, columns.lines.last().copied())? {
+                return Ok(Some(now));
+            }
+            let is_created = seen.uid.is_none() && now.ends == seen.ends;
+            let is_same = now.uid == seen.uid && now.generation == seen.generation;
+            if !(is_created || is_same && now.end(batch.kind) == seen.end(batch.kind)) {
+                return Ok(None);
+            }
+            seen = now;
+        }
+    }
+
+    async fn send(
+        &self,
+        client: &Client,
+        seen: &Seen,
+        batch: &Batch<'_>,
+        columns: &Columns<'_>,
+        end: End,
+    ) -> Result<Option<Seen>, Failure> {
+        let (number, BatchId { epoch, number: id }) = (batch.kind as usize, batch.id);
+        let new = [int(end.bytes), int(end.lines), i64::from(end.crc), int(epoch), int(id)];
+        let mut values = with_columns(columns);
+        values.extend(new.iter().map(|value| (value as &(dyn ToSql + Sync), Type::INT8)));
+        let mut after = Seen { batch: Some(batch.id), ..*seen };
+        after.ends[number] = end;
+        let Some(uid) = seen.uid else {
+            values.push((&self.tenant, Type::TEXT));
+            values.push((&self.user, Type::TEXT));
+            let row = client.query_typed_opt(&self.statements.create[number], &values).await?;
+            let Some(row) = row else { return Ok(None) };
+            after.uid = Some(row.try_get(0)?);
+            after.generation = row.try_get::<_, i64>(1)?.unsigned_abs();
+            return Ok(Some(after));
+        };
+        let before = seen.ends[number];
+        let old = [uid, int(seen.generation), seen.fence, int(before.bytes), i64::from(before.crc)];
+        values.extend(old.iter().map(|value| (value as &(dyn ToSql + Sync), Type::INT8)));
+        let rows = client.execute_typed(&self.statements.append[number], &values).await?;
+        Ok((rows > 0).then_some(after))
+    }
+
+    /// Raises the fence, so that no request that was sent before can be carried out any more.
+    fn fence(&self) -> Result<Seen> {
+        self.pool.repeat(async |client| {
+            let values = [(&self.tenant as _, Type::TEXT), (&self.user as _, Type::TEXT)];
+            let row = client.query_typed_one(&self.statements.fence, &values).await?;
+            Ok(Seen::read(&row, 0)?)
+        })
+    }
+
+    /// True if a log has this last line of a batch at its end.
+    fn has_line(&self, now: &Seen, kind: LogKind, end: End, last: Option<&str>) -> Result<bool> {
+        let (Some(uid), Some(last)) = (now.uid, last) else { return Ok(false) };
+        if now.end(kind).bytes < end.bytes {
+            return Ok(false);
+        }
+        self.pool.repeat(async |client| {
+            let kind = kind as i16;
+            let values = [
+                (&uid as _, Type::INT8),
+                (&kind as _, Type::INT2),
+                (&int(end.bytes) as _, Type::INT8),
+            ];
+            let row = client.query_typed_opt(&self.statements.line_at, &values).await?;
+            let Some(row) = row else { return Ok(false) };
+            let (crc, line): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
+            Ok(crc == i64::from(end.crc) && line == last)
+        })
+    }
+
+    /// A generation that no logs had before.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`.
+    pub fn next_generation(&self) -> Result<u64> {
+        let text = format!("SELECT nextval('{}.generations')", self.statements.schema);
+        self.pool.repeat(async |client| {
+            let row = client.query_typed_one(&text, &[]).await?;
+            Ok(row.try_get::<_, i64>(0)?.unsigned_abs())
+        })
+    }
+
+    /// Puts changed logs in the place of those that were `seen`, and removes the counts of uses;
+    /// `None` if somebody else was faster.
+    ///
+    /// # Errors
+    /// As [`Target::append`].
+    pub fn rewrite(
+        &self,
+        seen: &Seen,
+        generation: u64,
+        logs: &[LineLog; 3],
+    ) -> Result<Option<Seen>> {
+        let Some(uid) = seen.uid else { return Ok(None) };
+        let mut after = Seen { generation, ..*seen };
+        for (log, end) in logs.iter().zip(&mut after.ends) {
+            if log.changed_from.is_some() {
+                *end = log.lines.iter().fold(End::default(), |end, line| end.after(line));
+            }
+        }
+        let mut before = *seen;
+        loop {
+            let sent = self.pool.once(async |client| {
+                let done = self.send_rewrite(client, uid, (&before, &after), logs).await;
+                if done.is_err() {
+                    // The connection is given up with it; a pooler is told.
+                    let _ = client.batch_execute("ROLLBACK").await;
+                }
+                done
+            })?;
+            match sent {
+                Ok(true) => return Ok(Some(after)),
+                Ok(false) => return Ok(None),
+                Err(failure) if !failure.is_away => return Err(failure.error),
+                Err(failure) => {
+                    log::warn!("an erasure had no answer and is settled: {}", failure.error.chain())
+                }
+            }
+            let now = self.fence()?;
+            after.fence = now.fence;
+            if now.generation == generation {
+                return Ok(Some(now));
+            }
+            if !now.has_same_logs(&before) {
+                return Ok(None);
+            }
+            before = now;
+        }
+    }
+
+    async fn send_rewrite(
+        &self,
+        client: &Client,
+        uid: i64,
+        (before, after): (&Seen, &Seen),
+        logs: &[LineLog; 3],
+    ) -> Result<bool, Failure> {
+        client.batch_execute("BEGIN").await?;
+        let mut values = Vec::new();
+        for end in after.ends {
+            values.extend([int(end.bytes), int(end.lines), i64::from(end.crc)]);
+        }
+        values.extend([int(after.generation), uid, int(before.generation), before.fence]);
+        for end in before.ends {
+            values.extend([int(end.bytes), i64::from(end.crc)]);
+        }
+        let typed: Values<'_> =
+            values.iter().map(|value| (value as &(dyn ToSql + Sync), Type::INT8)).collect();
+        if client.execute_typed(&self.statements.rewrite, &typed).await? == 0 {
+            client.batch_execute("ROLLBACK").await?;
+            return Ok(false);
+        }
+        for (kind, log) in LogKind::ALL.into_iter().zip(logs) {
+            let Some(first) = log.changed_from else { continue };
+            let kind = kind as i16;
+            let number = int(first as u64 + 1);
+            let values =
+                [(&uid as _, Type::INT8), (&kind as _, Type::INT2), (&number as _, Type::INT8)];
+            client.execute_typed(&self.statements.cut, &values).await?;
+            let mut end =
+                log.lines[..first].iter().fold(End::default(), |end, line| end.after(line));
+            let (mut columns, mut bytes) = (Columns::default(), 0);
+            for line in &log.lines[first..] {
+                let text = std::str::from_utf8(line).map_err(|error| {
+                    Failure::lasting(Error::internal("a line is not UTF-8").caused_by(error))
+                })?;
+                end = columns.push(end, text);
+                bytes += text.len();
+                if bytes >= INSERT_BYTES {
+                    self.insert(client, uid, kind, &columns).await?;
+                    (columns, bytes) = (Columns::default(), 0);
+                }
+            }
+            self.insert(client, uid, kind, &columns).await?;
+        }
+        client.execute_typed(&self.statements.drop_uses, &[(&uid as _, Type::INT8)]).await?;
+        client.batch_execute("COMMIT").await?;
+        Ok(true)
+    }
+
+    async fn insert(
+        &self,
+        client: &Client,
+        uid: i64,
+        kind: i16,
+        columns: &Columns<'_>,
+    ) -> Result<(), Failure> {
+        if columns.lines.is_empty() {
+            return Ok(());
+        }
+        let mut values = with_columns(columns);
+        values.push((&uid, Type::INT8));
+        values.push((&kind, Type::INT2));
+        client.execute_typed(&self.statements.insert, &values).await?;
+        Ok(())
+    }
+
+    /// Removes every row of the user; returns how many there were.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`.
+    pub fn forget(&self) -> Result<usize> {
+        // Done twice it finds nothing more, so it may be repeated.
+        self.pool.repeat(async |client| {
+            client.batch_execute("BEGIN").await?;
+            let values = [(&self.tenant as _, Type::TEXT), (&self.user as _, Type::TEXT)];
+            let row = client.query_typed_opt(&self.statements.forget_user, &values).await?;
+            let mut rows = 0;
+            if let Some(row) = row {
+                let uid: i64 = row.try_get(0)?;
+                rows = 1;
+                // Each statement sees what those before it waited for.
+                for statement in &self.statements.forget {
+                    rows += client.execute_typed(statement, &[(&uid as _, Type::INT8)]).await?;
+                }
+            }
+            client.batch_execute("COMMIT").await?;
+            Ok(usize::try_from(rows).unwrap_or(usize::MAX))
+        })
+    }
+}
+
+/// The error of who finds less than was acknowledged.
+pub(crate) fn rolled_back(user: &str) -> Error {
+    Error::new(
+        ErrorKind::StoreRolledBack,
+        format!("the database lacks what it had acknowledged for a user: `{user}`"),
+    )
+    .with_hint(
+        "a standby was promoted before it had received everything, or a backup was restored; \
+         nothing was overwritten, and the next call goes on with what the database has",
+    )
+}

@@ -1,0 +1,342 @@
+//! Random sequences of operations on a real server, compared with the model; requests that come
+//! late; a server that goes away.
+//!
+//! They run where `EPISODICA_TEST_POSTGRES` names an address whose role may create schemas (`make
+//! test-postgres` does); elsewhere they say so and pass.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use episodica_core::clock::{Clock, SystemClock};
+use episodica_core::ids::Owner;
+use episodica_core::store::log_store::{Answer, Batch, BatchId, Head};
+use episodica_core::store::testing::MemoryLogs;
+use episodica_core::store::{
+    Erasure, Holder, LogKind, LogStore, LogSum, Mode, UserLogs, encode_records,
+};
+use episodica_postgres::{Address, PgLogs};
+use proptest::prelude::*;
+
+/// A schema of its own on the server of the tests, or `None` without one.
+fn server() -> Option<String> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let Ok(base) = std::env::var("EPISODICA_TEST_POSTGRES") else {
+        let text = "skipped: EPISODICA_TEST_POSTGRES names no server (make test-postgres)\n";
+        std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes()).unwrap();
+        return None;
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    let number = NEXT.fetch_add(1, Ordering::SeqCst);
+    let mark = if base.contains('?') { '&' } else { '?' };
+    Some(format!("{base}{mark}schema=t{}_{now}_{number}", std::process::id()))
+}
+
+fn open(address: &str) -> PgLogs {
+    let address = Address::parse(address, &|_| None).unwrap();
+    PgLogs::open(address, Mode::ReadWrite, &Holder::this_process(SystemClock.now())).unwrap()
+}
+
+fn owner(user: &str) -> Owner {
+    Owner::new("default", user).unwrap()
+}
+
+/// A line of each log with an id that erasures recognise.
+fn line(kind: LogKind, id: u64) -> Vec<u8> {
+    let key = ["message_id", "episode_id", "memory_id"][kind as usize];
+    let record = serde_json::json!({
+        key: format!("r{id}"), "content": format!("text {id}"), "timestamp": 1, "role": "user",
+    });
+    encode_records(&[record]).unwrap()
+}
+
+fn lines_behind(logs: &dyn UserLogs, kind: LogKind, known: &LogSum) -> Option<Vec<Vec<u8>>> {
+    let mut lines = Vec::new();
+    let shown = logs.read(kind, known, &mut |line| {
+        lines.push(line.bytes.to_vec());
+        Ok(())
+    });
+    shown.unwrap().map(|_| lines)
+}
+
+fn all_lines(logs: &dyn UserLogs) -> [Vec<Vec<u8>>; 3] {
+    LogKind::ALL.map(|kind| lines_behind(logs, kind, &LogSum::default()).unwrap())
+}
+
+/// The ends in lines: the model counts these, the database bytes.
+fn lengths(logs: &dyn UserLogs) -> [u64; 3] {
+    LogKind::ALL.map(|kind| logs.position(kind).records)
+}
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Append { kind: LogKind, records: u64, stale: bool },
+    Erase { id: u64 },
+    Reopen,
+    EraseUser,
+}
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    let kinds = || prop::sample::select(LogKind::ALL.to_vec());
+    let operation = prop_oneof![
+        6 => (kinds(), 0..4_u64, prop::bool::weighted(0.2))
+            .prop_map(|(kind, records, stale)| Operation::Append { kind, records, stale }),
+        2 => (0..20_u64).prop_map(|id| Operation::Erase { id }),
+        2 => Just(Operation::Reopen),
+        1 => Just(Operation::EraseUser),
+    ];
+    prop::collection::vec(operation, 1..25)
+}
+
+struct Writer {
+    logs: Box<dyn UserLogs>,
+    head: Head,
+    earlier: Head,
+    batches: u64,
+}
+
+impl Writer {
+    fn open(store: &dyn LogStore, owner: &Owner) -> Self {
+        let (logs, opened) = store.open(owner).unwrap();
+        all_lines(&*logs);
+        let head = Head { epoch: opened.epoch, ..logs.head().unwrap() };
+        Self { logs, head, earlier: head, batches: 0 }
+    }
+
+    /// `true` if it was done.
+    fn note(&mut self, answer: Answer) -> bool {
+        match answer {
+            Answer::Done(head) => {
+                assert!(head.generation >= self.head.generation);
+                (self.earlier, self.head) = (self.head, head);
+                true
+            }
+            Answer::Conflict(head) => {
+                assert_eq!(head.ends, self.head.ends, "nobody else writes");
+                false
+            }
+        }
+    }
+
+    fn append(&mut self, kind: LogKind, lines: &[u8], records: u64, stale: bool) -> bool {
+        self.batches += 1;
+        let id = BatchId { epoch: self.head.epoch, number: self.batches };
+        let expected = if stale { self.earlier } else { self.head };
+        // The first append makes the row, which has a generation from then on.
+        let expected = match expected.generation {
+            0 => Head { generation: self.head.generation, ..expected },
+            _ => expected,
+        };
+        let answer = self.logs.append(&expected, &Batch { kind, lines, records, id }).unwrap();
+        self.note(answer)
+    }
+}
+
+fn without_notes(mut lines: [Vec<Vec<u8>>; 3]) -> [Vec<Vec<u8>>; 3] {
+    for log in &mut lines {
+        log.retain(|line| !line.starts_with(br#"{"type":"erased""#));
+    }
+    lines
+}
+
+#[test]
+fn the_database_does_what_the_model_does() {
+    let Some(address) = server() else { return };
+    let database = open(&address);
+    let users = AtomicU32::new(0);
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) };
+    proptest!(config, |(operations in operations())| {
+        let owner = owner(&format!("u{}", users.fetch_add(1, Ordering::SeqCst)));
+        let model = MemoryLogs::default();
+        let stores: [&dyn LogStore; 2] = [&database, &model];
+        let mut writers = stores.map(|store| Writer::open(store, &owner));
+        let mut next = 0;
+        for operation in operations {
+            match operation {
+                Operation::Append { kind, records, stale } => {
+                    // The model is stale where the database is: where its own end differs.
+                    let stale = stale
+                        && writers.iter().all(|one| one.earlier.end(kind) != one.head.end(kind)
+                            && one.earlier.generation == one.head.generation);
+                    let lines: Vec<u8> =
+                        (next..next + records).flat_map(|id| line(kind, id)).collect();
+                    next += records;
+                    let [real, model] = writers
+                        .each_mut()
+                        .map(|writer| writer.append(kind, &lines, records, stale));
+                    prop_assert_eq!(real, model);
+                }
+                Operation::Erase { id } => {
+                    let ids = || vec![format!("r{id}")];
+                    for writer in &mut writers {
+                        let erasure = Erasure {
+                            messages: ids(),
+                            episodes: ids(),
+                            semantic: ids(),
+                            ..Erasure::default()
+                        };
+                        let before = writer.head;
+                        let (answer, _) = writer.logs.rewrite(&before, erasure).unwrap();
+                        prop_assert!(writer.note(answer));
+                    }
+                }
+                Operation::Reopen | Operation::EraseUser => {
+                    for (writer, store) in writers.iter_mut().zip(stores) {
+                        let epoch = writer.head.epoch;
+                        if matches!(operation, Operation::EraseUser) {
+                            store.erase(&owner).unwrap();
+                        }
+                        *writer = Writer::open(store, &owner);
+                        prop_assert!(writer.head.epoch > epoch);
+                    }
+                }
+            }
+            let [real, model] = writers.each_ref().map(|writer| all_lines(&*writer.logs));
+            prop_assert_eq!(without_notes(real), model);
+            let logs = &*writers[0].logs;
+            prop_assert!(logs.check().unwrap().is_empty());
+            prop_assert_eq!(lengths(logs), all_lines(logs).map(|lines| lines.len() as u64));
+            for kind in LogKind::ALL {
+                let all: Vec<u8> = lines_behind(logs, kind, &LogSum::default())
+                    .unwrap()
+                    .into_iter()
+                    .flat_map(|line| [line, b"\n".to_vec()].concat())
+                    .collect();
+                let (from, most) = (all.len() / 3, all.len() / 2);
+                let part = database.slice(&owner, kind, from as u64, most as u64).unwrap();
+                prop_assert_eq!(&part[..], &all[from..(from + most).min(all.len())]);
+            }
+        }
+    });
+}
+
+#[test]
+fn any_beginning_is_known_and_the_rest_is_shown() {
+    let Some(address) = server() else { return };
+    let database = open(&address);
+    let mut writer = Writer::open(&database, &owner("a"));
+    let mut beginnings = vec![LogSum::default()];
+    for id in 0..20 {
+        assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, id), 1, false));
+        beginnings.push(writer.logs.sum(LogKind::Messages).unwrap().unwrap());
+    }
+    let all = all_lines(&*writer.logs)[0].clone();
+    let again = Writer::open(&database, &owner("a"));
+    for (at, known) in beginnings.iter().enumerate() {
+        let behind = lines_behind(&*again.logs, LogKind::Messages, known).unwrap();
+        assert_eq!(behind, all[at..]);
+        let other = LogSum { crc32: "00000001".into(), ..known.clone() };
+        assert_eq!(lines_behind(&*again.logs, LogKind::Messages, &other), None);
+    }
+}
+
+#[test]
+fn a_reader_follows_and_a_rewrite_ends_that() {
+    let Some(address) = server() else { return };
+    let (database, other) = (open(&address), open(&address));
+    let mut writer = Writer::open(&database, &owner("a"));
+    let reader = other.open(&owner("a")).unwrap().0;
+    let follow = || {
+        let mut seen = Vec::new();
+        let head = reader.follow(&mut |_, line| {
+            seen.push(line.bytes.to_vec());
+            Ok(())
+        });
+        head.unwrap().map(|_| seen.len())
+    };
+    assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, 1), 1, false));
+    assert!(!reader.is_current().unwrap());
+    assert_eq!(follow(), Some(1));
+    assert!(reader.is_current().unwrap());
+    assert!(writer.append(LogKind::Episodes, &line(LogKind::Episodes, 2), 1, false));
+    assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, 3), 1, false));
+    assert_eq!(follow(), Some(2));
+    // The reader may write now, and the writer has to follow.
+    let expected = reader.seen();
+    let lines = line(LogKind::Messages, 4);
+    let id = BatchId { epoch: expected.epoch, number: 1 };
+    let batch = Batch { kind: LogKind::Messages, lines: &lines, records: 1, id };
+    assert!(matches!(reader.append(&expected, &batch).unwrap(), Answer::Done(_)));
+    let before = writer.head;
+    let answer = writer.logs.append(&before, &batch).unwrap();
+    assert!(matches!(answer, Answer::Conflict(_)));
+    writer.logs.follow(&mut |_, _| Ok(())).unwrap().unwrap();
+    let erasure = Erasure { messages: vec!["r1".into()], ..Erasure::default() };
+    let (answer, _) = writer.logs.rewrite(&writer.logs.seen(), erasure).unwrap();
+    assert!(matches!(answer, Answer::Done(_)));
+    assert_eq!(follow(), None);
+}
+
+#[test]
+fn of_many_writers_every_line_is_there_once_and_in_order() {
+    let Some(address) = server() else { return };
+    let written: Vec<Vec<u64>> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..4_u64)
+            .map(|name| {
+                let address = &address;
+                scope.spawn(move || {
+                    let database = open(address);
+                    let (logs, opened) = database.open(&owner("a")).unwrap();
+                    let mut acknowledged = Vec::new();
+                    for number in 0..25_u64 {
+                        let id = name << 32 | number;
+                        let lines = line(LogKind::Messages, id);
+                        loop {
+                            let expected = Head { epoch: opened.epoch, ..logs.seen() };
+                            let batch = Batch {
+                                kind: LogKind::Messages,
+                                lines: &lines,
+                                records: 1,
+                                id: BatchId { epoch: opened.epoch, number },
+                            };
+                            match logs.append(&expected, &batch).unwrap() {
+                                Answer::Done(_) => break acknowledged.push(id),
+                                Answer::Conflict(_) => {
+                                    logs.follow(&mut |_, _| Ok(())).unwrap().unwrap();
+                                }
+                            }
+                        }
+                    }
+                    acknowledged
+                })
+            })
+            .collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    let database = open(&address);
+    let [there, ..] = all_lines(&*database.open(&owner("a")).unwrap().0);
+    let distinct: HashSet<&Vec<u8>> = there.iter().collect();
+    assert_eq!((there.len(), distinct.len()), (100, 100));
+    for ids in written {
+        let mut rest = there.iter();
+        for id in ids {
+            let wanted = line(LogKind::Messages, id);
+            assert!(rest.any(|line| *line == wanted[..wanted.len() - 1]), "lost, or out of order");
+        }
+    }
+}
+
+#[test]
+fn a_turn_has_one_holder() {
+    use episodica_core::store::Turn;
+    let Some(address) = server() else { return };
+    let database = open(&address);
+    let mut writer = Writer::open(&database, &owner("a"));
+    assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, 1), 1, false));
+    let other = Writer::open(&database, &owner("a"));
+    let Turn::Mine(guard) = writer.logs.try_turn().unwrap() else { panic!("nobody has it") };
+    let Turn::Other(Some(holder)) = other.logs.try_turn().unwrap() else { panic!("it is taken") };
+    assert_eq!(holder.pid, std::process::id());
+    drop(guard);
+    assert!(matches!(other.logs.try_turn().unwrap(), Turn::Mine(_)));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let address = "postgresql://me:secret@127.0.0.1:1/x?deadline_seconds=0.2";
+    let address = Address::parse(address, &|_| None).unwrap();
+    let holder = Holder::this_process(SystemClock.now());
+    let error = PgLogs::open(address, Mode::ReadWrite, &holder).unwrap_err();
+    assert_eq!(error.kind(), episodica_core::ErrorKind::StoreUnavailable);
+    assert!(!error.chain().contains("secret"));
+}

@@ -1,0 +1,124 @@
+//! Where a store is: a directory, or a database and a directory of caches.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use episodica_core::clock::{Clock, SystemClock};
+use episodica_core::ids::Owner;
+use episodica_core::store::{Backend, Holder, LogStore, Mode, RealBackend, Store, copy_user};
+use episodica_core::{Error, ErrorKind, Result};
+use episodica_postgres::{Address, PgLogs, SCHEMA_VERSION, State};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::control::PythonControl;
+use crate::errors;
+
+/// A place that is ready to be opened.
+pub(crate) struct Place {
+    pub path: PathBuf,
+    pub backend: Arc<dyn Backend>,
+    pub logs: Option<Arc<dyn LogStore>>,
+}
+
+impl Place {
+    /// Connects to the database, if the place is one; `caches` is the directory of this machine's
+    /// caches.
+    pub fn open(place: &str, caches: Option<&Path>, read_only: bool) -> Result<Self> {
+        let mode = if read_only { Mode::ReadOnly } else { Mode::ReadWrite };
+        let (path, logs): (PathBuf, Option<Arc<dyn LogStore>>) = if Address::is_one(place) {
+            let holder = Holder::this_process(SystemClock.now());
+            let logs = PgLogs::open(address(place)?, mode, &holder)?;
+            let caches = caches.ok_or_else(|| Error::internal("a database without caches"))?;
+            (caches.join(&logs.state().identity), Some(Arc::new(logs)))
+        } else {
+            (place.into(), None)
+        };
+        Ok(Self { backend: Arc::new(RealBackend::new(&path)), path, logs })
+    }
+
+    fn store(self, mode: Mode) -> Result<Store> {
+        match self.logs {
+            Some(logs) => Store::open_apart(logs, self.backend, &self.path, mode, &SystemClock),
+            None => Store::open_on(self.backend, &self.path, mode, &SystemClock),
+        }
+    }
+}
+
+fn address(place: &str) -> Result<Address> {
+    Address::parse(place, &|name| std::env::var(name).ok())
+}
+
+fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    py.detach(work).map_err(|error| errors::to_exception(py, &error))
+}
+
+/// What a database has of a store.
+#[pyfunction]
+pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Bound<'py, PyDict>> {
+    let state: State = run(py, || PgLogs::look(address(place)?))?;
+    let found = PyDict::new(py);
+    found.set_item("server_version", state.server_version)?;
+    found.set_item("schema_version", state.schema_version)?;
+    found.set_item("newest_schema_version", SCHEMA_VERSION)?;
+    found.set_item("identity", state.identity)?;
+    found.set_item("unsafe_settings", state.unsafe_settings)?;
+    found.set_item("is_standby", state.is_standby)?;
+    found.set_item("may_create", state.may_create)?;
+    Ok(found)
+}
+
+/// Makes the tables of a store or brings them up to date; the version before.
+#[pyfunction]
+pub(crate) fn database_migrate(py: Python<'_>, place: &str) -> PyResult<i32> {
+    run(py, || PgLogs::migrate(address(place)?))
+}
+
+/// Copies a store, or one user of it, to another place; users, lines copied, lines known, bytes.
+#[pyfunction]
+#[pyo3(signature = (source, target, caches, owner, progress))]
+pub(crate) fn copy_store(
+    py: Python<'_>,
+    source: &str,
+    target: &str,
+    caches: PathBuf,
+    owner: Option<(String, String)>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(usize, u64, u64, u64)> {
+    use episodica_core::control::Control;
+    let control = PythonControl::new(progress);
+    let outcome = py.detach(|| {
+        if source == target {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                "source and target are the same store",
+            ));
+        }
+        let from = Place::open(source, Some(&caches), true)?.store(Mode::ReadOnly)?;
+        let to = Place::open(target, Some(&caches), false)?.store(Mode::ReadWrite)?;
+        let mut owners = Vec::new();
+        match owner {
+            Some((tenant, user)) => owners.push(Owner::new(&tenant, &user)?),
+            None => {
+                for tenant in from.tenants()? {
+                    for user in from.users(&tenant)? {
+                        owners.push(Owner { tenant: tenant.clone(), user });
+                    }
+                }
+            }
+        }
+        let mut sums = (owners.len(), 0, 0, 0);
+        for (done, owner) in owners.iter().enumerate() {
+            control.check()?;
+            let copied = copy_user(&from, &to, owner)?;
+            sums = (sums.0, sums.1 + copied.lines, sums.2 + copied.known, sums.3 + copied.bytes);
+            control.progress("users", done + 1, owners.len());
+        }
+        to.release_lock();
+        Ok(sums)
+    });
+    match (control.take_raised(), outcome) {
+        (Some(raised), _) => Err(raised),
+        (None, outcome) => outcome.map_err(|error| errors::to_exception(py, &error)),
+    }
+}
