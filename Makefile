@@ -61,7 +61,7 @@ test-python: $(NATIVE) $(MODEL)  ## Run the tests of the Python package
 
 .PHONY: test-postgres
 test-postgres: $(NATIVE)  ## Test the store in PostgreSQL, with a server of its own (Debian's packages)
-	tools/test_postgres
+	$(BIN)/python tests/support/postgres.py
 
 .PHONY: test-ui
 test-ui: $(NATIVE)  ## Test the explorer page in a real browser (Chromium); part of `make test`

@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -49,9 +50,25 @@ def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
+class Database(str):
+    """A store's address, for tests of the public API that run on either kind of store."""
+
+    __slots__ = ()
+
+    def _looks_at_files(self, *_: object) -> NoReturn:
+        pytest.skip("looks at the files of a store")
+
+    __truediv__ = exists = is_dir = iterdir = rglob = glob = mkdir = parent = _looks_at_files
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "store"
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a test's store is: a folder, or a schema of the server of `make test-postgres`."""
+    if "EPISODICA_TEST_ON_POSTGRES" not in os.environ:
+        return tmp_path / "store"
+    monkeypatch.setenv("EPISODICA_CACHE", str(tmp_path / "caches"))
+    server = os.environ["EPISODICA_TEST_POSTGRES"]
+    return cast("Path", Database(f"{server}?schema=s{uuid.uuid4().hex[:20]}"))
 
 
 @pytest.fixture

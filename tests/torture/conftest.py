@@ -19,7 +19,7 @@ def _isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads the developer's settings or writes outside its own directory."""
     monkeypatch.chdir(tmp_path)
     for name in list(os.environ):
-        if name.startswith(("EPISODICA_", "OPENAI_")):
+        if name.startswith(("EPISODICA_", "OPENAI_")) and not name.startswith("EPISODICA_TEST_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
 

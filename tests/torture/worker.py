@@ -1,11 +1,11 @@
 """One of several processes on one store, until it is killed or told to stop.
 
-``python worker.py STORE NAME SEED``: prints ``ready``, then what it does, a line each:
+``python worker.py STORE HISTORY NAME SEED``: prints ``ready``, then what it does, a line each:
 ``+ user id`` after `add_messages` has returned, ``? user id`` before and ``- user id`` after
 `delete`, ``! words`` for what must not be. A line on standard input makes it pause; it answers the
 questions on the next, as JSON, and ends.
 
-All processes write into one file beside the store what they have begun and what was acknowledged.
+All processes write into one file, the history, what they have begun and what was acknowledged.
 Whoever reads the store reads that file first: what it holds by then must be found, what was deleted
 by then must not.
 """
@@ -64,8 +64,8 @@ class History:
     a process was killed.
     """
 
-    def __init__(self, store: str) -> None:
-        self.path = Path(store).with_suffix(".history")
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
         # One write a line, at the end of the file: lines of several processes don't mix.
         self.end = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
@@ -219,7 +219,7 @@ class Worker:
         act()
 
 
-def main(store: str, name: str, seed: int) -> None:
+def main(store: str, history: str, name: str, seed: int) -> None:
     from episodica import MemorySystem
 
     # What the model answers is of no use, which is told each time.
@@ -229,7 +229,7 @@ def main(store: str, name: str, seed: int) -> None:
         options["memory_budget_bytes"] = 200_000
     with MemorySystem(store, **options) as memory:
         print("ready", flush=True)
-        worker = Worker(memory, History(store), name, random.Random(seed))
+        worker = Worker(memory, History(history), name, random.Random(seed))
         while not told_to_pause():
             worker.step()
         memory.wait(timeout=60)
@@ -239,4 +239,4 @@ def main(store: str, name: str, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

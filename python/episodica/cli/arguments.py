@@ -357,10 +357,13 @@ class CommandLine:
         _add_fact_kind(delete)
         delete.add_argument("--yes", action="store_true", help="do not ask")
         self._add("doctor", doctor.doctor, "check this installation and the store")
-        databases.add_arguments(
-            self._add("store", databases.store, "make or check the tables of a database"),
-            self._add("copy", databases.copy, "copy a store to or from a database"),
+        tables = self._add("store", databases.store, "make, check and share a database's tables")
+        for verb in databases.add_store_arguments(tables):
+            self._add_common(verb, first=False)
+        databases.add_copy_arguments(
+            self._add("copy", databases.copy, "copy a store to or from a database")
         )
+        self._add("nodes", databases.nodes, "list the processes that write a database")
 
         def print_completion(args: argparse.Namespace, out: Output) -> int:
             out.line(self.completion(args.shell).rstrip())

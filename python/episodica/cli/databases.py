@@ -1,4 +1,4 @@
-"""Stores in a database: making and checking their tables, and copying stores to and from them."""
+"""Stores in a database: their tables, rights and nodes, and copying stores to and from them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,51 @@ from ..progress import Reporter
 from .output import Output, counted
 from .stores import store_of
 
+# What no command here reaches. docs/guide/postgresql.md says what to do about each.
+BEYOND_REACH = (
+    "the write-ahead log that was archived or sent to a standby",
+    "backups of the database, and snapshots of its disks",
+    "caches of other machines, until they open the store again",
+    "free blocks of the server's disk",
+)
 
-def add_arguments(store: argparse.ArgumentParser, copy: argparse.ArgumentParser) -> None:
-    """Adds the arguments of both commands."""
-    store.add_argument(
-        "verb",
-        choices=("init", "migrate", "check"),
-        help="make the tables, bring them up to date, or look at server and tables",
-    )
-    copy.add_argument("source", metavar="SOURCE", help="a store: a directory, or an address")
-    copy.add_argument("target", metavar="TARGET", help="where to: a directory, or an address")
-    copy.add_argument("--user", metavar="U", help="only this user")
+
+def add_store_arguments(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Adds the verbs of `episodica store`; returns their parsers."""
+    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    made = [
+        verbs.add_parser(name, help=text, description=text)
+        for name, text in (
+            ("init", "make the tables"),
+            ("migrate", "bring the tables up to the version of this package"),
+            ("check", "look at the server and the tables"),
+            ("grant", "let a role of the database read the tenant"),
+            ("revoke", "take the tenant from a role again"),
+            ("purge", "write the tables anew without what was deleted"),
+        )
+    ]
+    for verb in made[3:5]:
+        verb.add_argument("role", metavar="ROLE", help="a role of the database")
+    return made
+
+
+def add_copy_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `episodica copy`."""
+    parser.add_argument("source", metavar="SOURCE", help="a store: a directory, or an address")
+    parser.add_argument("target", metavar="TARGET", help="where to: a directory, or an address")
+    parser.add_argument("--user", metavar="U", help="only this user")
 
 
 def store(args: argparse.Namespace, out: Output) -> int:
     """Works on the tables of a store in a database."""
-    place = store_of(args)
-    if not is_address(place):
-        raise InvalidInputError(
-            "this is about stores in a database",
-            hint="name one: `episodica --store postgresql://host/database store check`",
-        )
+    place = _address(args)
+    if args.verb in {"grant", "revoke"}:
+        _native.database_grant(place, args.role, args.tenant, args.verb == "revoke")
+        change = "may no longer read" if args.verb == "revoke" else "may read"
+        out.note(f"{args.role} {change} the tenant {args.tenant}")
+        return 0
+    if args.verb == "purge":
+        return _purge(place, out)
     found = _native.database_state(place)
     if args.verb != "check":
         if args.verb == "migrate" and not found["schema_version"]:
@@ -46,6 +70,16 @@ def store(args: argparse.Namespace, out: Output) -> int:
     problems = _problems(found)
     out.tree({"store": public_url(place), **found, "problems": problems})
     return 1 if problems else 0
+
+
+def _address(args: argparse.Namespace) -> str:
+    place = store_of(args)
+    if not is_address(place):
+        raise InvalidInputError(
+            "this is about stores in a database",
+            hint="name one: `episodica --store postgresql://host/database store check`",
+        )
+    return place
 
 
 def _problems(found: dict[str, Any]) -> list[str]:
@@ -62,6 +96,46 @@ def _problems(found: dict[str, Any]) -> list[str]:
     elif version > newest:
         problems.append(f"the tables have version {version}: update episodica")
     return problems
+
+
+def _purge(place: str, out: Output) -> int:
+    tables, before, after, moved_on = _native.database_purge(place)
+    proven = [f"{counted(len(tables), 'table')} written anew without what was deleted"]
+    beyond = list(BEYOND_REACH)
+    if moved_on:
+        proven.append("the write-ahead log moved on, past what was deleted")
+    else:
+        beyond.insert(0, "the server's own write-ahead log: this role may not move it on")
+    out.tree(
+        {
+            "store": public_url(place),
+            "bytes_before": before,
+            "bytes_after": after,
+            "proven": proven,
+            "beyond_reach": beyond,
+        }
+    )
+    return 0
+
+
+def nodes(args: argparse.Namespace, out: Output) -> int:
+    """Lists the processes that have the store open for writing."""
+    found = _native.database_nodes(_address(args))
+    if out.as_json:
+        out.json_list(found)
+        return 0
+    rows = [
+        (
+            node["host"] or "?",
+            node["pid"],
+            node["version"],
+            node["opened_at"],
+            f"{node['silent_seconds']:.0f} s ago" + (" (silent)" if node["is_silent"] else ""),
+        )
+        for node in found
+    ]
+    out.table(("host", "process", "version", "opened", "heard of"), rows)
+    return 0
 
 
 def copy(args: argparse.Namespace, out: Output) -> int:

@@ -53,6 +53,13 @@ CREATE TABLE {s}.turns (
     holder text NOT NULL,
     until timestamptz NOT NULL
 );
+CREATE TABLE {s}.nodes (
+    node text PRIMARY KEY DEFAULT gen_random_uuid()::text,
+    holder text NOT NULL,
+    version text NOT NULL,
+    opened_at timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL DEFAULT now()
+);
 CREATE TABLE {s}.readers (
     role name NOT NULL,
     tenant text COLLATE "C" NOT NULL,
@@ -61,11 +68,49 @@ CREATE TABLE {s}.readers (
 -- JSON allows a zero character, PostgreSQL's text does not.
 CREATE FUNCTION {s}.record(line text) RETURNS json LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN replace(line, '\u0000', '\ufffd')::json;
+
+-- What the lines say now, for people and their SQL. Whoever asks sees what they may read.
+CREATE VIEW {s}.messages WITH (security_invoker = true) AS
+    SELECT u.tenant, u.user_id, (j->>'seq')::int8 AS seq, j->>'message_id' AS message_id,
+        j->>'role' AS role, j->>'name' AS name, j->>'content' AS content,
+        (j->>'timestamp')::timestamptz AS timestamp, j->>'session_id' AS session_id,
+        j->>'agent_id' AS agent_id, j AS record
+    FROM {s}.users u JOIN {s}.log l ON l.uid = u.uid AND l.kind = 0
+        CROSS JOIN LATERAL (SELECT {s}.record(l.line)) AS r (j)
+    WHERE j->>'message_id' IS NOT NULL;
+CREATE VIEW {s}.episodes WITH (security_invoker = true) AS
+    SELECT tenant, user_id, id AS episode_id, j->>'title' AS title, j->>'summary' AS summary,
+        j->>'content' AS content, (j->>'timestamp')::timestamptz AS started_at,
+        (j->>'ended_at')::timestamptz AS ended_at, (j->>'message_count')::int4 AS message_count,
+        j->>'session_id' AS session_id, (j->>'archived_at')::timestamptz AS archived_at, j AS record
+    FROM (SELECT DISTINCT ON (u.uid, id) u.tenant, u.user_id, id, j
+        FROM {s}.users u JOIN {s}.log l ON l.uid = u.uid AND l.kind = 1
+            CROSS JOIN LATERAL (SELECT {s}.record(l.line)) AS r (j)
+            CROSS JOIN LATERAL (SELECT coalesce(j->>'episode_id', j->>'deleted')) AS i (id)
+        WHERE id IS NOT NULL ORDER BY u.uid, id, l.number DESC) AS latest
+    WHERE j->>'episode_id' IS NOT NULL;
+CREATE VIEW {s}.facts WITH (security_invoker = true) AS
+    SELECT tenant, user_id, id AS memory_id, j->>'kind' AS kind, j->>'content' AS content,
+        j->>'subject' AS subject, j->>'attribute' AS attribute,
+        (j->>'confidence')::float8 AS confidence, (j->>'importance')::float8 AS importance,
+        (j->>'valid_from')::timestamptz AS valid_from, (j->>'valid_to')::timestamptz AS valid_to,
+        j->>'superseded_by' AS superseded_by, (j->>'archived_at')::timestamptz AS archived_at,
+        j AS record
+    FROM (SELECT DISTINCT ON (u.uid, id) u.tenant, u.user_id, id, j
+        FROM {s}.users u JOIN {s}.log l ON l.uid = u.uid AND l.kind = 2
+            CROSS JOIN LATERAL (SELECT {s}.record(l.line)) AS r (j)
+            CROSS JOIN LATERAL (SELECT coalesce(j->>'memory_id', j->>'deleted')) AS i (id)
+        WHERE id IS NOT NULL AND l.line NOT LIKE '{"type":%'
+        ORDER BY u.uid, id, l.number DESC) AS latest
+    WHERE j->>'memory_id' IS NOT NULL;
+
+-- The owner of the tables sees all; another role sees the tenants that it was granted.
 ALTER TABLE {s}.users ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {s}.log ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {s}.uses ENABLE ROW LEVEL SECURITY;
 ALTER TABLE {s}.readers ENABLE ROW LEVEL SECURITY;
-CREATE POLICY own_rights ON {s}.readers FOR SELECT USING (role = current_user);
+CREATE POLICY own_rights ON {s}.readers FOR SELECT
+    USING (role IN (SELECT rolname FROM pg_roles WHERE pg_has_role(oid, 'MEMBER')));
 CREATE POLICY own_tenants ON {s}.users FOR SELECT
     USING (tenant IN (SELECT r.tenant FROM {s}.readers r));
 CREATE POLICY own_tenants ON {s}.log FOR SELECT

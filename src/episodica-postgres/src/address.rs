@@ -37,6 +37,8 @@ pub struct Address {
     pub(crate) pool_size: usize,
     pub(crate) deadline: Duration,
     pub(crate) staleness: Duration,
+    /// Reads go on with what is in memory while the database is away.
+    pub(crate) reads_when_away: bool,
     shown: String,
 }
 
@@ -55,7 +57,7 @@ impl Address {
     /// Reads `postgresql://user@host:port/database?…`. What it lacks comes from `PGHOST`, `PGPORT`,
     /// `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGAPPNAME` and
     /// `PGCONNECT_TIMEOUT`, as `variable` gives them. Beside libpq's parameters there are `schema`,
-    /// `pool_size`, `deadline_seconds` and `max_staleness_seconds`.
+    /// `pool_size`, `deadline_seconds`, `max_staleness_seconds` and `reads_when_away`.
     ///
     /// # Errors
     /// `Config`; the text never holds the password.
@@ -90,6 +92,7 @@ impl Address {
             pool_size: own.pool_size.unwrap_or(POOL_SIZE),
             deadline: Duration::from_secs_f64(own.deadline.unwrap_or(DEADLINE_SECONDS)),
             staleness: Duration::from_secs_f64(own.staleness.unwrap_or(0.0)),
+            reads_when_away: own.reads_when_away,
             shown,
         })
     }
@@ -107,6 +110,7 @@ struct Own {
     pool_size: Option<usize>,
     deadline: Option<f64>,
     staleness: Option<f64>,
+    reads_when_away: bool,
     ssl_mode: Option<String>,
     root_certificates: Option<String>,
 }
@@ -128,6 +132,13 @@ impl Own {
             "pool_size" => self.pool_size = Some(number(key, value, 1.0, 1_000.0)? as usize),
             "deadline_seconds" => self.deadline = Some(number(key, value, 0.1, 3_600.0)?),
             "max_staleness_seconds" => self.staleness = Some(number(key, value, 0.0, 86_400.0)?),
+            "reads_when_away" => {
+                self.reads_when_away = match value {
+                    "true" => true,
+                    "false" => false,
+                    _ => return Err(fail(&format!("{key} must be true or false: `{value}`"))),
+                }
+            }
             "sslmode" => self.ssl_mode = Some(value.to_owned()),
             "sslrootcert" => self.root_certificates = Some(value.to_owned()),
             _ => return Ok(false),

@@ -12,8 +12,11 @@
 mod address;
 mod failure;
 mod logs;
+mod nodes;
 mod pool;
+mod purge;
 mod reading;
+mod rights;
 mod rows;
 mod schema;
 mod statements;
@@ -24,4 +27,6 @@ mod writing;
 
 pub use address::Address;
 pub use logs::PgLogs;
+pub use nodes::Node;
+pub use purge::Purged;
 pub use schema::{SCHEMA_VERSION, State};

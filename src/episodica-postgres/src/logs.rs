@@ -10,7 +10,10 @@ use episodica_core::store::{Holder, LogEnds, LogKind, LogStore, Medium, Mode, Us
 use tokio_postgres::types::Type;
 
 use crate::address::Address;
+use crate::nodes::{self, Node, Presence};
 use crate::pool::Pool;
+use crate::purge::{self, Purged};
+use crate::rights;
 use crate::rows::{Seen, int};
 use crate::schema::{self, State};
 use crate::statements::Statements;
@@ -25,6 +28,8 @@ pub struct PgLogs {
     mode: Mode,
     state: State,
     holder: Arc<str>,
+    /// This process among the nodes, unless it only reads.
+    presence: Option<Presence>,
 }
 
 impl PgLogs {
@@ -37,8 +42,12 @@ impl PgLogs {
         let statements = Arc::new(Statements::new(&address.schema));
         let pool = Pool::new(address)?;
         let state = schema::prepare(&pool, mode)?;
-        let holder = serde_json::to_string(holder).unwrap_or_default().into();
-        Ok(Self { pool, statements, mode, state, holder })
+        let holder = serde_json::to_string(holder).unwrap_or_default();
+        let presence = match mode {
+            Mode::ReadWrite => Some(Presence::begin(&pool, &statements.schema, &holder)?),
+            Mode::ReadOnly => None,
+        };
+        Ok(Self { pool, statements, mode, state, holder: holder.into(), presence })
     }
 
     /// Looks at a database without opening a store.
@@ -55,6 +64,39 @@ impl PgLogs {
     /// `StoreUnavailable`; `ReadOnly` if the role may not; `UnsupportedFormat` for newer tables.
     pub fn migrate(address: Address) -> Result<i32> {
         schema::migrate(&*Pool::new(address)?)
+    }
+
+    /// The processes that have a store open for writing.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`; `UnsupportedFormat` without tables.
+    pub fn nodes(address: Address) -> Result<Vec<Node>> {
+        nodes::all(&*Pool::new(address)?)
+    }
+
+    /// Lets a role of the database read a tenant of a store, by SQL and by this package.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no such role; `ReadOnly` if one's own role may not;
+    /// `StoreUnavailable`.
+    pub fn grant(address: Address, role: &str, tenant: &str) -> Result<()> {
+        rights::grant(&*Pool::new(address)?, role, tenant)
+    }
+
+    /// Takes a tenant from a role again.
+    ///
+    /// # Errors
+    /// As [`PgLogs::grant`].
+    pub fn revoke(address: Address, role: &str, tenant: &str) -> Result<()> {
+        rights::revoke(&*Pool::new(address)?, role, tenant)
+    }
+
+    /// Writes anew the tables of a store, without what was deleted.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`; `ReadOnly` if the role may not.
+    pub fn purge(address: Address) -> Result<Purged> {
+        purge::purge(&*Pool::new(address)?)
     }
 
     /// What opening found.
@@ -90,7 +132,7 @@ impl LogStore for PgLogs {
             mode: self.mode,
             epoch,
             holder: Arc::clone(&self.holder),
-            state: Mutex::new(user_logs::State { seen, looked: None }),
+            state: Mutex::new(user_logs::State { seen, looked: None, missed: None }),
         };
         Ok((Box::new(logs), seen.head(epoch)))
     }
@@ -195,6 +237,12 @@ impl LogStore for PgLogs {
             Ok(client.execute_typed(&self.statements.put_uses, &values).await? > 0)
         })?;
         Ok(sent?)
+    }
+
+    fn leave(&self) {
+        if let Some(presence) = &self.presence {
+            presence.end(&self.pool);
+        }
     }
 
     fn medium(&self) -> Medium {

@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::address::Address;
 use crate::failure::Failure;
@@ -16,6 +17,8 @@ use crate::tls::Tls;
 
 /// First and longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
+/// How long a request may take that nobody wants to wait for.
+const SOON: Duration = Duration::from_secs(1);
 /// A connection that was idle for longer is closed: poolers and firewalls forget it silently.
 const LONGEST_IDLE: Duration = Duration::from_secs(300);
 
@@ -68,6 +71,10 @@ struct Used<'a> {
 }
 
 impl Used<'_> {
+    fn client(&self) -> &Client {
+        &self.link.as_ref().expect("invariant: only giving it back takes it").client
+    }
+
     fn give_back(mut self) {
         if let Some(mut link) = self.link.take() {
             link.idle_since = Instant::now();
@@ -175,6 +182,55 @@ impl Pool {
         Ok(outcome)
     }
 
+    /// Sends a request at most once, with no deadline: for work that takes as long as it takes.
+    ///
+    /// # Errors
+    /// As [`Pool::repeat`].
+    pub fn patiently<T>(&self, request: impl AsyncFn(&Client) -> Result<T, Failure>) -> Result<T> {
+        let used = self.until_deadline(|left| {
+            self.runtime().block_on(async {
+                timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))
+            })
+        })?;
+        let endless = Duration::from_secs(u64::from(u32::MAX));
+        Ok(self.runtime().block_on(self.carry_out(used, endless, &request))?)
+    }
+
+    /// Sends a request once and gives up soon.
+    ///
+    /// # Errors
+    /// As [`Pool::repeat`].
+    pub fn soon<T>(&self, request: impl AsyncFn(&Client) -> Result<T, Failure>) -> Result<T> {
+        let outcome = self.attempt(SOON.min(self.address.deadline), &request);
+        self.note(outcome.as_ref().err());
+        Ok(outcome?)
+    }
+
+    /// Sends a statement now and then, as long as somebody uses the pool.
+    pub fn every(self: &Arc<Self>, pause: Duration, text: String, values: Vec<String>) -> AbortHandle {
+        let pool = Arc::downgrade(self);
+        let task = self.runtime().spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(pool) = pool.upgrade() else { return };
+                let told = timeout(pause, pool.tell(&text, &values)).await;
+                if let Err(failure) = told.unwrap_or_else(|_| Err(late())) {
+                    log::debug!("the database was not told: {}", failure.error.chain());
+                }
+            }
+        });
+        task.abort_handle()
+    }
+
+    async fn tell(&self, text: &str, values: &[String]) -> Result<(), Failure> {
+        let used = self.take().await?;
+        let typed: Vec<(&(dyn ToSql + Sync), Type)> =
+            values.iter().map(|value| (value as &(dyn ToSql + Sync), Type::TEXT)).collect();
+        used.client().execute_typed(text, &typed).await?;
+        used.give_back();
+        Ok(())
+    }
+
     fn until_deadline<T>(
         &self,
         mut attempt: impl FnMut(Duration) -> Result<T, Failure>,
@@ -221,8 +277,7 @@ impl Pool {
         left: Duration,
         request: &impl AsyncFn(&Client) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let link = used.link.as_ref().expect("invariant: taken with a connection");
-        let outcome = timeout(left, request(&link.client)).await.unwrap_or_else(|_| Err(late()));
+        let outcome = timeout(left, request(used.client())).await.unwrap_or_else(|_| Err(late()));
         if outcome.is_ok() {
             used.give_back();
         }

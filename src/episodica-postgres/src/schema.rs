@@ -70,8 +70,8 @@ pub(crate) fn look(pool: &Pool) -> Result<State> {
         return Err(Error::new(ErrorKind::Config, message)
             .with_hint("create one with `createdb --encoding UTF8 --template template0`"));
     }
-    if number < 130_000 {
-        let message = format!("PostgreSQL 13 or newer is needed: `{}`", state.server_version);
+    if number < 150_000 {
+        let message = format!("PostgreSQL 15 or newer is needed: `{}`", state.server_version);
         return Err(Error::new(ErrorKind::UnsupportedFormat, message));
     }
     if !is_there {

@@ -28,7 +28,7 @@ impl LockGuard for Mine {}
 impl Drop for Mine {
     fn drop(&mut self) {
         // If that fails it ends by itself.
-        let _ = self.pool.once(async |client| {
+        let _ = self.pool.soon(async |client| {
             let values = [(&self.uid as _, Type::INT8), (&self.holder as _, Type::TEXT)];
             client.execute_typed(&self.statements.give_turn, &values).await?;
             Ok(())

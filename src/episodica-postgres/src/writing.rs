@@ -51,11 +51,21 @@ impl Target<'_> {
     /// # Errors
     /// `StoreUnavailable`.
     pub fn look(&self) -> Result<Seen> {
-        self.pool.repeat(async |client| {
-            let values = [(&self.tenant as _, Type::TEXT), (&self.user as _, Type::TEXT)];
-            let row = client.query_typed_opt(&self.statements.head, &values).await?;
-            Ok(row.map_or_else(|| Ok(Seen::default()), |row| Seen::read(&row, 0))?)
-        })
+        self.pool.repeat(async |client| self.ask(client).await)
+    }
+
+    /// [`Target::look`] that gives up soon.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`.
+    pub fn look_once(&self) -> Result<Seen> {
+        self.pool.soon(async |client| self.ask(client).await)
+    }
+
+    async fn ask(&self, client: &Client) -> Result<Seen, Failure> {
+        let values = [(&self.tenant as _, Type::TEXT), (&self.user as _, Type::TEXT)];
+        let row = client.query_typed_opt(&self.statements.head, &values).await?;
+        Ok(row.map_or_else(|| Ok(Seen::default()), |row| Seen::read(&row, 0))?)
     }
 
     /// Appends a batch if the logs are as `seen`; returns how they are then, or `None` if somebody

@@ -39,7 +39,10 @@ mod _native {
     #[pymodule_export]
     use crate::engine::Engine;
     #[pymodule_export]
-    use crate::place::{copy_store, database_migrate, database_state};
+    use crate::place::{
+        copy_store, database_grant, database_migrate, database_nodes, database_purge,
+        database_state,
+    };
     #[pymodule_export]
     use crate::results::Results;
 

@@ -7,7 +7,7 @@ use episodica_core::clock::{Clock, SystemClock};
 use episodica_core::ids::Owner;
 use episodica_core::store::{Backend, Holder, LogStore, Mode, RealBackend, Store, copy_user};
 use episodica_core::{Error, ErrorKind, Result};
-use episodica_postgres::{Address, PgLogs, SCHEMA_VERSION, State};
+use episodica_postgres::{Address, Node, PgLogs, SCHEMA_VERSION, State};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -72,6 +72,55 @@ pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Boun
 #[pyfunction]
 pub(crate) fn database_migrate(py: Python<'_>, place: &str) -> PyResult<i32> {
     run(py, || PgLogs::migrate(address(place)?))
+}
+
+/// The processes that have a store open for writing.
+#[pyfunction]
+pub(crate) fn database_nodes<'py>(
+    py: Python<'py>,
+    place: &str,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let nodes = run(py, || PgLogs::nodes(address(place)?))?;
+    let shown = |node: Node| {
+        let found = PyDict::new(py);
+        let (host, pid) = node.holder.map(|holder| (holder.host, holder.pid)).unzip();
+        found.set_item("host", host)?;
+        found.set_item("pid", pid)?;
+        found.set_item("version", node.version)?;
+        found.set_item("opened_at", node.opened_at)?;
+        found.set_item("silent_seconds", node.silent_seconds)?;
+        found.set_item("is_silent", node.is_silent)?;
+        Ok(found)
+    };
+    nodes.into_iter().map(shown).collect()
+}
+
+/// Lets a role of the database read a tenant, or no longer.
+#[pyfunction]
+pub(crate) fn database_grant(
+    py: Python<'_>,
+    place: &str,
+    role: &str,
+    tenant: &str,
+    revoke: bool,
+) -> PyResult<()> {
+    run(py, || {
+        Owner::new(tenant, "user")?;
+        let change = if revoke { PgLogs::revoke } else { PgLogs::grant };
+        change(address(place)?, role, tenant)
+    })
+}
+
+/// Writes the tables anew without what was deleted; tables, bytes before and after, and whether the
+/// write-ahead log was moved on.
+#[pyfunction]
+pub(crate) fn database_purge(
+    py: Python<'_>,
+    place: &str,
+) -> PyResult<(Vec<String>, u64, u64, bool)> {
+    let purged = run(py, || PgLogs::purge(address(place)?))?;
+    let [before, after] = purged.bytes;
+    Ok((purged.tables, before, after, purged.is_log_moved_on))
 }
 
 /// Copies a store, or one user of it, to another place; users, lines copied, lines known, bytes.

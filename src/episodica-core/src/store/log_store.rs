@@ -176,6 +176,9 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// `ReadOnly`; `Io`.
     fn put_uses(&self, owner: &Owner, bytes: &[u8], number: u64) -> Result<bool>;
 
+    /// This process is done with writing; whoever lists the writers sees it no more.
+    fn leave(&self) {}
+
     /// What the logs stand on.
     fn medium(&self) -> Medium;
 }

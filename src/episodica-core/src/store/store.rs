@@ -109,6 +109,7 @@ impl Store {
 
     /// Frees the writers' lock before the last clone is dropped. Nothing may be written afterwards.
     pub fn release_lock(&self) {
+        self.logs.leave();
         drop(self.shared.lock.lock().take());
         self.shared.backend.release();
     }

@@ -1,4 +1,4 @@
-"""The public API on a store in PostgreSQL. Runs where ``make test-postgres`` names a server."""
+"""The public API on a store in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +21,6 @@ from episodica import (
     MemorySystem,
     StoreUnavailableError,
 )
-
-SERVER = os.environ.get("EPISODICA_TEST_POSTGRES", "")
-
-pytestmark = pytest.mark.skipif(not SERVER, reason="EPISODICA_TEST_POSTGRES names no server")
-
-
-@pytest.fixture
-def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A store of its own, and a directory of its own for its caches."""
-    monkeypatch.setenv("EPISODICA_CACHE", str(tmp_path / "caches"))
-    return f"{SERVER}?schema=p{uuid.uuid4().hex[:20]}"
-
-
-@pytest.fixture
-def memory(address: str) -> Iterator[MemorySystem]:
-    with MemorySystem(address) as opened:
-        yield opened
 
 
 def said(number: int, text: str = "The weather is fine") -> dict[str, Any]:

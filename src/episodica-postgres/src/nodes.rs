@@ -1,0 +1,111 @@
+//! The processes that have a store open for writing, for people: nothing rests on it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use episodica_core::Result;
+use episodica_core::store::Holder;
+use tokio::task::AbortHandle;
+use tokio_postgres::types::Type;
+
+use crate::failure::Failure;
+use crate::pool::Pool;
+
+/// How often a process says that it is there.
+const BEAT: Duration = Duration::from_secs(20);
+/// After so many seconds without a word a process is called silent.
+const SILENT_SECONDS: f64 = 60.0;
+/// The row of a process that died goes after so many days.
+const KEPT_DAYS: i32 = 7;
+
+/// A process that has opened the store for writing and not closed it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Its name for others; `None` if the row was written by another version.
+    pub holder: Option<Holder>,
+    /// Its version of the package.
+    pub version: String,
+    /// When it opened the store, in RFC 3339.
+    pub opened_at: String,
+    /// Seconds since it was last heard of.
+    pub silent_seconds: f64,
+    /// True if it should have been heard of since: it was killed, stopped, or is cut off.
+    pub is_silent: bool,
+}
+
+/// This process among the nodes, until [`Presence::end`].
+#[derive(Debug)]
+pub(crate) struct Presence {
+    node: String,
+    schema: String,
+    beat: Mutex<Option<AbortHandle>>,
+}
+
+impl Presence {
+    /// Enters this process, and says from then on that it is there.
+    ///
+    /// # Errors
+    /// `StoreUnavailable`.
+    pub fn begin(pool: &Arc<Pool>, schema: &str, holder: &str) -> Result<Self> {
+        let old = format!(
+            "DELETE FROM {schema}.nodes WHERE seen_at < now() - make_interval(days => {KEPT_DAYS})"
+        );
+        let enter =
+            format!("INSERT INTO {schema}.nodes (holder, version) VALUES ($1, $2) RETURNING node");
+        let version = env!("CARGO_PKG_VERSION");
+        let node: String = pool.repeat(async |client| {
+            client.execute_typed(&old, &[]).await?;
+            let values = [(&holder as _, Type::TEXT), (&version as _, Type::TEXT)];
+            Ok(client.query_typed_one(&enter, &values).await?.try_get(0)?)
+        })?;
+        // The row may have been removed, as that of a process that had been stopped for long.
+        let again = format!(
+            "INSERT INTO {schema}.nodes (node, holder, version) VALUES ($1, $2, $3) \
+             ON CONFLICT (node) DO UPDATE SET seen_at = now()"
+        );
+        let values = vec![node.clone(), holder.to_owned(), version.to_owned()];
+        let beat = Mutex::new(Some(pool.every(BEAT, again, values)));
+        Ok(Self { node, schema: schema.to_owned(), beat })
+    }
+
+    /// Takes this process off the list, if the database answers soon.
+    pub fn end(&self, pool: &Pool) {
+        let Some(beat) = self.beat.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
+        beat.abort();
+        let text = format!("DELETE FROM {}.nodes WHERE node = $1", self.schema);
+        // If that fails, the row is that of a silent node and goes after some days.
+        let _ = pool.soon(async |client| {
+            client.execute_typed(&text, &[(&self.node as _, Type::TEXT)]).await?;
+            Ok(())
+        });
+    }
+}
+
+/// All nodes, the oldest first.
+///
+/// # Errors
+/// `StoreUnavailable`.
+pub(crate) fn all(pool: &Pool) -> Result<Vec<Node>> {
+    let text = format!(
+        "SELECT holder, version, to_char(opened_at AT TIME ZONE 'UTC', \
+         'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM now() - seen_at)::float8 \
+         FROM {}.nodes ORDER BY opened_at, node",
+        pool.address().schema
+    );
+    pool.repeat(async |client| {
+        let rows = client.query_typed(&text, &[]).await?;
+        let node = |row: &tokio_postgres::Row| -> Result<Node, tokio_postgres::Error> {
+            let (holder, silent_seconds): (String, f64) = (row.try_get(0)?, row.try_get(3)?);
+            Ok(Node {
+                holder: serde_json::from_str(&holder).ok(),
+                version: row.try_get(1)?,
+                opened_at: row.try_get(2)?,
+                silent_seconds,
+                is_silent: silent_seconds > SILENT_SECONDS,
+            })
+        };
+        Ok::<_, Failure>(rows.iter().map(node).collect::<Result<_, _>>()?)
+    })
+}

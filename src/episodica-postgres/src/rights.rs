@@ -1,0 +1,83 @@
+//! Which roles may read which tenants.
+
+use episodica_core::{Error, Result};
+use tokio_postgres::types::Type;
+
+use crate::failure::Failure;
+use crate::pool::Pool;
+
+/// What a reader needs: the tables whose rows are held back from other tenants, the views over
+/// them, and what names the store.
+const READ: [&str; 8] =
+    ["users", "log", "uses", "readers", "meta", "messages", "episodes", "facts"];
+
+/// A name as SQL takes it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn tables(schema: &str) -> String {
+    READ.map(|table| format!("{schema}.{table}")).join(", ")
+}
+
+/// Lets a role read a tenant.
+///
+/// # Errors
+/// `InvalidInput` if there is no such role; `ReadOnly` if this role may not; `StoreUnavailable`.
+pub(crate) fn grant(pool: &Pool, role: &str, tenant: &str) -> Result<()> {
+    check_role(pool, role)?;
+    let schema = &pool.address().schema;
+    let rights = format!(
+        "GRANT USAGE ON SCHEMA {schema} TO {0}; GRANT SELECT ON {1} TO {0}",
+        quoted(role),
+        tables(schema)
+    );
+    let enter = format!(
+        "INSERT INTO {schema}.readers (role, tenant) VALUES ($1::text::name, $2) \
+         ON CONFLICT DO NOTHING"
+    );
+    pool.repeat(async |client| {
+        client.batch_execute(&rights).await?;
+        let values = [(&role as _, Type::TEXT), (&tenant as _, Type::TEXT)];
+        client.execute_typed(&enter, &values).await?;
+        Ok(())
+    })
+}
+
+/// Takes a tenant from a role, and with the last one every right to the tables.
+///
+/// # Errors
+/// As [`grant`].
+pub(crate) fn revoke(pool: &Pool, role: &str, tenant: &str) -> Result<()> {
+    check_role(pool, role)?;
+    let schema = &pool.address().schema;
+    let remove =
+        format!("DELETE FROM {schema}.readers WHERE role = $1::text::name AND tenant = $2");
+    let left = format!("SELECT 1 FROM {schema}.readers WHERE role = $1::text::name LIMIT 1");
+    let rights = format!(
+        "REVOKE SELECT ON {1} FROM {0}; REVOKE USAGE ON SCHEMA {schema} FROM {0}",
+        quoted(role),
+        tables(schema)
+    );
+    pool.repeat(async |client| {
+        let values = [(&role as _, Type::TEXT), (&tenant as _, Type::TEXT)];
+        client.execute_typed(&remove, &values).await?;
+        if client.query_typed_opt(&left, &values[..1]).await?.is_none() {
+            client.batch_execute(&rights).await?;
+        }
+        Ok(())
+    })
+}
+
+fn check_role(pool: &Pool, role: &str) -> Result<()> {
+    let is_there = pool.repeat(async |client| {
+        let text = "SELECT 1 FROM pg_roles WHERE rolname = $1::text";
+        let row = client.query_typed_opt(text, &[(&role as _, Type::TEXT)]).await?;
+        Ok::<_, Failure>(row.is_some())
+    })?;
+    if is_there {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("the database has no role of this name: `{role}`"))
+        .with_hint("create it with `CREATE ROLE`"))
+}

@@ -1,0 +1,114 @@
+"""Machines on one database: killed, stopped and cut off, beside a server that is killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from postgres import Bouncer, Server
+from workers import Worker, agree, check, files, script
+
+pytestmark = pytest.mark.skipif(
+    "EPISODICA_TEST_POSTGRES" not in os.environ, reason="needs PostgreSQL: `make test-postgres`"
+)
+NODES = 4
+# As a pooler does that ends its sessions, or a firewall that forgets them.
+END_SESSIONS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    folder = Path(tempfile.mkdtemp(prefix="episodica-postgres-"))
+    folder.chmod(0o755)
+    made = Server(folder / "primary").create()
+    made.start()
+    yield made
+    made.stop("immediate")
+    shutil.rmtree(folder)
+
+
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("through", ["directly", "a pooler"])
+def test_nodes_lose_nothing(
+    through: str,
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rounds: Callable[[int, int], int],
+    counts: Callable[..., None],
+) -> None:
+    """Acknowledged messages stay, once and in order; what was deleted is in no row and cache."""
+    bouncer = Bouncer(server) if through == "a pooler" else None
+    store = server.address(bouncer.port if bouncer else None, deadline_seconds="30")
+    told = tmp_path / "history"
+    history = script.History(str(told))
+    monkeypatch.setenv("EPISODICA_CACHE", str(tmp_path / "caches-own"))
+    chance = random.Random(11)
+    made = 0
+
+    def start(at: int) -> Worker:
+        nonlocal made
+        made += 1
+        # Each node has a directory of its own, as each machine has.
+        cache = str(tmp_path / f"caches-{at}")
+        return Worker(store, told, f"w{made}", made, EPISODICA_CACHE=cache)
+
+    alive = [start(at) for at in range(NODES)]
+    workers = list(alive)
+    done: Counter[str] = Counter()
+    end = time.monotonic() + rounds(10, 240)
+    while time.monotonic() < end:
+        time.sleep(0.3)
+        at = chance.randrange(NODES)
+        [what] = chance.choices(["server", "sessions", "kill", "stop"], [10, 20, 35, 35])
+        if what in {"kill", "stop"} and not alive[at].ready.is_set():
+            continue
+        done[what] += 1
+        if what == "server":
+            server.kill()
+            server.start()
+        elif what == "sessions":
+            server.sql(END_SESSIONS)
+        elif what == "kill":
+            alive[at].kill()
+            history.say("x", script.ERASED, alive[at].name)
+            alive[at] = start(at)
+            workers.append(alive[at])
+        else:
+            alive[at].signal(signal.SIGSTOP)
+            time.sleep(chance.random() / 2)
+            alive[at].signal(signal.SIGCONT)
+    agree(store, alive, workers)
+
+    def kept() -> Iterator[bytes]:
+        yield server.run("pg_dump", *server.client, "--inserts", "postgres").encode()
+        yield from files(*tmp_path.glob("caches-*"))
+
+    losses = check(store, told, workers, kept)
+    said = [line.split(" ")[0] for line in told.read_text(encoding="utf-8").splitlines()]
+    acknowledged = said.count("+")
+    part = "nodes" if bouncer is None else "nodes behind a pooler"
+    counts(
+        part,
+        acknowledged=acknowledged,
+        kills=done["kill"],
+        stops=done["stop"],
+        server_kills=done["server"],
+        ended_sessions=done["sessions"],
+        losses=losses,
+    )
+    if bouncer is not None:
+        bouncer.stop()
+    assert losses == 0
+    assert acknowledged > 10
