@@ -58,7 +58,8 @@ class Database(str):
     def _looks_at_files(self, *_: object) -> NoReturn:
         pytest.skip("looks at the files of a store")
 
-    __truediv__ = exists = is_dir = iterdir = rglob = glob = mkdir = parent = _looks_at_files
+    __truediv__ = exists = is_dir = iterdir = rglob = glob = mkdir = _looks_at_files
+    parent = property(_looks_at_files)
 
 
 @pytest.fixture

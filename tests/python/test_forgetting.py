@@ -69,7 +69,7 @@ def test_nothing_is_proposed_that_is_strong_and_nothing_without_a_condition(
 
 @pytest.mark.requirement("SEM-6")
 def test_old_facts_are_proposed_with_reasons_and_vital_ones_never(
-    memory: MemorySystem, tmp_path: Path
+    memory: MemorySystem, tmp_path: Path, store: Path
 ) -> None:
     aged(
         memory,
@@ -103,12 +103,12 @@ def test_old_facts_are_proposed_with_reasons_and_vital_ones_never(
     # A use makes it strong again.
     memory.search("ann", "umbrella", top_k=1, kinds=["semantic"])
     assert proposed(memory) == ["Ann likes liquorice."]
-    with MemorySystem(memory.path) as other:
+    with MemorySystem(store) as other:
         assert ForgettingReport.from_dict(report.to_dict()) == report
         assert len(other.forgetting("ann")) == 2, "the other process has not written its uses"
 
 
-def test_archived_records_leave_searches_and_nothing_else(lyon: MemorySystem) -> None:
+def test_archived_records_leave_searches_and_nothing_else(lyon: MemorySystem, store: Path) -> None:
     fact, episode = next(lyon.semantic_memories("alice")), next(lyon.episodes("alice"))
     before = (fact, episode)
     records = lyon.archive("alice", [fact.memory_id, episode.uri])
@@ -126,9 +126,9 @@ def test_archived_records_leave_searches_and_nothing_else(lyon: MemorySystem) ->
     ]
     assert lyon.verify("alice").errors == 0
     # Archiving twice writes nothing; restoring gives the records back as they were.
-    size = sum(path.stat().st_size for path in lyon.path.rglob("*.jsonl"))
+    size = sum(path.stat().st_size for path in store.rglob("*.jsonl"))
     assert lyon.archive("alice", [fact.memory_id, fact.memory_id]) == [records[0]]
-    assert sum(path.stat().st_size for path in lyon.path.rglob("*.jsonl")) == size
+    assert sum(path.stat().st_size for path in store.rglob("*.jsonl")) == size
     back = lyon.restore("alice", [fact.memory_id, episode.episode_id])
     assert [record.content for record in back] == [record.content for record in before]
     assert [record.archived_at for record in back] == [None, None]
@@ -137,7 +137,7 @@ def test_archived_records_leave_searches_and_nothing_else(lyon: MemorySystem) ->
 
 
 def test_archiving_survives_another_process_a_reopening_and_an_export(
-    lyon: MemorySystem, tmp_path: Path
+    lyon: MemorySystem, tmp_path: Path, store: Path
 ) -> None:
     fact, episode = next(lyon.semantic_memories("alice")), next(lyon.episodes("alice"))
     code = (
@@ -145,17 +145,17 @@ def test_archiving_survives_another_process_a_reopening_and_an_export(
         "with MemorySystem(sys.argv[1]) as memory: memory.archive('alice', sys.argv[2:])"
     )
     ids = [fact.memory_id, episode.episode_id]
-    command = [sys.executable, "-c", code, str(lyon.path), *ids]
+    command = [sys.executable, "-c", code, str(store), *ids]
     subprocess.run(command, check=True, timeout=60)
     assert "Lyon" not in found(lyon, "Lyon", "alice")
     lyon.export("alice", tmp_path / "alice.jsonl")
     lyon.close()
     for options in ({}, {"snapshot_threshold": 1}, {"snapshot_threshold": 1}):
-        with MemorySystem(lyon.path, **options) as again:
+        with MemorySystem(store, **options) as again:
             assert "Lyon" not in found(again, "Lyon", "alice")
             assert again.stats("alice").archived == 2
             again.add_messages("alice", [{"role": "user", "content": "Hello there."}])
-    with LightweightSearchSystem(lyon.path) as reader:
+    with LightweightSearchSystem(store) as reader:
         assert "Lyon" not in found(reader, "Lyon", "alice")
     with MemorySystem(tmp_path / "other") as other:
         other.import_(tmp_path / "alice.jsonl")
@@ -178,7 +178,9 @@ def test_what_is_said_again_comes_back_and_what_is_superseded_stays_away(
     assert list(facts(memory)) == ["I live in Lyon."]
 
 
-def test_facts_that_expire_leave_by_themselves_and_are_reported(memory: MemorySystem) -> None:
+def test_facts_that_expire_leave_by_themselves_and_are_reported(
+    memory: MemorySystem, store: Path
+) -> None:
     code = memory.remember("ann", "The door code is 4711.", expires_after=timedelta(seconds=1.5))
     memory.remember("ann", "Ann has a parrot.")
     assert "4711" in found(memory, "door code")
@@ -190,14 +192,14 @@ def test_facts_that_expire_leave_by_themselves_and_are_reported(memory: MemorySy
     assert candidate.reasons[0].startswith("expired on ")
     assert memory.get("ann", code.memory_id) == code
     memory.close()
-    with MemorySystem(memory.path, snapshot_threshold=1) as again:
+    with MemorySystem(store, snapshot_threshold=1) as again:
         assert "4711" not in found(again, "door code")
         [back] = again.restore("ann", code.memory_id)
         assert isinstance(back, SemanticMemory)
         assert back.expires_at is None
         assert "4711" in found(again, "door code")
     # Stated again, it lasts for the longer time, or for good.
-    with MemorySystem(memory.path) as again:
+    with MemorySystem(store) as again:
         first = again.remember("ann", "The lift is broken.", expires_after=60)
         longer = again.remember("ann", "The lift is broken.", expires_after=600)
         assert first.expires_at
@@ -294,11 +296,11 @@ def test_what_cannot_be_is_refused(
 
 
 def test_the_command_line_forgets_and_remembers_again(
-    lyon: MemorySystem, cli: Callable[..., subprocess.CompletedProcess[str]]
+    lyon: MemorySystem, cli: Callable[..., subprocess.CompletedProcess[str]], store: Path
 ) -> None:
     fact = next(lyon.semantic_memories("alice"))
     lyon.close()
-    where = ("--store", lyon.path)
+    where = ("--store", store)
     listed = cli("forgetting", "alice", "--max-uses", "9", "--strength", "1", *where, "--json")
     assert json.loads(listed.stdout)["candidates"][0]["record"]["memory_id"] == fact.memory_id
     done = cli("forgetting", "alice", "--strength", "1", "--archive", *where)
@@ -313,11 +315,11 @@ def test_the_command_line_forgets_and_remembers_again(
     ]
 
 
-def test_the_asynchronous_system_forgets_too(lyon: MemorySystem) -> None:
+def test_the_asynchronous_system_forgets_too(lyon: MemorySystem, store: Path) -> None:
     lyon.close()
 
     async def run() -> None:
-        async with AsyncMemorySystem(lyon.path) as memory:
+        async with AsyncMemorySystem(store) as memory:
             report = await memory.forgetting("alice", strength=None, max_uses=9)
             [record] = await memory.archive("alice", report)
             assert isinstance(record, SemanticMemory)

@@ -102,7 +102,7 @@ def test_a_forked_child_goes_on_with_an_engine_of_its_own(store: Path) -> None:
             assert memory.wait() and memory.verify().errors == 0
             assert memory.rebuild_indices().users == 1
             assert reader.search("alice", "child", kinds=["message"])
-            with MemorySystem({str(store)!r} + "-2") as other:
+            with MemorySystem({str(store)!r} + "2") as other:
                 other.add_messages("bob", talk)
             memory.close()
             del memory, reader
@@ -207,13 +207,14 @@ def test_a_parent_killed_in_the_middle_of_a_write_leaves_no_lock_to_its_child(st
 
 @pytest.mark.skipif(sys.platform == "win32", reason="stops with SIGSTOP")
 def test_a_stopped_process_is_named_and_holds_nobody_for_ever(store: Path) -> None:
+    locks = store / "locks"
     done = script(f"""
         import fcntl, os, signal, time
         from pathlib import Path
         from episodica import MemorySystem, StoreLockedError
         with MemorySystem({str(store)!r}) as memory:
             memory.add_messages("a", [{{"role": "user", "content": "first"}}])
-            [lock] = Path({str(store)!r}, "locks").glob("*.append")
+            [lock] = Path({str(locks)!r}).glob("*.append")
             file = lock.open("r+")
             fcntl.flock(file, fcntl.LOCK_EX)
             file.write('{{"pid": 4711, "host": "here", "started": "2026-11-01T08:00:00Z"}}')
@@ -291,8 +292,9 @@ def test_closing_while_others_work(memory: MemorySystem) -> None:
     assert unexpected == []
 
 
-def test_a_reader_closes_too(lyon: MemorySystem) -> None:
-    reader = LightweightSearchSystem(lyon.path)
+@pytest.mark.usefixtures("lyon")
+def test_a_reader_closes_too(store: Path) -> None:
+    reader = LightweightSearchSystem(store)
     reader.close()
     with pytest.raises(ClosedError, match="this LightweightSearchSystem is closed"):
         reader.search("alice", "Lyon")

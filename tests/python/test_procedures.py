@@ -191,7 +191,9 @@ def test_a_procedure_is_read_out_of_a_chat_with_tool_calls(
     assert kept.worked is False
 
 
-def test_a_procedure_goes_with_the_messages_that_prove_it(memory: MemorySystem) -> None:
+def test_a_procedure_goes_with_the_messages_that_prove_it(
+    memory: MemorySystem, store: Path
+) -> None:
     memory.add_messages("ann", OPENAI)
     memory.flush("ann")
     kept = memory.remember_procedure("ann", messages=OPENAI)
@@ -200,7 +202,7 @@ def test_a_procedure_goes_with_the_messages_that_prove_it(memory: MemorySystem) 
     report = memory.delete("ann", "m4")
     assert report.messages == 1
     assert memory.get("ann", kept.memory_id) is None
-    for file in (path for path in memory.path.rglob("*") if path.is_file()):
+    for file in (path for path in store.rglob("*") if path.is_file()):
         assert b"booked for 20:00" not in file.read_bytes(), file
 
 

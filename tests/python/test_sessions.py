@@ -126,11 +126,11 @@ def test_buf_2_a_crash_in_any_state_is_gone_on_from(store: Any, calls: int) -> N
 # The states in the log, each the last that a process wrote before it died.
 @pytest.mark.parametrize("state", ["active", "closing", "extracting", "indexing"])
 def test_buf_2_each_state_leads_to_the_end(store: Any, state: str) -> None:
+    log = store / "messages" / "al_messages.jsonl"
     with MemorySystem(store) as memory:
         say(memory, "s", FACT, "It is lovely there.")
         memory.close_session("al", "s")
         whole = memory.close_session("al", "s", wait=True)
-    log = Path(store) / "messages" / "al_messages.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
     said = [line for line in lines if '"type":"session"' not in line]
     stopped = '{"type":"session","session_id":"s","state":"%s","at":"2024-03-11T10:00:00Z"}\n'

@@ -70,15 +70,12 @@ def test_every_key_is_documented(cls: type[Any]) -> None:
         ), field.name
 
 
-def test_health_says_what_the_store_stands_on(memory: MemorySystem) -> None:
+def test_health_says_what_the_store_stands_on(memory: MemorySystem, store: Path) -> None:
+    assert store.exists()
     health = memory.health()
     assert (health.status, health.failing) == ("ok", ())
-    store = health["store"]
-    assert (store["backend"], store["path"], store["read_only"]) == (
-        "files",
-        str(memory.path),
-        False,
-    )
+    found = health["store"]
+    assert (found["backend"], found["path"], found["read_only"]) == ("files", str(store), False)
 
 
 def test_health_names_a_model_that_fails_every_call(store: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from matplotlib.text import Text
 
@@ -53,16 +55,16 @@ def test_data_frames_say_it(moved: MemorySystem) -> None:
 
 
 def test_the_command_line_and_charts_say_it(
-    moved: MemorySystem, capsys: pytest.CaptureFixture[str]
+    moved: MemorySystem, capsys: pytest.CaptureFixture[str], store: Path
 ) -> None:
     old, _ = old_and_new(moved)
     hits = moved.search("al", "Where does Alice live?", include_superseded=True, kinds=["semantic"])
     drawn = [text.get_text() for text in moved.plot.scores(hits).findobj(Text)]
     assert sum("(superseded)" in text for text in drawn) == 1
     moved.close()
-    assert main(["facts", "al", "--all", "--store", str(moved.path)]) == 0
+    assert main(["facts", "al", "--all", "--store", str(store)]) == 0
     out = capsys.readouterr().out
     assert f"{old.content} (superseded)" in out
     assert out.count("(superseded)") == 1
-    assert main(["timeline", "al", "--store", str(moved.path)]) == 0
+    assert main(["timeline", "al", "--store", str(store)]) == 0
     assert capsys.readouterr().out.count("(until ") == 1

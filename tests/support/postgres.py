@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("postgresql", "pgbouncer")
@@ -166,9 +166,14 @@ class Server:
         said = self.run("psql", *self.client, "-d", database, *form, "-c", text)
         return [line.split("\t") for line in said.splitlines()]
 
+    def dump(self) -> str:
+        """All rows, as text."""
+        rows = self.run("pg_dump", *self.client, "--data-only", "--inserts", "postgres")
+        return "".join(line for line in rows.splitlines(True) if "restrict " not in line)
+
     def address(self, port: int | None = None, user: str = "postgres", **parameters: str) -> str:
         """The address of a store."""
-        query = f"?{urlencode(parameters)}" if parameters else ""
+        query = f"?{urlencode(parameters, quote_via=quote)}" if parameters else ""
         return f"postgresql://{user}@127.0.0.1:{port or self.port}/postgres{query}"
 
 
@@ -179,7 +184,7 @@ class Bouncer:
         self.port = free_port()
         folder = server.folder
         (folder / "bouncer.ini").write_text(
-            f"[databases]\n* = host=127.0.0.1 port={server.port}\n[pgbouncer]\n"
+            f"[databases]\n* = host=127.0.0.1 port={server.port} user=postgres\n[pgbouncer]\n"
             f"listen_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
             "auth_type = any\nauth_file =\npool_mode = transaction\ndefault_pool_size = 4\n"
             "admin_users = postgres\nmax_client_conn = 100\n"

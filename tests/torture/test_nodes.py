@@ -92,7 +92,7 @@ def test_nodes_lose_nothing(
     agree(store, alive, workers)
 
     def kept() -> Iterator[bytes]:
-        yield server.run("pg_dump", *server.client, "--inserts", "postgres").encode()
+        yield server.dump().encode()
         yield from files(*tmp_path.glob("caches-*"))
 
     losses = check(store, told, workers, kept)

@@ -92,11 +92,6 @@ impl From<tokio_postgres::Error> for Failure {
                 "the tables of the store are missing or have another form",
                 "run `episodica store check`",
             ),
-            SqlState::CHARACTER_NOT_IN_REPERTOIRE | SqlState::UNTRANSLATABLE_CHARACTER => made(
-                ErrorKind::InvalidInput,
-                "PostgreSQL can't hold an id with a zero byte",
-                "use another id",
-            ),
             _ => {
                 let class = &code.code()[..2];
                 // Connection, resources, operator intervention, rollback.

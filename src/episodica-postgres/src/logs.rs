@@ -14,7 +14,7 @@ use crate::nodes::{self, Node, Presence};
 use crate::pool::Pool;
 use crate::purge::{self, Purged};
 use crate::rights;
-use crate::rows::{Seen, int};
+use crate::rows::{Seen, Who, id_of, int, stored};
 use crate::schema::{self, State};
 use crate::statements::Statements;
 use crate::user_logs::{self, PgUserLogs};
@@ -80,7 +80,7 @@ impl PgLogs {
     /// `InvalidInput` if there is no such role; `ReadOnly` if one's own role may not;
     /// `StoreUnavailable`.
     pub fn grant(address: Address, role: &str, tenant: &str) -> Result<()> {
-        rights::grant(&*Pool::new(address)?, role, tenant)
+        rights::grant(&*Pool::new(address)?, role, &stored(tenant))
     }
 
     /// Takes a tenant from a role again.
@@ -88,7 +88,7 @@ impl PgLogs {
     /// # Errors
     /// As [`PgLogs::grant`].
     pub fn revoke(address: Address, role: &str, tenant: &str) -> Result<()> {
-        rights::revoke(&*Pool::new(address)?, role, tenant)
+        rights::revoke(&*Pool::new(address)?, role, &stored(tenant))
     }
 
     /// Writes anew the tables of a store, without what was deleted.
@@ -104,22 +104,21 @@ impl PgLogs {
         &self.state
     }
 
-    fn target<'a>(&'a self, owner: &'a Owner) -> Target<'a> {
+    fn target(&self, owner: &Owner) -> Target<'_> {
         Target {
             pool: &self.pool,
             statements: &self.statements,
-            tenant: &owner.tenant,
-            user: &owner.user,
+            who: Who::of(owner),
         }
     }
 }
 
 impl LogStore for PgLogs {
     fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
+        let who = Who::of(owner);
         let (epoch, seen) = if self.mode == Mode::ReadWrite {
             self.pool.repeat(async |client| {
-                let values = [(&owner.tenant as _, Type::TEXT), (&owner.user as _, Type::TEXT)];
-                let row = client.query_typed_one(&self.statements.open, &values).await?;
+                let row = client.query_typed_one(&self.statements.open, &who.values()).await?;
                 Ok((row.try_get::<_, i64>(0)?.unsigned_abs(), Seen::read(&row, 1)?))
             })?
         } else {
@@ -127,6 +126,7 @@ impl LogStore for PgLogs {
         };
         let logs = PgUserLogs {
             owner: owner.clone(),
+            who,
             pool: Arc::clone(&self.pool),
             statements: Arc::clone(&self.statements),
             mode: self.mode,
@@ -138,12 +138,13 @@ impl LogStore for PgLogs {
     }
 
     fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
-        let (after, limit) = (after.unwrap_or_default(), int(limit as u64));
+        let (tenant, after) = (stored(tenant), stored(after.unwrap_or_default()));
+        let limit = int(limit as u64);
         self.pool.repeat(async |client| {
             let values =
                 [(&tenant as _, Type::TEXT), (&after as _, Type::TEXT), (&limit as _, Type::INT8)];
             let rows = client.query_typed(&self.statements.users, &values).await?;
-            Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+            Ok(rows.iter().map(|row| row.try_get(0).map(id_of)).collect::<Result<_, _>>()?)
         })
     }
 
@@ -154,7 +155,7 @@ impl LogStore for PgLogs {
     fn tenants(&self) -> Result<Vec<String>> {
         self.pool.repeat(async |client| {
             let rows = client.query_typed(&self.statements.tenants, &[]).await?;
-            Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+            Ok(rows.iter().map(|row| row.try_get(0).map(id_of)).collect::<Result<_, _>>()?)
         })
     }
 
@@ -170,6 +171,7 @@ impl LogStore for PgLogs {
     }
 
     fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
+        let who = Who::of(owner);
         let (mut at, mut start, mut bytes) = (from, None, Vec::new());
         loop {
             let skipped = start.map_or(0, |start| from - start);
@@ -180,9 +182,10 @@ impl LogStore for PgLogs {
             let lines = int((left / 64 + 2).clamp(2, 2_000));
             let rows = self.pool.repeat(async |client| {
                 let number = kind as i16;
+                let [tenant, user] = who.values();
                 let values = [
-                    (&owner.tenant as _, Type::TEXT),
-                    (&owner.user as _, Type::TEXT),
+                    tenant,
+                    user,
                     (&number as _, Type::INT2),
                     (&int(at) as _, Type::INT8),
                     (&lines as _, Type::INT8),
@@ -215,9 +218,9 @@ impl LogStore for PgLogs {
     }
 
     fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
+        let who = Who::of(owner);
         self.pool.repeat(async |client| {
-            let values = [(&owner.tenant as _, Type::TEXT), (&owner.user as _, Type::TEXT)];
-            let row = client.query_typed_opt(&self.statements.uses, &values).await?;
+            let row = client.query_typed_opt(&self.statements.uses, &who.values()).await?;
             let Some(row) = row else { return Ok((Vec::new(), 0)) };
             Ok((row.try_get(0)?, row.try_get::<_, i64>(1)?.unsigned_abs()))
         })
@@ -227,13 +230,11 @@ impl LogStore for PgLogs {
         if number == 0 && bytes.is_empty() || self.target(owner).look()?.uid.is_none() {
             return Ok(true);
         }
+        let who = Who::of(owner);
         let sent = self.pool.once(async |client| {
-            let values = [
-                (&owner.tenant as _, Type::TEXT),
-                (&owner.user as _, Type::TEXT),
-                (&bytes as _, Type::BYTEA),
-                (&int(number) as _, Type::INT8),
-            ];
+            let [tenant, user] = who.values();
+            let values =
+                [tenant, user, (&bytes as _, Type::BYTEA), (&int(number) as _, Type::INT8)];
             Ok(client.execute_typed(&self.statements.put_uses, &values).await? > 0)
         })?;
         Ok(sent?)

@@ -16,8 +16,7 @@ pub struct Purged {
     pub tables: Vec<String>,
     /// Bytes of those tables before and after, with their indexes.
     pub bytes: [u64; 2],
-    /// True if the write-ahead log was moved on, so that the server may remove or overwrite what it
-    /// holds of the deleted rows.
+    /// True if the write-ahead log on the server was overwritten, too, which a superuser may.
     pub is_log_moved_on: bool,
 }
 
@@ -55,15 +54,30 @@ pub(crate) fn purge(pool: &Pool) -> Result<Purged> {
         purged.bytes[0] += before;
         purged.bytes[1] += after.unsigned_abs();
     }
-    // The log's present segment still names the rows; a role that may not move it on leaves it.
-    purged.is_log_moved_on = pool
-        .patiently(async |client| {
-            for _ in 0..2 {
-                client.batch_execute("SELECT pg_switch_wal()").await?;
-                client.batch_execute("CHECKPOINT").await?;
-            }
-            Ok(())
-        })
-        .is_ok();
+    purged.is_log_moved_on = match move_log_on(pool) {
+        Ok(()) => true,
+        Err(error) => {
+            log::info!("the write-ahead log stays where it is: {}", error.chain());
+            false
+        }
+    };
     Ok(purged)
+}
+
+/// Overwrites the segments of the write-ahead log that name the deleted rows. After a checkpoint the
+/// server keeps them, with their bytes, under the names of segments to come; leaving a segment early
+/// fills it with zeros.
+fn move_log_on(pool: &Pool) -> Result<()> {
+    // A segment without a record is not left.
+    let leave = "SELECT pg_logical_emit_message(false, 'episodica', ''); SELECT pg_switch_wal()";
+    pool.patiently(async |client| {
+        client.batch_execute(leave).await?;
+        client.batch_execute("CHECKPOINT").await?;
+        let row = client.query_typed_one("SELECT count(*) FROM pg_ls_waldir()", &[]).await?;
+        for _ in 0..=row.try_get::<_, i64>(0)? {
+            client.batch_execute(leave).await?;
+        }
+        client.batch_execute("CHECKPOINT").await?;
+        Ok(())
+    })
 }

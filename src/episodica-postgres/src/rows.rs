@@ -1,8 +1,45 @@
 //! Rows of the tables as values.
 
+use episodica_core::ids::Owner;
 use episodica_core::store::log_store::{BatchId, Head};
 use episodica_core::store::{LogKind, LogPosition, LogSum};
 use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+/// Whose rows: the ids as the tables hold them, whose texts have no zero character.
+#[derive(Debug, Clone)]
+pub(crate) struct Who {
+    tenant: String,
+    user: String,
+}
+
+impl Who {
+    pub fn of(owner: &Owner) -> Self {
+        Self { tenant: stored(&owner.tenant), user: stored(&owner.user) }
+    }
+
+    /// The first two values of a statement about a user.
+    pub fn values(&self) -> [(&(dyn ToSql + Sync), Type); 2] {
+        [(&self.tenant, Type::TEXT), (&self.user, Type::TEXT)]
+    }
+}
+
+/// An id as the tables hold it: `\\` for a backslash, `\0` for a zero character.
+pub(crate) fn stored(id: &str) -> String {
+    id.replace('\\', "\\\\").replace('\0', "\\0")
+}
+
+/// The id of which a text is the [`stored`] form.
+pub(crate) fn id_of(stored: &str) -> String {
+    let (mut id, mut chars) = (String::with_capacity(stored.len()), stored.chars());
+    while let Some(char) = chars.next() {
+        id.push(match char {
+            '\\' if chars.next() == Some('0') => '\0',
+            other => other,
+        });
+    }
+    id
+}
 
 /// The end of a log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -118,5 +155,18 @@ impl<'a> Columns<'a> {
         self.crcs.push(i64::from(next.crc));
         self.lines.push(line);
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_survives_the_tables() {
+        for id in ["a", "\0", "a\\0b", "\\", "\\\0\\\\0", "Çağla / 张"] {
+            assert!(!stored(id).contains('\0'));
+            assert_eq!(id_of(&stored(id)), id);
+        }
     }
 }

@@ -15,7 +15,7 @@ use episodica_core::{Error, ErrorKind, Result};
 
 use crate::pool::Pool;
 use crate::reading::{Outcome, Read, Span, read_span};
-use crate::rows::{End, Seen};
+use crate::rows::{End, Seen, Who};
 use crate::statements::Statements;
 use crate::turn;
 use crate::writing::{Target, rolled_back};
@@ -24,6 +24,7 @@ use crate::writing::{Target, rolled_back};
 #[derive(Debug)]
 pub(crate) struct PgUserLogs {
     pub owner: Owner,
+    pub who: Who,
     pub pool: Arc<Pool>,
     pub statements: Arc<Statements>,
     pub mode: Mode,
@@ -83,8 +84,7 @@ impl PgUserLogs {
         Target {
             pool: &self.pool,
             statements: &self.statements,
-            tenant: &self.owner.tenant,
-            user: &self.owner.user,
+            who: self.who.clone(),
         }
     }
 

@@ -8,19 +8,18 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::failure::Failure;
 use crate::pool::Pool;
-use crate::rows::{Columns, End, Seen, int};
+use crate::rows::{Columns, End, Seen, Who, int};
 use crate::statements::Statements;
 
 /// Bytes of lines that one statement of a rewrite inserts.
 const INSERT_BYTES: usize = 4 << 20;
 
 /// Whose logs are written.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Target<'a> {
     pub pool: &'a Pool,
     pub statements: &'a Statements,
-    pub tenant: &'a str,
-    pub user: &'a str,
+    pub who: Who,
 }
 
 /// The lines of a batch as text.
@@ -63,8 +62,7 @@ impl Target<'_> {
     }
 
     async fn ask(&self, client: &Client) -> Result<Seen, Failure> {
-        let values = [(&self.tenant as _, Type::TEXT), (&self.user as _, Type::TEXT)];
-        let row = client.query_typed_opt(&self.statements.head, &values).await?;
+        let row = client.query_typed_opt(&self.statements.head, &self.who.values()).await?;
         Ok(row.map_or_else(|| Ok(Seen::default()), |row| Seen::read(&row, 0))?)
     }
 
@@ -121,8 +119,7 @@ impl Target<'_> {
         let mut after = Seen { batch: Some(batch.id), ..*seen };
         after.ends[number] = end;
         let Some(uid) = seen.uid else {
-            values.push((&self.tenant, Type::TEXT));
-            values.push((&self.user, Type::TEXT));
+            values.extend(self.who.values());
             let row = client.query_typed_opt(&self.statements.create[number], &values).await?;
             let Some(row) = row else { return Ok(None) };
             after.uid = Some(row.try_get(0)?);
@@ -139,8 +136,7 @@ impl Target<'_> {
     /// Raises the fence, so that no request that was sent before can be carried out any more.
     fn fence(&self) -> Result<Seen> {
         self.pool.repeat(async |client| {
-            let values = [(&self.tenant as _, Type::TEXT), (&self.user as _, Type::TEXT)];
-            let row = client.query_typed_one(&self.statements.fence, &values).await?;
+            let row = client.query_typed_one(&self.statements.fence, &self.who.values()).await?;
             Ok(Seen::read(&row, 0)?)
         })
     }
@@ -300,8 +296,9 @@ impl Target<'_> {
         // Done twice it finds nothing more, so it may be repeated.
         self.pool.repeat(async |client| {
             client.batch_execute("BEGIN").await?;
-            let values = [(&self.tenant as _, Type::TEXT), (&self.user as _, Type::TEXT)];
-            let row = client.query_typed_opt(&self.statements.forget_user, &values).await?;
+            let row = client
+                .query_typed_opt(&self.statements.forget_user, &self.who.values())
+                .await?;
             let mut rows = 0;
             if let Some(row) = row {
                 let uid: i64 = row.try_get(0)?;

@@ -33,7 +33,7 @@ def test_tables_are_made_and_checked(server: Server, cli: Cli) -> None:
     assert made["schema_version"] == made["newest_schema_version"]
     assert made["problems"] == []
     assert said(cli, *at, "store", "check") == said(cli, *at, "store", "migrate") == made
-    assert cli("--store", "folder", "store", "check").returncode == 2
+    assert "in a database" in cli("--store", "folder", "store", "check").stderr
 
 
 def test_sql_reads_what_the_lines_say(lyon: MemorySystem, server: Server, cli: Cli) -> None:
@@ -41,7 +41,7 @@ def test_sql_reads_what_the_lines_say(lyon: MemorySystem, server: Server, cli: C
     fact = lyon.remember("alice", "Alice likes tea.")
     newer = lyon.update("alice", fact.memory_id, "Alice likes coffee\x00 and 茶.")
     gone = lyon.remember("alice", "Alice has a cat.")
-    lyon.export("alice.jsonl", "alice")
+    lyon.export("alice", "alice.jsonl")
     with MemorySystem(address, tenant="acme") as acme:
         acme.import_("alice.jsonl")
         acme.delete("alice", gone.memory_id)
@@ -83,7 +83,7 @@ def test_a_role_reads_the_tenants_it_was_granted(server: Server, cli: Cli) -> No
             assert reader.search("alice", "work")[0].content == "I work at acme."
         with LightweightSearchSystem(address, tenant="other") as reader:
             assert reader.users() == []
-            assert reader.search("alice", "work") == []
+            assert len(reader.search("alice", "work")) == 0
         refused = cli("--store", address, "--tenant", "acme", "delete", "alice", "--yes")
         assert refused.returncode != 0
     role = 'SET ROLE "its reader"; '
@@ -135,7 +135,7 @@ def test_copies_go_either_way_and_go_on(
 
 
 def test_a_purge_removes_what_the_tables_keep_of_the_deleted(server: Server, cli: Cli) -> None:
-    words = [f"zqxjkvb{number}" for number in range(40)]
+    words = [f"zqxj{number:02}kv" for number in range(40)]
     with MemorySystem(server.address()) as memory:
         for number, word in enumerate(words):
             talk = [{"role": "user", "content": f"I moved to {word} with my dog."}]

@@ -38,7 +38,7 @@ def contents(memory: MemorySystem | LightweightSearchSystem, user: str = "alice"
 
 def test_what_is_added_is_found_by_all_who_open_the_store(lyon: MemorySystem, address: str) -> None:
     hits = lyon.search("alice", "Where did Alice move?")
-    assert hits[0].content == "I moved to Lyon last Friday."
+    assert "Lyon" in hits[0].content
     context = lyon.context("alice", "Where did Alice move?")
     assert "Lyon" in context.text
     with LightweightSearchSystem(address) as reader:
@@ -59,7 +59,7 @@ def test_the_scores_are_those_of_a_folder(
         for one in (memory, folder):
             one.add_messages("alice", talk)
             one.flush("alice")
-            hits = one.search("alice", "Who moved to Lyon?", limit=20)
+            hits = one.search("alice", "Who moved to Lyon?", top_k=20)
             found.append([(hit.kind, hit.content, hit.score) for hit in hits])
     assert found[0] == found[1]
 
@@ -166,7 +166,7 @@ def test_a_coroutine_does_the_same(address: str, talk: list[dict[str, Any]]) -> 
             await memory.add_messages("alice", talk)
             return (await memory.search("alice", "Where did Alice move?"))[0].content
 
-    assert asyncio.run(work()) == "I moved to Lyon last Friday."
+    assert "Lyon" in asyncio.run(work())
 
 
 def test_tenants_do_not_meet(
@@ -175,7 +175,7 @@ def test_tenants_do_not_meet(
     with MemorySystem(address, tenant="other") as other:
         other.add_messages("alice", talk)
         assert memory.users() == []
-        assert memory.search("alice", "Lyon") == []
+        assert len(memory.search("alice", "Lyon")) == 0
         assert other.users() == ["alice"]
 
 
