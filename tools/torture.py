@@ -37,6 +37,8 @@ ATTACKS = {
     "linear": "Give every call n, 4n and 16n of a shape and compare the processor's time",
     "model": "Random operations with failures and kills against a simple model of the store",
     "mutations": "Feed changed files, answers and texts to every reader",
+    "nodes": "Kill, stop and cut off four machines on one database, and kill its server",
+    "nodes_pooled": "The same behind PgBouncer in transaction mode",
     "processes": "Kill and stop eight processes that write, delete and read one store",
     "readers": "Flip bits of every kind of cache and search",
     "threads": "64 threads add, search, delete and flush on 200 users",

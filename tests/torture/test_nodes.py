@@ -98,7 +98,7 @@ def test_nodes_lose_nothing(
     losses = check(store, told, workers, kept)
     said = [line.split(" ")[0] for line in told.read_text(encoding="utf-8").splitlines()]
     acknowledged = said.count("+")
-    part = "nodes" if bouncer is None else "nodes behind a pooler"
+    part = "nodes" if bouncer is None else "nodes_pooled"
     counts(
         part,
         acknowledged=acknowledged,

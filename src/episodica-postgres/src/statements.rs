@@ -35,6 +35,7 @@ pub(crate) struct Statements {
     pub put_uses: String,
     pub drop_uses: String,
     pub take_turn: String,
+    pub keep_turn: String,
     pub give_turn: String,
     pub turn: String,
     pub rewrite: String,
@@ -133,6 +134,10 @@ impl Statements {
                 "INSERT INTO {s}.turns AS t (uid, holder, until) VALUES ($1, $2, now() + \
                  make_interval(secs => $3)) ON CONFLICT (uid) DO UPDATE SET \
                  holder = excluded.holder, until = excluded.until WHERE t.until < now()"
+            ),
+            keep_turn: format!(
+                "UPDATE {s}.turns SET until = now() + make_interval(secs => $3::text::float8) \
+                 WHERE uid = $1::text::int8 AND holder = $2"
             ),
             give_turn: format!("DELETE FROM {s}.turns WHERE uid = $1 AND holder = $2"),
             turn: format!("SELECT holder FROM {s}.turns WHERE uid = $1"),

@@ -1,18 +1,23 @@
 //! Who forms a user's memories now: advisory, with a time limit.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use episodica_core::Result;
 use episodica_core::store::backend::LockGuard;
 use episodica_core::store::{Holder, Turn};
+use tokio::task::AbortHandle;
 use tokio_postgres::types::Type;
 
 use crate::failure::Failure;
 use crate::pool::Pool;
 use crate::statements::Statements;
 
-/// After so many seconds a turn ends by itself: its holder may have died.
-const LONGEST_TURN_SECONDS: f64 = 120.0;
+/// After so many seconds a turn ends by itself, unless its holder says that it goes on: a machine
+/// that died or was stopped keeps nobody waiting for longer.
+const TURN_SECONDS: f64 = 20.0;
+/// How often the holder says so.
+const BEAT: Duration = Duration::from_secs(5);
 
 /// A turn that this process has.
 #[derive(Debug)]
@@ -21,12 +26,14 @@ struct Mine {
     statements: Arc<Statements>,
     uid: i64,
     holder: String,
+    beat: AbortHandle,
 }
 
 impl LockGuard for Mine {}
 
 impl Drop for Mine {
     fn drop(&mut self) {
+        self.beat.abort();
         // If that fails it ends by itself.
         let _ = self.pool.soon(async |client| {
             let values = [(&self.uid as _, Type::INT8), (&self.holder as _, Type::TEXT)];
@@ -57,7 +64,7 @@ pub(crate) fn take(
         let values = [
             (&uid as _, Type::INT8),
             (&holder as _, Type::TEXT),
-            (&LONGEST_TURN_SECONDS as _, Type::FLOAT8),
+            (&TURN_SECONDS as _, Type::FLOAT8),
         ];
         if client.execute_typed(&statements.take_turn, &values).await? > 0 {
             return Ok(None);
@@ -72,6 +79,11 @@ pub(crate) fn take(
             statements: Arc::clone(statements),
             uid,
             holder: holder.to_owned(),
+            beat: pool.every(
+                BEAT,
+                statements.keep_turn.clone(),
+                vec![uid.to_string(), holder.to_owned(), TURN_SECONDS.to_string()],
+            ),
         })),
         Some(other) => Turn::Other(other),
     })
