@@ -83,7 +83,9 @@ torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TO
 	rm -f "$(TORTURE_COUNTS)"
 	cargo test $(PROFILE) --locked --workspace --test store_crash --test engine --test mutations --test faiss
 	@# What only computes runs beside what mostly waits: for processes, disks and models.
-	$(BIN)/python -m pytest $(COMPUTING) > "$(TORTURE_COUNTS).log" 2>&1 & beside=$$!; \
+	{ $(BIN)/python -m pytest $(COMPUTING) && \
+		$(BIN)/python tests/support/postgres.py $(BIN)/python -m pytest tests/torture/test_nodes.py; } \
+		> "$(TORTURE_COUNTS).log" 2>&1 & beside=$$!; \
 		$(BIN)/python -m pytest tests/torture $(COMPUTING:%=--ignore=%) && passed=0 || passed=$$?; \
 		wait $$beside || passed=$$?; cat "$(TORTURE_COUNTS).log"; exit $$passed
 	@$(BIN)/python tools/torture.py "$(TORTURE_COUNTS)"
@@ -171,6 +173,10 @@ bench-guard: $(SETUP)  ## Compare instruction counts of the kernels with the com
 .PHONY: bench-serve
 bench-serve: $(NATIVE)  ## Measure the HTTP service next to the same calls in process; figures of docs/serve.md
 	$(BIN)/python -m evaluation bench serve
+
+.PHONY: bench-postgres
+bench-postgres: $(NATIVE)  ## Measure a store in PostgreSQL next to one in a folder; figures of docs/scale.md
+	$(BIN)/python tests/support/postgres.py $(BIN)/python -m evaluation bench database
 
 # Requests that the fuzzer sends at least.
 REQUESTS ?= 5000

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evaluation import compare, locomo, longmemeval, nemori
-from evaluation.benchmarks import report, retrieval, serve, speed, suite
+from evaluation.benchmarks import database, report, retrieval, serve, speed, suite
 from evaluation.common import pipeline
 from evaluation.common.pipeline import Benchmark
 from evaluation.languages import command as languages
@@ -20,7 +20,14 @@ BENCHMARKS = {
     "locomo": (locomo, Benchmark(load_locomo)),
     "longmemeval": (longmemeval, Benchmark(load_longmemeval, rules, write_hypotheses)),
 }
-SPEED = {"suite": suite, "report": report, "quick": speed, "retrieval": retrieval, "serve": serve}
+SPEED = {
+    "suite": suite,
+    "report": report,
+    "quick": speed,
+    "retrieval": retrieval,
+    "serve": serve,
+    "database": database,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -44,6 +44,7 @@ NOT_RUN = {
     "README.zh.md": 2,
     "docs/facts.md": 1,
     "docs/guide/command_line.md": 1,
+    "docs/guide/postgresql.md": 4,
     "docs/mcp.md": 3,
     "docs/nemori.md": 1,
     "docs/performance.md": 1,

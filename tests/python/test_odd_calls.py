@@ -75,7 +75,7 @@ def test_names_of_other_libraries_lead_to_ours(
             lambda m: m.add_messages("al", [{"role": "user", "text": "hi"}]),
             "the text belongs under `content`, not `text`",
         ),
-        (lambda m: MemorySystem("postgresql://localhost/x"), "directories of this machine"),
+        (lambda m: MemorySystem("mysql://localhost/x"), "or `postgresql://` addresses"),
         (lambda m: MemorySystem("x", embedding="opnai:y"), "did you mean `openai`?"),
     ],
 )
@@ -84,7 +84,7 @@ def test_hints(memory: MemorySystem, call: Call, hint: str) -> None:
         call(memory)
     assert hint in (found.value.hint or "")
     assert hint in str(found.value)
-    assert not Path("postgresql:").exists()
+    assert not Path("mysql:").exists()
 
 
 @pytest.mark.parametrize(

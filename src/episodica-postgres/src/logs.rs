@@ -105,11 +105,7 @@ impl PgLogs {
     }
 
     fn target(&self, owner: &Owner) -> Target<'_> {
-        Target {
-            pool: &self.pool,
-            statements: &self.statements,
-            who: Who::of(owner),
-        }
+        Target { pool: &self.pool, statements: &self.statements, who: Who::of(owner) }
     }
 }
 

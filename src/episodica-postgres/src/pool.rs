@@ -207,7 +207,12 @@ impl Pool {
     }
 
     /// Sends a statement now and then, as long as somebody uses the pool.
-    pub fn every(self: &Arc<Self>, pause: Duration, text: String, values: Vec<String>) -> AbortHandle {
+    pub fn every(
+        self: &Arc<Self>,
+        pause: Duration,
+        text: String,
+        values: Vec<String>,
+    ) -> AbortHandle {
         let pool = Arc::downgrade(self);
         let task = self.runtime().spawn(async move {
             loop {

@@ -81,11 +81,7 @@ impl PgUserLogs {
     }
 
     fn target(&self) -> Target<'_> {
-        Target {
-            pool: &self.pool,
-            statements: &self.statements,
-            who: self.who.clone(),
-        }
+        Target { pool: &self.pool, statements: &self.statements, who: self.who.clone() }
     }
 
     fn check_writable(&self) -> Result<()> {

@@ -296,9 +296,8 @@ impl Target<'_> {
         // Done twice it finds nothing more, so it may be repeated.
         self.pool.repeat(async |client| {
             client.batch_execute("BEGIN").await?;
-            let row = client
-                .query_typed_opt(&self.statements.forget_user, &self.who.values())
-                .await?;
+            let row =
+                client.query_typed_opt(&self.statements.forget_user, &self.who.values()).await?;
             let mut rows = 0;
             if let Some(row) = row {
                 let uid: i64 = row.try_get(0)?;
