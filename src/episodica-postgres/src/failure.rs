@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 pub(crate) struct Failure {
     /// True if the same request may succeed later or on another connection.
     pub is_away: bool,
-    pub error: Error,
+    pub error: Box<Error>,
 }
 
 impl Failure {
@@ -16,18 +16,22 @@ impl Failure {
     pub fn away(what: impl Into<String>) -> Self {
         let hint = "nothing was acknowledged: call again once the database answers";
         let error = Error::new(ErrorKind::StoreUnavailable, what).with_hint(hint);
-        Self { is_away: true, error }
+        Self { is_away: true, error: Box::new(error) }
+    }
+
+    fn caused_by(self, said: String) -> Self {
+        Self { error: Box::new(self.error.caused_by(said)), ..self }
     }
 
     /// A failure that repeating does not change.
     pub fn lasting(error: Error) -> Self {
-        Self { is_away: false, error }
+        Self { is_away: false, error: Box::new(error) }
     }
 }
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        failure.error
+        *failure.error
     }
 }
 
@@ -50,10 +54,7 @@ impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         let said = chain(&error);
         let Some(code) = error.code() else {
-            return Self {
-                error: Self::away("the database is away").error.caused_by(said),
-                is_away: true,
-            };
+            return Self::away("the database is away").caused_by(said);
         };
         let made = |kind, context: &str, hint: &str| {
             Self::lasting(Error::new(kind, context).with_hint(hint).caused_by(said.clone()))
@@ -69,15 +70,14 @@ impl From<tokio_postgres::Error> for Failure {
                 "the database does not allow that to this role",
                 "connect as the owner of the tables, or have `episodica store grant` run for it",
             ),
-            SqlState::READ_ONLY_SQL_TRANSACTION => Self {
-                is_away: true,
-                error: Error::new(
-                    ErrorKind::StoreUnavailable,
-                    "the database only reads: a standby",
-                )
-                .with_hint("name the primary, or all servers with target_session_attrs=read-write")
-                .caused_by(said),
-            },
+            SqlState::READ_ONLY_SQL_TRANSACTION => {
+                let error =
+                    Error::new(ErrorKind::StoreUnavailable, "the database only reads: a standby")
+                        .with_hint(
+                            "name the primary, or all servers with target_session_attrs=read-write",
+                        );
+                Self { is_away: true, error: Box::new(error.caused_by(said)) }
+            }
             SqlState::INVALID_CATALOG_NAME
             | SqlState::INVALID_PASSWORD
             | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => made(
@@ -96,8 +96,7 @@ impl From<tokio_postgres::Error> for Failure {
                 let class = &code.code()[..2];
                 // Connection, resources, operator intervention, rollback.
                 if matches!(class, "08" | "53" | "57" | "40" | "55") {
-                    let away = Self::away("the database does not answer").error;
-                    return Self { is_away: true, error: away.caused_by(said) };
+                    return Self::away("the database does not answer").caused_by(said);
                 }
                 Self::lasting(
                     Error::new(ErrorKind::StoreUnavailable, "the database refuses a request")

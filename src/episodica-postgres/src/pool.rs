@@ -248,7 +248,7 @@ impl Pool {
             match outcome {
                 Ok(value) => return Ok(value),
                 Err(failure) if !failure.is_away || Instant::now() + pause >= deadline => {
-                    return Err(failure.error);
+                    return Err(failure.into());
                 }
                 Err(_) => std::thread::sleep(pause),
             }

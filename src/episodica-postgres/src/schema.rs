@@ -119,7 +119,7 @@ pub(crate) fn migrate(pool: &Pool) -> Result<i32> {
             log::debug!("the tables were made by somebody else: {}", failure.error.chain());
             Ok(before.schema_version)
         }
-        Err(failure) => Err(failure.error),
+        Err(failure) => Err(failure.into()),
     }
 }
 

@@ -85,7 +85,7 @@ impl Target<'_> {
                 .once(async |client| self.send(client, &seen, batch, &columns, end).await)?;
             match sent {
                 Ok(written) => return Ok(written),
-                Err(failure) if !failure.is_away => return Err(failure.error),
+                Err(failure) if !failure.is_away => return Err(failure.into()),
                 Err(failure) => {
                     log::warn!("an append had no answer and is settled: {}", failure.error.chain())
                 }
@@ -204,7 +204,7 @@ impl Target<'_> {
             match sent {
                 Ok(true) => return Ok(Some(after)),
                 Ok(false) => return Ok(None),
-                Err(failure) if !failure.is_away => return Err(failure.error),
+                Err(failure) if !failure.is_away => return Err(failure.into()),
                 Err(failure) => {
                     log::warn!("an erasure had no answer and is settled: {}", failure.error.chain())
                 }

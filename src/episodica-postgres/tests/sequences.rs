@@ -4,6 +4,8 @@
 //! They run where `EPISODICA_TEST_POSTGRES` names an address whose role may create schemas (`make
 //! test-postgres` does); elsewhere they say so and pass.
 
+#![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};

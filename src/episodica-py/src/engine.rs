@@ -83,6 +83,7 @@ impl Engine {
 #[pymethods]
 impl Engine {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "the keywords of a Python call")]
     #[pyo3(signature = (path, *, caches, tenant, config, read_only, embedding, llm))]
     fn new(
         py: Python<'_>,
