@@ -188,6 +188,7 @@ class Bouncer:
             f"listen_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\n"
             "auth_type = any\nauth_file =\npool_mode = transaction\ndefault_pool_size = 4\n"
             "admin_users = postgres\nmax_client_conn = 100\n"
+            "server_login_retry = 1\n"
             f"logfile = {folder}/bouncer.log\n"
         )
         program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")

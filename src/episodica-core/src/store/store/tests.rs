@@ -76,8 +76,7 @@ fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
     let (second, _) = other.open_user(&owner("alice")).unwrap();
     first.append_messages(&[message(0, "one")], &[]).unwrap();
     assert!(!second.is_current().unwrap());
-    let refused = second.append_messages(&[message(0, "two")], &[]).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert_eq!(second.try_append_messages(&[message(0, "two")]).unwrap(), None);
     let behind = second.follow().unwrap().unwrap();
     assert_eq!((behind.messages.len(), behind.next_seq), (1, 1));
     second.append_messages(&[message(1, "two")], &[]).unwrap();
@@ -92,6 +91,13 @@ fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
     assert!(!second.is_current().unwrap() && second.follow().unwrap().is_none());
     assert!(first.is_current().unwrap(), "whose own view has taken part in it");
     first.append_messages(&[message(2, "three")], &[]).unwrap();
+    // Who can't go on after a refusal has to open the user anew.
+    let (late, _) = other.open_user(&owner("alice")).unwrap();
+    first.append_messages(&[message(3, "four")], &[]).unwrap();
+    let refused = late.append_messages(&[message(3, "five")], &[]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    assert!(!late.is_current().unwrap() && late.follow().unwrap().is_none());
+    first.erase(Erasure { messages: vec!["m3".into()], ..Erasure::default() }).unwrap();
     assert_eq!(texts(&one.open_user(&owner("alice")).unwrap().1), ["two", "three"]);
 }
 
