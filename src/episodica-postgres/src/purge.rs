@@ -64,9 +64,9 @@ pub(crate) fn purge(pool: &Pool) -> Result<Purged> {
     Ok(purged)
 }
 
-/// Overwrites the segments of the write-ahead log that name the deleted rows. After a checkpoint the
-/// server keeps them, with their bytes, under the names of segments to come; leaving a segment early
-/// fills it with zeros.
+/// Overwrites the segments of the write-ahead log that name the deleted rows. After a checkpoint
+/// the server keeps them, with their bytes, under the names of segments to come; leaving a segment
+/// early fills it with zeros.
 fn move_log_on(pool: &Pool) -> Result<()> {
     // A segment without a record is not left.
     let leave = "SELECT pg_logical_emit_message(false, 'episodica', ''); SELECT pg_switch_wal()";

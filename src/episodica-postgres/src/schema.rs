@@ -97,8 +97,8 @@ pub(crate) fn migrate(pool: &Pool) -> Result<i32> {
     }
     let schema = &pool.address().schema;
     let steps = &MIGRATIONS[before.schema_version.max(0) as usize..];
-    // One transaction, one at a time: nobody ever sees half of it. Who comes second fails here and
-    // finds everything done.
+    // One transaction, one at a time: nobody ever sees half of it. Who comes second, or did it
+    // without hearing so, fails here and finds everything done.
     let mut script = String::from("BEGIN; SELECT pg_advisory_xact_lock(hashtext('episodica'));");
     if before.schema_version > 0 {
         script.push_str(&format!(
@@ -112,14 +112,14 @@ pub(crate) fn migrate(pool: &Pool) -> Result<i32> {
     }
     script.push_str(&format!("UPDATE {schema}.meta SET version = {SCHEMA_VERSION}; COMMIT"));
     let outcome =
-        pool.once(async |client| client.batch_execute(&script).await.map_err(Failure::from))?;
+        pool.repeat(async |client| client.batch_execute(&script).await.map_err(Failure::from));
     match outcome {
         Ok(()) => Ok(before.schema_version),
-        Err(failure) if look(pool)?.schema_version == SCHEMA_VERSION => {
-            log::debug!("the tables were made by somebody else: {}", failure.error.chain());
+        Err(error) if look(pool)?.schema_version == SCHEMA_VERSION => {
+            log::debug!("the tables were made before: {}", error.chain());
             Ok(before.schema_version)
         }
-        Err(failure) => Err(failure.into()),
+        Err(error) => Err(error),
     }
 }
 
