@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from episodica import MemorySystem
+from episodica import MemorySystem, _native
 from evaluation.benchmarks.serve import message, percentile, question, timed, warm
 from evaluation.benchmarks.timing import SyncProbe
 
@@ -28,6 +28,7 @@ USER = "alice"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--messages", type=int, default=4_000, help="messages of the searched user")
+    parser.add_argument("--crowd", type=int, default=200, help="users with a hundred messages")
     parser.add_argument("--requests", type=int, default=1_500, help="requests of each kind")
 
 
@@ -47,10 +48,28 @@ def run(args: argparse.Namespace) -> int:
                 rows += measured(name, memory, args)
             for line in whole(name, place, args):
                 print(line)
+            print(f"* Kept of {args.crowd:,} users, {name}: {of_a_user(name, place, args)}.")
     print(f"* Load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
     head = "| calls | clients | calls/s | p50 ms | p99 ms |"
     print("\n".join([head, "|---|---|---|---|---|", *rows]))
     return 0
+
+
+def of_a_user(name: str, place: str, args: argparse.Namespace) -> str:
+    """What users with a hundred messages each take, with episodes and facts."""
+
+    def kept() -> int:
+        if name == "database":
+            return int(_native.database_state(place)["bytes"])
+        return sum(file.stat().st_size for file in Path(place).rglob("*.jsonl"))
+
+    with MemorySystem(place) as memory:
+        before = kept()
+        for user in range(args.crowd):
+            memory.add_messages(f"c{user}", [message(n, "crowd") for n in range(100)])
+            memory.flush(f"c{user}")
+        memory.wait()
+        return f"{(kept() - before) / args.crowd / 1_000:.0f} kB each"
 
 
 def sync_ms(folder: Path) -> float:

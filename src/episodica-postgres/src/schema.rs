@@ -29,6 +29,8 @@ pub struct State {
     pub is_standby: bool,
     /// True if this role may create the tables.
     pub may_create: bool,
+    /// Bytes of the tables and their indexes.
+    pub bytes: u64,
 }
 
 /// Looks at the server and its tables.
@@ -61,6 +63,7 @@ pub(crate) fn look(pool: &Pool) -> Result<State> {
             unsafe_settings,
             is_standby: row.try_get(5)?,
             may_create: row.try_get(7)?,
+            bytes: 0,
         };
         let number: i32 = row.try_get(8)?;
         Ok((state, said(1)?, row.try_get::<_, bool>(6)?, number))
@@ -77,12 +80,16 @@ pub(crate) fn look(pool: &Pool) -> Result<State> {
     if !is_there {
         return Ok(state);
     }
-    let text = format!("SELECT version, identity FROM {schema}.meta");
-    let (schema_version, identity) = pool.repeat(async |client| {
+    let text = format!(
+        "SELECT m.version, m.identity, (SELECT sum(pg_total_relation_size(c.oid))::int8 FROM \
+         pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = '{schema}' AND c.relkind = 'r') FROM {schema}.meta m"
+    );
+    let (schema_version, identity, bytes) = pool.repeat(async |client| {
         let row = client.query_typed_one(&text, &[]).await?;
-        Ok((row.try_get(0)?, row.try_get(1)?))
+        Ok((row.try_get(0)?, row.try_get(1)?, row.try_get::<_, i64>(2)?.unsigned_abs()))
     })?;
-    Ok(State { schema_version, identity, ..state })
+    Ok(State { schema_version, identity, bytes, ..state })
 }
 
 /// Makes the tables, or brings them up to the present version; returns the version before.

@@ -65,6 +65,7 @@ pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Boun
     found.set_item("unsafe_settings", state.unsafe_settings)?;
     found.set_item("is_standby", state.is_standby)?;
     found.set_item("may_create", state.may_create)?;
+    found.set_item("bytes", state.bytes)?;
     Ok(found)
 }
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from episodica import (
@@ -21,6 +25,8 @@ from episodica import (
     MemorySystem,
     StoreUnavailableError,
 )
+from episodica.server.app import create_app
+from episodica.server.settings import ServerSettings
 
 
 def said(number: int, text: str = "The weather is fine") -> dict[str, Any]:
@@ -228,3 +234,40 @@ def test_the_command_line_takes_an_address(
     done = cli("--store", address, "search", "alice", "Where did Alice move?")
     assert done.returncode == 0, done.stderr
     assert "Lyon" in done.stdout
+
+
+async def test_the_service_serves_it(address: str) -> None:
+    app = create_app(ServerSettings(store=address))
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+    ):
+        said = {"messages": [{"role": "user", "content": "I moved to Lyon."}]}
+        added = await client.post("/v1/users/alice/messages", json=said)
+        assert added.status_code == 201, added.text
+        found = await client.post("/v1/users/alice/search", json={"query": "Lyon"})
+        assert "Lyon" in found.text
+        assert (await client.get("/ready")).status_code == 200
+    with MemorySystem(address) as memory:
+        assert contents(memory) == ["I moved to Lyon."]
+
+
+def test_what_the_guide_shows_runs(
+    address: str, tmp_path: Path, cli: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    with MemorySystem(tmp_path / "memories") as folder:
+        folder.add_messages("bob", [{"role": "user", "content": "I have a boat."}])
+    page = Path(__file__).parents[3] / "docs" / "guide" / "postgresql.md"
+    text = page.read_text(encoding="utf-8")
+    text = text.replace("postgresql://app@db.example/memories", address)
+    blocks = dict(re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL)[:2])
+    copy = blocks["sh"].splitlines()[1].split()
+    assert copy[0] == "episodica"
+    assert cli(*copy[1:]).returncode == 0
+    names: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        exec(blocks["python"], names)
+    assert "Lyon" in shown.getvalue()
+    assert names["memory"].users() == ["alice", "bob"]
+    names["memory"].close()
