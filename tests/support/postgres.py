@@ -228,7 +228,7 @@ def main(command: list[str]) -> int:
         if command:
             return subprocess.run(command, env=environment, check=False).returncode
         for part, more in (
-            (["cargo", "test", "--release", "--locked", "-p", "episodica-postgres"], {}),
+            (["cargo", "test", "--release", "--locked", "--workspace", "--test", "sequences"], {}),
             ([*pytest, "tests/python/postgres", "tests/torture/test_nodes.py"], {}),
             ([*pytest, *tests], {"EPISODICA_TEST_ON_POSTGRES": "1"}),
         ):
