@@ -23,6 +23,7 @@ from evaluation.benchmarks.beside import beside
 from evaluation.benchmarks.crowd import many_users
 from evaluation.benchmarks.opening import TRIALS, opening
 from evaluation.benchmarks.process import disk_megabytes, machine
+from evaluation.benchmarks.processes import sharing
 from evaluation.benchmarks.rows import ONCE, SIZES, USERS, Row, judged, short, shown, size
 from evaluation.benchmarks.searching import boundary, searching
 from evaluation.benchmarks.stores import cache_folder, settled
@@ -121,6 +122,7 @@ def measured(count: int, skipped: set[str], options: argparse.Namespace) -> dict
         rows += shown_rows(one_episode(store, min(EPISODES, options.runs)))
         rows += shown_rows(building(store))
         rows += shown_rows(tails(store, options.runs))
+        rows += shown_rows(sharing(store, options.runs))
     others = []
     if "rivals" not in skipped:
         for one in beside(store, options.rival_minutes):
