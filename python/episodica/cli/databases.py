@@ -29,7 +29,7 @@ def add_store_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argume
     made = [
         verbs.add_parser(name, help=text, description=text)
         for name, text in (
-            ("init", "make the tables"),
+            ("init", "create the tables"),
             ("migrate", "bring the tables up to the version of this package"),
             ("check", "look at the server and the tables"),
             ("grant", "let a role of the database read the tenant"),
