@@ -111,9 +111,9 @@ def measured(name: str, memory: MemorySystem, args: argparse.Namespace) -> Itera
 
 def whole(name: str, place: str, args: argparse.Namespace) -> Iterator[str]:
     """What opening costs, and following another writer."""
-    ready = f"to the first answer from {args.messages:,} messages, {name}"
     with MemorySystem(place) as here:
-        yield f"* Opening, {ready}: {clocked(lambda: here.search(USER, question(0))):.0f} ms."
+        first = clocked(lambda: here.search(USER, question(0)))
+        yield f"* The first search among {args.messages:,} messages, {name}: {first:.0f} ms."
         # In a database another opening may be another machine: it has caches of its own.
         os.environ["EPISODICA_CACHE"] += "-2"
         with MemorySystem(place) as there:
