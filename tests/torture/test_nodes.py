@@ -67,7 +67,7 @@ def test_nodes_lose_nothing(
     alive = [start(at) for at in range(NODES)]
     workers = list(alive)
     done: Counter[str] = Counter()
-    end = time.monotonic() + rounds(10, 240)
+    end = time.monotonic() + rounds(6, 240)
     while time.monotonic() < end:
         time.sleep(0.3)
         at = chance.randrange(NODES)
