@@ -166,6 +166,20 @@ impl LogStore for PgLogs {
         Ok(LogEnds { generation: seen.generation, files })
     }
 
+    fn generations(&self, tenant: &str, users: &[String]) -> Result<Vec<Option<u64>>> {
+        let tenant = stored(tenant);
+        let asked: Vec<String> = users.iter().map(|user| stored(user)).collect();
+        self.pool.repeat(async |client| {
+            let values = [(&tenant as _, Type::TEXT), (&asked as _, Type::TEXT_ARRAY)];
+            let mut found = vec![None; users.len()];
+            for row in client.query_typed(&self.statements.generations, &values).await? {
+                let place: i64 = row.try_get(0)?;
+                found[place as usize - 1] = Some(row.try_get::<_, i64>(1)?.unsigned_abs());
+            }
+            Ok(found)
+        })
+    }
+
     fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
         let who = Who::of(owner);
         let (mut at, mut start, mut bytes) = (from, None, Vec::new());

@@ -31,6 +31,7 @@ pub(crate) struct Statements {
     pub line_at: String,
     pub users: String,
     pub tenants: String,
+    pub generations: String,
     pub uses: String,
     pub put_uses: String,
     pub drop_uses: String,
@@ -120,6 +121,11 @@ impl Statements {
                  message_bytes + episode_bytes + fact_bytes > 0 ORDER BY user_id LIMIT $3"
             ),
             tenants: format!("SELECT DISTINCT tenant FROM {s}.users ORDER BY tenant"),
+            generations: format!(
+                "SELECT asked.place, u.generation FROM {s}.users u JOIN unnest($2::text[]) \
+                 WITH ORDINALITY AS asked (user_id, place) USING (user_id) WHERE u.tenant = $1 AND \
+                 u.message_bytes + u.episode_bytes + u.fact_bytes > 0"
+            ),
             uses: format!(
                 "SELECT n.body, n.number FROM {s}.uses n JOIN {s}.users u USING (uid) \
                  WHERE u.tenant = $1 AND u.user_id = $2"

@@ -321,6 +321,25 @@ fn of_many_writers_every_line_is_there_once_and_in_order() {
 }
 
 #[test]
+fn generations_are_told_in_the_order_that_was_asked() {
+    let Some(address) = server() else { return };
+    let database = open(&address);
+    let users = ["a\\b", "none", "c", "d"].map(str::to_owned);
+    for user in ["d", "a\\b", "c"] {
+        let mut writer = Writer::open(&database, &owner(user));
+        assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, 1), 1, false));
+    }
+    let told = database.generations("default", &users).unwrap();
+    let each = users.each_ref().map(|user| {
+        let ends = database.ends(&owner(user)).unwrap();
+        (!ends.is_nobody()).then_some(ends.generation)
+    });
+    assert_eq!(told, each);
+    assert_eq!(told.iter().filter(|generation| generation.is_none()).count(), 1);
+    assert_eq!(database.generations("other", &users).unwrap(), [None; 4]);
+}
+
+#[test]
 fn a_turn_has_one_holder() {
     use episodica_core::store::Turn;
     let Some(address) = server() else { return };

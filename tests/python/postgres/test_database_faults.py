@@ -138,15 +138,15 @@ def test_a_server_that_is_killed_comes_back(server: Server) -> None:
 
 def test_while_the_database_is_away(server: Server) -> None:
     """Writing says so; reading goes on in memory if asked to; then all is as before."""
-    patient = server.address(deadline_seconds="0.5")
-    going_on = server.address(deadline_seconds="0.5", reads_when_away="true")
+    patient = server.address(deadline_seconds="3")
+    going_on = server.address(deadline_seconds="3", reads_when_away="true")
     with MemorySystem(patient) as memory, MemorySystem(going_on) as other:
         say(memory, 0)
         assert numbers(other) == [0]
         assert len(memory.search("alice", "word")) == len(other.search("alice", "word")) == 1
         server.stop("immediate")
         for one in (memory, other):
-            with pytest.raises(StoreUnavailableError, match="away"):
+            with pytest.raises(StoreUnavailableError):
                 say(one, 1)
         with pytest.raises(StoreUnavailableError):
             memory.search("alice", "word")
@@ -183,7 +183,7 @@ def test_a_standby_that_lacks_acknowledged_messages_is_noticed(
             with LightweightSearchSystem(standby.address()) as reader:
                 assert numbers(reader) == [0]
             with pytest.raises(StoreUnavailableError, match="standby"):
-                MemorySystem(standby.address(deadline_seconds="0.5"))
+                MemorySystem(standby.address(deadline_seconds="5"))
             standby.stop()
             say(memory, 1)
             say(memory, 2)

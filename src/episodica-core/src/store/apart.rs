@@ -20,6 +20,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::sync::Mutex;
 
+/// Users whose generations are asked for in one request.
+const ASKED_TOGETHER: usize = 1_000;
+
 /// The generations of the users that this process has opened.
 #[derive(Debug, Default)]
 pub(super) struct Apart {
@@ -110,18 +113,20 @@ impl Apart {
         let (layout, backend) = (&shared.layout, &*shared.backend);
         let mut swept = 0;
         for tenant in layout.tenants(backend)? {
-            for (path, kind) in layout.entries(backend, &tenant)? {
-                let user = (kind == EntryKind::File).then(|| noted_user(layout, &tenant, &path));
-                let Some(owner) = user.flatten().and_then(|user| Owner::new(&tenant, &user).ok())
-                else {
-                    continue;
-                };
-                let ends = logs.ends(&owner)?;
-                if ends.is_nobody() {
-                    remove_user_files(backend, layout, &owner)?;
-                    swept += 1;
-                } else if noted(shared, &owner)? != Some(ends.generation) {
-                    remove_made(shared, &owner)?;
+            let entries = layout.entries(backend, &tenant)?.into_iter();
+            let files = entries.filter(|(_, kind)| *kind == EntryKind::File);
+            let users: Vec<String> =
+                files.filter_map(|(path, _)| noted_user(layout, &tenant, &path)).collect();
+            for users in users.chunks(ASKED_TOGETHER) {
+                for (user, there) in users.iter().zip(logs.generations(&tenant, users)?) {
+                    let Ok(owner) = Owner::new(&tenant, user) else { continue };
+                    if there.is_none() {
+                        remove_user_files(backend, layout, &owner)?;
+                    } else if noted(shared, &owner)? != there {
+                        remove_made(shared, &owner)?;
+                    } else {
+                        continue;
+                    }
                     swept += 1;
                 }
             }

@@ -151,6 +151,18 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// `Io`.
     fn ends(&self, owner: &Owner) -> Result<LogEnds>;
 
+    /// The generation of the logs of each of these users, `None` where there is no log.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn generations(&self, tenant: &str, users: &[String]) -> Result<Vec<Option<u64>>> {
+        let one = |user: &String| {
+            let ends = self.ends(&Owner { tenant: tenant.to_owned(), user: user.clone() })?;
+            Ok((!ends.is_nobody()).then_some(ends.generation))
+        };
+        users.iter().map(one).collect()
+    }
+
     /// Up to `most` bytes of a log from an offset on, line feeds included; less at its end only.
     ///
     /// # Errors
