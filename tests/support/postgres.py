@@ -48,12 +48,12 @@ def install() -> None:
     if shutil.which("apt-get") is None:
         sys.exit(f"please install {' and '.join(PACKAGES)}: there is no apt-get")
     as_root = [] if os.geteuid() == 0 else ["sudo"]
-    subprocess.run(
-        [*as_root, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *PACKAGES],
-        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
+    apt = [*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    apt += ["-o", "Acquire::Retries=3"]
+    for step in (["update"], ["install", "-y", "--no-install-recommends", *PACKAGES]):
+        subprocess.run(
+            [*apt, *step], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True
+        )
 
 
 def free_port() -> int:
@@ -107,7 +107,8 @@ class Server:
 
     def create(self) -> Server:
         """Makes the data directory of a new server."""
-        self.run("initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "-E", "UTF8")
+        form = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]
+        self.run("initdb", "-D", str(self.data), *form)
         return self
 
     def copy_of(self, primary: Server) -> Server:
