@@ -171,11 +171,7 @@ impl Pool {
         request: impl AsyncFn(&Client) -> Result<T, Failure>,
     ) -> Result<Result<T, Failure>> {
         let deadline = Instant::now() + self.address.deadline;
-        let used = self.until_deadline(|left| {
-            self.runtime().block_on(async {
-                timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))
-            })
-        })?;
+        let used = self.connected()?;
         let left = deadline.saturating_duration_since(Instant::now()).max(PAUSES[0]);
         let outcome = self.runtime().block_on(self.carry_out(used, left, &request));
         self.note(outcome.as_ref().err());
@@ -187,11 +183,7 @@ impl Pool {
     /// # Errors
     /// As [`Pool::repeat`].
     pub fn patiently<T>(&self, request: impl AsyncFn(&Client) -> Result<T, Failure>) -> Result<T> {
-        let used = self.until_deadline(|left| {
-            self.runtime().block_on(async {
-                timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))
-            })
-        })?;
+        let used = self.connected()?;
         let endless = Duration::from_secs(u64::from(u32::MAX));
         Ok(self.runtime().block_on(self.carry_out(used, endless, &request))?)
     }
@@ -234,6 +226,15 @@ impl Pool {
         used.client().execute_typed(text, &typed).await?;
         used.give_back();
         Ok(())
+    }
+
+    /// A live connection, which is tried for until the deadline.
+    fn connected(&self) -> Result<Used<'_>> {
+        self.until_deadline(|left| {
+            self.runtime().block_on(async {
+                timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))
+            })
+        })
     }
 
     fn until_deadline<T>(

@@ -146,17 +146,10 @@ pub(crate) fn copy_store(
         }
         let from = Place::open(source, Some(&caches), true)?.store(Mode::ReadOnly)?;
         let to = Place::open(target, Some(&caches), false)?.store(Mode::ReadWrite)?;
-        let mut owners = Vec::new();
-        match owner {
-            Some((tenant, user)) => owners.push(Owner::new(&tenant, &user)?),
-            None => {
-                for tenant in from.tenants()? {
-                    for user in from.users(&tenant)? {
-                        owners.push(Owner { tenant: tenant.clone(), user });
-                    }
-                }
-            }
-        }
+        let owners = match owner {
+            Some((tenant, user)) => vec![Owner::new(&tenant, &user)?],
+            None => from.owners()?,
+        };
         let mut sums = (owners.len(), 0, 0, 0);
         for (done, owner) in owners.iter().enumerate() {
             control.check()?;

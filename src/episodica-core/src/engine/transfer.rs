@@ -9,9 +9,8 @@ use crate::engine::lifecycle::Engine;
 use crate::engine::writing::import::{Imported, Parsed};
 use crate::engine::writing::remember::Statement;
 use crate::error::{Error, Result};
-use crate::ids::Owner;
 use crate::model::{BackupReport, ImportReport, SemanticMemory};
-use crate::store::{Backup, LogKind, Store, copy_user};
+use crate::store::{Backup, LogKind, copy_user};
 
 impl Engine {
     /// Adds a fact that the application states, durably. It is reconciled with known facts by the
@@ -108,7 +107,7 @@ impl Engine {
         let services = &self.services;
         Backup::of_lines(target, &*services.clock, |copy| {
             let store = &services.store;
-            let owners = owners(store)?;
+            let owners = store.owners()?;
             let total = owners.len();
             for (done, owner) in owners.into_iter().enumerate() {
                 control.check()?;
@@ -125,7 +124,7 @@ impl Engine {
 
     fn copy_users(&self, backup: &mut Backup, control: &dyn Control) -> Result<()> {
         let store = &self.services.store;
-        let owners = owners(store)?;
+        let owners = store.owners()?;
         let total = owners.len();
         for (done, owner) in owners.into_iter().enumerate() {
             control.check()?;
@@ -141,15 +140,4 @@ impl Engine {
         }
         Ok(())
     }
-}
-
-/// The users of all tenants.
-fn owners(store: &Store) -> Result<Vec<Owner>> {
-    let mut owners = Vec::new();
-    for tenant in store.tenants()? {
-        for user in store.users(&tenant)? {
-            owners.push(Owner { tenant: tenant.clone(), user });
-        }
-    }
-    Ok(owners)
 }

@@ -142,6 +142,19 @@ impl Store {
         self.logs.tenants()
     }
 
+    /// The users of all tenants, by tenant and user.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn owners(&self) -> Result<Vec<Owner>> {
+        let mut owners = Vec::new();
+        for tenant in self.tenants()? {
+            let users = self.users(&tenant)?.into_iter();
+            owners.extend(users.map(|user| Owner { tenant: tenant.clone(), user }));
+        }
+        Ok(owners)
+    }
+
     /// Every user of a tenant with a log, sorted.
     ///
     /// # Errors
