@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -75,6 +77,28 @@ def hand_over(*paths: Path) -> None:
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(path, user.pw_uid, user.pw_gid)
+
+
+@contextmanager
+def reachable_folder() -> Iterator[Path]:
+    """A folder that the servers' user can reach, gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="episodica-postgres-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Server]:
+    """A new server in a folder, stopped at the end."""
+    server = Server(folder).create()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop("immediate")
 
 
 class Server:
@@ -161,6 +185,13 @@ class Server:
         """Makes a standby the primary."""
         self.run("pg_ctl", "-D", str(self.data), "-w", "promote")
 
+    def end_sessions(self) -> None:
+        """Ends all sessions, as a pooler does, or a firewall that forgets them."""
+        self.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+
     def sql(self, text: str, database: str = "postgres") -> list[list[str]]:
         """Runs statements; the rows of the last."""
         form = ["-X", "-q", "-A", "-t", "-F", "\t"]
@@ -218,14 +249,10 @@ class Bouncer:
 def main(command: list[str]) -> int:
     """Runs a command with a server; its exit status."""
     install()
-    folder = Path(tempfile.mkdtemp(prefix="episodica-postgres-"))
-    folder.chmod(0o755)
-    server = Server(folder / "server").create()
-    environment = {**os.environ, "EPISODICA_TEST_POSTGRES": server.address()}
     tests = [str(ROOT / f"tests/python/test_{name}.py") for name in API_TESTS.split()]
     pytest = [sys.executable, "-m", "pytest", "-q"]
-    try:
-        server.start()
+    with reachable_folder() as folder, running(folder / "server") as server:
+        environment = {**os.environ, "EPISODICA_TEST_POSTGRES": server.address()}
         if command:
             return subprocess.run(command, env=environment, check=False).returncode
         sequences = "cargo test --release --locked --workspace --test sequences"
@@ -244,9 +271,6 @@ def main(command: list[str]) -> int:
             said, _ = beside.communicate()
         print(said)
         return done.returncode or broken.returncode or beside.returncode
-    finally:
-        server.stop("immediate")
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from episodica import MemorySystem
 SCRIPT = Path(__file__).parents[1] / "torture" / "worker.py"
 
 
-def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("worker", SCRIPT)
+def load_script(path: Path) -> ModuleType:
+    """What a script defines that is run as a process, too."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -29,7 +30,7 @@ def load_script() -> ModuleType:
     return module
 
 
-script = load_script()
+script = load_script(SCRIPT)
 answers = script.answers
 QUESTIONS = [
     ["alice", "What is the favourite thing?"],

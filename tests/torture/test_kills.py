@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from workers import load_script
 
 from episodica import MemorySystem
 
@@ -18,16 +17,7 @@ SCRIPT = Path(__file__).with_name("ingest.py")
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="kills with SIGKILL")
 
 
-def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("ingest", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-ingest = load_script()
+ingest = load_script(SCRIPT)
 Message = tuple[str, int]
 
 

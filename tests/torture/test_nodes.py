@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from postgres import Bouncer, Server
+from postgres import Bouncer, Server, reachable_folder, running
 from workers import Worker, agree, check, files, script
 
 pytestmark = pytest.mark.skipif(
     "EPISODICA_TEST_POSTGRES" not in os.environ, reason="needs PostgreSQL: `make test-postgres`"
 )
 NODES = 4
-# As a pooler does that ends its sessions, or a firewall that forgets them.
-END_SESSIONS = """
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
-"""
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    folder = Path(tempfile.mkdtemp(prefix="episodica-postgres-"))
-    folder.chmod(0o755)
-    made = Server(folder / "primary").create()
-    made.start()
-    yield made
-    made.stop("immediate")
-    shutil.rmtree(folder)
+    with reachable_folder() as folder, running(folder / "primary") as made:
+        yield made
 
 
 @pytest.mark.timeout(1_800)
@@ -79,7 +67,7 @@ def test_nodes_lose_nothing(
             server.kill()
             server.start()
         elif what == "sessions":
-            server.sql(END_SESSIONS)
+            server.end_sessions()
         elif what == "kill":
             alive[at].kill()
             history.say("x", script.ERASED, alive[at].name)

@@ -6,14 +6,12 @@ Everything here is skipped where ``EPISODICA_TEST_POSTGRES`` names no server.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from postgres import Server
+from postgres import Server, reachable_folder, running
 
 from episodica import MemorySystem
 
@@ -43,16 +41,12 @@ def memory(address: str) -> Iterator[MemorySystem]:
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder that the servers' user can reach."""
-    made = Path(tempfile.mkdtemp(prefix="episodica-postgres-"))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
+    with reachable_folder() as made:
+        yield made
 
 
 @pytest.fixture
 def server(folder: Path) -> Iterator[Server]:
     """A server of its own, for a test that breaks it."""
-    made = Server(folder / "primary").create()
-    made.start()
-    yield made
-    made.stop("immediate")
+    with running(folder / "primary") as made:
+        yield made

@@ -216,10 +216,7 @@ def test_behind_a_pooler_in_transaction_mode(server: Server) -> None:
             for number in range(30):
                 say((memory, other)[number % 2], number)
                 if number % 7 == 0:
-                    server.sql(
-                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                        "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-                    )
+                    server.end_sessions()
             assert numbers(memory) == list(range(30))
             memory.flush("alice")
             memory.delete("alice", next(iter(memory.messages("alice"))).message_id)
