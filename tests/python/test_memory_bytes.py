@@ -38,8 +38,9 @@ def allocated():
     return size('system type="current"') - idle + size('type="mmap"')
 
 with MemorySystem(sys.argv[1]) as memory:
-    # What all users share is made at the first use.
-    memory.search("other", "Where did we sit?")
+    # What all users share, such as the states of expressions, grows with the first questions.
+    for number in range(0, 3_000, 20):
+        memory.search("other", f"Who went to town {number}?", kinds=("message", "episodic"))
     before = allocated()
     memory.search("alice", "Where did we sit?")
     opened = allocated() - before, memory.stats("alice").memory_bytes
