@@ -94,7 +94,7 @@ pub(crate) fn read_halves(path: &Path) -> Result<Vec<f16>> {
         let mut file = File::open(path)?;
         let numbers = (file.metadata()?.len() as usize).saturating_sub(HALF_HEADER) / 2;
         file.seek(SeekFrom::Start(HALF_HEADER as u64))?;
-        let mut halves = bytemuck::zeroed_vec(numbers);
+        let mut halves = episodica_simd::zeroed(numbers);
         file.read_exact(bytemuck::cast_slice_mut(&mut halves))?;
         Ok(halves)
     };

@@ -7,45 +7,59 @@
 //! numbers choose, still without a look at the rows. What is chosen is compared exactly by the
 //! caller. Recall and gain: docs/performance.md.
 
-use episodica_simd::differing_bits;
+use episodica_simd::{ROWS, differing_bits};
 
 use crate::rows::Slice;
 
 /// Rows whose distances are compared together.
 const BLOCK: usize = 32;
 
-/// The signs of rows, in their order.
+/// The signs of rows, in their order, [`ROWS`] rows to a block: what is compared together lies
+/// together.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
+    /// Whole blocks; what stands in the last one behind the rows counts for nothing.
     words: Vec<u64>,
     /// Words a row.
     width: usize,
+    rows: usize,
 }
 
 impl Sketch {
     pub(crate) fn new(dimension: usize) -> Self {
-        Self { words: Vec::new(), width: dimension.div_ceil(64) }
+        Self { words: Vec::new(), width: dimension.div_ceil(64), rows: 0 }
     }
 
     /// Appends whole rows.
     pub(crate) fn extend(&mut self, rows: Slice<'_>, dimension: usize) {
-        let before = self.words.len();
-        self.words.resize(before + rows.len() / dimension * self.width, 0);
-        put_signs(rows, dimension, &mut self.words[before..]);
+        let first = self.rows;
+        self.rows += rows.len() / dimension;
+        self.words.resize(self.rows.div_ceil(ROWS) * ROWS * self.width, 0);
+        self.put(first, rows, dimension);
     }
 
     pub(crate) fn set(&mut self, row: usize, vector: Slice<'_>) {
-        put_signs(vector, vector.len(), &mut self.words[row * self.width..][..self.width]);
+        self.put(row, vector, vector.len());
+    }
+
+    /// Puts the signs of rows in the place of those from row `first` on.
+    fn put(&mut self, first: usize, rows: Slice<'_>, dimension: usize) {
+        for_each_signs(rows, dimension, |row, word, signs| {
+            self.words[place(self.width, first + row, word)] = signs;
+        });
     }
 
     /// Puts row `from` in the place of row `to`.
     pub(crate) fn copy(&mut self, from: usize, to: usize) {
-        self.words.copy_within(from * self.width..(from + 1) * self.width, to * self.width);
+        for word in 0..self.width {
+            self.words[place(self.width, to, word)] = self.words[place(self.width, from, word)];
+        }
     }
 
     /// Drops the rows from `rows` on.
     pub(crate) fn truncate(&mut self, rows: usize) {
-        self.words.truncate(rows * self.width);
+        self.rows = self.rows.min(rows);
+        self.words.truncate(self.rows.div_ceil(ROWS) * ROWS * self.width);
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -63,11 +77,11 @@ impl Sketch {
         }
         let tables = products_by_byte(query);
         let score = |row: usize| -> f32 {
-            let words = &self.words[row * self.width..][..self.width];
+            let words = (0..self.width).map(|word| self.words[place(self.width, row, word)]);
             // Eight sums side by side: one after the other, each addition would wait for the one
             // before.
             let mut sums = [0.0_f32; 8];
-            for (word, tables) in words.iter().zip(tables.chunks(8)) {
+            for (word, tables) in words.zip(tables.chunks(8)) {
                 for ((sum, table), byte) in sums.iter_mut().zip(tables).zip(word.to_le_bytes()) {
                     *sum += table[usize::from(byte)];
                 }
@@ -87,10 +101,11 @@ impl Sketch {
     /// the last), in rising order.
     fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
         let mut signs = vec![0; self.width];
-        put_signs(Slice::Single(query), query.len(), &mut signs);
+        for_each_signs(Slice::Single(query), query.len(), |_, word, bits| signs[word] = bits);
         let query = signs;
         let mut distances = vec![0_u16; self.words.len() / self.width];
         differing_bits(&query, &self.words, &mut distances);
+        distances.truncate(self.rows);
         // Four counters for each distance: most rows have one of a few, and no increment waits for
         // the one before.
         let mut counts = vec![[0_usize; 4]; 64 * self.width + 1];
@@ -134,26 +149,33 @@ fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
     query.chunks(8).map(table).collect()
 }
 
-/// Writes the sign bits of rows, 64 a word, each row from a new word on.
-fn put_signs(rows: Slice<'_>, dimension: usize, words: &mut [u64]) {
-    fn put<A: Copy>(rows: &[A], dimension: usize, words: &mut [u64], sign: impl Fn(A) -> u64) {
-        for (row, words) in
-            rows.chunks_exact(dimension).zip(words.chunks_exact_mut(dimension.div_ceil(64)))
-        {
-            for (chunk, word) in row.chunks(64).zip(words) {
-                *word = chunk
-                    .iter()
-                    .enumerate()
-                    .fold(0, |word, (at, number)| word | sign(*number) << at);
+/// Where a word of a row stands.
+fn place(width: usize, row: usize, word: usize) -> usize {
+    (row / ROWS * width + word) * ROWS + row % ROWS
+}
+
+/// Calls `visit` with the sign bits of rows, 64 at a time: number of the row, number of the word,
+/// and its bits.
+fn for_each_signs(rows: Slice<'_>, dimension: usize, visit: impl FnMut(usize, usize, u64)) {
+    fn each<A: Copy>(
+        rows: &[A],
+        dimension: usize,
+        sign: impl Fn(A) -> u64,
+        mut visit: impl FnMut(usize, usize, u64),
+    ) {
+        for (row, numbers) in rows.chunks_exact(dimension).enumerate() {
+            for (word, chunk) in numbers.chunks(64).enumerate() {
+                let signs = chunk.iter().zip(0..);
+                visit(row, word, signs.fold(0, |bits, (number, at)| bits | sign(*number) << at));
             }
         }
     }
     match rows {
         Slice::Single(rows) => {
-            put(rows, dimension, words, |number| u64::from(number.to_bits() >> 31))
+            each(rows, dimension, |number| u64::from(number.to_bits() >> 31), visit)
         }
         Slice::Half(rows) => {
-            put(rows, dimension, words, |number| u64::from(number.to_bits() >> 15))
+            each(rows, dimension, |number| u64::from(number.to_bits() >> 15), visit)
         }
     }
 }

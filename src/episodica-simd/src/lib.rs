@@ -7,13 +7,21 @@
 //! x86-64 needs more steps for the same lanes; others (ARM's NEON) are known when the code is
 //! compiled.
 //!
-//! Core and `episodica-faiss` call it. It knows numbers only. `unsafe` are the calls in the macro
-//! [`dispatched`], and a hint to the processor.
+//! Core and `episodica-faiss` call it. It knows numbers only. It also asks for [memory](zeroed)
+//! that suits them. `unsafe` are the calls in the macro [`dispatched`], a hint to the processor and
+//! one to the kernel.
+
+mod memory;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+pub use memory::zeroed;
+
 /// Sums of floating-point products run in so many lanes: four registers of AVX2, two of AVX-512.
 const LANES: usize = 32;
+
+/// Rows of bits that are compared together: words of one register of AVX-512.
+pub const ROWS: usize = 8;
 
 /// Which instructions the loops use here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,13 +166,14 @@ dispatched! {
 }
 
 dispatched! {
-    /// In how many bits `query` differs from each of `rows`, which lie one after the other.
-    differing_bits(query: &[u64], rows: &[u64], counts: &mut [u16]) = bodies::differing_bits
+    /// In how many bits `query` differs from each row of `blocks`: a block has [`ROWS`] rows, first
+    /// the first word of each, then the second.
+    differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16]) = bodies::differing_bits
 }
 
 /// What is compiled for each level: safe code that the compiler turns into vectors.
 mod bodies {
-    use super::LANES;
+    use super::{LANES, ROWS};
 
     /// How many rows ahead memory is asked for.
     const AHEAD: usize = 8;
@@ -318,27 +327,39 @@ mod bodies {
     }
 
     #[inline(always)]
-    pub(super) fn differing_bits(query: &[u64], rows: &[u64], counts: &mut [u16]) {
+    pub(super) fn differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16]) {
         match query.len() {
             0 => counts.fill(0),
             // The package's own vectors have 256 dimensions, MiniLM's 384: unrolled.
-            4 => of_width::<4>(query, rows, counts),
-            6 => of_width::<6>(query, rows, counts),
+            4 => of_width::<4>(query, blocks, counts),
+            6 => of_width::<6>(query, blocks, counts),
             width => {
-                for (row, count) in rows.chunks_exact(width).zip(counts) {
-                    *count = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>()
-                        as u16;
+                let blocks = blocks.chunks_exact(ROWS * width);
+                for (block, counts) in blocks.zip(counts.as_chunks_mut::<ROWS>().0) {
+                    *counts = in_block(query, block);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn of_width<const WIDTH: usize>(query: &[u64], rows: &[u64], counts: &mut [u16]) {
+    fn of_width<const WIDTH: usize>(query: &[u64], blocks: &[u64], counts: &mut [u16]) {
         let Some(query) = query.first_chunk::<WIDTH>() else { return };
-        for (row, count) in rows.as_chunks::<WIDTH>().0.iter().zip(counts) {
-            *count = row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>() as u16;
+        let blocks = blocks.chunks_exact(ROWS * WIDTH);
+        for (block, counts) in blocks.zip(counts.as_chunks_mut::<ROWS>().0) {
+            *counts = in_block(query, block);
         }
+    }
+
+    #[inline(always)]
+    fn in_block(query: &[u64], block: &[u64]) -> [u16; ROWS] {
+        let mut sums = [0_u64; ROWS];
+        for (words, word) in block.as_chunks::<ROWS>().0.iter().zip(query) {
+            for row in 0..ROWS {
+                sums[row] += u64::from((words[row] ^ word).count_ones());
+            }
+        }
+        sums.map(|sum| sum as u16)
     }
 }
 
@@ -464,7 +485,14 @@ mod tests {
                     .map(|at| (from + at).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
                     .collect()
             };
-            let (query, rows) = (words(1, width), words(9, 13 * width));
+            let (query, rows) = (words(1, width), words(9, 2 * ROWS * width));
+            let blocks: Vec<u64> = rows
+                .chunks_exact(ROWS * width)
+                .flat_map(|block| {
+                    (0..block.len()).map(move |at| (at % ROWS * width + at / ROWS, block))
+                })
+                .map(|(at, block)| block[at])
+                .collect();
             let expected: Vec<u16> = rows
                 .chunks_exact(width)
                 .map(|row| {
@@ -475,8 +503,8 @@ mod tests {
                 })
                 .collect();
             for level in levels() {
-                let mut counts = vec![0; 13];
-                differing_bits::at(level, &query, &rows, &mut counts);
+                let mut counts = vec![0; 2 * ROWS];
+                differing_bits::at(level, &query, &blocks, &mut counts);
                 assert_eq!(counts, expected, "{level:?} {width}");
             }
         }

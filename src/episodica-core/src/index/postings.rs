@@ -26,15 +26,47 @@ pub struct Posting {
     pub frequency: u32,
 }
 
-#[derive(Debug, Clone, Default)]
+/// The postings of a term.
+#[derive(Debug, Clone)]
+enum List {
+    /// As a snapshot has them: a part of the column.
+    Packed {
+        start: usize,
+        count: u32,
+    },
+    Own(Vec<Posting>),
+}
+
+#[derive(Debug, Clone)]
 struct TermList {
-    postings: Vec<Posting>,
+    list: List,
     alive: u32,
 }
 
 impl TermList {
+    fn postings<'a>(&'a self, column: &'a [Posting]) -> &'a [Posting] {
+        match &self.list {
+            List::Packed { start, count } => &column[*start..][..*count as usize],
+            List::Own(postings) => postings,
+        }
+    }
+
+    /// To be changed.
+    fn own(&mut self, column: &[Posting]) -> &mut Vec<Posting> {
+        if let List::Packed { .. } = self.list {
+            self.list = List::Own(self.postings(column).to_vec());
+        }
+        match &mut self.list {
+            List::Own(postings) => postings,
+            List::Packed { .. } => unreachable!("invariant: replaced above"),
+        }
+    }
+
     fn heap_bytes(&self) -> usize {
-        block(self.postings.capacity() * size_of::<Posting>())
+        match &self.list {
+            List::Packed { .. } => 0,
+            List::Own(postings) => block(postings.capacity() * size_of::<Posting>()),
+        }
     }
 }
 
@@ -52,12 +84,15 @@ pub struct Postings {
     dictionary: Keys<FxBuildHasher>,
     /// By the number of the term.
     lists: Vec<TermList>,
+    /// The postings that came from a snapshot, term after term: lists that nothing changed since
+    /// are parts of it.
+    column: Vec<Posting>,
     documents: Vec<Document>,
     /// The numbers of the distinct terms of each record.
     distinct: Ragged<u32>,
     alive: usize,
     total_length: u64,
-    /// What the lists take in memory.
+    /// What the lists of their own take in memory.
     list_bytes: usize,
     /// The terms by their first letters, once somebody asked for them.
     beginnings: OnceLock<Beginnings>,
@@ -111,17 +146,18 @@ impl Postings {
             length += u32::from(term.counts);
             let (number, new) = self.dictionary.intern(term.text);
             if new {
-                self.lists.push(TermList::default());
+                self.lists.push(TermList { list: List::Own(Vec::new()), alive: 0 });
                 if let Some(beginnings) = self.beginnings.get_mut() {
                     note_beginning(beginnings, number, term.text);
                 }
             }
             let list = &mut self.lists[number as usize];
-            match list.postings.last_mut() {
+            let before = list.heap_bytes();
+            let postings = list.own(&self.column);
+            match postings.last_mut() {
                 Some(last) if last.slot == slot => last.frequency += 1,
                 _ => {
-                    let before = list.heap_bytes();
-                    list.postings.push(Posting { slot, frequency: 1 });
+                    postings.push(Posting { slot, frequency: 1 });
                     self.list_bytes += list.heap_bytes() - before;
                     list.alive += 1;
                     distinct.push(number);
@@ -147,17 +183,20 @@ impl Postings {
         for number in self.distinct.get(slot) {
             let list = &mut self.lists[*number as usize];
             list.alive = list.alive.saturating_sub(1);
+            let before = list.heap_bytes();
+            let postings = list.own(&self.column);
             // A snapshot of an earlier release may lack it.
-            if let Ok(at) = list.postings.binary_search_by_key(&slot, |posting| posting.slot) {
-                list.postings.remove(at);
+            if let Ok(at) = postings.binary_search_by_key(&slot, |posting| posting.slot) {
+                postings.remove(at);
             }
+            self.list_bytes += list.heap_bytes() - before;
         }
     }
 
     /// The records that contain `term`, by rising slot. Those that a snapshot of an earlier release
     /// holds of removed records are not [alive](Postings::is_alive).
     pub fn postings(&self, term: &str) -> &[Posting] {
-        self.list(term).map_or(&[], |list| &list.postings)
+        self.list(term).map_or(&[], |list| list.postings(&self.column))
     }
 
     /// How many living records contain `term`.
@@ -233,6 +272,7 @@ impl Postings {
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.list_bytes
+            + block(self.column.capacity() * size_of::<Posting>())
             + block(self.lists.capacity() * size_of::<TermList>())
             + self.dictionary.heap_bytes()
             + block(self.documents.capacity() * size_of::<Document>())
@@ -249,16 +289,11 @@ impl Postings {
     /// For a snapshot.
     pub fn pack(&self, packer: &mut Packer) {
         self.dictionary.pack(packer);
-        packer.column(
-            &self
-                .lists
-                .iter()
-                .map(|list| [list.postings.len() as u32, list.alive])
-                .collect::<Vec<_>>(),
-        );
-        packer.column(
-            &self.lists.iter().flat_map(|list| list.postings.iter().copied()).collect::<Vec<_>>(),
-        );
+        let lists = || self.lists.iter().map(|list| (list.postings(&self.column), list.alive));
+        let sizes = lists().map(|(postings, alive)| [postings.len() as u32, alive]);
+        packer.column(&sizes.collect::<Vec<_>>());
+        let postings: Vec<&[Posting]> = lists().map(|(postings, _)| postings).collect();
+        packer.column(&postings.concat());
         packer.column(&self.documents);
         self.distinct.pack(packer);
     }
@@ -267,18 +302,18 @@ impl Postings {
     pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
         let dictionary = Keys::unpack(unpacker)?;
         let sizes: Vec<[u32; 2]> = unpacker.column()?;
-        let postings: Vec<Posting> = unpacker.column()?;
+        let column: Vec<Posting> = unpacker.column()?;
         let documents: Vec<Document> = unpacker.column()?;
-        let (mut lists, mut rest) = (Vec::with_capacity(sizes.len()), &postings[..]);
+        let (mut lists, mut start) = (Vec::with_capacity(sizes.len()), 0);
         for [count, alive] in sizes {
-            let (list, later) = rest.split_at_checked(count as usize)?;
-            let sound = list.is_sorted_by(|a, b| a.slot < b.slot)
-                && list.last().is_none_or(|last| (last.slot as usize) < documents.len())
+            let postings = column.get(start..start + count as usize)?;
+            let sound = postings.is_sorted_by(|a, b| a.slot < b.slot)
+                && postings.last().is_none_or(|last| (last.slot as usize) < documents.len())
                 && alive <= count;
-            lists.push(sound.then(|| TermList { postings: list.to_vec(), alive })?);
-            rest = later;
+            let list = List::Packed { start, count };
+            lists.push(sound.then_some(TermList { list, alive })?);
+            start += count as usize;
         }
-        let list_bytes = lists.iter().map(TermList::heap_bytes).sum();
         let alive = documents.iter().filter(|document| document.alive != 0).count();
         let total_length = documents.iter().map(|document| u64::from(document.length)).sum();
         let distinct = Ragged::unpack(unpacker)?;
@@ -288,11 +323,12 @@ impl Postings {
         complete.then_some(Self {
             dictionary,
             lists,
+            column,
             documents,
             distinct,
             alive,
             total_length,
-            list_bytes,
+            list_bytes: 0,
             beginnings: OnceLock::new(),
         })
     }
@@ -322,6 +358,15 @@ mod tests {
         let mut index = Postings::default();
         index.add(0, "red apples and green apples");
         index.add(1, "green tea");
+        changes_of_two_records(index.clone());
+        let mut packer = Packer::default();
+        index.pack(&mut packer);
+        let (bytes, sum) = packer.finish();
+        let mut unpacker = Unpacker::new(Box::new(&bytes[..]), sum);
+        changes_of_two_records(Postings::unpack(&mut unpacker).expect("what was packed"));
+    }
+
+    fn changes_of_two_records(mut index: Postings) {
         assert_eq!(index.postings("appl"), [Posting { slot: 0, frequency: 2 }]);
         assert_eq!(
             (index.document_frequency("green"), index.len(), index.mean_length()),

@@ -14,19 +14,15 @@ pub type Superseded = FxHashMap<u32, Vec<u32>>;
 /// list if there are none. Messages that also prove the successor are left out.
 pub fn superseded_messages(corpus: &dyn Corpus) -> Superseded {
     let mut superseded = Superseded::default();
-    let messages = corpus.messages();
     for slot in corpus.fact_slots() {
         if corpus.is_current(slot) {
             continue;
         }
-        let Some(fact) = corpus.fact(slot) else { continue };
         let successor = last_successor(slot, |slot| corpus.successor(slot));
         let current = successor.filter(|slot| corpus.is_current(*slot));
-        let sources = current.and_then(|slot| corpus.fact(slot));
-        let sources = sources.map_or(&[][..], |fact| fact.source_messages.as_slice());
-        let stale = fact.source_messages.iter().filter(|id| !sources.contains(id));
-        for message in stale.filter_map(|id| messages.slot(id)) {
-            let successors = superseded.entry(message).or_default();
+        let sources = current.map_or(&[][..], |slot| corpus.sources(slot));
+        for message in corpus.sources(slot).iter().filter(|message| !sources.contains(message)) {
+            let successors = superseded.entry(*message).or_default();
             successors.extend(current.filter(|slot| !corpus.is_fact_hidden(*slot)));
             successors.sort_unstable();
             successors.dedup();
@@ -41,11 +37,8 @@ pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded
     let mut inherited: FxHashMap<u32, f64> = FxHashMap::default();
     for message in ranked.iter() {
         let facts = superseded.get(&message.slot).into_iter().flatten();
-        let sources = facts.filter_map(|fact| corpus.fact(*fact)).flat_map(|fact| {
-            fact.source_messages.iter().filter_map(move |id| corpus.messages().slot(id))
-        });
-        for later in sources {
-            let best = inherited.entry(later).or_insert(f64::MIN);
+        for later in facts.flat_map(|fact| corpus.sources(*fact)) {
+            let best = inherited.entry(*later).or_insert(f64::MIN);
             *best = best.max(message.score);
         }
     }

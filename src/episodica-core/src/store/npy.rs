@@ -147,7 +147,7 @@ fn read_numbers<A: Pod>(
     };
     let count =
         shape.0.checked_mul(shape.1).filter(fits).ok_or("the file is not as long as its shape")?;
-    let mut numbers = bytemuck::zeroed_vec::<A>(count);
+    let mut numbers = episodica_simd::zeroed::<A>(count);
     for chunk in bytemuck::cast_slice_mut::<A, u8>(&mut numbers).chunks_mut(CHUNK) {
         source.read_exact(chunk)?;
     }

@@ -43,7 +43,7 @@ pub(super) struct Restored {
 }
 
 /// Raised with every change of the packs.
-const LAYOUT: u32 = 4;
+const LAYOUT: u32 = 5;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {
@@ -117,8 +117,10 @@ impl View {
             && self.members.values().iter().all(is_message)
             && self.episode_of.len() <= messages
             && self.episode_of.iter().all(|slot| *slot == NONE || (*slot as usize) < episodes)
-            && [self.statement_tokens.len(), self.standings.len(), self.attributes.slot_count()]
-                == [facts; 3]
+            && self.statement_tokens.len() == facts
+            && self.sources.len() == facts
+            && self.sources.values().iter().all(is_message)
+            && [self.standings.len(), self.attributes.slot_count()] == [facts; 2]
             && self.standings.iter().all(|fact| (fact.subject as usize) < self.subjects.len())
             && self.fact_texts.values().all(|slot| (*slot as usize) < facts)
             && self.backlog.buffer().iter().all(is_message)
@@ -393,6 +395,7 @@ fn pack_facts(view: &View) -> Option<Packer> {
     view.facts.pack(&mut packer, |fact: &SemanticMemory| json(fact))?;
     view.statements.postings.pack(&mut packer);
     view.statement_tokens.pack(&mut packer);
+    view.sources.pack(&mut packer);
     packer.column(&view.standings);
     view.subjects.pack(&mut packer);
     let mut texts: Vec<[u64; 2]> =
@@ -410,6 +413,7 @@ fn unpack_facts(unpacker: &mut Unpacker<'_>) -> Option<View> {
         facts: Table::unpack(unpacker, read_json::<SemanticMemory>)?,
         statements: Field::of_words(Postings::unpack(unpacker)?),
         statement_tokens: Ragged::unpack(unpacker)?,
+        sources: Ragged::unpack(unpacker)?,
         standings: unpacker.column()?,
         subjects: Keys::unpack(unpacker)?,
         fact_texts: unpacker

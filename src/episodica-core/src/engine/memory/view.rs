@@ -70,6 +70,8 @@ pub(crate) struct View {
     pub statements: Field,
     /// The tokens of these texts, by slot.
     pub(crate) statement_tokens: Ragged<u16>,
+    /// The slots of the messages that prove each fact, by the fact's slot; replaced facts included.
+    pub(crate) sources: Ragged<u32>,
     /// Subject, successor and state of each fact, by slot.
     pub(crate) standings: Vec<Standing>,
     /// The subjects of the facts.
@@ -184,6 +186,9 @@ impl View {
         self.statements.postings.add(slot, &fact.content);
         self.statement_tokens.pad(slot as usize);
         self.statement_tokens.push(to.tokens.ids(&fact.content));
+        self.sources.pad(slot as usize);
+        let proofs = fact.source_messages.iter();
+        self.sources.push(proofs.filter_map(|message| self.messages.slot(message)));
         let (subject, _) = self.subjects.intern(&fact.subject);
         let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
         self.standings.resize(slot as usize, Standing::zeroed());
@@ -312,6 +317,7 @@ impl View {
         let facts = block(self.standings.capacity() * size_of::<Standing>())
             + map_bytes(self.fact_texts.capacity(), size_of::<(u64, u32)>())
             + self.statement_tokens.heap_bytes()
+            + self.sources.heap_bytes()
             + self.subjects.heap_bytes()
             + self.attributes.heap_bytes()
             + self.facts.heap_bytes()

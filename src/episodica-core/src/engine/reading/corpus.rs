@@ -32,6 +32,10 @@ impl Corpus for View {
         self.statement_tokens(slot)
     }
 
+    fn sources(&self, slot: u32) -> &[u32] {
+        self.sources.get(slot)
+    }
+
     fn is_fact_hidden(&self, slot: u32) -> bool {
         View::is_fact_hidden(self, slot)
     }

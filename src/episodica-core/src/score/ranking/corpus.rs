@@ -24,6 +24,8 @@ pub trait Corpus {
     fn fact(&self, slot: u32) -> Option<&Arc<SemanticMemory>>;
     /// The tokens of a fact, ids of the static table.
     fn fact_tokens(&self, slot: u32) -> &[u16];
+    /// The slots of the messages that prove a fact, deleted ones included.
+    fn sources(&self, slot: u32) -> &[u32];
     /// True if the fact was archived or its time is over: it is not found.
     fn is_fact_hidden(&self, slot: u32) -> bool;
     /// True if the fact is current.
