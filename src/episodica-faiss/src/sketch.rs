@@ -13,6 +13,8 @@ use crate::rows::Slice;
 
 /// Rows whose distances are compared together.
 const BLOCK: usize = 32;
+/// Distances in a sample, at most.
+const SAMPLE: usize = 2_048;
 
 /// The signs of rows, in their order, [`ROWS`] rows to a block: what is compared together lies
 /// together.
@@ -106,32 +108,42 @@ impl Sketch {
         let mut distances = vec![0_u16; self.words.len() / self.width];
         differing_bits(&query, &self.words, &mut distances);
         distances.truncate(self.rows);
-        // Four counters for each distance: most rows have one of a few, and no increment waits for
-        // the one before.
-        let mut counts = vec![[0_usize; 4]; 64 * self.width + 1];
-        for four in distances.chunks(4) {
-            for (counter, distance) in four.iter().enumerate() {
-                counts[usize::from(*distance)][counter] += 1;
-            }
+        let mut near = up_to(&distances, likely(&distances, wanted));
+        if near.len() < wanted {
+            near = up_to(&distances, u16::MAX);
         }
-        let mut found = 0;
-        let most = counts.iter().position(|counters| {
-            found += counters.iter().sum::<usize>();
-            found >= wanted
-        });
-        // No distance is greater than that of a row that differs everywhere.
-        let most = most.unwrap_or(64 * self.width) as u16;
-        let mut rows = Vec::with_capacity(found);
-        for (block, first) in distances.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
-            // Most blocks have none. Without a branch for each row, the compiler compares several
-            // at a time.
-            if block.iter().fold(false, |any, distance| any | (*distance <= most)) {
-                let near = (first..).zip(block).filter(|(_, distance)| **distance <= most);
-                rows.extend(near.map(|(row, _)| row));
-            }
+        if wanted < near.len() {
+            let mut distances: Vec<u16> = near.iter().map(|(distance, _)| *distance).collect();
+            let most = *distances.select_nth_unstable(wanted - 1).1;
+            near.retain(|(distance, _)| *distance <= most);
         }
-        rows
+        near.into_iter().map(|(_, row)| row).collect()
     }
+}
+
+/// A distance that about twice as many rows as `wanted` do not exceed, by a sample.
+fn likely(distances: &[u16], wanted: usize) -> u16 {
+    let mut sample: Vec<u16> =
+        distances.iter().step_by(distances.len() / SAMPLE + 1).copied().collect();
+    let place = (2 * wanted).saturating_mul(sample.len()) / distances.len().max(1);
+    if place >= sample.len() {
+        return u16::MAX;
+    }
+    *sample.select_nth_unstable(place).1
+}
+
+/// The rows of these distances that are no greater than `most`, in rising order.
+fn up_to(distances: &[u16], most: u16) -> Vec<(u16, usize)> {
+    let mut near = Vec::new();
+    for (block, first) in distances.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
+        // Most blocks have none. Without a branch for each row, the compiler compares several at a
+        // time.
+        if block.iter().fold(false, |any, distance| any | (*distance <= most)) {
+            let rows = block.iter().copied().zip(first..);
+            near.extend(rows.filter(|(distance, _)| *distance <= most));
+        }
+    }
+    near
 }
 
 /// For each byte of a row's signs and each value of it, the sum of the query's eight numbers there,

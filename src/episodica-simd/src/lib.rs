@@ -334,9 +334,9 @@ mod bodies {
             4 => of_width::<4>(query, blocks, counts),
             6 => of_width::<6>(query, blocks, counts),
             width => {
-                let blocks = blocks.chunks_exact(ROWS * width);
-                for (block, counts) in blocks.zip(counts.as_chunks_mut::<ROWS>().0) {
-                    *counts = in_block(query, block);
+                let blocks = blocks.as_chunks::<ROWS>().0.chunks_exact(width);
+                for (block, counts) in blocks.zip(counts.as_chunks_mut().0) {
+                    count_block(query, block, counts);
                 }
             }
         }
@@ -345,21 +345,20 @@ mod bodies {
     #[inline(always)]
     fn of_width<const WIDTH: usize>(query: &[u64], blocks: &[u64], counts: &mut [u16]) {
         let Some(query) = query.first_chunk::<WIDTH>() else { return };
-        let blocks = blocks.chunks_exact(ROWS * WIDTH);
-        for (block, counts) in blocks.zip(counts.as_chunks_mut::<ROWS>().0) {
-            *counts = in_block(query, block);
+        let (blocks, _) = blocks.as_chunks::<ROWS>().0.as_chunks::<WIDTH>();
+        for (block, counts) in blocks.iter().zip(counts.as_chunks_mut().0) {
+            count_block(query, block, counts);
         }
     }
 
+    /// Row by row: this order the compiler turns into one register for all rows.
     #[inline(always)]
-    fn in_block(query: &[u64], block: &[u64]) -> [u16; ROWS] {
-        let mut sums = [0_u64; ROWS];
-        for (words, word) in block.as_chunks::<ROWS>().0.iter().zip(query) {
-            for row in 0..ROWS {
-                sums[row] += u64::from((words[row] ^ word).count_ones());
-            }
+    fn count_block(query: &[u64], block: &[[u64; ROWS]], counts: &mut [u16; ROWS]) {
+        for (row, count) in counts.iter_mut().enumerate() {
+            let words = block.iter().zip(query);
+            *count =
+                words.map(|(words, word)| (words[row] ^ word).count_ones()).sum::<u32>() as u16;
         }
-        sums.map(|sum| sum as u16)
     }
 }
 
