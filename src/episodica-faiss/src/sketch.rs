@@ -108,42 +108,44 @@ impl Sketch {
         let mut distances = vec![0_u16; self.words.len() / self.width];
         differing_bits(&query, &self.words, &mut distances);
         distances.truncate(self.rows);
-        let mut near = up_to(&distances, likely(&distances, wanted));
-        if near.len() < wanted {
-            near = up_to(&distances, u16::MAX);
+        let mut rows = up_to(&distances, likely(&distances, wanted));
+        if rows.len() < wanted {
+            rows = (0..self.rows).collect();
         }
-        if wanted < near.len() {
-            let mut distances: Vec<u16> = near.iter().map(|(distance, _)| *distance).collect();
-            let most = *distances.select_nth_unstable(wanted - 1).1;
-            near.retain(|(distance, _)| *distance <= most);
+        if (1..rows.len()).contains(&wanted) {
+            let mut near: Vec<u16> = rows.iter().map(|row| distances[*row]).collect();
+            let most = *near.select_nth_unstable(wanted - 1).1;
+            rows.retain(|row| distances[*row] <= most);
         }
-        near.into_iter().map(|(_, row)| row).collect()
+        rows
     }
 }
 
-/// A distance that about twice as many rows as `wanted` do not exceed, by a sample.
+/// A distance that, by a sample, some more rows than `wanted` do not exceed.
 fn likely(distances: &[u16], wanted: usize) -> u16 {
     let mut sample: Vec<u16> =
         distances.iter().step_by(distances.len() / SAMPLE + 1).copied().collect();
-    let place = (2 * wanted).saturating_mul(sample.len()) / distances.len().max(1);
+    let share = wanted as f64 / distances.len() as f64 * sample.len() as f64;
+    // Four standard deviations of what a sample may be wrong by.
+    let place = (share + 4.0 * share.sqrt() + 1.0) as usize;
     if place >= sample.len() {
         return u16::MAX;
     }
     *sample.select_nth_unstable(place).1
 }
 
-/// The rows of these distances that are no greater than `most`, in rising order.
-fn up_to(distances: &[u16], most: u16) -> Vec<(u16, usize)> {
-    let mut near = Vec::new();
+/// The rows whose distances are no greater than `most`, in rising order.
+fn up_to(distances: &[u16], most: u16) -> Vec<usize> {
+    let mut rows = Vec::new();
     for (block, first) in distances.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
         // Most blocks have none. Without a branch for each row, the compiler compares several at a
         // time.
         if block.iter().fold(false, |any, distance| any | (*distance <= most)) {
-            let rows = block.iter().copied().zip(first..);
-            near.extend(rows.filter(|(distance, _)| *distance <= most));
+            let near = (first..).zip(block).filter(|(_, distance)| **distance <= most);
+            rows.extend(near.map(|(row, _)| row));
         }
     }
-    near
+    rows
 }
 
 /// For each byte of a row's signs and each value of it, the sum of the query's eight numbers there,
