@@ -18,14 +18,16 @@ pub fn zeroed<T: Zeroable>(count: usize) -> Vec<T> {
     zeros
 }
 
+/// Of all pages that the memory touches: a mapping of which one part is treated in another way
+/// could no longer grow where it is.
 #[cfg(target_os = "linux")]
 fn ask_for_large_pages<T>(memory: &[T]) {
     let page = rustix::param::page_size();
     let range = memory.as_ptr_range();
-    let start = range.start.addr().next_multiple_of(page);
-    let length = (range.end.addr() / page * page).saturating_sub(start);
-    // SAFETY: whole pages inside of memory that is ours, and the advice changes no byte of it.
-    // That a kernel has no such pages is no error.
+    let start = range.start.addr() / page * page;
+    let length = range.end.addr().next_multiple_of(page) - start;
+    // SAFETY: every page has memory of ours, and the advice changes no byte of any. That a kernel
+    // has no such pages is no error.
     let _ = unsafe {
         let start = range.start.with_addr(start).cast_mut().cast();
         rustix::mm::madvise(start, length, rustix::mm::Advice::LinuxHugepage)

@@ -113,22 +113,42 @@ fn best(values: &[f32], k: usize, admits: impl Fn(u32) -> bool) -> Vec<(f32, u32
 /// reach; the smallest value above zero if fewer are above zero.
 pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> [f32; N] {
     const BINS: usize = 1_024;
-    // Most values are zero: four counters per bin, so that no increment waits for the previous one.
-    let mut bins = [[0_u32; 4]; BINS + 1];
-    for four in values.chunks(4) {
-        for (lane, value) in four.iter().enumerate() {
+    let bins_from = |least: f32| {
+        let mut bins = [0_usize; BINS + 1];
+        for_each_reaching(values, least, |_, value| {
             // As 16 bits: one instruction on any processor.
-            bins[usize::from((value * BINS as f32) as u16).min(BINS)][lane] += 1;
-        }
+            bins[usize::from((value * BINS as f32) as u16).min(BINS)] += 1;
+            least
+        });
+        bins
+    };
+    // What the least of the thresholds leaves out needs no count.
+    let most = counts.into_iter().max().unwrap_or_default();
+    let mut bins = bins_from(surely_reached_by(values, most));
+    if bins.iter().sum::<usize>() < most {
+        bins = bins_from(f32::MIN_POSITIVE);
     }
     let (mut bin, mut found) = (BINS + 1, 0);
     counts.map(|count| {
         while found < count && bin > 1 {
             bin -= 1;
-            found += bins[bin].iter().sum::<u32>() as usize;
+            found += bins[bin];
         }
         if found < count { f32::MIN_POSITIVE } else { bin as f32 / BINS as f32 }
     })
+}
+
+/// A value that, by a sample, more than `count` of the `values` reach.
+fn surely_reached_by(values: &[f32], count: usize) -> f32 {
+    const SAMPLE: usize = 2_048;
+    let mut sample: Vec<f32> = values.iter().step_by(values.len() / SAMPLE + 1).copied().collect();
+    let share = count as f64 / values.len() as f64 * sample.len() as f64;
+    // Four standard deviations of what a sample may be wrong by.
+    let place = (share + 4.0 * share.sqrt() + 1.0) as usize;
+    if place >= sample.len() {
+        return f32::MIN_POSITIVE;
+    }
+    sample.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1.max(f32::MIN_POSITIVE)
 }
 
 #[cfg(test)]
@@ -181,6 +201,15 @@ mod tests {
             proptest::prop_assert_eq!(top_k(&values, k), sorted);
             proptest::prop_assert_eq!(top_k_and_ties(&values, k, |_| true), ties);
         }
+    }
+
+    #[test]
+    fn a_value_that_so_many_reach_where_only_the_sample_is_low() {
+        let mut values = vec![0.9_f32; 50_000];
+        values.iter_mut().step_by(50_000 / 2_048 + 1).for_each(|value| *value = 0.0);
+        assert_eq!(reached_by(&values, [10]), [0.9_f32 * 1_024.0].map(|it| it.floor() / 1_024.0));
+        values.iter_mut().for_each(|value| *value = if *value == 0.0 { 1.0 } else { 0.5 });
+        assert_eq!(reached_by(&values, [10, 3_000]), [1.0, 0.5]);
     }
 
     #[test]
