@@ -104,8 +104,8 @@ impl Snapshots {
     fn next(&self) -> Option<Weak<User>> {
         let mut state = self.state.lock();
         let now = Instant::now();
-        // Whoever has the turn is adding, however long ago it began.
-        let is_free = |user: Arc<User>| user.turns.try_take().is_some();
+        // Whoever has a guard may be adding, however long ago they began.
+        let is_free = |user: Arc<User>| user.is_free();
         let is_quiet =
             |due: &Due| now >= due.added + QUIET && due.user.upgrade().is_none_or(is_free);
         let is_ready = |due: &Due| is_quiet(due) || now >= due.earliest + QUIET;
