@@ -42,8 +42,8 @@ pub(super) struct Restored {
     pub next_seq: u64,
 }
 
-/// Raised with every change of the packs.
-const LAYOUT: u32 = 4;
+/// Raised with every change of the packs, and of what they are computed with.
+const LAYOUT: u32 = 5;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {
