@@ -9,6 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub const MESSAGE_WEIGHTS: [f32; 7] = [2.5, 0.7, 0.3, 1.0, 1.5, 1.0, 0.2];
 /// Weight of the vectors of a sentence embedder, which tell more than those of the static table.
 pub const SENTENCE_VECTOR_WEIGHT: f32 = 0.5;
+/// Weight of `tokens` then.
+pub const SENTENCE_TOKENS_WEIGHT: f32 = 0.4;
 
 settings! {
     /// The engine's configuration. Unknown names are refused, so that a typing error can't pass as

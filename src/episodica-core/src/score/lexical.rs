@@ -7,7 +7,11 @@
 
 use std::iter;
 
+use rustc_hash::FxHashMap;
+
+use super::kinds::INSTANCE_SHARE;
 use super::query::QueryTerm;
+use super::variants::Variant;
 use crate::index::{MessageIndex, Postings};
 
 /// Saturation of repeated terms.
@@ -17,9 +21,13 @@ pub const BM25_B: f32 = 0.6;
 /// Length correction for longer texts.
 pub const BM25_B_LONG: f32 = 0.75;
 
+/// What a message gains, as a share of the question, if it has the rarest word of the kind that is
+/// asked for itself and not only around it.
+const OWN_INSTANCE: f32 = 0.1;
+
 /// A term of the question that the index knows in one form at least.
 struct Known<'a> {
-    /// The term and its variants, each with the share that one occurrence counts.
+    /// The term, its variants and its instances, each with the share that one occurrence counts.
     forms: Vec<(&'a str, f32)>,
     /// The term's share of the ideal score.
     worth: f32,
@@ -30,16 +38,18 @@ fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<Known<'a>> {
     let mut known = Vec::new();
     let mut ideal = 0.0;
     for term in terms {
-        let variants = term.variants.iter().map(|variant| (variant.text.as_str(), variant.share));
+        let form = |variant: &'a Variant| (variant.text.as_str(), variant.share);
         let mut forms: Vec<(&str, f32)> =
-            iter::once((term.text.as_str(), 1.0)).chain(variants).collect();
+            iter::once((term.text.as_str(), 1.0)).chain(term.variants.iter().map(form)).collect();
         let mut frequency = 0;
         forms.retain(|(form, _)| {
             let records = postings.document_frequency(form);
             frequency += records;
             records > 0
         });
-        if frequency > 0 {
+        let instances = term.instances.iter().map(form);
+        forms.extend(instances.filter(|(form, _)| postings.document_frequency(form) > 0));
+        if !forms.is_empty() {
             let worth = term.weight * postings.idf(frequency.min(postings.len()));
             known.push(Known { forms, worth });
             ideal += worth;
@@ -119,6 +129,18 @@ pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> Vec<f32> {
             scores[slot as usize] +=
                 worth * tf / (tf + saturation(index.window_length(slot), mean, BM25_B));
         }
+    }
+    // Rarer words of a kind say more, and a message gains by the rarest.
+    let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
+    for Variant { text, share } in terms.iter().flat_map(|term| &term.instances) {
+        for posting in postings.postings(text) {
+            let gain = gains.entry(posting.slot).or_insert(0.0);
+            *gain = gain.max(OWN_INSTANCE * share / INSTANCE_SHARE);
+        }
+    }
+    for (slot, gain) in gains {
+        let score = &mut scores[slot as usize];
+        *score = (*score + gain).min(1.0);
     }
     scores
 }

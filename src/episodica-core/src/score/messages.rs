@@ -12,7 +12,7 @@ use super::late::{MaxSim, TokenTable};
 use super::lexical::windowed_bm25;
 use super::mean::mean;
 use super::{Explanation, Query};
-use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_VECTOR_WEIGHT};
+use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_TOKENS_WEIGHT, SENTENCE_VECTOR_WEIGHT};
 use crate::error::Result;
 use crate::index::MessageIndex;
 
@@ -57,10 +57,12 @@ pub struct Weights(pub [f64; TERMS.len()]);
 
 impl Weights {
     /// The configured weights. With the default weights, vectors of a sentence embedder count more
-    /// than those of the static table.
+    /// than those of the static table, and words alike in the table less: the vectors say it
+    /// better.
     pub fn of(config: &Config, sentence_embedder: bool) -> Self {
         let mut weights = config.message_weights;
         if sentence_embedder && weights == MESSAGE_WEIGHTS {
+            weights[TOKENS] = SENTENCE_TOKENS_WEIGHT;
             weights[VECTOR] = SENTENCE_VECTOR_WEIGHT;
         }
         Self(weights.map(decimal))
@@ -368,5 +370,23 @@ impl Neighbourhood {
         value: impl Fn(usize) -> f32,
     ) -> Vec<f32> {
         slots.iter().map(|slot| index.smooth(*slot, |slot| value(self.place(slot)))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_embedder_moves_weight_from_tokens_to_vectors_unless_weights_are_set() {
+        let mut config = Config::default();
+        let of = |config: &Config, sentences| {
+            let Weights(weights) = Weights::of(config, sentences);
+            (weights[WORDS], weights[TOKENS], weights[VECTOR])
+        };
+        assert_eq!(of(&config, false), (2.5, 0.7, 0.3));
+        assert_eq!(of(&config, true), (2.5, 0.4, 0.5));
+        config.message_weights[WORDS] = 2.0;
+        assert_eq!(of(&config, true), (2.0, 0.7, 0.3));
     }
 }

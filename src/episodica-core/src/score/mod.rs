@@ -13,6 +13,7 @@ mod fields;
 mod filter;
 mod fusion;
 mod intent;
+mod kinds;
 mod late;
 mod lexical;
 mod mean;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 
+use super::kinds::{asked_for, instances};
 use super::late::TokenTable;
 use super::translations::{Sought, Translator, is_japanese};
 use super::variants::{Spelling, Variant, variants};
@@ -62,6 +63,9 @@ pub struct QueryTerm {
     pub unspaced: bool,
     /// Words of the messages that may stand for it.
     pub variants: Vec<Variant>,
+    /// Words of the messages that belong to the kind of thing that it asks for. They do not make it
+    /// commoner.
+    pub instances: Vec<Variant>,
 }
 
 /// A parsed question.
@@ -95,10 +99,10 @@ impl Query {
     /// Parses a question about the messages in `index`.
     pub fn new(text: &str, index: &MessageIndex, table: &dyn TokenTable) -> Self {
         let folded = fold(text);
-        let mut words = BTreeSet::new();
-        for_each_word(&folded, |word, _| {
-            words.insert(word.to_owned());
-        });
+        let mut in_order = Vec::new();
+        for_each_word(&folded, |word, _| in_order.push(word.to_owned()));
+        let asked = asked_for(&in_order);
+        let words: BTreeSet<String> = in_order.into_iter().collect();
         let tongue = Tongue::of(words.iter().map(String::as_str));
         let mut named = BTreeSet::new();
         let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -137,6 +141,7 @@ impl Query {
         }
         let reader = Reader {
             folded: &folded,
+            asked,
             tongue,
             inflects: tongue.is_some() || language(text) != Language::English,
             translator: Translator::new(&index.field.postings, tongue, &folded),
@@ -238,6 +243,8 @@ impl Query {
 /// What turns the terms of one question into weighted ones.
 struct Reader<'a> {
     folded: &'a str,
+    /// Words that may name the kind of thing that is asked for.
+    asked: BTreeSet<String>,
     tongue: Option<Tongue>,
     /// True if words have forms that the stems of the index do not cover.
     inflects: bool,
@@ -271,9 +278,11 @@ impl Reader<'_> {
         for text in &terms {
             let unspaced = text.starts_with(is_unspaced);
             let weight = if unspaced { 1.0 } else { general.get(text).copied().unwrap_or(1.0) };
-            weighted.push(QueryTerm { text: text.clone(), weight, unspaced, variants: Vec::new() });
+            let (variants, instances) = (Vec::new(), Vec::new());
+            weighted.push(QueryTerm { text: text.clone(), weight, unspaced, variants, instances });
         }
         self.find_variants(&mut weighted, &spelled);
+        self.find_instances(&mut weighted);
         let mut words = self.words_of_runs(&mut weighted, &unspaced_runs);
         let known: BTreeSet<&str> = terms.iter().map(String::as_str).collect();
         let mut seen: BTreeSet<char> = BTreeSet::new();
@@ -284,13 +293,7 @@ impl Reader<'_> {
             for c in text.chars().filter(|c| !FUNCTION_CHARACTERS.contains(*c)) {
                 let text = c.to_string();
                 if seen.insert(c) && !known.contains(text.as_str()) {
-                    let variants = Vec::new();
-                    words.push(QueryTerm {
-                        text,
-                        weight: CHARACTER_WEIGHT,
-                        unspaced: true,
-                        variants,
-                    });
+                    words.push(unspaced_term(text, CHARACTER_WEIGHT, Vec::new()));
                 }
             }
         }
@@ -330,11 +333,25 @@ impl Reader<'_> {
             variants.retain(|variant| variant.text != text);
             match terms.iter_mut().find(|term| term.text == text) {
                 Some(term) if word.chars().nth(1).is_some() => term.variants.extend(variants),
-                _ => others.push(QueryTerm { text, weight: WORD_WEIGHT, unspaced: true, variants }),
+                _ => others.push(unspaced_term(text, WORD_WEIGHT, variants)),
             }
         }
         others
     }
+
+    /// Gives words that ask for a kind of thing the words of the index that belong to it.
+    fn find_instances(&self, terms: &mut [QueryTerm]) {
+        let texts: Vec<String> = terms.iter().map(|term| term.text.clone()).collect();
+        for term in terms.iter_mut().filter(|term| self.asked.contains(&term.text)) {
+            let variants = term.variants.iter().map(|variant| variant.text.as_str());
+            let known: Vec<&str> = texts.iter().map(String::as_str).chain(variants).collect();
+            term.instances = instances(&self.index.field.postings, &term.text, &known);
+        }
+    }
+}
+
+fn unspaced_term(text: String, weight: f32, variants: Vec<Variant>) -> QueryTerm {
+    QueryTerm { text, weight, unspaced: true, variants, instances: Vec::new() }
 }
 
 /// Whether a word says nothing about a topic, in English or in the language of the question.

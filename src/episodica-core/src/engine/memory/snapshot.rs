@@ -42,7 +42,7 @@ pub(super) struct Restored {
     pub next_seq: u64,
 }
 
-/// Raised with every change of the packs.
+const LAYOUT: u32 = 6;
 const LAYOUT: u32 = 5;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.

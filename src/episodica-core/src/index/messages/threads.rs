@@ -12,7 +12,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Weights of a message's window, from three messages before to two after: earlier messages explain
 /// a turn better than later ones.
-const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.0, 0.5, 0.25];
+const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.4, 0.5, 0.25];
 const BEFORE: usize = 3;
 const AFTER: usize = 2;
 

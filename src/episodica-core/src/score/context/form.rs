@@ -120,11 +120,11 @@ impl Form {
         }
     }
 
-    /// Token count of a day heading.
-    pub(super) fn day_tokens(self) -> usize {
+    /// Token count of a day heading, with or without its year.
+    pub(super) fn day_tokens(self, with_year: bool) -> usize {
         let date = jiff::civil::date(2024, 11, 30);
         match self {
-            Self::Text => count_tokens(&day_heading(date)),
+            Self::Text => count_tokens(&day_heading(date, with_year)),
             Self::Json => 0,
             Self::Xml => count_tokens(&format!("{}{DAY_END}", day_tag(date))),
         }
@@ -243,6 +243,7 @@ impl Form {
 
     fn as_text(self, pieces: &[Piece<'_>]) -> String {
         let (mut text, mut under, mut summarised) = (String::new(), None, false);
+        let mut year = None;
         for piece in pieces {
             match piece {
                 Piece::Fact { section, since, text: fact } => {
@@ -262,7 +263,10 @@ impl Form {
                     }
                     text.push_str(&self.summary(summary));
                 }
-                Piece::Day(date) => text.push_str(&day_heading(*date)),
+                Piece::Day(date) => {
+                    let is_new = year.replace(date.year()) != Some(date.year());
+                    text.push_str(&day_heading(*date, is_new));
+                }
                 Piece::Message(line) => text.push_str(&self.message(line)),
             }
         }
@@ -329,6 +333,7 @@ fn fact_heading(year: i16) -> String {
     format!("# Facts, {year}\n")
 }
 
-fn day_heading(date: Date) -> String {
-    date.strftime("# %a %-d %b %Y\n").to_string()
+/// The heading of a day; the year stands over its first day only.
+fn day_heading(date: Date, with_year: bool) -> String {
+    date.strftime(if with_year { "# %a %-d %b %Y\n" } else { "# %a %-d %b\n" }).to_string()
 }

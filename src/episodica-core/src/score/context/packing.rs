@@ -83,7 +83,7 @@ pub fn pack(material: &Material<'_>, budget: usize, control: &dyn Control) -> Re
     let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));
     Packing {
         fact_tokens: fact_tokens.collect::<Result<_>>()?,
-        day_tokens: form.day_tokens(),
+        day_tokens: [form.day_tokens(false), form.day_tokens(true)],
         year_tokens: form.year_tokens(),
         material,
         writer,
@@ -106,7 +106,8 @@ struct Packing<'a> {
     material: &'a Material<'a>,
     writer: Writer<'a>,
     budget: usize,
-    day_tokens: usize,
+    /// Tokens of a day heading without its year and with it.
+    day_tokens: [usize; 2],
     year_tokens: usize,
     fact_tokens: Vec<usize>,
     /// The selected messages, in the order of selection.
@@ -163,17 +164,21 @@ impl Packing<'_> {
         let mut used = self.used()?;
         let mut places: BTreeSet<Place> =
             self.chosen.iter().map(|slot| self.writer.place(*slot)).collect();
+        let mut years: HashSet<i16> = places.iter().map(|(day, _)| day.year()).collect();
         for (slot, tokens) in wanted {
             if used + tokens > self.budget || self.inside.contains(slot) {
                 continue;
             }
             let place = self.writer.place(*slot);
-            let heading = if places.contains(&place) { 0 } else { self.day_tokens };
+            let is_new_year = !years.contains(&place.0.year());
+            let heading =
+                if places.contains(&place) { 0 } else { self.day_tokens[usize::from(is_new_year)] };
             let successors = self.missing_successors(*slot);
             let facts: usize =
                 successors.iter().map(|number| self.fact_tokens[*number] + self.year_tokens).sum();
             if used + tokens + heading + facts <= self.budget {
                 used += tokens + heading + facts;
+                years.insert(place.0.year());
                 places.insert(place);
                 self.inside.insert(*slot);
                 self.chosen.push(*slot);
