@@ -11,8 +11,11 @@ import io
 import json
 import os
 import re
+import shutil
 import stat
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -109,9 +112,6 @@ class Source:
 
     def _kept(self, stream: IO[bytes]) -> IO[bytes]:
         """All bytes of a stream, which can be read only once."""
-        import shutil
-        import tempfile
-
         kept = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._stack.callback(kept.close)
         shutil.copyfileobj(stream, kept)
@@ -120,8 +120,6 @@ class Source:
 
     def _in_archive(self, file: IO[bytes]) -> IO[bytes]:
         """The conversations in the archive of an account."""
-        import zipfile
-
         try:
             archive = self._stack.enter_context(zipfile.ZipFile(file))
             names = [name for name in archive.namelist() if name.endswith(_IN_ARCHIVE)]
