@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
@@ -105,6 +104,8 @@ class EventStream(Iterator[Event], AsyncIterator[Event]):
         return self
 
     async def __anext__(self) -> Event:
+        import asyncio
+
         while (event := self._next()) is None:
             pause = await asyncio.to_thread(self._look)
             if pause is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -153,6 +152,8 @@ class AsyncRecords(AsyncIterator[T], Generic[T]):
     async def __anext__(self) -> T:
         for record in self._page:
             return record
+        import asyncio
+
         self._page = iter(await asyncio.to_thread(lambda: list(islice(self._rest, PAGE))))
         for record in self._page:
             return record
@@ -181,6 +182,8 @@ class AsyncRecords(AsyncIterator[T], Generic[T]):
         >>> asyncio.run(names("frames"))
         ['message_id', 'role']
         """
+        import asyncio
+
         begun = list(self._page)
         left = await asyncio.to_thread(lambda: list(self._rest))
         return _frame(self._records._type, [*begun, *left])

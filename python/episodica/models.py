@@ -9,18 +9,20 @@ that clients keep their connections and callers may have a running loop.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .embedders import named_embedding
 from .errors import ConfigError, LLMError
 from .hints import shown
+
+if TYPE_CHECKING:
+    import asyncio
 
 LLM: TypeAlias = LLMConfig | Mapping[str, Any] | Callable[..., Any]
 Embedding: TypeAlias = (
@@ -63,6 +65,8 @@ class _Loop:
 
     def run(self, awaitable: Awaitable[Any]) -> Any:
         """Waits for what ``awaitable`` gives."""
+        import asyncio
+
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()

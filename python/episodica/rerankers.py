@@ -13,9 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
-from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from .errors import ConfigError
 from .hints import shown
@@ -30,13 +28,6 @@ MAX_CHARS = 4_000
 KEY_VARIABLE = "EPISODICA_RERANK_API_KEY"
 # Bytes of an answer that are read: fifty results with their documents are far below.
 MAX_ANSWER = 4_000_000
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """Follows no redirect, which would take the key to another host."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -116,14 +107,30 @@ class RerankEndpoint:
         headers = {"Content-Type": "application/json"}
         if self.api_key is not None:
             headers["Authorization"] = f"Bearer {self.api_key}"
-        request = Request(self.url, json.dumps(asked).encode(), headers)  # noqa: S310 (checked)
-        try:
-            with build_opener(_NoRedirect).open(request, timeout=self.timeout_seconds) as response:
-                answer = json.loads(response.read(MAX_ANSWER))
-        except HTTPError as error:
-            with error:
-                raise OSError(f"the endpoint answered with status {error.code}") from None
+        body = json.dumps(asked).encode()
+        answer = _posted(self.url, body, headers, self.timeout_seconds)
         return _scores(answer, len(texts))
+
+
+def _posted(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> Any:
+    """What the endpoint answers.
+
+    Follows no redirect, which would take the key to another host.
+    """
+    from urllib.error import HTTPError
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class NoRedirect(HTTPRedirectHandler):
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    request = Request(url, body, dict(headers))  # noqa: S310 (checked)
+    try:
+        with build_opener(NoRedirect).open(request, timeout=timeout) as response:
+            return json.loads(response.read(MAX_ANSWER))
+    except HTTPError as error:
+        with error:
+            raise OSError(f"the endpoint answered with status {error.code}") from None
 
 
 def _scores(answer: Any, count: int) -> list[float]:

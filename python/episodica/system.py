@@ -8,13 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from . import transfer
 from .config import MemoryConfig, resolve_config
 from .dates import TimeLike
 from .inputs import checks as check
 from .inputs.facts import About, FactKind, stated_fact
 from .inputs.messages import normalise
-from .layers import folder
 from .models import LLM, Embedding, embedding_spec, llm_spec
 from .pending import PendingWork
 from .progress import Progress, Reporter
@@ -322,11 +320,14 @@ class MemorySystem(PendingWork):
         >>> memory.import_("chat.txt", "dan").known
         1
         """
+        from .layers.folder import read_back
+        from .transfer import import_file
+
         file = path if str(path) == "-" else check.store_path(path)
         if user_id is not None and Path(file).is_dir():
-            return folder.read_back(self, check.user(user_id), Path(file))
+            return read_back(self, check.user(user_id), Path(file))
         with Reporter(progress) as callback:
-            return transfer.import_file(self, file, check.optional_user(user_id), format, callback)
+            return import_file(self, file, check.optional_user(user_id), format, callback)
 
     def rebuild_indices(
         self, user_id: str | None = None, *, progress: Progress = None

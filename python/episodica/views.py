@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from . import transfer
 from .errors import InvalidInputError
 from .hints import nearest_hint, shown
 from .inputs import checks as check
 from .inputs.options import list_options, one_of
-from .layers import folder
 from .layers.address import parse
 from .layers.tree import Tree
 from .layers.values import LAYERS, Entry, Exploration, Layer
@@ -323,6 +321,9 @@ class MemoryViews(MemoryReader):
         >>> memory.export("alice", "alice.jsonl").messages
         2
         """
+        from .layers.folder import write
+        from .transfer import FILE_FORMATS, export
+
         user = check.user(user_id)
         file = check.store_path(path)
         if user not in self.users():
@@ -330,9 +331,9 @@ class MemoryViews(MemoryReader):
                 f"no such user: `{shown(user)}`", hint=nearest_hint(user, self.users())
             )
         if format == "tree":
-            return folder.write(Tree(self, user), user, file)
-        chosen = None if format is None else one_of(format, transfer.FILE_FORMATS, "format")
-        return transfer.export(self, user, file, chosen)
+            return write(Tree(self, user), user, file)
+        chosen = None if format is None else one_of(format, FILE_FORMATS, "format")
+        return export(self, user, file, chosen)
 
 
 def _deep(tree: Tree, top: Entry, levels: int) -> Entry:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -81,8 +82,10 @@ ENGINE_ROOMS = {
     "reading": "lifecycle memory services user",
     "background": "memory panics services user writing",
 }
-# Packages that a user may lack; only they are imported where they are used.
+# Packages that a user may lack, and modules that take long to load and that few need: only they are
+# imported where they are used.
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
+SLOW = {".layers.folder", ".transfer", "asyncio", "tomllib", "urllib.error", "urllib.request"}
 MAX_LINES = 500
 # Nobody edits it.
 GENERATED = "python/episodica/aio/methods.py"
@@ -188,7 +191,7 @@ def test_python_modules_form_no_circle() -> None:
         pytest.fail(f"a circle of imports: {' -> '.join(error.args[1])}")
 
 
-def test_functions_import_only_what_users_may_lack() -> None:
+def test_functions_import_only_what_users_may_lack_or_what_loads_slowly() -> None:
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -205,9 +208,22 @@ def test_functions_import_only_what_users_may_lack() -> None:
                 found += [
                     f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
                     for name in names
-                    if name.partition(".")[0] not in EXTRAS
+                    if name.partition(".")[0] not in EXTRAS and name not in SLOW
                 ]
     assert found == []
+
+
+def test_the_package_loads_nothing_that_loads_slowly() -> None:
+    code = (
+        "import sys, numpy; before = set(sys.modules); import episodica; "
+        "print(*set(sys.modules) - before)"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+    slow = {f"episodica{name}" if name.startswith(".") else name for name in SLOW}
+    assert "episodica.system" in loaded
+    assert slow.isdisjoint(loaded)
 
 
 def test_the_evaluation_imports_public_names_only() -> None:

@@ -12,7 +12,6 @@ end. Debian's packages are installed where they are missing. Under root the serv
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -75,6 +74,8 @@ def hand_over(*paths: Path) -> None:
     for path in paths:
         path.chmod(0o700 if path.is_dir() else 0o600)
         if os.geteuid() == 0:
+            import pwd  # Windows has none.
+
             user = pwd.getpwnam("postgres")
             os.chown(path, user.pw_uid, user.pw_gid)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
@@ -18,6 +17,8 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
     A cancelled call that has not begun never begins; one that has begun stops at its next check.
     """
+    import asyncio
+
     cancellation = _native.Cancellation()
     try:
         return await asyncio.to_thread(

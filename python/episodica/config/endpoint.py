@@ -9,7 +9,6 @@ import os
 from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _FIELDS = (
@@ -38,6 +37,8 @@ def endpoint_settings(part: Any) -> dict[str, Any]:
 
 def _proxy(base_url: str) -> str | None:
     """The environment's proxy for an address, as curl would find it."""
+    from urllib.request import getproxies, proxy_bypass
+
     address = urlsplit(base_url)
     if not address.hostname or proxy_bypass(address.hostname):
         return None

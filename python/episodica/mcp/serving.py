@@ -54,7 +54,9 @@ def serve_stdio(open_memory: Open, user: str, max_tokens: int) -> None:
             task = asyncio.ensure_future(connect(server))
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, task.cancel)
+                # Windows has no such handlers; there `asyncio.run` cancels at Ctrl+C.
+                with suppress(NotImplementedError):
+                    loop.add_signal_handler(number, task.cancel)
             with suppress(asyncio.CancelledError):
                 await task
 

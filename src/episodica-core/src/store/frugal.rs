@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Share};
-use super::files::errno;
 use super::handles::Handles;
 
 /// Forwards every operation. If an operation fails for lack of a file handle, the store's cached
@@ -32,6 +31,7 @@ impl Frugal {
 
 #[cfg(unix)]
 fn is_out_of_handles(error: &io::Error) -> bool {
+    use super::files::errno;
     use rustix::io::Errno;
     let code = errno(error);
     [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
