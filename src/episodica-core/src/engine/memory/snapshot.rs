@@ -43,7 +43,6 @@ pub(super) struct Restored {
 }
 
 const LAYOUT: u32 = 6;
-const LAYOUT: u32 = 5;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {
