@@ -42,6 +42,7 @@ pub(super) struct Restored {
     pub next_seq: u64,
 }
 
+/// Raised with every change of the packs, and of what they are computed with.
 const LAYOUT: u32 = 6;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
