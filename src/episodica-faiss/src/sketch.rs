@@ -7,14 +7,13 @@
 //! numbers choose, still without a look at the rows. What is chosen is compared exactly by the
 //! caller. Recall and gain: docs/performance.md.
 
+use episodica_core::index::sampled_bound;
 use episodica_simd::{ROWS, differing_bits};
 
 use crate::rows::Slice;
 
 /// Rows whose distances are compared together.
 const BLOCK: usize = 32;
-/// Distances in a sample, at most.
-const SAMPLE: usize = 2_048;
 
 /// The signs of rows, in their order, [`ROWS`] rows to a block: what is compared together lies
 /// together.
@@ -108,7 +107,8 @@ impl Sketch {
         let mut distances = vec![0_u16; self.words.len() / self.width];
         differing_bits(&query, &self.words, &mut distances);
         distances.truncate(self.rows);
-        let mut rows = up_to(&distances, likely(&distances, wanted));
+        let bound = sampled_bound(&distances, wanted, u16::cmp);
+        let mut rows = up_to(&distances, bound.unwrap_or(u16::MAX));
         if rows.len() < wanted {
             rows = (0..self.rows).collect();
         }
@@ -119,19 +119,6 @@ impl Sketch {
         }
         rows
     }
-}
-
-/// A distance that, by a sample, some more rows than `wanted` do not exceed.
-fn likely(distances: &[u16], wanted: usize) -> u16 {
-    let mut sample: Vec<u16> =
-        distances.iter().step_by(distances.len() / SAMPLE + 1).copied().collect();
-    let share = wanted as f64 / distances.len() as f64 * sample.len() as f64;
-    // Four standard deviations of what a sample may be wrong by.
-    let place = (share + 4.0 * share.sqrt() + 1.0) as usize;
-    if place >= sample.len() {
-        return u16::MAX;
-    }
-    *sample.select_nth_unstable(place).1
 }
 
 /// The rows whose distances are no greater than `most`, in rising order.

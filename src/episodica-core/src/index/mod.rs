@@ -6,6 +6,7 @@ mod keys;
 mod messages;
 mod postings;
 mod ragged;
+mod sampled;
 mod terms;
 mod vectors;
 
@@ -16,5 +17,6 @@ pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_for
 pub(crate) use postings::{Beginning, beginning};
 pub use postings::{Posting, Postings};
 pub use ragged::Ragged;
+pub use sampled::sampled_bound;
 pub use terms::{Term, Terms, for_each_term, stem};
 pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind, search_until_no_tie};

@@ -1,5 +1,7 @@
 //! Combines scores that have different scales.
 
+use crate::index::sampled_bound;
+
 /// `k` of reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009).
 pub const RRF_K: f32 = 60.0;
 
@@ -124,7 +126,8 @@ pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> 
     };
     // What the least of the thresholds leaves out needs no count.
     let most = counts.into_iter().max().unwrap_or_default();
-    let mut bins = bins_from(surely_reached_by(values, most));
+    let least = sampled_bound(values, most, |a, b| b.total_cmp(a)).unwrap_or_default();
+    let mut bins = bins_from(least.max(f32::MIN_POSITIVE));
     if bins.iter().sum::<usize>() < most {
         bins = bins_from(f32::MIN_POSITIVE);
     }
@@ -136,19 +139,6 @@ pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> 
         }
         if found < count { f32::MIN_POSITIVE } else { bin as f32 / BINS as f32 }
     })
-}
-
-/// A value that, by a sample, more than `count` of the `values` reach.
-fn surely_reached_by(values: &[f32], count: usize) -> f32 {
-    const SAMPLE: usize = 2_048;
-    let mut sample: Vec<f32> = values.iter().step_by(values.len() / SAMPLE + 1).copied().collect();
-    let share = count as f64 / values.len() as f64 * sample.len() as f64;
-    // Four standard deviations of what a sample may be wrong by.
-    let place = (share + 4.0 * share.sqrt() + 1.0) as usize;
-    if place >= sample.len() {
-        return f32::MIN_POSITIVE;
-    }
-    sample.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1.max(f32::MIN_POSITIVE)
 }
 
 #[cfg(test)]

@@ -117,10 +117,9 @@ impl View {
             && self.members.values().iter().all(is_message)
             && self.episode_of.len() <= messages
             && self.episode_of.iter().all(|slot| *slot == NONE || (*slot as usize) < episodes)
-            && self.statement_tokens.len() == facts
-            && self.sources.len() == facts
-            && self.sources.values().iter().all(is_message)
+            && [self.statement_tokens.len(), self.sources.len()] == [facts; 2]
             && [self.standings.len(), self.attributes.slot_count()] == [facts; 2]
+            && self.sources.values().iter().all(is_message)
             && self.standings.iter().all(|fact| (fact.subject as usize) < self.subjects.len())
             && self.fact_texts.values().all(|slot| (*slot as usize) < facts)
             && self.backlog.buffer().iter().all(is_message)
