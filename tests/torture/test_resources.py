@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -199,7 +200,7 @@ def test_a_read_only_directory(tmp_path: Path, store: Path) -> None:
         memory.add_messages("alice", [{"role": "user", "content": "I moved to Lyon."}])
     # The one who reads is nobody's user where the tests are run by root, whom no right is refused.
     for place in (tmp_path, *tmp_path.parents):
-        if os.geteuid() == 0 and "pytest" in place.name:
+        if os.geteuid() == 0 and Path(tempfile.gettempdir()) in place.parents:
             place.chmod(0o711)
     tmp_path.chmod(0o755)
     for directory, _, files in os.walk(store):
