@@ -1,6 +1,7 @@
 //! Indexes over records: postings for words, vectors for meaning. Caches of the log, never the
 //! truth.
 
+mod chains;
 mod field;
 mod keys;
 mod messages;
@@ -11,6 +12,7 @@ mod terms;
 mod vectors;
 
 pub use crate::matrix::Matrix;
+pub use chains::Chains;
 pub use field::Field;
 pub use keys::Keys;
 pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_forms};

@@ -27,7 +27,7 @@ pub struct Unsound;
 const GROWTH: usize = 255;
 
 /// Rows of bytes in compressed pages.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Pages {
     bytes: Vec<u8>,
     /// Where each page ends.
@@ -111,6 +111,11 @@ pub struct ShelfWriter {
 }
 
 impl ShelfWriter {
+    /// Goes on behind all rows of a shelf, whose pages are taken over as they are.
+    pub fn behind<R>(shelf: &Shelf<R>) -> Self {
+        Self { pages: shelf.pages.clone(), ..Self::default() }
+    }
+
     /// Appends a row; an empty one holds no record.
     pub fn push(&mut self, row: &[u8]) {
         self.rows.extend_from_slice(row);
@@ -289,6 +294,10 @@ mod tests {
     fn shelf(rows: usize) -> Shelf<String> {
         let mut writer = ShelfWriter::default();
         (0..rows).for_each(|row| writer.push("row ".repeat(row % 5 * 97).as_bytes()));
+        unpacked(writer)
+    }
+
+    fn unpacked(writer: ShelfWriter) -> Shelf<String> {
         let mut packer = Packer::default();
         writer.pack(&mut packer);
         let (bytes, sum) = packer.finish();
@@ -305,6 +314,18 @@ mod tests {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hostile.get(7).len()));
         assert!(outcome.unwrap_err().is::<Unsound>());
         assert!(hostile.is_unsound());
+    }
+
+    #[test]
+    fn rows_come_back_behind_those_of_another_shelf() {
+        let first = shelf(50);
+        let mut writer = ShelfWriter::behind(&first);
+        (0..7).for_each(|row| writer.push(format!("more {row}").as_bytes()));
+        let both = unpacked(writer);
+        let text = |row: u32| both.get(row).as_str();
+        assert_eq!(both.len(), 57);
+        assert!((0..50).all(|row| text(row) == first.get(row).as_str()));
+        assert!((0..7).all(|row| text(50 + row) == format!("more {row}")));
     }
 
     #[test]

@@ -92,8 +92,12 @@ pub(super) fn restore(
         field.take_vectors(vectors);
     }
     let Remainder { next_seq, merged, backlog } = remainder;
-    let view = View { merged, backlog, ..view };
-    (next_seq < LAST_SEQ && view.is_sound()).then_some(Restored { view, next_seq })
+    let mut view = View { merged, backlog, ..view };
+    if next_seq >= LAST_SEQ || !view.is_sound() {
+        return None;
+    }
+    (0..view.facts.slot_count() as u32).for_each(|slot| view.note_proven(slot));
+    Some(Restored { view, next_seq })
 }
 
 impl View {
@@ -328,12 +332,7 @@ fn read_message(row: &[u8]) -> Option<Message> {
 }
 
 fn pack_messages(messages: &MessageIndex) -> Option<Packer> {
-    let (mut packer, mut rows, shelf) =
-        (Packer::default(), ShelfWriter::default(), messages.shelf());
-    let mut unread = shelf.rows();
-    for slot in 0..shelf.len() as u32 {
-        rows.push(unread.row(slot)?);
-    }
+    let (mut packer, mut rows) = (Packer::default(), ShelfWriter::behind(messages.shelf()));
     for message in messages.unshelved() {
         rows.push(&write_message(message)?);
     }

@@ -25,8 +25,6 @@ const MAX_TOPICS: usize = 16;
 const SAME_WORD: usize = 16;
 /// Earlier messages that a message is compared with, those that share most.
 const MAX_MESSAGES: usize = 4;
-/// Facts with one word that are looked at, the newest.
-const SAME_FACT_WORD: usize = 32;
 
 /// What the candidates of one message end: most messages have several, so what follows from the
 /// message alone is kept for the next one.
@@ -66,7 +64,7 @@ impl Changes {
         };
         for (before, shared) in &said.earlier {
             let shared: Vec<&str> = shared.iter().map(String::as_str).collect();
-            let facts = facts_of(view, learned, view.messages.get(*before)).into_iter();
+            let facts = facts_of(view, learned, *before).into_iter();
             facts
                 .filter(|fact| ends(candidate, &message.content, said.cues, fact, &shared))
                 .for_each(&mut add);
@@ -153,8 +151,10 @@ fn with_phrase(
     let before = view.messages.field.postings.postings(&term).iter().rev();
     let before = before.map(|posting| posting.slot).filter(|other| *other < slot).take(SAME_WORD);
     before
-        .map(|other| view.messages.get(other))
-        .filter(|other| other.speaker() == message.speaker() && has(&other.content))
+        .filter(|other| {
+            let other = view.messages.get(*other);
+            other.speaker() == message.speaker() && has(&other.content)
+        })
         .flat_map(|other| facts_of(view, learned, other))
         .filter(|fact| fact.attribute.is_empty() && fact.content.to_lowercase().contains(word))
         .collect()
@@ -186,27 +186,11 @@ fn earlier(view: &View, slot: u32, message: &Message) -> Vec<(u32, Vec<String>)>
     earlier
 }
 
-/// The current facts that a message proves.
-fn facts_of(view: &View, learned: &Learned, message: &Message) -> Vec<Arc<SemanticMemory>> {
-    let postings = &view.statements.postings;
-    let mut words: Vec<(usize, String)> = topics(&message.content)
-        .into_iter()
-        .map(|topic| (postings.document_frequency(&topic), topic))
-        .filter(|(frequency, _)| *frequency > 0)
-        .collect();
-    words.sort_unstable();
-    let mut facts: Vec<Arc<SemanticMemory>> = Vec::new();
-    let is_of = |fact: &SemanticMemory| fact.source_messages.contains(&message.message_id);
-    for (_, word) in words.into_iter().take(MAX_TOPICS) {
-        for posting in postings.postings(&word).iter().rev().take(SAME_FACT_WORD) {
-            let Some(fact) = view.facts.get(posting.slot) else { continue };
-            let listed = facts.iter().any(|known| known.memory_id == fact.memory_id);
-            if !listed && is_of(fact) && !learned.latest.contains_key(&fact.memory_id) {
-                facts.push(Arc::clone(fact));
-            }
-        }
-    }
-    facts.extend(learned.of_message(&message.message_id).cloned());
+/// The current facts that the message in a slot proves, the newest first.
+fn facts_of(view: &View, learned: &Learned, slot: u32) -> Vec<Arc<SemanticMemory>> {
+    let known = view.facts_of(slot).filter(|fact| !learned.latest.contains_key(&fact.memory_id));
+    let fresh = learned.of_message(&view.messages.get(slot).message_id);
+    let mut facts: Vec<Arc<SemanticMemory>> = fresh.chain(known).cloned().collect();
     facts.retain(|fact| fact.is_current() && !fact.is_procedure());
     facts
 }
