@@ -9,6 +9,7 @@ use crate::sync::{Condvar, Mutex};
 
 use crate::control::Control;
 use crate::engine::asking::notes::Notes;
+use crate::engine::background::snapshots::Taken;
 use crate::engine::background::standing::Place;
 use crate::engine::memory::user::UserMemory;
 use crate::engine::reading::recall::Recalled;
@@ -35,8 +36,8 @@ pub(crate) struct User {
     pub recalled: Mutex<Recalled>,
     /// Place in the queue of background work.
     pub place: Place,
-    /// How long the last snapshot took.
-    pub snapshot_took: Mutex<Duration>,
+    /// The last snapshot that was taken while the user was open.
+    pub last_snapshot: Mutex<Option<Taken>>,
     /// For eviction: when the user was last asked for.
     pub last_used: AtomicU64,
     holders: Arc<Holders>,
@@ -53,7 +54,7 @@ impl User {
             notes: Mutex::default(),
             recalled: Mutex::default(),
             place: Place::default(),
-            snapshot_took: Mutex::default(),
+            last_snapshot: Mutex::default(),
             last_used: AtomicU64::new(0),
             holders: Arc::default(),
             size: Size { own: AtomicUsize::new(0), total: Arc::clone(total) },

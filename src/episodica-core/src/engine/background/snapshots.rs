@@ -3,7 +3,8 @@
 //!
 //! One thread, which ends when nothing is due. A snapshot waits until nobody has added anything for
 //! a moment, since the records can't change while it is taken; where somebody adds all the time, it
-//! is taken all the same, but no more than a small part of the time goes into snapshots.
+//! is taken all the same. A large user's takes long: no more than a part of the time goes into
+//! snapshots, and a smaller one where somebody adds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,8 +19,23 @@ use crate::engine::user::{User, UserGuard};
 const QUIET: Duration = Duration::from_millis(300);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
-/// After a snapshot, so many times what it took pass before the next.
-const REST: u32 = 24;
+/// After a snapshot, so many times what it took pass before the next: of a user who was left alone,
+/// and of one who was not.
+const QUIET_REST: u32 = 4;
+const BUSY_REST: u32 = 24;
+
+/// The last snapshot of a user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    ended: Instant,
+    took: Duration,
+}
+
+impl Taken {
+    fn has_rested(self, times: u32, now: Instant) -> bool {
+        now >= self.ended + self.took * times
+    }
+}
 
 /// The users whose snapshot is due.
 #[derive(Default)]
@@ -38,8 +54,8 @@ struct State {
 struct Due {
     user: Weak<User>,
     added: Instant,
-    /// Not before: snapshots are to take a small part of the time.
-    earliest: Instant,
+    /// When the snapshot became due.
+    since: Instant,
 }
 
 impl Snapshots {
@@ -54,8 +70,7 @@ impl Snapshots {
             due.added = now;
             return;
         }
-        let earliest = now + *user.snapshot_took.lock() * REST;
-        state.due.push(Due { user: weak, added: now, earliest });
+        state.due.push(Due { user: weak, added: now, since: now });
         if !state.is_running && !self.stopping.load(Ordering::SeqCst) {
             let (own, services) = (Arc::clone(self), Arc::downgrade(services));
             let thread = std::thread::Builder::new().name("episodica-snapshots".to_owned());
@@ -104,11 +119,15 @@ impl Snapshots {
     fn next(&self) -> Option<Weak<User>> {
         let mut state = self.state.lock();
         let now = Instant::now();
-        // Whoever has a guard may be adding, however long ago they began.
-        let is_free = |user: Arc<User>| user.is_free();
-        let is_quiet =
-            |due: &Due| now >= due.added + QUIET && due.user.upgrade().is_none_or(is_free);
-        let is_ready = |due: &Due| is_quiet(due) || now >= due.earliest + QUIET;
+        let is_ready = |due: &Due| {
+            let Some(user) = due.user.upgrade() else { return true };
+            let last = *user.last_snapshot.lock();
+            let has_rested = |times| last.is_none_or(|last| last.has_rested(times, now));
+            // Whoever has a guard may be adding, however long ago they began.
+            let is_quiet = now >= due.added + QUIET && user.is_free();
+            let is_late = now >= due.since + QUIET && has_rested(BUSY_REST);
+            is_quiet && has_rested(QUIET_REST) || is_late
+        };
         let at = state.due.iter().position(is_ready)?;
         Some(state.due.swap_remove(at).user)
     }
@@ -124,5 +143,6 @@ fn take(services: &Services, user: &UserGuard) {
         // The logs are safe; the next opening takes longer.
         Err(error) => services.counters.note_failure(Some(&user.owner.user), &error),
     }
-    *user.snapshot_took.lock() = started.elapsed();
+    let ended = Instant::now();
+    *user.last_snapshot.lock() = Some(Taken { ended, took: ended - started });
 }
