@@ -6,6 +6,7 @@
 //! best match would hide this.
 
 use std::iter;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -63,6 +64,21 @@ fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<Known<'a>> {
     known
 }
 
+/// Ranges of slots that have a term; they may overlap.
+#[derive(Default)]
+struct Touched(Vec<Range<usize>>);
+
+impl Touched {
+    fn add(&mut self, slots: Range<usize>) {
+        match self.0.last_mut() {
+            Some(last) if (last.start..=last.end).contains(&slots.start) => {
+                last.end = last.end.max(slots.end);
+            }
+            _ => self.0.push(slots),
+        }
+    }
+}
+
 fn saturation(length: f32, mean: f32, b: f32) -> f32 {
     BM25_K1 * (1.0 - b + b * length / mean)
 }
@@ -110,24 +126,23 @@ pub fn windowed_bm25(index: &MessageIndex, terms: &[QueryTerm]) -> Vec<f32> {
     let postings = &index.field.postings;
     let mut scores = vec![0.0_f32; postings.slots()];
     let mean = postings.mean_length() * index.window_weight();
-    let mut frequency = vec![0.0_f32; postings.slots()];
-    let mut touched: Vec<u32> = Vec::new();
+    let mut frequencies = vec![0.0_f32; postings.slots()];
+    let mut touched = Touched::default();
     for Known { forms, worth } in weigh(postings, terms) {
         for (form, counts) in forms {
             for posting in postings.postings(form) {
-                index.for_each_window(posting.slot, |slot, share| {
-                    let sum = &mut frequency[slot as usize];
-                    if *sum == 0.0 {
-                        touched.push(slot);
-                    }
-                    *sum += share * counts * posting.frequency as f32;
-                });
+                let counts = counts * posting.frequency as f32;
+                index.lend(posting.slot, counts, &mut frequencies, |slots| touched.add(slots));
             }
         }
-        for slot in touched.drain(..) {
-            let tf = std::mem::take(&mut frequency[slot as usize]);
-            scores[slot as usize] +=
-                worth * tf / (tf + saturation(index.window_length(slot), mean, BM25_B));
+        for slots in touched.0.drain(..) {
+            let lengths = &index.window_lengths()[slots.clone()];
+            let of_slots = scores[slots.clone()].iter_mut().zip(&mut frequencies[slots]);
+            for ((score, frequency), length) in of_slots.zip(lengths) {
+                // Slots that stand here twice add nothing the second time.
+                let tf = std::mem::take(frequency);
+                *score += worth * tf / (tf + saturation(*length, mean, BM25_B));
+            }
         }
     }
     // Rarer words of a kind say more, and a message gains by the rarest.

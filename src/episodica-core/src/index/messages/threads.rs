@@ -1,5 +1,6 @@
 //! Threads of talk: which message precedes and follows which, and what neighbours lend each other.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
 use bytemuck::{Pod, Zeroable};
@@ -45,6 +46,18 @@ impl Links {
     pub const PREVIOUS_AFAR: u8 = 2;
     pub const NEXT_BESIDE: u8 = 4;
     pub const NEXT_AFAR: u8 = 8;
+
+    /// Given those of the message before one, of itself, and of two after it: do two messages
+    /// before it and three after it stand right beside each other?
+    fn are_beside(links: [Self; 4]) -> bool {
+        const WANTED: u32 = u32::from_le_bytes([
+            Links::PREVIOUS_BESIDE,
+            Links::PREVIOUS_BESIDE | Links::NEXT_BESIDE,
+            Links::NEXT_BESIDE,
+            Links::NEXT_BESIDE,
+        ]);
+        u32::from_le_bytes(links.map(|links| links.0)) & WANTED == WANTED
+    }
 }
 
 impl MessageIndex {
@@ -120,9 +133,39 @@ impl MessageIndex {
         }
     }
 
-    /// Number of terms in the window of a message, neighbours counted by what they lend.
-    pub(crate) fn window_length(&self, slot: u32) -> f32 {
-        self.window_lengths[slot as usize]
+    /// Adds to the `sums` of all messages in whose window `slot` stands what it lends of `amount`;
+    /// tells which slots these are.
+    pub(crate) fn lend(
+        &self,
+        slot: u32,
+        amount: f32,
+        sums: &mut [f32],
+        mut tell: impl FnMut(Range<usize>),
+    ) {
+        let at = slot as usize;
+        // Most threads are said in one go: then the neighbours lie beside the message.
+        let links = at.checked_sub(1).and_then(|before| self.links.get(before..)?.first_chunk());
+        let around =
+            at.checked_sub(AFTER).and_then(|first| sums.get_mut(first..)?.first_chunk_mut());
+        if let (Some(links), Some(around)) = (links, around)
+            && Links::are_beside(*links)
+        {
+            let around: &mut [f32; WINDOW.len()] = around;
+            for (sum, share) in around.iter_mut().zip(WINDOW.iter().rev()) {
+                *sum += share * amount;
+            }
+            return tell(at - AFTER..at + BEFORE + 1);
+        }
+        self.for_each_window(slot, |slot, share| {
+            sums[slot as usize] += share * amount;
+            tell(slot as usize..slot as usize + 1);
+        });
+    }
+
+    /// Number of terms in the window of each message, neighbours counted by what they lend, by
+    /// slot.
+    pub(crate) fn window_lengths(&self) -> &[f32] {
+        &self.window_lengths
     }
 
     /// The weight of a whole window, in messages.
