@@ -15,9 +15,13 @@ use super::{Explanation, Query};
 use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_TOKENS_WEIGHT, SENTENCE_VECTOR_WEIGHT};
 use crate::error::Result;
 use crate::index::MessageIndex;
+use crate::parallel;
 
 /// Up to this many messages, all are scored in full; above that, the most promising.
 pub(super) const SCORE_ALL: usize = 2_048;
+/// From so many messages on, cores share one question: of fewer, they answer more questions if each
+/// has its own.
+pub(super) const SHARED: usize = 1 << 18;
 /// Minimum number of messages scored in full, and number per wanted hit, if not all are scored.
 /// Four times as many candidates find nothing more (docs/performance.md).
 const CANDIDATES: usize = 64;
@@ -140,14 +144,20 @@ impl MessageRanking<'_> {
     /// # Errors
     /// `Index` for a vector of another dimension.
     pub fn rank(&self, allowed: Option<&dyn Fn(u32) -> bool>) -> Result<Vec<ScoredMessage>> {
-        let words = windowed_bm25(self.index, &self.query.terms);
-        let circumstances = self.circumstances();
         let all = self.index.len() <= SCORE_ALL;
+        let words = || windowed_bm25(self.index, &self.query.terms);
+        let (words, nearest) = if self.index.len() >= SHARED {
+            parallel::join(words, || self.nearest())
+        } else {
+            (words(), if all { Ok(Vec::new()) } else { self.nearest() })
+        };
+        let nearest = nearest?;
+        let circumstances = self.circumstances();
         let mean = if all { 0.0 } else { self.mean_cosine() };
         let slots: Vec<u32> = if all {
             self.index.slots().filter(|slot| allowed.is_none_or(|admits| admits(*slot))).collect()
         } else {
-            self.promising(&words, &circumstances, mean, allowed)?
+            self.promising(&words, nearest, &circumstances, mean, allowed)
         };
         let neighbourhood = Neighbourhood::new(self.index, &slots);
         let cosines = neighbourhood.cosines(self.index, self.vector);
@@ -196,35 +206,33 @@ impl MessageRanking<'_> {
         Circumstances::new(self.query, named, &self.weights)
     }
 
-    /// The most promising slots, ascending: by exact words and circumstances, and by the nearest
-    /// vectors with their neighbours.
+    /// The most promising slots, ascending: by exact words and circumstances, and by the `nearest`
+    /// messages with their neighbours.
     fn promising(
         &self,
         words: &[f32],
+        nearest: Vec<(u32, f32)>,
         circumstances: &Circumstances<'_>,
         mean: f32,
         allowed: Option<&dyn Fn(u32) -> bool>,
-    ) -> Result<Vec<u32>> {
-        let candidates = CANDIDATES.max(self.wanted.saturating_mul(CANDIDATES_EACH));
+    ) -> Vec<u32> {
+        let candidates = self.candidates();
         // What each message gains by its own vector or a neighbour's vector.
         let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
-        if let Some(vector) = self.vector {
-            let nearest = self.index.field.nearest_and_ties(vector, candidates)?;
-            let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
-            let near: FxHashMap<u32, f32> = nearest
-                .into_iter()
-                .map(|(slot, cosine)| (slot, PROMISE_VECTOR * (cosine - mean) / range))
-                .collect();
-            let value = |slot: Option<u32>| slot.and_then(|slot| near.get(&slot)).unwrap_or(&0.0);
-            // Summed per message in one order: equal messages gain the same to the last bit, in
-            // whatever order they arrived.
-            for slot in near.keys() {
-                let (before, after) = (self.index.previous(*slot), self.index.next(*slot));
-                for slot in [Some(*slot), before, after].into_iter().flatten() {
-                    let (before, after) = (self.index.previous(slot), self.index.next(slot));
-                    let own = 0.6 * value(Some(slot));
-                    gains.insert(slot, own + 0.2 * value(before) + 0.2 * value(after));
-                }
+        let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
+        let near: FxHashMap<u32, f32> = nearest
+            .into_iter()
+            .map(|(slot, cosine)| (slot, PROMISE_VECTOR * (cosine - mean) / range))
+            .collect();
+        let value = |slot: Option<u32>| slot.and_then(|slot| near.get(&slot)).unwrap_or(&0.0);
+        // Summed per message in one order: equal messages gain the same to the last bit, in
+        // whatever order they arrived.
+        for slot in near.keys() {
+            let (before, after) = (self.index.previous(*slot), self.index.next(*slot));
+            for slot in [Some(*slot), before, after].into_iter().flatten() {
+                let (before, after) = (self.index.previous(slot), self.index.next(slot));
+                let own = 0.6 * value(Some(slot));
+                gains.insert(slot, own + 0.2 * value(before) + 0.2 * value(after));
             }
         }
         let priors = self.index.priors();
@@ -267,7 +275,20 @@ impl MessageRanking<'_> {
                 }
             }
         }
-        Ok(best.finish())
+        best.finish()
+    }
+
+    /// How many messages are scored in full, if not all are.
+    fn candidates(&self) -> usize {
+        CANDIDATES.max(self.wanted.saturating_mul(CANDIDATES_EACH))
+    }
+
+    /// As many messages nearest to the question, best first, and all that are as near as the last.
+    fn nearest(&self) -> Result<Vec<(u32, f32)>> {
+        match self.vector {
+            Some(vector) => self.index.field.nearest_and_ties(vector, self.candidates()),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Mean cosine over all messages with a vector.

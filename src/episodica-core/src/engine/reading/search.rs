@@ -166,6 +166,7 @@ impl<'a> Search<'a> {
         let depths = self.depths();
         for depth in &depths {
             let hits = self.hits(*depth);
+            hits.ranking.prepare(&hits.asked, &self.request.kinds);
             for (kind, list) in self.request.kinds.iter().zip(&mut lists) {
                 let wanted = self.request.wanted(*kind).min(*depth);
                 if list.len() < wanted {

@@ -1,6 +1,6 @@
 //! One question about one corpus: the part that all strategies share.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
@@ -10,14 +10,15 @@ use crate::config::Preset;
 use crate::error::Result;
 use crate::index::Field;
 use crate::model::SemanticMemory;
+use crate::parallel;
 use crate::score::candidates::later_first;
 use crate::score::facts::fact_evidence;
 use crate::score::fusion::{top_k, top_k_and_ties};
-use crate::score::messages::{SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
+use crate::score::messages::{SHARED, SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
 use crate::score::relevance::{Answered, Signs};
 use crate::score::{
-    BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, MessageRanking, Query,
-    ScoredMessage, TokenTable, Weights, bm25, last_successor,
+    BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, HitKind,
+    MessageRanking, Query, ScoredMessage, TokenTable, Weights, bm25, last_successor,
 };
 
 /// Length of the list that one leg returns, independent of the number of hits wanted: reciprocal
@@ -63,12 +64,14 @@ pub struct Asked<'a> {
     /// True if superseded facts are ranked too.
     pub include_superseded: bool,
     /// All messages, ranked without the filter; the message and the episode ranking both use this.
-    ranked: OnceCell<Vec<ScoredMessage>>,
+    ranked: OnceLock<Vec<ScoredMessage>>,
     /// The position of each message in that ranking, by slot.
-    places: OnceCell<FxHashMap<u32, usize>>,
+    places: OnceLock<FxHashMap<u32, usize>>,
     /// The words of each fact, by slot: facts are ranked by them, and tell how well the question is
     /// answered.
-    fact_words: OnceCell<Vec<f32>>,
+    fact_words: OnceLock<Vec<f32>>,
+    fact_scores: OnceLock<FieldScores>,
+    episode_scores: OnceLock<EpisodeFields>,
 }
 
 impl<'a> Asked<'a> {
@@ -92,9 +95,21 @@ impl<'a> Asked<'a> {
             depth: wanted,
             exhaustive: false,
             include_superseded: false,
-            ranked: OnceCell::new(),
-            places: OnceCell::new(),
-            fact_words: OnceCell::new(),
+            ranked: OnceLock::new(),
+            places: OnceLock::new(),
+            fact_words: OnceLock::new(),
+            fact_scores: OnceLock::new(),
+            episode_scores: OnceLock::new(),
+        }
+    }
+
+    /// Ranks the messages of a large user, and compares episodes and facts with the question at the
+    /// same time, for those who ask for `kinds` by the default strategy.
+    pub(super) fn compare_ahead(&self, kinds: &[HitKind]) {
+        if kinds.contains(&HitKind::Episodic) && self.corpus.messages().len() >= SHARED {
+            let facts = || kinds.contains(&HitKind::Semantic).then(|| self.fact_scores());
+            // What fails here fails again where it is asked for.
+            let _ = parallel::join(|| self.ranked(), || (facts(), self.episode_scores()));
         }
     }
 
@@ -233,12 +248,14 @@ impl<'a> Asked<'a> {
         self.fact_words.get_or_init(|| bm25(&facts.postings, &self.query.all_terms, BM25_B))
     }
 
-    /// Words and meaning of the facts.
-    pub(super) fn fact_scores(&self) -> FieldScores {
-        let corpus = self.corpus;
-        let current = |slot: u32| corpus.is_current(slot) && !corpus.is_fact_hidden(slot);
-        let words = self.fact_words().to_vec();
-        FieldScores::new(corpus.facts(), words, self.vector, self.wanted, Some(&current))
+    /// Words and meaning of the facts, computed once.
+    pub(super) fn fact_scores(&self) -> &FieldScores {
+        self.fact_scores.get_or_init(|| {
+            let corpus = self.corpus;
+            let current = |slot: u32| corpus.is_current(slot) && !corpus.is_fact_hidden(slot);
+            let words = self.fact_words().to_vec();
+            FieldScores::new(corpus.facts(), words, self.vector, self.wanted, Some(&current))
+        })
     }
 
     /// Facts that the filter admits and that either leg proposes or that superseded a proposed
@@ -276,12 +293,12 @@ impl<'a> Asked<'a> {
         self.include_superseded || self.corpus.is_current(slot)
     }
 
-    /// Words and meaning of the episodes' texts.
-    pub(super) fn episode_scores(&self) -> EpisodeFields {
-        EpisodeFields {
+    /// Words and meaning of the episodes' texts, computed once.
+    pub(super) fn episode_scores(&self) -> &EpisodeFields {
+        self.episode_scores.get_or_init(|| EpisodeFields {
             abstracts: self.field_scores(self.corpus.abstracts(), BM25_B),
             narratives: self.field_scores(self.corpus.narratives(), BM25_B_LONG),
-        }
+        })
     }
 
     /// Episodes that any layer proposes and the filter admits.

@@ -10,7 +10,7 @@ use crate::score::{fields, messages};
 ///
 /// Records have slots. Reading a whole record ([`Corpus::fact`], [`Corpus::episode`]) may
 /// decompress it, so strategies read hits, not candidates, unless a filter needs the candidates.
-pub trait Corpus {
+pub trait Corpus: Sync {
     /// The messages.
     fn messages(&self) -> &MessageIndex;
 

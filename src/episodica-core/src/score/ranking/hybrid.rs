@@ -7,8 +7,8 @@ use crate::config::Preset;
 use crate::error::Result;
 use crate::score::mean::mean;
 use crate::score::{
-    Explanation, FactTerms, FieldScores, MaxSim, ScoredMessage, ScoredRecord, estimate_fact,
-    last_successor, least_of_best, raise_successors, score_fact, sort_records,
+    Explanation, FactTerms, FieldScores, HitKind, MaxSim, ScoredMessage, ScoredRecord,
+    estimate_fact, last_successor, least_of_best, raise_successors, score_fact, sort_records,
 };
 
 /// Weights of similarity and importance in the preset `memo`.
@@ -22,23 +22,27 @@ const COMPARED: usize = 256;
 pub(super) struct Hybrid;
 
 impl Ranking for Hybrid {
+    fn prepare(&self, asked: &Asked<'_>, kinds: &[HitKind]) {
+        asked.compare_ahead(kinds);
+    }
+
     fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
         asked.default_messages()
     }
 
     fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
-        let mut facts = fact_terms(asked, &scores);
+        let mut facts = fact_terms(asked, scores);
         if !asked.exhaustive {
-            keep_best(asked, &scores, &mut facts);
+            keep_best(asked, scores, &mut facts);
         }
-        ranked(asked, &scores, facts)
+        ranked(asked, scores, facts)
     }
 
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
         let fields = asked.episode_scores();
-        let mut slots = asked.admitted_episodes(&fields)?;
-        let layers = asked.layers(&fields, &slots)?;
+        let mut slots = asked.admitted_episodes(fields)?;
+        let layers = asked.layers(fields, &slots)?;
         if !asked.exhaustive {
             let estimate = |slot: &u32| layers.estimate(*slot, asked.corpus.members(*slot));
             let estimates: Vec<f64> = slots.iter().map(estimate).collect();

@@ -36,8 +36,8 @@ impl Ranking for NorLift {
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
         let corpus = asked.corpus;
         let fields = asked.episode_scores();
-        let slots = asked.admitted_episodes(&fields)?;
-        let layers = asked.layers(&fields, &slots)?;
+        let slots = asked.admitted_episodes(fields)?;
+        let layers = asked.layers(fields, &slots)?;
         let lifts = lifts(asked);
         let score = |slot: u32| {
             let layered = layers.score(slot, corpus.members(slot));

@@ -26,7 +26,7 @@ impl Ranking for Rrf {
 
     fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
-        let slots = asked.admitted_facts(&scores);
+        let slots = asked.admitted_facts(scores);
         let key = |slot| asked.corpus.fact(slot).map(|fact| (fact.valid_from, &*fact.memory_id));
         fuse(asked, &slots, key, |slot| Legs {
             words: scores.words(slot),
@@ -37,8 +37,8 @@ impl Ranking for Rrf {
 
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
         let fields = asked.episode_scores();
-        let slots = asked.admitted_episodes(&fields)?;
-        let layers = asked.layers(&fields, &slots)?;
+        let slots = asked.admitted_episodes(fields)?;
+        let layers = asked.layers(fields, &slots)?;
         let key = |slot| {
             let episode = asked.corpus.episode(slot);
             episode.map(|episode| (episode.timestamp, &*episode.episode_id))

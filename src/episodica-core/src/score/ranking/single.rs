@@ -17,13 +17,13 @@ impl Ranking for Words {
 
     fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
-        let facts = asked.admitted_facts(&scores).into_iter();
+        let facts = asked.admitted_facts(scores).into_iter();
         matched(facts.map(|slot| leaf(slot, "bm25", f64::from(scores.words(slot)), None)).collect())
     }
 
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
         let fields = asked.episode_scores();
-        let episodes = asked.admitted_episodes(&fields)?.into_iter();
+        let episodes = asked.admitted_episodes(fields)?.into_iter();
         let words = |slot| f64::from(fields.words(slot));
         Ok(matched(episodes.map(|slot| leaf(slot, "bm25", words(slot), None)).collect()))
     }
@@ -48,7 +48,7 @@ impl Ranking for Meaning {
 
     fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
-        let facts = asked.admitted_facts(&scores).into_iter();
+        let facts = asked.admitted_facts(scores).into_iter();
         let cosine = |slot| scores.cosine(slot);
         matched(
             facts
@@ -62,8 +62,8 @@ impl Ranking for Meaning {
 
     fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
         let fields = asked.episode_scores();
-        let slots = asked.admitted_episodes(&fields)?;
-        let layers = asked.layers(&fields, &slots)?;
+        let slots = asked.admitted_episodes(fields)?;
+        let layers = asked.layers(fields, &slots)?;
         Ok(matched(
             slots
                 .into_iter()

@@ -13,6 +13,9 @@ use crate::score::{Explanation, HitKind, Method, ScoredMessage, ScoredRecord, We
 
 /// A way to rank records. Every list is best first.
 pub trait Ranking: Sync {
+    /// Does at once what the rankings of these kinds will need, where that is faster.
+    fn prepare(&self, _: &Asked<'_>, _: &[HitKind]) {}
+
     /// Messages that the filter admits.
     ///
     /// # Errors
