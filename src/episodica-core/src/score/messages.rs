@@ -19,9 +19,6 @@ use crate::parallel;
 
 /// Up to this many messages, all are scored in full; above that, the most promising.
 pub(super) const SCORE_ALL: usize = 2_048;
-/// From so many messages on, cores share one question: of fewer, they answer more questions if each
-/// has its own.
-pub(super) const SHARED: usize = 1 << 18;
 /// Minimum number of messages scored in full, and number per wanted hit, if not all are scored.
 /// Four times as many candidates find nothing more (docs/performance.md).
 const CANDIDATES: usize = 64;
@@ -135,6 +132,8 @@ pub struct MessageRanking<'a> {
     pub weights: Weights,
     /// The number of messages wanted.
     pub wanted: usize,
+    /// True if cores share the work.
+    pub shared: bool,
 }
 
 impl MessageRanking<'_> {
@@ -146,7 +145,7 @@ impl MessageRanking<'_> {
     pub fn rank(&self, allowed: Option<&dyn Fn(u32) -> bool>) -> Result<Vec<ScoredMessage>> {
         let all = self.index.len() <= SCORE_ALL;
         let words = || windowed_bm25(self.index, &self.query.terms);
-        let (words, nearest) = if self.index.len() >= SHARED {
+        let (words, nearest) = if self.shared && !all {
             parallel::join(words, || self.nearest())
         } else {
             (words(), if all { Ok(Vec::new()) } else { self.nearest() })
@@ -397,6 +396,30 @@ impl Neighbourhood {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::testing;
+
+    #[test]
+    fn cores_that_share_the_work_find_the_same() {
+        let mut index = MessageIndex::default();
+        let words = ["tea", "kettle", "garden", "bridge", "violin", "harbour", "lantern"];
+        for number in 0..3_000 {
+            let (a, b) = (words[number % 7], words[number * 5 % 11 % 7]);
+            let text = format!("The {a} of number {number} is near the {b}");
+            let when = format!("2024-03-11T09:{:02}:{:02}Z", number / 60 % 60, number % 60);
+            index.add(testing::said(number as u64, "user", None, &when, &text), &[]);
+        }
+        let table = crate::embed::StaticTable::shared();
+        let query = Query::new("Which kettle is near the violin?", &index, table);
+        let weights = Weights::of(&Config::default(), false);
+        let ranked = |shared| {
+            let (index, query) = (&index, &query);
+            let ranking =
+                MessageRanking { index, query, vector: None, table, weights, wanted: 10, shared };
+            ranking.rank(None).expect("there are no vectors")
+        };
+        assert!(ranked(true).len() >= 10);
+        assert_eq!(ranked(true), ranked(false));
+    }
 
     #[test]
     fn a_sentence_embedder_moves_weight_from_tokens_to_vectors_unless_weights_are_set() {

@@ -14,7 +14,7 @@ use crate::parallel;
 use crate::score::candidates::later_first;
 use crate::score::facts::fact_evidence;
 use crate::score::fusion::{top_k, top_k_and_ties};
-use crate::score::messages::{SHARED, SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
+use crate::score::messages::{SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
 use crate::score::relevance::{Answered, Signs};
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, HitKind,
@@ -24,6 +24,10 @@ use crate::score::{
 /// Length of the list that one leg returns, independent of the number of hits wanted: reciprocal
 /// rank fusion of longer lists gives other scores.
 const LEG_DEPTH: usize = 1_000;
+
+/// From so many messages on, cores share one question: of fewer, they answer more questions if each
+/// has its own.
+const SHARED: usize = 1 << 18;
 
 /// Facts whose subjects are compared with the question, to tell whether it is answered.
 const COMPARED_FACTS: usize = 64;
@@ -106,11 +110,16 @@ impl<'a> Asked<'a> {
     /// Ranks the messages of a large user, and compares episodes and facts with the question at the
     /// same time, for those who ask for `kinds` by the default strategy.
     pub(super) fn compare_ahead(&self, kinds: &[HitKind]) {
-        if kinds.contains(&HitKind::Episodic) && self.corpus.messages().len() >= SHARED {
+        if kinds.contains(&HitKind::Episodic) && self.is_shared() {
             let facts = || kinds.contains(&HitKind::Semantic).then(|| self.fact_scores());
             // What fails here fails again where it is asked for.
             let _ = parallel::join(|| self.ranked(), || (facts(), self.episode_scores()));
         }
+    }
+
+    /// True if cores share the work on this question.
+    fn is_shared(&self) -> bool {
+        self.corpus.messages().len() >= SHARED
     }
 
     /// True if every message may be returned.
@@ -196,6 +205,7 @@ impl<'a> Asked<'a> {
             table: self.table,
             weights: self.settings.weights,
             wanted: self.depth,
+            shared: self.is_shared(),
         }
     }
 
