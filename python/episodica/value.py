@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from datetime import datetime
 from functools import singledispatch
-from html import escape
 from typing import Any
 
-from .visible import visible
+from .visible import escaped, visible
 
 _CLIP = 60
 
@@ -104,7 +103,7 @@ def _fields(value: Fields) -> tuple[Field[Any], ...]:
 @singledispatch
 def to_html(value: object) -> str:
     """The value as HTML for a notebook. The package ``display`` registers a function per type."""
-    return escape(visible(repr(value)))
+    return escaped(visible(repr(value)))
 
 
 def jsonable(value: Any) -> Any:

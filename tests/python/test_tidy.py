@@ -86,8 +86,8 @@ ENGINE_ROOMS = {
 # imported where they are used.
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
 SLOW = {
-    *(".layers.folder", ".transfer", "asyncio", "difflib", "hashlib", "logging", "tomllib"),
-    *("urllib.error", "urllib.request"),
+    *(".layers.folder", ".transfer", "asyncio", "difflib", "hashlib", "html"),
+    *("logging", "tomllib", "urllib.error", "urllib.request"),
 }
 MAX_LINES = 500
 # Nobody edits it.
