@@ -24,7 +24,7 @@ MODEL_FOLDER = $(shell $(BIN)/python tools/model_folder.py)
 
 .PHONY: help
 help:  ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-15s %s\n", $$1, $$2}'
 
 .PHONY: setup
 setup: $(SETUP)  ## Install what is missing: system packages, .venv with the development tools
@@ -233,6 +233,10 @@ wheels: $(SETUP)  ## Build the wheels for Linux (glibc 2.28 on x86-64 and ARM, m
 .PHONY: wheels-test
 wheels-test: $(SETUP)  ## Run the README's first example from each of these wheels, emulated where needed, without AVX2 too
 	tools/wheels_test $(TARGETS)
+
+.PHONY: check-platforms
+check-platforms: $(SETUP)  ## Check types and lints for macOS and Windows, on Linux; TARGETS=... for some
+	tools/check_platforms $(TARGETS)
 
 .PHONY: sdist-test
 sdist-test: $(SETUP)  ## Build the source distribution, install from it into an empty environment, run the README's first example

@@ -23,7 +23,7 @@ SOURCE = ROOT / "python" / "episodica" / "config" / "settings.py"
 PAGE = ROOT / "docs" / "reference" / "settings.md"
 # The fields of the class from the first to the last one of the table, and what describes them.
 DESCRIBED = re.compile(
-    r'(class MemoryConfig:.*?    Parameters\n    ----------\n)(.*?)(    llm : .*?""")\n(.*?)'
+    r'(class MemoryConfig\b.*?    Parameters\n    ----------\n)(.*?)(    llm : .*?""")\n(.*?)'
     r"(    llm: LLMConfig \| None)",
     re.DOTALL,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 import weakref
@@ -14,7 +13,6 @@ from .errors import ClosedError, EpisodicaError
 from .inputs import checks as check
 from .reports import Event, Events
 
-_LOG = logging.getLogger("episodica")
 # Seconds between two looks at the logs: at first, and at most while nothing happens.
 _PAUSES = (0.02, 0.5)
 # Of the time that a follower of very many users spends, the share that its looks may take.
@@ -185,9 +183,9 @@ class Subscription:
                     callback(event)
                 except Exception:  # noqa: BLE001 - whatever a caller's function raises
                     self.errors += 1
-                    _LOG.exception("a callback for events failed")
+                    _log("a callback for events failed")
         except EpisodicaError:
-            _LOG.exception("the events can't be read any more")
+            _log("the events can't be read any more")
         finally:
             self._ended.set()
 
@@ -245,3 +243,10 @@ class _Weakly:
         if memory is None:
             raise ClosedError("the memory system is gone")
         return memory.events(since, user_id=user_id, limit=limit)
+
+
+def _log(message: str) -> None:
+    """Puts the exception that is being handled into the log."""
+    import logging
+
+    logging.getLogger("episodica").exception(message)

@@ -12,7 +12,7 @@ from .records import Episode, SemanticMemory
 from .value import Portable, quoted
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ForgettingCandidate(Portable):
     """A record that a policy proposes to archive, and why.
 
@@ -62,7 +62,7 @@ class ForgettingCandidate(Portable):
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ForgettingReport(Portable):
     """What a policy proposes to archive, weakest first: ``memory.forgetting(user)``.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from .visible import visible
 
@@ -29,16 +28,19 @@ def _begun(written: str, names: Iterable[str]) -> list[str]:
     """The first name whose first words are near: `bufer` for `buffer_size_max`."""
     words = written.count("_") + 1
     beginnings = {"_".join(one.split("_")[:words]): one for one in reversed(list(names))}
-    return [
-        beginnings[one]
-        for one in get_close_matches(written, beginnings, n=1, cutoff=_NEAR_BEGINNING)
-    ]
+    return [beginnings[one] for one in _close(written, beginnings, 1, _NEAR_BEGINNING)]
+
+
+def _close(written: str, names: Iterable[str], count: int, cutoff: float) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(written, names, n=count, cutoff=cutoff)
 
 
 def near(name: str, known: Iterable[str]) -> list[str]:
     """Up to three names like this one, the nearest first; case makes no difference."""
     names = {one.lower(): one for one in known}
-    return [names[one] for one in get_close_matches(name.lower(), names, n=3, cutoff=_NEAR)]
+    return [names[one] for one in _close(name.lower(), names, 3, _NEAR)]
 
 
 def nearest_hint(name: object, known: Iterable[str], prefix: str = "") -> str | None:
@@ -48,7 +50,7 @@ def nearest_hint(name: object, known: Iterable[str], prefix: str = "") -> str | 
     """
     names = {one.lower(): one for one in known}
     written = shown(name).lower()
-    close = get_close_matches(written, names, n=1, cutoff=_NEAR) or _begun(written, names)
+    close = _close(written, names, 1, _NEAR) or _begun(written, names)
     if close:
         return f"did you mean `{prefix}{names[close[0]]}`?"
     return (

@@ -55,7 +55,7 @@ _CHINESE_SHARE = 0.5
 _FORMER = 120
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProfileLine(Value):
     """A fact of a profile, and how it came to be as it is.
 
@@ -111,7 +111,7 @@ class ProfileLine(Value):
         return f"<ProfileLine {clip(self.content)!r}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Profile(Value):
     """What is known of a user and holds now: ``memory.profile(user)``.
 

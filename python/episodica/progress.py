@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from html import escape
 from typing import Any, TextIO, TypeAlias
 
 from .errors import InvalidInputError
+from .visible import escaped
 
 ProgressCallback: TypeAlias = Callable[[str, int, int], None]
 Progress: TypeAlias = bool | ProgressCallback | None
@@ -70,7 +70,7 @@ class NotebookBar:
         count = f"{done:,} of {total:,}" if total else f"{done:,}"
         self._draw(
             f'<progress {extent} style="width:20em;vertical-align:middle"></progress> '
-            f"{escape(step)} {count}"
+            f"{escaped(step)} {count}"
         )
 
     def _draw(self, html: str) -> None:

@@ -15,7 +15,7 @@ from .dates import aware
 from .value import Portable, clip, day, quoted
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Message(Portable):
     """One utterance of a conversation, verbatim.
 
@@ -82,7 +82,7 @@ class Message(Portable):
         return hash(self.message_id)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Episode(Portable):
     """A part of a conversation that belongs together.
 
@@ -183,7 +183,7 @@ class Episode(Portable):
         return hash(self.episode_id)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProcedureStep(Portable):
     """One action of an agent, verbatim.
 
@@ -208,7 +208,7 @@ class ProcedureStep(Portable):
         return cls(data["action"], get("arguments"), get("result"), get("error"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Procedure(Portable):
     """How an agent went about a goal, verbatim: ``fact.procedure``.
 
@@ -236,7 +236,7 @@ class Procedure(Portable):
         return cls(data["goal"], steps, get("outcome"), get("worked"))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SemanticMemory(Portable):
     """A fact about the user's world, with its evidence and the time for which it held.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -30,7 +29,7 @@ _MAX_IDS = 3
 _NOT_LEARNED = ("MESSAGE", "SESSION", "EPISODE", "DELETE", "ARCHIVE", "RESTORE")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AddResult(Portable):
     """What ``add_messages`` did.
 
@@ -80,7 +79,7 @@ class AddResult(Portable):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Event(Portable):
     """A change of a record, or what learning made of a candidate for a fact.
 
@@ -153,6 +152,8 @@ class Event(Portable):
         """
         if not self.id.startswith("sha256:"):
             return self.id in (record_id, "")
+        import hashlib
+
         parts = (self.user_id.encode(), record_id.encode())
         told = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
         return self.id == f"sha256:{hashlib.sha256(told).hexdigest()[:16]}"
@@ -170,7 +171,7 @@ def _counted(events: tuple[Event, ...]) -> str:
     return ", ".join(f"{count} {change}" for change, count in counts.items()) or "no events"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Events(Portable):
     """Changes of records in their order, and where to continue: ``memory.events()``.
 
@@ -204,7 +205,7 @@ class Events(Portable):
         return cls(events, data["cursor"], data["complete"])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LearningReport(Portable):
     """What was learned: ``memory.wait(report=True)``. True if nothing is pending.
 
@@ -234,7 +235,7 @@ class LearningReport(Portable):
         return cls(data["done"], tuple(map(Event.from_dict, data["events"])), data["cursor"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DeleteReport(_Counts):
     """What ``delete``, ``delete_where`` and ``delete_user_data`` removed.
 
@@ -262,7 +263,7 @@ class DeleteReport(_Counts):
     semantic_memories_rewritten: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ImportReport(_Counts):
     """What ``import_`` added.
 
@@ -305,7 +306,7 @@ class ImportReport(_Counts):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ExportReport(_Counts):
     """What ``export`` wrote.
 
@@ -320,7 +321,7 @@ class ExportReport(_Counts):
     semantic_memories: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BackupReport(_Counts):
     """What ``backup`` copied.
 
@@ -342,7 +343,7 @@ class BackupReport(_Counts):
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RebuildReport(_Counts):
     """What ``rebuild_indices`` and ``load_user_data_and_indices`` did.
 
@@ -376,7 +377,7 @@ class RebuildReport(_Counts):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Problem(Portable):
     """One thing that is wrong with a store: where, what, and what mends it.
 
@@ -415,7 +416,7 @@ class Problem(Portable):
         return visible(f"{place}: {self.message}" + (f" ({self.remedy})" if self.remedy else ""))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VerifyReport(Portable):
     """The finding of ``verify``.
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from .errors import ConfigError
 from .hints import shown
 from .results import Hit, SearchResults
+from .value import Fields
 
 Reranker: TypeAlias = Callable[[str, list[str]], Iterable[float]]
 
@@ -30,8 +31,8 @@ KEY_VARIABLE = "EPISODICA_RERANK_API_KEY"
 MAX_ANSWER = 4_000_000
 
 
-@dataclass(frozen=True)
-class RerankEndpoint:
+@dataclass(frozen=True, eq=False, repr=False)
+class RerankEndpoint(Fields):
     """A reranker behind HTTP, in the form that Cohere, Jina, vLLM and llama.cpp serve.
 
     ``{"model", "query", "documents"}`` is posted; the answer lists ``index`` and

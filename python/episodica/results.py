@@ -33,7 +33,7 @@ _FRAME_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Explanation(Portable):
     """The terms of a score as a tree: the values of children add up to that of their parent.
 
@@ -80,7 +80,7 @@ class Explanation(Portable):
         return f"<Explanation {clip(self.name)} {self.value:.4f}, {len(self.children)} terms>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Hit(Portable):
     """One result of a search.
 
@@ -375,7 +375,7 @@ def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]
     return SearchResults(hits, query=query, intent=intent, degraded=degraded)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Context(Portable):
     """Memories packed for a prompt.
 

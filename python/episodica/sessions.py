@@ -14,7 +14,7 @@ from .value import Portable, clip, day
 STATES = ("active", "closing", "extracting", "indexing", "closed")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Session(Portable):
     """A session of a user: ``memory.sessions(user)``.
 
@@ -70,7 +70,7 @@ class Session(Portable):
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SessionReport(Portable):
     """What a session left: ``memory.close_session(…, wait=True)``. True if it is closed.
 

@@ -15,7 +15,7 @@ from .value import Value, clip
 from .visible import visible
 
 
-class Report(Value, Mapping[str, Any]):
+class Report(Mapping[str, Any], Value):
     """What the reports have in common: fields that can be read as attributes and by name.
 
     ``print(report)`` shows a line per number; ``report.to_dict()`` is plain JSON.
@@ -48,7 +48,7 @@ def leaves(data: Mapping[str, Any], separator: str, prefix: str = "") -> Iterato
             yield f"{prefix}{name}", value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VectorCounts(Report):
     """Vectors in the indexes of a user, by the kind of record.
 
@@ -69,7 +69,7 @@ class VectorCounts(Report):
     semantic: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UserStats(Report):
     """What the memory of one user holds: ``memory.stats(user_id)``.
 
@@ -122,7 +122,7 @@ class UserStats(Report):
     memory_bytes: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StoreStats(Report):
     """What the whole store holds, and what happened since it was opened: ``memory.stats()``.
 
@@ -182,7 +182,7 @@ class StoreStats(Report):
     mended: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ServiceHealth(Report):
     """How an endpoint or a callable does. Holds no secret.
 
@@ -235,7 +235,7 @@ class ServiceHealth(Report):
     fallback: ServiceHealth | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EmbeddingHealth(Report):
     """How the embedder does.
 
@@ -256,7 +256,7 @@ class EmbeddingHealth(Report):
     endpoint: ServiceHealth | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LLMHealth(Report):
     """How the language model does.
 
@@ -281,7 +281,7 @@ class LLMHealth(Report):
     endpoint: ServiceHealth | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StoreHealth(Report):
     """What the store stands on, and how it does.
 
@@ -315,7 +315,7 @@ class StoreHealth(Report):
     problems: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Health(Report):
     """Whether everything works that should: ``memory.health()``. Holds no secret.
 
@@ -346,7 +346,7 @@ class Health(Report):
     store: StoreHealth
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cost(Report):
     """What some calls of models cost. A call is one question, however many requests it takes.
 
@@ -382,7 +382,7 @@ class Cost(Report):
     counted_locally: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Usage(Cost):
     """What the models cost since the store was opened: ``memory.usage()``.
 
@@ -406,7 +406,7 @@ class Usage(Cost):
     by_user: dict[str, Cost]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceStep(Report):
     """One call of a language model behind a record: ``memory.trace(user_id, id)``.
 

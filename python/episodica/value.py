@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from datetime import datetime
 from functools import singledispatch
-from html import escape
 from typing import Any
 
-from .visible import visible
+from .visible import escaped, visible
 
 _CLIP = 60
 
 
-class Value:
+class Fields:
+    """Mixin of frozen data classes: how they compare and look follows from their fields.
+
+    It stands here once, and they say ``eq=False, repr=False``: writing and compiling these
+    functions for each of them would take a fifth of the import.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Fields) or other.__class__ is not self.__class__:
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def __repr__(self) -> str:
+        told = (f"{one.name}={getattr(self, one.name)!r}" for one in _fields(self) if one.repr)
+        return f"{self.__class__.__qualname__}({', '.join(told)})"
+
+    def _compared(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, one.name) for one in _fields(self) if one.compare)
+
+
+class Value(Fields):
     """Mixin of the frozen value types."""
 
     __slots__ = ()
@@ -32,7 +56,7 @@ class Value:
         >>> memory.messages("alice")[0].to_dict()["timestamp"]
         '2024-03-11T09:30:00+01:00'
         """
-        return {field.name: jsonable(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return {field.name: jsonable(getattr(self, field.name)) for field in _fields(self)}
 
     def _repr_html_(self) -> str:
         return to_html(self)
@@ -71,10 +95,15 @@ class Portable(Value):
         raise NotImplementedError
 
 
+def _fields(value: Fields) -> tuple[Field[Any], ...]:
+    """The fields; of the mixin a type checker does not know that it is mixed into data classes."""
+    return fields(value)  # type: ignore[arg-type]
+
+
 @singledispatch
 def to_html(value: object) -> str:
     """The value as HTML for a notebook. The package ``display`` registers a function per type."""
-    return escape(visible(repr(value)))
+    return escaped(visible(repr(value)))
 
 
 def jsonable(value: Any) -> Any:

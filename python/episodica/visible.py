@@ -36,6 +36,13 @@ def visible(text: str, *, lines: bool = False) -> str:
     return _IN_LINE.sub(lambda one: one[1] or _escape(one[0]), text)
 
 
+def escaped(text: str) -> str:
+    """``text`` as it stands in HTML and its attributes."""
+    from html import escape
+
+    return escape(text)
+
+
 def visible_json(document: str) -> str:
     """A JSON document that says the same in characters that are all visible."""
     return _IN_JSON.sub(lambda one: json.dumps(one[0])[1:-1], document)

@@ -85,7 +85,10 @@ ENGINE_ROOMS = {
 # Packages that a user may lack, and modules that take long to load and that few need: only they are
 # imported where they are used.
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
-SLOW = {".layers.folder", ".transfer", "asyncio", "tomllib", "urllib.error", "urllib.request"}
+SLOW = {
+    *(".layers.folder", ".transfer", "asyncio", "difflib", "hashlib", "html"),
+    *("logging", "tomllib", "urllib.error", "urllib.request"),
+}
 MAX_LINES = 500
 # Nobody edits it.
 GENERATED = "python/episodica/aio/methods.py"

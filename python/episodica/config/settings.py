@@ -16,6 +16,7 @@ from typing import Any, Literal
 from .._native import settings
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
+from ..value import Fields
 from .bounds import as_float, bounded, mapping
 from .endpoint import endpoint_settings, open_values, pickled_values, shown_settings
 from .names import MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
@@ -27,8 +28,8 @@ _TABLE: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LLMConfig:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LLMConfig(Fields):
     """An OpenAI-compatible chat endpoint (OpenAI, vLLM, Ollama, llama.cpp, ...).
 
     Parameters
@@ -112,8 +113,8 @@ class LLMConfig:
         return {"kind": "endpoint", "settings": json.dumps(self._settings())}
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingConfig:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EmbeddingConfig(Fields):
     """Where vectors come from instead of the embedder inside the package.
 
     Either a local sentence-transformers folder (``path``), or an OpenAI-compatible endpoint
@@ -193,8 +194,8 @@ class EmbeddingConfig:
         return {"kind": "endpoint", "settings": json.dumps(settings)}
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryConfig:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MemoryConfig(Fields):
     """Every setting of a memory system.
 
     ``MemoryConfig()`` holds the defaults and ignores environment variables and the settings file;

@@ -9,10 +9,9 @@ that strips style sheets still shows readable text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from ..value import clip
-from ..visible import visible
+from ..visible import escaped, visible
 
 MAX_ROWS = 20
 _MAX_CELL = 240
@@ -148,4 +147,4 @@ def bar(value: float, low: float, high: float) -> str:
 
 def _escaped(text: str) -> str:
     """Safe as text and in attributes."""
-    return escape(visible(text, lines=True))
+    return escaped(visible(text, lines=True))

@@ -52,21 +52,21 @@ def _value_to_html(value: Value) -> str:
     return page(body(value))
 
 
-@body.register
+@body.register(Value)
 def _(value: Value) -> str:
     names = [field.name for field in fields(value)]  # type: ignore[arg-type]
     rows = [(name, _cell(getattr(value, name))) for name in names]
     return title(type(value).__name__) + _pairs(rows)
 
 
-@body.register
+@body.register(Message)
 def _(value: Message) -> str:
     return title(value.speaker, f"{day(value.timestamp)}{_origin(value)}") + paragraph(
         value.content
     )
 
 
-@body.register
+@body.register(Episode)
 def _(value: Episode) -> str:
     count = _count(value.message_count, "message")
     note = f"{day(value.timestamp)}{_length(value)} · {count}{_origin(value)}"
@@ -83,7 +83,7 @@ def _(value: Episode) -> str:
     )
 
 
-@body.register
+@body.register(SemanticMemory)
 def _(value: SemanticMemory) -> str:
     content = plain(value.content)
     until = f" until {day(value.valid_to)[:10]}" if value.valid_to else ""
@@ -121,7 +121,7 @@ def _came_of(step: ProcedureStep) -> str:
     return f'<span class="ep-warn">{plain(step.error)}</span>'
 
 
-@body.register
+@body.register(SearchResults)
 def _(value: SearchResults) -> str:
     top = title(
         value.query or "search",
@@ -151,7 +151,7 @@ def _(value: SearchResults) -> str:
     )
 
 
-@body.register
+@body.register(Hit)
 def _(value: Hit) -> str:
     top = title(
         value.title or value.kind,
@@ -170,7 +170,7 @@ def _(value: Hit) -> str:
     return top + said + messages + _tree(value.explain())
 
 
-@body.register
+@body.register(Context)
 def _(value: Context) -> str:
     messages = f"{_count(len(value.messages), 'message')} verbatim"
     hits = f"of {_count(len(value.hits), 'hit')}"
@@ -182,12 +182,12 @@ def _(value: Context) -> str:
     )
 
 
-@body.register
+@body.register(Explanation)
 def _(value: Explanation) -> str:
     return _tree(value)
 
 
-@body.register
+@body.register(AddResult)
 def _(value: AddResult) -> str:
     counts = [
         (f"{value.messages_added:,}", "added"),
@@ -204,7 +204,7 @@ def _(value: AddResult) -> str:
     )
 
 
-@body.register
+@body.register(VerifyReport)
 def _(value: VerifyReport) -> str:
     note = f"{value.total:,} checked · {value.indexed:,} indexed · {value.skipped:,} skipped"
     top = title("The store is sound" if value.ok else _count(value.errors, "error"), note)
@@ -219,7 +219,7 @@ def _(value: VerifyReport) -> str:
     )
 
 
-@body.register
+@body.register(ForgettingReport)
 def _(value: ForgettingReport) -> str:
     note = f"{_count(value.exempt, 'fact')} exempt" if value.exempt else ""
     rows = (
@@ -231,7 +231,7 @@ def _(value: ForgettingReport) -> str:
     )
 
 
-@body.register
+@body.register(LearningReport)
 def _(value: LearningReport) -> str:
     note = "" if value.done else "work is pending"
     return title(
@@ -239,12 +239,12 @@ def _(value: LearningReport) -> str:
     ) + (_events(value.events))
 
 
-@body.register
+@body.register(Entry)
 def _(value: Entry) -> str:
     return title(value.title or value.name or value.uri, value.kind) + verbatim(str(value))
 
 
-@body.register
+@body.register(Exploration)
 def _(value: Exploration) -> str:
     rows = (
         (plain(step.uri), step.layer, f"{step.score:.3f}", "yes" if step.entered else "")
@@ -255,7 +255,7 @@ def _(value: Exploration) -> str:
     return title(value.query, note) + table(heads, rows, len(value.steps), "tsns")
 
 
-@body.register
+@body.register(Profile)
 def _(value: Profile) -> str:
     left = sum(value.left_out.values())
     note = f"{left} more left out" if left else ""
@@ -274,7 +274,7 @@ def _former(texts: tuple[str, ...]) -> str:
     return "<br>".join(f"<s>{plain(text)}</s>" for text in texts)
 
 
-@body.register
+@body.register(Events)
 def _(value: Events) -> str:
     note = "" if value.complete else "some users begin anew"
     return title(_count(len(value.events), "change"), note) + _events(value.events)
@@ -315,7 +315,7 @@ def _records_to_html(listing: Records[Any]) -> str:
     return page(top, table(_HEADS[listing._type], map(_row, shown), len(shown), "sst"), rest)
 
 
-@body.register
+@body.register(Report)
 def _(report: Report) -> str:
     """Names and numbers; nested names by their whole path."""
     rows = [(name.replace("_", " "), _cell(value)) for name, value in leaves(report, " · ")]

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import InvalidInputError
 from ..hints import shown
+from ..value import Fields
 
 # Text parts by their type, and where each keeps its text.
 _TEXT_PARTS = {
@@ -53,8 +54,8 @@ _ATTRIBUTES = (
 _DEEPEST_RESULT = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ToolCall(Fields):
     """What an assistant asked a tool to do."""
 
     id: str | None
@@ -62,8 +63,8 @@ class ToolCall:
     arguments: Any
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ToolResult(Fields):
     """What came back; ``id`` is that of the call."""
 
     id: str | None

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from ..errors import InvalidInputError
 from ..hints import shown
+from ..value import Fields
 
 CORTEX, EPISODICA = "cortex", "episodica"
 # Stands for a session or an agent that has no id; an id that is spelled so is encoded.
@@ -18,8 +19,8 @@ NONE = "_"
 _MAX_LENGTH = 16_384
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Address(Fields):
     """A place in the tree: its scheme, and the names from the root down, as in the URI."""
 
     scheme: str

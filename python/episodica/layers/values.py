@@ -15,7 +15,7 @@ Layer: TypeAlias = Literal["L0", "L1", "L2"]
 LAYERS: tuple[Layer, ...] = ("L0", "L1", "L2")
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Entry(Value):
     """A folder or a text of the tree: ``memory.ls(uri)``.
 
@@ -70,7 +70,7 @@ class Entry(Value):
         return f"<Entry {self.kind} {clip(self.uri, 120)}{title}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Step(Value):
     """A place that a walk looked at.
 
@@ -97,7 +97,7 @@ class Step(Value):
         return f"<Step {self.layer} {self.score:.3f} {clip(self.uri, 120)}{state}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exploration(Value):
     """The way from abstracts to contents: ``memory.explore(query, uri)``.
 

@@ -37,9 +37,11 @@ fn is_out_of_handles(error: &io::Error) -> bool {
     [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 
-#[cfg(not(unix))]
-fn is_out_of_handles(_: &io::Error) -> bool {
-    false
+#[cfg(windows)]
+fn is_out_of_handles(error: &io::Error) -> bool {
+    /// `ERROR_TOO_MANY_OPEN_FILES` of Windows.
+    const TOO_MANY: i32 = 4;
+    super::files::errno(error) == Some(TOO_MANY)
 }
 
 impl Backend for Frugal {
