@@ -214,7 +214,7 @@ impl View {
         self.sources.get(slot).iter().for_each(|message| self.proven.push(*message, slot));
     }
 
-    /// The current facts that a message proves, the newest first, of the newest [`FACTS_OF_A_MESSAGE`].
+    /// The current facts that a message proves, the newest first; of very many, the newest.
     pub fn facts_of(&self, message: u32) -> impl Iterator<Item = &Arc<SemanticMemory>> {
         let proven = self.proven.get(message).take(FACTS_OF_A_MESSAGE);
         let current = proven.filter(|slot| self.is_current(*slot));
