@@ -96,7 +96,7 @@ print(json.dumps({"highest": highest}))
 """
 
 READ_ONLY = """
-import json, os
+import json, logging, os
 from episodica import LightweightSearchSystem, MemoryConfig, MemorySystem, StoreIOError
 MemoryConfig.load()
 if os.geteuid() == 0:
