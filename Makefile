@@ -57,7 +57,7 @@ test-rust: $(SETUP) $(MODEL)  ## Run the tests of the Rust crates
 
 .PHONY: test-python
 test-python: $(NATIVE) $(MODEL)  ## Run the tests of the Python package
-	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 2 --dist worksteal
 
 .PHONY: test-postgres
 test-postgres: $(NATIVE)  ## Test the store in PostgreSQL, with a server of its own (Debian's packages)
