@@ -46,6 +46,8 @@ fn main() {
         .opt_level(3)
         .warnings(false)
         .define("FINTEGER", "int")
+        // On Windows its headers would take it for another library's.
+        .define("FAISS_MAIN_LIB", None)
         .flag_if_supported("-fvisibility=hidden")
         .include("native/include")
         .include(&faiss);
