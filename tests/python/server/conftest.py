@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ def serve(store: Path, tmp_path: Path) -> Iterator[Callable[..., Served]]:
     yield start
     for one in running:
         one.kill()
+        one.kill_workers()
 
 
 class Served:
@@ -89,6 +91,8 @@ class Served:
                 stdout=file,
                 stderr=file,
                 env={**os.environ, **env},
+                # A group of its own, so that its workers can be ended with it.
+                start_new_session=True,
             )
 
     def wait(self) -> None:
@@ -113,6 +117,11 @@ class Served:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(SECONDS)
+
+    def kill_workers(self) -> None:
+        """Ends those that a killed service left behind."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
 
 SAID = [
