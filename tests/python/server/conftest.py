@@ -72,7 +72,6 @@ def serve(store: Path, tmp_path: Path) -> Iterator[Callable[..., Served]]:
     yield start
     for one in running:
         one.kill()
-        one.kill_workers()
 
 
 class Served:
@@ -91,7 +90,7 @@ class Served:
                 stdout=file,
                 stderr=file,
                 env={**os.environ, **env},
-                # A group of its own, so that its workers can be ended with it.
+                # With its workers it makes a group of processes of its own.
                 start_new_session=True,
             )
 
@@ -114,14 +113,10 @@ class Served:
         return self.process.wait(SECONDS)
 
     def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(SECONDS)
-
-    def kill_workers(self) -> None:
-        """Ends those that a killed service left behind."""
+        """SIGKILL, to its workers too, which would outlive it."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(SECONDS)
 
 
 SAID = [
