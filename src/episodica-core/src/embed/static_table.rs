@@ -228,7 +228,7 @@ mod tests {
     fn the_assets_are_those_of_the_recipe() {
         assert_eq!(
             sha256(TABLE),
-            "2d94ea375bee44f1583af5f958a9e51ffd5cf5ff7aaddfcfe4dfd35f3a831dac"
+            "e1c69a8a62f5c5db7c2e3c8e8e816f9ff9b5214db029522c8b8603d7086358f9"
         );
         assert_eq!(
             sha256(VOCABULARY_TEXT.as_bytes()),
