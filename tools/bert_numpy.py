@@ -71,12 +71,19 @@ class Bert:
             raise ValueError(f"hidden_act must be gelu: {config['hidden_act']}")
         weights = read_safetensors(folder / "model.safetensors")
         self.weights = {name.removeprefix("bert."): value for name, value in weights.items()}
+        # Products are several times as fast with the matrices laid out in the order of use.
+        self.turned = {
+            name: np.ascontiguousarray(value.T)
+            for name, value in self.weights.items()
+            if name.startswith("encoder.") and value.ndim == 2
+        }
         self.heads: int = config["num_attention_heads"]
         self.layers: int = config["num_hidden_layers"]
         self.eps: float = config["layer_norm_eps"]
 
     def _linear(self, x: np.ndarray, name: str) -> np.ndarray:
-        return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        flat = x.reshape(-1, x.shape[-1]) @ self.turned[f"{name}.weight"]
+        return flat.reshape(*x.shape[:-1], -1) + self.weights[f"{name}.bias"]
 
     def _norm(self, x: np.ndarray, name: str) -> np.ndarray:
         gain, shift = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]

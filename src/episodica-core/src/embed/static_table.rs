@@ -28,7 +28,16 @@ pub const STATIC_DIMENSION: usize = 256;
 pub const STATIC_MAX_TOKENS: usize = 4_096;
 
 /// Name and version of table and features together: raised whenever any text gets another vector.
-pub const STATIC_MODEL: &str = "episodica-static-minilm-256-v1";
+pub const STATIC_MODEL: &str = "episodica-static-minilm-256-v2";
+
+/// Earlier tables of the package, which it no longer has.
+const EARLIER: [&str; 1] = ["episodica-static-minilm-256-v1"];
+
+/// True if `stored` is an earlier table of the package and `present` its table of today: vectors of
+/// the former are made again without asking, as nobody chose them.
+pub(crate) fn is_earlier_table(stored: &str, present: &str) -> bool {
+    present == STATIC_MODEL && EARLIER.contains(&stored)
+}
 
 /// Length of a rare word's vector: the median over the last third of the vocabulary (a test holds
 /// it to the table).
@@ -219,7 +228,7 @@ mod tests {
     fn the_assets_are_those_of_the_recipe() {
         assert_eq!(
             sha256(TABLE),
-            "2d94ea375bee44f1583af5f958a9e51ffd5cf5ff7aaddfcfe4dfd35f3a831dac"
+            "e1c69a8a62f5c5db7c2e3c8e8e816f9ff9b5214db029522c8b8603d7086358f9"
         );
         assert_eq!(
             sha256(VOCABULARY_TEXT.as_bytes()),

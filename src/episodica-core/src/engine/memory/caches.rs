@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use crate::embed::is_earlier_table;
 use crate::engine::memory::indexing::Indexing;
 use crate::engine::memory::snapshot::{Positions, VectorSums, packed, snapshot_head};
 use crate::engine::memory::user::{UserMemory, WriterState};
@@ -105,7 +106,8 @@ impl UserMemory {
         }
         let is_foreign = |kind: LogKind| {
             let model = store.vectors_model(&self.owner, kind);
-            model.is_some_and(|model| model != to.embedder.model())
+            let present = to.embedder.model();
+            model.is_some_and(|model| model != present && !is_earlier_table(&model, present))
         };
         let keeps = others != Others::Replaced && LogKind::ALL.into_iter().any(is_foreign);
         Ok(guard.filter(|_| !keeps))

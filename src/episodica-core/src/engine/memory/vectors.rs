@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::control::Control;
+use crate::embed::is_earlier_table;
 use crate::engine::memory::indexing::Indexing;
 use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::view::View;
@@ -73,6 +74,10 @@ impl KnownVectors {
         let (mut known, mut problems) = (Self::default(), Vec::new());
         let (model, dimension) = (to.embedder.model(), to.embedder.dimension());
         for kind in LogKind::ALL {
+            let stored = store.vectors_model(owner, kind);
+            if stored.is_some_and(|stored| is_earlier_table(&stored, model)) {
+                continue;
+            }
             let cache = store.load_vectors(owner, kind, model, dimension, &mut problems)?;
             known.0[kind as usize] = cache.map(Known::from);
         }

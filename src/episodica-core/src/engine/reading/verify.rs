@@ -2,6 +2,7 @@
 //! every finding says what repairs it.
 
 use crate::control::Control;
+use crate::embed::is_earlier_table;
 use crate::engine::lifecycle::Engine;
 use crate::engine::user::User;
 use crate::error::{Error, Result};
@@ -59,6 +60,10 @@ impl Engine {
         report.problems.extend(user.store.check_logs()?);
         for kind in LogKind::ALL {
             let model = (self.services.embedder.model(), self.services.embedder.dimension());
+            let stored = self.services.store.vectors_model(&user.owner, kind);
+            if stored.is_some_and(|stored| is_earlier_table(&stored, model.0)) {
+                continue;
+            }
             if let Err(error) = self.services.store.load_vectors(
                 &user.owner,
                 kind,
