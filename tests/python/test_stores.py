@@ -132,13 +132,40 @@ def test_a_store_of_each_release_opens(copied: Copy, release: str) -> None:
     assert files(place) == before
     with MemorySystem(place) as memory:
         check_release(memory, expected)
-        assert memory.stats()["messages_embedded"] == 0, "vectors come from the caches"
         user = next(iter(expected))
         memory.add_messages(user, [{"role": "user", "content": "And on it goes."}])
     after = files(place)
     for name, text in before.items():
         if name.endswith(".jsonl"):
             assert after[name].startswith(text), "a log is only appended to"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_vectors_of_an_earlier_table_are_made_again(copied: Copy, release: str) -> None:
+    place = copied(f"stores/{release}")
+    manifests = sorted(place.rglob("*.manifest.json"))
+    assert manifests
+    found = []
+    for _ in range(2):
+        with MemorySystem(place) as memory:
+            found.append(scores(memory))
+            stats = memory.stats()
+            assert memory.verify().problems == ()
+    assert stats.messages_embedded == 0, "vectors come from the caches"
+    for manifest in manifests:
+        assert json.loads(manifest.read_text())["model"] == stats.embedding_model
+    with MemorySystem(place) as memory:
+        memory.rebuild_indices()
+        found.append(scores(memory))
+    assert found[0] == found[1] == found[2]
+
+
+def scores(memory: MemorySystem) -> dict[str, list[tuple[str, float]]]:
+    """What each user's search finds, with its scores."""
+    return {
+        user: [(hit.id, hit.score) for hit in memory.search(user, "Who lives where?", top_k=50)]
+        for user in memory.users()
+    }
 
 
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(copied: Copy) -> None:

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::control::Control;
-use crate::embed::is_earlier_table;
+use crate::embed::{Embedder, is_earlier_table};
 use crate::engine::memory::indexing::Indexing;
 use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::view::View;
@@ -68,17 +68,32 @@ pub(crate) struct Missing {
     text: String,
 }
 
+/// The vectors on disk of one log, as [`Store::load_vectors`] reads them. Those of an earlier table
+/// of the package count as missing: they are made again.
+///
+/// # Errors
+/// `EmbeddingMismatch` if they come from another embedder; `Io`.
+pub(crate) fn load_vectors(
+    store: &Store,
+    owner: &Owner,
+    kind: LogKind,
+    embedder: &dyn Embedder,
+    problems: &mut Vec<Problem>,
+) -> Result<Option<VectorCache>> {
+    let (model, dimension) = (embedder.model(), embedder.dimension());
+    let stored = store.vectors_model(owner, kind);
+    if stored.is_some_and(|stored| is_earlier_table(&stored, model)) {
+        return Ok(None);
+    }
+    store.load_vectors(owner, kind, model, dimension, problems)
+}
+
 impl KnownVectors {
     /// The vectors on disk that match this embedder, and damage found in their files.
     pub fn read(store: &Store, owner: &Owner, to: &Indexing<'_>) -> Result<(Self, Vec<Problem>)> {
         let (mut known, mut problems) = (Self::default(), Vec::new());
-        let (model, dimension) = (to.embedder.model(), to.embedder.dimension());
         for kind in LogKind::ALL {
-            let stored = store.vectors_model(owner, kind);
-            if stored.is_some_and(|stored| is_earlier_table(&stored, model)) {
-                continue;
-            }
-            let cache = store.load_vectors(owner, kind, model, dimension, &mut problems)?;
+            let cache = load_vectors(store, owner, kind, to.embedder, &mut problems)?;
             known.0[kind as usize] = cache.map(Known::from);
         }
         Ok((known, problems))

@@ -2,8 +2,8 @@
 //! every finding says what repairs it.
 
 use crate::control::Control;
-use crate::embed::is_earlier_table;
 use crate::engine::lifecycle::Engine;
+use crate::engine::memory::vectors::load_vectors;
 use crate::engine::user::User;
 use crate::error::{Error, Result};
 use crate::model::{Problem, VerifyReport};
@@ -59,16 +59,11 @@ impl Engine {
         report.problems.extend(user.problems.iter().cloned());
         report.problems.extend(user.store.check_logs()?);
         for kind in LogKind::ALL {
-            let model = (self.services.embedder.model(), self.services.embedder.dimension());
-            let stored = self.services.store.vectors_model(&user.owner, kind);
-            if stored.is_some_and(|stored| is_earlier_table(&stored, model.0)) {
-                continue;
-            }
-            if let Err(error) = self.services.store.load_vectors(
+            if let Err(error) = load_vectors(
+                &self.services.store,
                 &user.owner,
                 kind,
-                model.0,
-                model.1,
+                &*self.services.embedder,
                 &mut report.problems,
             ) {
                 report.problems.push(self.finding(error)?);
