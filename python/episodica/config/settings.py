@@ -313,11 +313,11 @@ class MemoryConfig(Fields):
     preset: Literal["default", "cortex", "memo"] = "default"
     layer_weights: tuple[float, float, float] = (0.2, 0.3, 0.5)
     message_weights: tuple[float, float, float, float, float, float, float] = (
-        2.5,
-        0.7,
+        2.6,
+        0.5,
         0.3,
         1.0,
-        1.5,
+        2.2,
         1.0,
         0.2,
     )

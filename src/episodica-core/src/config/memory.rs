@@ -6,7 +6,7 @@ use crate::clock::Zone;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The measured weights of a message's terms (docs/scoring.md).
-pub const MESSAGE_WEIGHTS: [f32; 7] = [2.5, 0.6, 0.3, 1.0, 1.8, 1.0, 0.2];
+pub const MESSAGE_WEIGHTS: [f32; 7] = [2.6, 0.5, 0.3, 1.0, 2.2, 1.0, 0.2];
 /// Weight of the vectors of a sentence embedder, which tell more than those of the static table.
 pub const SENTENCE_VECTOR_WEIGHT: f32 = 0.5;
 /// Weight of `tokens` then.

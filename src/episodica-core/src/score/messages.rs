@@ -428,9 +428,9 @@ mod tests {
             let Weights(weights) = Weights::of(config, sentences);
             (weights[WORDS], weights[TOKENS], weights[VECTOR])
         };
-        assert_eq!(of(&config, false), (2.5, 0.6, 0.3));
-        assert_eq!(of(&config, true), (2.5, 0.4, 0.5));
+        assert_eq!(of(&config, false), (2.6, 0.5, 0.3));
+        assert_eq!(of(&config, true), (2.6, 0.4, 0.5));
         config.message_weights[WORDS] = 2.0;
-        assert_eq!(of(&config, true), (2.0, 0.6, 0.3));
+        assert_eq!(of(&config, true), (2.0, 0.5, 0.3));
     }
 }
