@@ -25,8 +25,8 @@ const CANDIDATES: usize = 64;
 const CANDIDATES_EACH: usize = 3;
 /// Messages examined per candidate, those with the highest word scores.
 const LOOKED_AT: usize = 8;
-/// Weight of the nearest messages by vector in candidate selection: the weights of `vector` and
-/// `tokens` together.
+/// Weight of the nearest messages by vector in candidate selection: a little more than those of
+/// `vector` and `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
 
 pub(super) const WORDS: usize = 0;
