@@ -143,7 +143,7 @@ def test_a_store_of_each_release_opens(copied: Copy, release: str) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_vectors_of_an_earlier_table_are_made_again(copied: Copy, release: str) -> None:
     place = copied(f"stores/{release}")
-    manifests = sorted(place.rglob("*.manifest.json"))
+    manifests = [path for path in place.rglob("*.manifest.json") if "tenants" not in path.parts]
     assert manifests
     found = []
     for _ in range(2):

@@ -32,6 +32,23 @@ def test_values_say_it(moved: MemorySystem) -> None:
     assert all(hit.is_current for hit in moved.search("al", "Paris"))
 
 
+def test_the_episode_of_what_holds_now_stands_first(tmp_path: Path) -> None:
+    with MemorySystem(tmp_path) as memory:
+        for day, content in [("01-05", "I live in Paris."), ("03-11", "I moved to Lyon.")]:
+            message = {"role": "user", "name": "Alice", "content": content}
+            memory.add_messages("al", [{**message, "timestamp": f"2024-{day}T10:00:00Z"}])
+            memory.flush("al")
+
+        def found(question: str) -> list[str]:
+            hits = memory.search("al", question, kinds=["episodic"], explain=True)
+            assert all(hit.explain().value == hit.score for hit in hits)
+            return [hit.messages[0].content for hit in hits]
+
+        assert found("Where does Alice live?") == ["I moved to Lyon.", "I live in Paris."]
+        assert found("Does Alice live in Paris?") == ["I moved to Lyon.", "I live in Paris."]
+        assert found("Where did Alice live in Paris?")[0] == "I live in Paris."
+
+
 def test_notebooks_say_it_in_words_and_style(moved: MemorySystem) -> None:
     old, new = old_and_new(moved)
     hits = moved.search("al", "Where does Alice live?", include_superseded=True, kinds=["semantic"])

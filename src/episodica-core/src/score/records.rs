@@ -18,7 +18,7 @@ pub struct ScoredRecord {
     pub cosine: Option<f32>,
 }
 
-/// The margin by which a fact ranks above the best fact that it superseded.
+/// The margin by which a record ranks above the best of those that it superseded.
 const SUCCESSION: f64 = 0.001;
 /// Maximum length of a chain of supersessions.
 const MAX_CHAIN: usize = 64;
@@ -28,13 +28,16 @@ pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Opti
     std::iter::successors(successor(slot), |slot| successor(*slot)).take(MAX_CHAIN).last()
 }
 
-/// A superseded record that matches the question passes its score to its successor, if the
-/// successor's own score is lower. `successor` maps a slot to the slot of the superseding record.
-pub fn raise_successors(records: &mut [ScoredRecord], successor: impl Fn(u32) -> Option<u32>) {
+/// A superseded record that matches the question passes its score to its successors, where their
+/// own is lower. `successors` maps a slot to the slots of the superseding records.
+pub fn raise_successors<I: IntoIterator<Item = u32>>(
+    records: &mut [ScoredRecord],
+    successors: impl Fn(u32) -> I,
+) {
     let mut inherited: FxHashMap<u32, f64> = FxHashMap::default();
     for record in records.iter() {
-        if let Some(last) = last_successor(record.slot, &successor) {
-            let best = inherited.entry(last).or_insert(f64::MIN);
+        for later in successors(record.slot) {
+            let best = inherited.entry(later).or_insert(f64::MIN);
             *best = best.max(record.explanation.value);
         }
     }
@@ -92,12 +95,12 @@ mod tests {
             4 => Some(9),
             _ => None,
         };
-        raise_successors(&mut records, successor);
+        raise_successors(&mut records, |slot| last_successor(slot, successor));
         sort_records(&mut records);
         assert_eq!(records.iter().map(|record| record.slot).collect::<Vec<_>>(), [2, 0, 3, 1, 4]);
         let raised = &records[0].explanation;
         assert_eq!(raised.children.last().map(|leaf| leaf.name), Some("succession"));
         // A cycle in damaged data must not loop for ever.
-        raise_successors(&mut records, |slot| Some(1 - slot % 2));
+        raise_successors(&mut records, |slot| last_successor(slot, |slot| Some(1 - slot % 2)));
     }
 }

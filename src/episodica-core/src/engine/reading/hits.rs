@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::engine::memory::view::View;
 use crate::error::Result;
 use crate::model::Message;
 use crate::score::{
     Answered, Asked, Explanation, Hit, HitKind, Ranking, Record, ScoredMessage, ScoredRecord,
-    Signs, Threshold, raise_later,
+    Signs, Threshold, raise_later, raise_successors, sort_records,
 };
 
 /// What hits are made from.
@@ -50,6 +52,9 @@ impl Hits<'_> {
             }
             HitKind::Episodic => {
                 let mut episodes = self.ranking.episodes(&self.asked)?;
+                if !self.asked.query.asks_past {
+                    self.raise_later_episodes(&mut episodes)?;
+                }
                 self.settle_ties(&mut episodes, |slot| {
                     let episode = self.view.episodes.get(slot);
                     episode.map(|episode| (episode.timestamp, episode.episode_id.clone()))
@@ -67,6 +72,27 @@ impl Hits<'_> {
             raise_later(&mut messages, self.view, self.view.superseded());
         }
         Ok(messages)
+    }
+
+    /// Where the best match of an episode that may be a hit is a superseded message, the episode of
+    /// the message that superseded it is not below.
+    fn raise_later_episodes(&self, ranked: &mut [ScoredRecord]) -> Result<()> {
+        let mut later: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for episode in ranked.iter().take(self.asked.wanted) {
+            let Some(best) = self.asked.matched(episode.slot)?.first().copied() else { continue };
+            let facts = self.view.superseded().get(&best).into_iter().flatten();
+            let sources = facts.flat_map(|fact| self.asked.corpus.sources(*fact));
+            let others = sources.filter_map(|message| self.view.episode_of(*message));
+            let others: Vec<u32> = others.filter(|slot| *slot != episode.slot).collect();
+            if !others.is_empty() {
+                later.insert(episode.slot, others);
+            }
+        }
+        if !later.is_empty() {
+            raise_successors(ranked, |slot| later.get(&slot).into_iter().flatten().copied());
+            sort_records(ranked);
+        }
+        Ok(())
     }
 
     /// Drops messages of less relevance than asked for.

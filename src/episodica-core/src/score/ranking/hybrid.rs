@@ -131,7 +131,8 @@ fn ranked(
         }
     };
     let mut ranked: Vec<ScoredRecord> = facts.into_iter().map(score).collect();
-    raise_successors(&mut ranked, |slot| asked.corpus.successor(slot));
+    let successor = |slot| last_successor(slot, |slot| asked.corpus.successor(slot));
+    raise_successors(&mut ranked, successor);
     ranked.retain(|record| asked.admits_standing(record.slot));
     sort_records(&mut ranked);
     ranked
