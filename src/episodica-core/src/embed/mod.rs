@@ -18,10 +18,10 @@ use crate::error::Result;
 use crate::model::ServiceHealth;
 
 pub use endpoint::{EmbeddingSettings, EndpointEmbedder};
+pub(crate) use static_table::is_earlier_table;
 pub use static_table::{
     STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector,
 };
-pub(crate) use static_table::is_earlier_table;
 pub use transformer::TransformerEmbedder;
 
 /// Turns texts into vectors of one fixed dimension.
