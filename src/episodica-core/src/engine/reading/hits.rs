@@ -78,7 +78,10 @@ impl Hits<'_> {
     /// the message that superseded it is not below.
     fn raise_later_episodes(&self, ranked: &mut [ScoredRecord]) -> Result<()> {
         let mut later: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-        for episode in ranked.iter().take(self.asked.wanted) {
+        // Of equal ones it is not known yet which may be hits.
+        let last = ranked.get(self.asked.wanted.saturating_sub(1));
+        let least = last.map_or(f64::MIN, |episode| episode.explanation.value);
+        for episode in ranked.iter().take_while(|episode| episode.explanation.value >= least) {
             let Some(best) = self.asked.matched(episode.slot)?.first().copied() else { continue };
             let facts = self.view.superseded().get(&best).into_iter().flatten();
             let sources = facts.flat_map(|fact| self.asked.corpus.sources(*fact));

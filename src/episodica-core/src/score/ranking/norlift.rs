@@ -8,10 +8,12 @@
 //! because they have many facts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::hybrid::Hybrid;
 use super::{Asked, Ranking};
 use crate::error::Result;
+use crate::model::SemanticMemory;
 use crate::score::{Answered, Explanation, HitKind, ScoredMessage, ScoredRecord, sort_records};
 
 /// Steepness of a vote.
@@ -79,12 +81,14 @@ fn lifts(asked: &Asked<'_>) -> BTreeMap<String, f64> {
     names.sort_unstable();
     names.dedup();
     let number = |id: &String| names.binary_search(&id.as_str()).ok();
-    let (similarities, sources): (Vec<f32>, Vec<Vec<usize>>) = facts()
-        .map(|(slot, fact)| {
-            let similarity = scores.cosine(slot).unwrap_or_else(|| scores.words(slot));
-            (similarity, fact.source_episodes.iter().filter_map(number).collect())
-        })
-        .unzip();
+    let vote = |(slot, fact): (u32, &Arc<SemanticMemory>)| {
+        let similarity = scores.cosine(slot).unwrap_or_else(|| scores.words(slot));
+        (similarity, fact.source_episodes.iter().filter_map(number).collect())
+    };
+    let mut votes: Vec<(f32, Vec<usize>)> = facts().map(vote).collect();
+    // Sums have the same bits in whatever order the facts came.
+    votes.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (similarities, sources): (Vec<f32>, Vec<Vec<usize>>) = votes.into_iter().unzip();
     lift(&similarities, &sources)
         .into_iter()
         .map(|(number, lift)| (names[number].to_owned(), lift))
