@@ -14,6 +14,9 @@ use crate::rows::Slice;
 
 /// Rows whose distances are compared together.
 const BLOCK: usize = 32;
+/// Rows whose distances are found before any is looked at; the signs of so many stay in the
+/// processor's nearest cache.
+const STRIP: usize = 512;
 
 /// The signs of rows, in their order, [`ROWS`] rows to a block: what is compared together lies
 /// together.
@@ -72,24 +75,24 @@ impl Sketch {
     /// sought among `proposed` rows (and all that tie with the last) with the fewest signs that
     /// differ from the query's.
     pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
-        let rows = self.alike(query, proposed);
-        if rows.len() <= wanted {
-            return rows;
+        let alike = self.alike(query, proposed);
+        if alike.rows.len() <= wanted {
+            return alike.rows;
         }
         let tables = products_by_byte(query);
-        let score = |row: usize| -> f32 {
-            let words = (0..self.width).map(|word| self.words[place(self.width, row, word)]);
+        let score = |words: &[u64]| -> f32 {
             // Eight sums side by side: one after the other, each addition would wait for the one
             // before.
             let mut sums = [0.0_f32; 8];
-            for (word, tables) in words.zip(tables.chunks(8)) {
+            for (word, tables) in words.iter().zip(tables.chunks(8)) {
                 for ((sum, table), byte) in sums.iter_mut().zip(tables).zip(word.to_le_bytes()) {
                     *sum += table[usize::from(byte)];
                 }
             }
             sums.iter().sum()
         };
-        let mut scored: Vec<(f32, usize)> = rows.into_iter().map(|row| (score(row), row)).collect();
+        let scores = alike.words.chunks_exact(self.width).map(score);
+        let mut scored: Vec<(f32, usize)> = scores.zip(alike.rows).collect();
         let (_, last, _) = scored.select_nth_unstable_by(wanted - 1, |a, b| b.0.total_cmp(&a.0));
         let least = last.0;
         let chosen = scored.into_iter().filter(|(score, _)| *score >= least);
@@ -100,39 +103,91 @@ impl Sketch {
 
     /// At least `wanted` rows with the fewest signs that differ from the query's (all that tie with
     /// the last), in rising order.
-    fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
+    fn alike(&self, query: &[f32], wanted: usize) -> Alike {
         let mut signs = vec![0; self.width];
         for_each_signs(Slice::Single(query), query.len(), |_, word, bits| signs[word] = bits);
-        let query = signs;
-        let mut distances = vec![0_u16; self.words.len() / self.width];
-        differing_bits(&query, &self.words, &mut distances);
-        distances.truncate(self.rows);
-        let bound = sampled_bound(&distances, wanted, u16::cmp);
-        let mut rows = up_to(&distances, bound.unwrap_or(u16::MAX));
-        if rows.len() < wanted {
-            rows = (0..self.rows).collect();
+        let mut alike = self.up_to(&signs, self.likely_bound(&signs, wanted));
+        if alike.rows.len() < wanted {
+            alike = self.up_to(&signs, u16::MAX);
         }
-        if (1..rows.len()).contains(&wanted) {
-            let mut near: Vec<u16> = rows.iter().map(|row| distances[*row]).collect();
-            let most = *near.select_nth_unstable(wanted - 1).1;
-            rows.retain(|row| distances[*row] <= most);
+        if (1..alike.rows.len()).contains(&wanted) {
+            let mut distances = alike.distances.clone();
+            let most = *distances.select_nth_unstable(wanted - 1).1;
+            alike.keep_up_to(most, self.width);
         }
-        rows
+        alike
+    }
+
+    /// A number of signs that no more than which differ, by a sample, in `wanted` rows.
+    fn likely_bound(&self, signs: &[u64], wanted: usize) -> u16 {
+        /// Blocks of which one row is in the sample, at most.
+        const SAMPLE: usize = 2_047;
+        let block = ROWS * self.width;
+        let blocks = self.words.len() / block;
+        let mut sample = Vec::with_capacity(SAMPLE);
+        for block in self.words.chunks_exact(block).step_by(blocks / SAMPLE + 1) {
+            let mut distances = [0; ROWS];
+            differing_bits(signs, block, &mut distances);
+            sample.push(distances[0]);
+        }
+        let share = (wanted * sample.len()).div_ceil(self.rows.max(1));
+        sampled_bound(&sample, share, u16::cmp).unwrap_or(u16::MAX)
+    }
+
+    /// The rows with no more than `most` signs that differ, in one walk: what is found is copied
+    /// while it is in the processor's nearest cache.
+    fn up_to(&self, signs: &[u64], most: u16) -> Alike {
+        let mut alike = Alike::default();
+        let mut distances = [0; STRIP];
+        let strips = self.words.chunks(STRIP * self.width);
+        for (strip, first) in strips.zip((0..self.rows).step_by(STRIP)) {
+            let distances = &mut distances[..STRIP.min(strip.len() / self.width)];
+            differing_bits(signs, strip, distances);
+            let distances = &distances[..distances.len().min(self.rows - first)];
+            for (block, at) in distances.chunks(BLOCK).zip((first..).step_by(BLOCK)) {
+                // Most blocks have none. Without a branch for each row, the compiler compares
+                // several at a time.
+                if !block.iter().fold(false, |any, distance| any | (*distance <= most)) {
+                    continue;
+                }
+                for (row, distance) in (at..).zip(block).filter(|(_, it)| **it <= most) {
+                    alike.rows.push(row);
+                    alike.distances.push(*distance);
+                    let words = (0..self.width).map(|word| place(self.width, row, word));
+                    alike.words.extend(words.map(|place| self.words[place]));
+                }
+            }
+        }
+        alike
     }
 }
 
-/// The rows whose distances are no greater than `most`, in rising order.
-fn up_to(distances: &[u16], most: u16) -> Vec<usize> {
-    let mut rows = Vec::new();
-    for (block, first) in distances.chunks(BLOCK).zip((0..).step_by(BLOCK)) {
-        // Most blocks have none. Without a branch for each row, the compiler compares several at a
-        // time.
-        if block.iter().fold(false, |any, distance| any | (*distance <= most)) {
-            let near = (first..).zip(block).filter(|(_, distance)| **distance <= most);
-            rows.extend(near.map(|(row, _)| row));
+/// Rows with few signs that differ from a query's, in rising order.
+#[derive(Debug, Default)]
+struct Alike {
+    rows: Vec<usize>,
+    /// How many signs differ, by row.
+    distances: Vec<u16>,
+    /// The signs themselves, row after row.
+    words: Vec<u64>,
+}
+
+impl Alike {
+    /// Drops the rows with more than `most` signs that differ.
+    fn keep_up_to(&mut self, most: u16, width: usize) {
+        let mut kept = 0;
+        for at in 0..self.rows.len() {
+            if self.distances[at] <= most {
+                self.rows[kept] = self.rows[at];
+                self.distances[kept] = self.distances[at];
+                self.words.copy_within(at * width..(at + 1) * width, kept * width);
+                kept += 1;
+            }
         }
+        self.rows.truncate(kept);
+        self.distances.truncate(kept);
+        self.words.truncate(kept * width);
     }
-    rows
 }
 
 /// For each byte of a row's signs and each value of it, the sum of the query's eight numbers there,
@@ -210,15 +265,15 @@ mod tests {
     fn rows_come_by_how_many_signs_differ() {
         let rows = [1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0];
         let mut sketch = over(&rows, 3);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0]);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 2), [0, 2]);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1).rows, [0]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 2).rows, [0, 2]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 9).rows, [0, 1, 2]);
         sketch.set(1, Slice::Single(&[1.0, 1.0, 1.0]));
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0, 1]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1).rows, [0, 1]);
         sketch.copy(2, 0);
         sketch.truncate(2);
-        assert_eq!(sketch.alike(&[1.0, -1.0, 1.0], 1), [0]);
-        assert_eq!(over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1), [0, 1]);
+        assert_eq!(sketch.alike(&[1.0, -1.0, 1.0], 1).rows, [0]);
+        assert_eq!(over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1).rows, [0, 1]);
     }
 
     #[test]
