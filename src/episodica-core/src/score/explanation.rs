@@ -103,6 +103,18 @@ impl Explanation {
         Self { name, value, detail, children }
     }
 
+    /// The score of a record that takes over the score of what it superseded: `missing` is added. A
+    /// score of one number becomes the first part of the sum.
+    #[must_use]
+    pub(crate) fn raised(mut self, missing: f64) -> Self {
+        let raise = Self::leaf("succession", missing, "what it superseded matches better");
+        if self.children.is_empty() {
+            return Self::raw(vec![self, raise]);
+        }
+        self.children.push(raise);
+        Self::sum(self.name, self.detail, self.children)
+    }
+
     /// The same tree with every value multiplied, for use as a weighted part of a larger sum.
     #[must_use]
     pub fn scaled(mut self, weight: f64) -> Self {

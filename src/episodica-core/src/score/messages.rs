@@ -104,17 +104,12 @@ impl ScoredMessage {
     /// The score as an explanation tree; its value is `score`, bit for bit.
     pub fn explain(&self, weights: &Weights) -> Explanation {
         let terms = (0..TERMS.len()).filter(|term| self.terms[*term] != 0.0);
-        let mut children: Vec<Explanation> = terms
-            .map(|term| {
-                let raw = f64::from(self.terms[term]);
-                Explanation::described(TERMS[term], weights.0[term], raw, MEASURES[term])
-            })
-            .collect();
-        if self.raised > 0.0 {
-            let detail = "what it superseded matches better";
-            children.push(Explanation::leaf("succession", self.raised, detail));
-        }
-        Explanation::raw(children)
+        let children = terms.map(|term| {
+            let raw = f64::from(self.terms[term]);
+            Explanation::described(TERMS[term], weights.0[term], raw, MEASURES[term])
+        });
+        let sum = Explanation::raw(children.collect());
+        if self.raised > 0.0 { sum.raised(self.raised) } else { sum }
     }
 }
 

@@ -43,9 +43,11 @@ pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25, windowed_bm25};
 pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, Weights};
 pub use query::{Query, QueryTerm, query_terms};
 pub use ranking::{Asked, Corpus, Ranking, Settings, are_facts_scored_in_full, is_scored_in_full};
-pub use records::{ScoredRecord, last_successor, least_of_best, raise_successors, sort_records};
+pub use records::{ScoredRecord, least_of_best, sort_records};
 pub use relevance::{Answered, Signs, relevance};
 pub use request::{Hit, HitKind, Method, Record, Request, Response};
 pub use snippet::{SNIPPET_CHARS, snippet};
-pub use succession::{Superseded, raise_later, superseded_messages};
+pub use succession::{
+    Superseded, last_successor, raise_later, raise_successors, superseded_messages,
+};
 pub use threshold::Threshold;

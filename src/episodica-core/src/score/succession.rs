@@ -1,11 +1,14 @@
-//! Messages whose content was superseded, and the messages that state the successors.
+//! What was superseded lends its score to what superseded it: the later of two records on the same
+//! subject is not below the earlier.
 
 use rustc_hash::FxHashMap;
 
-use super::{Corpus, ScoredMessage, last_successor};
+use super::{Corpus, Explanation, ScoredMessage, ScoredRecord};
 
-/// The margin by which a message ranks above those that it superseded.
+/// The margin by which a record ranks above the best of those that it superseded.
 const SUCCESSION: f64 = 0.001;
+/// Maximum length of a chain of supersessions.
+const MAX_CHAIN: usize = 64;
 
 /// Maps the slot of each message with superseded content to the slots of the superseding facts.
 pub type Superseded = FxHashMap<u32, Vec<u32>>;
@@ -31,26 +34,126 @@ pub fn superseded_messages(corpus: &dyn Corpus) -> Superseded {
     superseded
 }
 
+/// The slot at the end of a chain of supersessions; `None` if the record was not superseded.
+pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+    std::iter::successors(successor(slot), |slot| successor(*slot)).take(MAX_CHAIN).last()
+}
+
 /// Of two messages on the same subject, the later message takes over the score of the superseded
-/// one, if its own is lower. `ranked` is best first, before and after.
+/// one, if its own is not higher. `ranked` is best first, before and after.
 pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded: &Superseded) {
-    let mut inherited: FxHashMap<u32, f64> = FxHashMap::default();
-    for message in ranked.iter() {
-        let facts = superseded.get(&message.slot).into_iter().flatten();
-        for later in facts.flat_map(|fact| corpus.sources(*fact)) {
-            let best = inherited.entry(*later).or_insert(f64::MIN);
-            *best = best.max(message.score);
-        }
-    }
-    if inherited.is_empty() {
+    let sources = |slot| {
+        let facts = superseded.get(&slot).into_iter().flatten();
+        facts.flat_map(|fact| corpus.sources(*fact)).copied()
+    };
+    let least = least_scores(ranked.iter().map(|message| (message.slot, message.score)), sources);
+    if least.is_empty() {
         return;
     }
     for message in ranked.iter_mut() {
-        let best = inherited.get(&message.slot).copied();
-        if let Some(missing) = best.map(|best| best - message.score).filter(|gap| *gap >= 0.0) {
-            message.raised = missing + SUCCESSION;
-            message.score += message.raised;
+        if let Some(missing) = missing(&least, message.slot, message.score) {
+            message.raised = missing;
+            message.score += missing;
         }
     }
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+}
+
+/// A superseded record that matches the question passes its score to its successors, where their
+/// own is not higher. `successors` maps a slot to the slots of the superseding records.
+pub fn raise_successors<I: IntoIterator<Item = u32>>(
+    records: &mut [ScoredRecord],
+    successors: impl Fn(u32) -> I,
+) {
+    let scores = records.iter().map(|record| (record.slot, record.explanation.value));
+    let least = least_scores(scores, successors);
+    for record in records {
+        if let Some(missing) = missing(&least, record.slot, record.explanation.value) {
+            record.explanation = record.explanation.clone().raised(missing);
+        }
+    }
+}
+
+/// Maps each successor to the least score that it may have: the best of those that it superseded
+/// and a margin. A margin that was added to some successors only would make a small difference of
+/// two scores decide about a large one.
+fn least_scores<I: IntoIterator<Item = u32>>(
+    scores: impl Iterator<Item = (u32, f64)>,
+    successors: impl Fn(u32) -> I,
+) -> FxHashMap<u32, f64> {
+    let mut least: FxHashMap<u32, f64> = FxHashMap::default();
+    for (slot, score) in scores {
+        for later in successors(slot) {
+            let best = least.entry(later).or_insert(f64::MIN);
+            *best = best.max(score + SUCCESSION);
+        }
+    }
+    least
+}
+
+/// What a score lacks.
+fn missing(least: &FxHashMap<u32, f64>, slot: u32, score: f64) -> Option<f64> {
+    least.get(&slot).map(|least| least - score).filter(|missing| *missing > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::sort_records;
+
+    #[test]
+    fn what_holds_now_stands_above_what_it_superseded() {
+        let record = |slot, score| ScoredRecord {
+            slot,
+            explanation: Explanation::raw(vec![Explanation::leaf("words", score, "")]),
+            cosine: None,
+        };
+        // 1 superseded 0 and 2 superseded 1; 3 stands alone; the successor of 4 is not among the
+        // records.
+        let mut records =
+            vec![record(0, 2.0), record(1, 1.5), record(2, 0.5), record(3, 1.9), record(4, 1.0)];
+        let successor = |slot| match slot {
+            0 => Some(1),
+            1 => Some(2),
+            4 => Some(9),
+            _ => None,
+        };
+        raise_successors(&mut records, |slot| last_successor(slot, successor));
+        sort_records(&mut records);
+        assert_eq!(records.iter().map(|record| record.slot).collect::<Vec<_>>(), [2, 0, 3, 1, 4]);
+        let raised = &records[0].explanation;
+        assert_eq!(raised.children.last().map(|leaf| leaf.name), Some("succession"));
+        // A cycle in damaged data must not loop for ever.
+        raise_successors(&mut records, |slot| last_successor(slot, |slot| Some(1 - slot % 2)));
+    }
+
+    #[test]
+    fn a_score_of_one_number_keeps_it() {
+        let leaf = |slot, score| ScoredRecord {
+            slot,
+            explanation: Explanation::leaf("cosine", score, "of question and record"),
+            cosine: None,
+        };
+        let mut records = [leaf(0, 0.8), leaf(1, 0.8), leaf(2, 0.79999)];
+        raise_successors(&mut records, |slot| (slot == 0).then_some([1, 2]).into_iter().flatten());
+        for raised in &records[1..] {
+            let Explanation { value, children, .. } = &raised.explanation;
+            assert!((value - 0.801).abs() < 1e-12, "{value}");
+            assert_eq!(
+                children.iter().map(|child| child.name).collect::<Vec<_>>(),
+                ["cosine", "succession"]
+            );
+        }
+        assert_eq!(records[0].explanation.children, []);
+    }
+
+    #[test]
+    fn a_score_that_is_higher_by_the_margin_is_left_alone() {
+        let least = least_scores([(0, 1.0), (1, 1.0005), (2, 1.5)].into_iter(), |slot| {
+            (slot == 0).then_some([1, 2]).into_iter().flatten()
+        });
+        assert!(missing(&least, 1, 1.0005).is_some_and(|missing| (missing - 0.0005).abs() < 1e-12));
+        assert_eq!(missing(&least, 2, 1.5), None);
+        assert_eq!(missing(&least, 3, 0.0), None);
+    }
 }
