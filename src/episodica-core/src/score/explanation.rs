@@ -103,15 +103,19 @@ impl Explanation {
         Self { name, value, detail, children }
     }
 
-    /// The score of a record that takes over the score of what it superseded: `missing` is added. A
-    /// score of one number becomes the first part of the sum.
+    /// What a score gains because its record superseded a better match.
+    pub(super) fn succession(gain: f64) -> Self {
+        Self::leaf("succession", gain, "what it superseded matches better")
+    }
+
+    /// The score with `gain` as its last part. A score of one number becomes the first part.
     #[must_use]
-    pub(crate) fn raised(mut self, missing: f64) -> Self {
-        let raise = Self::leaf("succession", missing, "what it superseded matches better");
+    pub(super) fn raised(mut self, gain: f64) -> Self {
+        let gain = Self::succession(gain);
         if self.children.is_empty() {
-            return Self::raw(vec![self, raise]);
+            return Self::raw(vec![self, gain]);
         }
-        self.children.push(raise);
+        self.children.push(gain);
         Self::sum(self.name, self.detail, self.children)
     }
 

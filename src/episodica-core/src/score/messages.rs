@@ -108,8 +108,8 @@ impl ScoredMessage {
             let raw = f64::from(self.terms[term]);
             Explanation::described(TERMS[term], weights.0[term], raw, MEASURES[term])
         });
-        let sum = Explanation::raw(children.collect());
-        if self.raised > 0.0 { sum.raised(self.raised) } else { sum }
+        let gain = (self.raised > 0.0).then(|| Explanation::succession(self.raised));
+        Explanation::raw(children.chain(gain).collect())
     }
 }
 

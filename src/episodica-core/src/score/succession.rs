@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Corpus, Explanation, ScoredMessage, ScoredRecord};
+use super::{Corpus, ScoredMessage, ScoredRecord};
 
 /// The margin by which a record ranks above the best of those that it superseded.
 const SUCCESSION: f64 = 0.001;
@@ -39,8 +39,8 @@ pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Opti
     std::iter::successors(successor(slot), |slot| successor(*slot)).take(MAX_CHAIN).last()
 }
 
-/// Of two messages on the same subject, the later message takes over the score of the superseded
-/// one, if its own is not higher. `ranked` is best first, before and after.
+/// Of two messages on the same subject, the later message scores at least as much as the superseded
+/// one, and the margin. `ranked` is best first, before and after.
 pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded: &Superseded) {
     let sources = |slot| {
         let facts = superseded.get(&slot).into_iter().flatten();
@@ -59,8 +59,8 @@ pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
 }
 
-/// A superseded record that matches the question passes its score to its successors, where their
-/// own is not higher. `successors` maps a slot to the slots of the superseding records.
+/// The successors of a superseded record score at least as much as it does, and the margin.
+/// `successors` maps a slot to the slots of the superseding records.
 pub fn raise_successors<I: IntoIterator<Item = u32>>(
     records: &mut [ScoredRecord],
     successors: impl Fn(u32) -> I,
@@ -74,9 +74,9 @@ pub fn raise_successors<I: IntoIterator<Item = u32>>(
     }
 }
 
-/// Maps each successor to the least score that it may have: the best of those that it superseded
-/// and a margin. A margin that was added to some successors only would make a small difference of
-/// two scores decide about a large one.
+/// Maps each successor to the least score that it may have: the best score of those that it
+/// superseded, and the margin. If only lower scores gained the margin, a rounding would decide
+/// about it.
 fn least_scores<I: IntoIterator<Item = u32>>(
     scores: impl Iterator<Item = (u32, f64)>,
     successors: impl Fn(u32) -> I,
@@ -91,7 +91,7 @@ fn least_scores<I: IntoIterator<Item = u32>>(
     least
 }
 
-/// What a score lacks.
+/// What a score lacks of the least score, if it lacks anything.
 fn missing(least: &FxHashMap<u32, f64>, slot: u32, score: f64) -> Option<f64> {
     least.get(&slot).map(|least| least - score).filter(|missing| *missing > 0.0)
 }
@@ -99,7 +99,7 @@ fn missing(least: &FxHashMap<u32, f64>, slot: u32, score: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::score::sort_records;
+    use crate::score::{Explanation, sort_records};
 
     #[test]
     fn what_holds_now_stands_above_what_it_superseded() {
