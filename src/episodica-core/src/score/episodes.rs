@@ -131,13 +131,10 @@ impl<'a> EpisodeLayers<'a> {
         ScoredRecord { slot, explanation, cosine: self.cosine(slot, members) }
     }
 
-    /// Best cosine of the episode over its layers.
+    /// Best cosine of the episode over its texts and its ranked messages.
     pub fn cosine(&self, slot: u32, members: &[u32]) -> Option<f32> {
-        let best = self
-            .scored(members)
-            .max_by(|a, b| a.score.total_cmp(&b.score).then(b.slot.cmp(&a.slot)));
-        let cosines = [self.fields.cosine(slot), best.and_then(|message| message.cosine)];
-        cosines.into_iter().flatten().max_by(f32::total_cmp)
+        let messages = self.scored(members).filter_map(|message| message.cosine);
+        messages.chain(self.fields.cosine(slot)).max_by(f32::total_cmp)
     }
 
     /// L2. A message that was not a candidate counts as at most the mean.
@@ -156,4 +153,28 @@ impl<'a> EpisodeLayers<'a> {
 
 fn layer_score(layer: &FieldScores, slot: u32) -> f64 {
     f64::from(layer.words(slot)) + LAYER_VECTOR * f64::from(layer.meaning(slot))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Field;
+
+    #[test]
+    fn no_near_tie_of_two_messages_decides_how_near_their_episode_is() {
+        let field = || FieldScores::new(&Field::default(), Vec::new(), None, 10, None);
+        let fields = EpisodeFields { abstracts: field(), narratives: field() };
+        let message = |slot, score, cosine| ScoredMessage {
+            slot,
+            score,
+            terms: [0.0; 7],
+            cosine: Some(cosine),
+            raised: 0.0,
+        };
+        for scores in [[0.70001, 0.7], [0.7, 0.70001]] {
+            let messages = [message(0, scores[0], 0.2), message(1, scores[1], 0.6)];
+            let layers = EpisodeLayers::new(&fields, &messages, &[0], [0.2, 0.3, 0.5]);
+            assert_eq!(layers.cosine(0, &[0, 1]), Some(0.6));
+        }
+    }
 }

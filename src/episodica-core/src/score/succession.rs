@@ -44,7 +44,7 @@ pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Opti
 pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded: &Superseded) {
     let sources = |slot| {
         let facts = superseded.get(&slot).into_iter().flatten();
-        facts.flat_map(|fact| corpus.sources(*fact)).copied()
+        facts.flat_map(|fact| corpus.sources(*fact)).map(|source| (*source, 1.0))
     };
     let least = least_scores(ranked.iter().map(|message| (message.slot, message.score)), sources);
     if least.is_empty() {
@@ -60,8 +60,9 @@ pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded
 }
 
 /// The successors of a superseded record score at least as much as it does, and the margin.
-/// `successors` maps a slot to the slots of the superseding records.
-pub fn raise_successors<I: IntoIterator<Item = u32>>(
+/// `successors` maps a slot to the slots of the superseding records and the share, 0 to 1, of the
+/// score that each takes over: 1 if the whole record was superseded.
+pub fn raise_successors<I: IntoIterator<Item = (u32, f64)>>(
     records: &mut [ScoredRecord],
     successors: impl Fn(u32) -> I,
 ) {
@@ -75,17 +76,17 @@ pub fn raise_successors<I: IntoIterator<Item = u32>>(
 }
 
 /// Maps each successor to the least score that it may have: the best score of those that it
-/// superseded, and the margin. If only lower scores gained the margin, a rounding would decide
-/// about it.
-fn least_scores<I: IntoIterator<Item = u32>>(
+/// superseded, in the share that it takes over, and the margin. If only lower scores gained the
+/// margin, a rounding would decide about it.
+fn least_scores<I: IntoIterator<Item = (u32, f64)>>(
     scores: impl Iterator<Item = (u32, f64)>,
     successors: impl Fn(u32) -> I,
 ) -> FxHashMap<u32, f64> {
     let mut least: FxHashMap<u32, f64> = FxHashMap::default();
     for (slot, score) in scores {
-        for later in successors(slot) {
+        for (later, share) in successors(slot) {
             let best = least.entry(later).or_insert(f64::MIN);
-            *best = best.max(score + SUCCESSION);
+            *best = best.max(score.min(share * score) + SUCCESSION);
         }
     }
     least
@@ -100,6 +101,10 @@ fn missing(least: &FxHashMap<u32, f64>, slot: u32, score: f64) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::score::{Explanation, sort_records};
+
+    fn whole(successor: Option<u32>) -> Option<(u32, f64)> {
+        successor.map(|slot| (slot, 1.0))
+    }
 
     #[test]
     fn what_holds_now_stands_above_what_it_superseded() {
@@ -118,13 +123,15 @@ mod tests {
             4 => Some(9),
             _ => None,
         };
-        raise_successors(&mut records, |slot| last_successor(slot, successor));
+        raise_successors(&mut records, |slot| whole(last_successor(slot, successor)));
         sort_records(&mut records);
         assert_eq!(records.iter().map(|record| record.slot).collect::<Vec<_>>(), [2, 0, 3, 1, 4]);
         let raised = &records[0].explanation;
         assert_eq!(raised.children.last().map(|leaf| leaf.name), Some("succession"));
         // A cycle in damaged data must not loop for ever.
-        raise_successors(&mut records, |slot| last_successor(slot, |slot| Some(1 - slot % 2)));
+        raise_successors(&mut records, |slot| {
+            whole(last_successor(slot, |slot| Some(1 - slot % 2)))
+        });
     }
 
     #[test]
@@ -135,7 +142,9 @@ mod tests {
             cosine: None,
         };
         let mut records = [leaf(0, 0.8), leaf(1, 0.8), leaf(2, 0.79999)];
-        raise_successors(&mut records, |slot| (slot == 0).then_some([1, 2]).into_iter().flatten());
+        raise_successors(&mut records, |slot| {
+            (slot == 0).then_some([(1, 1.0), (2, 1.0)]).into_iter().flatten()
+        });
         for raised in &records[1..] {
             let Explanation { value, children, .. } = &raised.explanation;
             assert!((value - 0.801).abs() < 1e-12, "{value}");
@@ -150,10 +159,22 @@ mod tests {
     #[test]
     fn a_score_that_is_higher_by_the_margin_is_left_alone() {
         let least = least_scores([(0, 1.0), (1, 1.0005), (2, 1.5)].into_iter(), |slot| {
-            (slot == 0).then_some([1, 2]).into_iter().flatten()
+            (slot == 0).then_some([(1, 1.0), (2, 1.0)]).into_iter().flatten()
         });
         assert!(missing(&least, 1, 1.0005).is_some_and(|missing| (missing - 0.0005).abs() < 1e-12));
         assert_eq!(missing(&least, 2, 1.5), None);
         assert_eq!(missing(&least, 3, 0.0), None);
+    }
+
+    #[test]
+    fn a_share_of_a_score_is_taken_over() {
+        let least = |score, share| {
+            let least = least_scores([(0, score)].into_iter(), |_| Some((1, share)));
+            least[&1] - SUCCESSION
+        };
+        assert!((least(2.0, 0.75) - 1.5).abs() < 1e-12);
+        assert!((least(2.0, 0.0)).abs() < 1e-12);
+        // A share of a negative cosine is not more than the whole.
+        assert!((least(-0.5, 0.75) + 0.5).abs() < 1e-12);
     }
 }

@@ -74,27 +74,28 @@ impl Hits<'_> {
         Ok(messages)
     }
 
-    /// Where the best match of an episode that may be a hit is a superseded message, the episode of
-    /// the message that superseded it is not below.
+    /// The episode of the message that superseded a message of an episode that may be a hit is not
+    /// below that episode if the superseded message is its best match, and correspondingly lower if
+    /// it matches less well: of nearly equal matches no rounding decides.
     fn raise_later_episodes(&self, ranked: &mut [ScoredRecord]) -> Result<()> {
-        let mut later: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        if self.view.superseded().is_empty() {
+            return Ok(());
+        }
+        let mut later: FxHashMap<u32, Vec<(u32, f64)>> = FxHashMap::default();
         // Of equal ones it is not known yet which may be hits.
         let last = ranked.get(self.asked.wanted.saturating_sub(1));
         let least = last.map_or(f64::MIN, |episode| episode.explanation.value);
         for episode in ranked.iter().take_while(|episode| episode.explanation.value >= least) {
-            let Some(best) = self.asked.matched(episode.slot)?.first().copied() else { continue };
-            let facts = self.view.superseded().get(&best).into_iter().flatten();
-            let sources = facts.flat_map(|fact| self.asked.corpus.sources(*fact));
-            let others = sources.filter_map(|message| self.view.episode_of(*message));
-            let others: Vec<u32> = others.filter(|slot| *slot != episode.slot).collect();
-            if !others.is_empty() {
-                later.insert(episode.slot, others);
+            for (message, share) in self.asked.shares(episode.slot)? {
+                let facts = self.view.superseded().get(&message).into_iter().flatten();
+                let sources = facts.flat_map(|fact| self.asked.corpus.sources(*fact));
+                let others = sources.filter_map(|source| self.view.episode_of(*source));
+                let others = others.filter(|slot| *slot != episode.slot);
+                later.entry(episode.slot).or_default().extend(others.map(|slot| (slot, share)));
             }
         }
-        if !later.is_empty() {
-            raise_successors(ranked, |slot| later.get(&slot).into_iter().flatten().copied());
-            sort_records(ranked);
-        }
+        raise_successors(ranked, |slot| later.get(&slot).into_iter().flatten().copied());
+        sort_records(ranked);
         Ok(())
     }
 

@@ -345,12 +345,33 @@ impl<'a> Asked<'a> {
     /// # Errors
     /// As [`super::Ranking::messages`].
     pub fn matched(&self, episode: u32) -> Result<Vec<u32>> {
-        let ranked = self.ranked()?;
-        let places = self.places.get_or_init(|| {
-            ranked.iter().enumerate().map(|(place, message)| (message.slot, place)).collect()
-        });
+        let places = self.places()?;
         let mut members = self.corpus.members(episode).to_vec();
         members.sort_by_key(|slot| (places.get(slot).copied().unwrap_or(usize::MAX), *slot));
         Ok(members)
+    }
+
+    /// An episode's ranked messages, each with its score over the score of the best of them, 0 to
+    /// 1.
+    ///
+    /// # Errors
+    /// As [`super::Ranking::messages`].
+    pub fn shares(&self, episode: u32) -> Result<Vec<(u32, f64)>> {
+        let (ranked, places) = (self.ranked()?, self.places()?);
+        let members = self.corpus.members(episode).iter();
+        let mut shares: Vec<(u32, f64)> = members
+            .filter_map(|slot| places.get(slot).map(|place| (*slot, ranked[*place].score.max(0.0))))
+            .collect();
+        let best = shares.iter().map(|(_, score)| *score).fold(0.0, f64::max);
+        for (_, share) in &mut shares {
+            *share = if best > 0.0 { *share / best } else { 1.0 };
+        }
+        Ok(shares)
+    }
+
+    /// The position of each message in the default ranking, by slot.
+    fn places(&self) -> Result<&FxHashMap<u32, usize>> {
+        let ranked = self.ranked()?.iter().enumerate();
+        Ok(self.places.get_or_init(|| ranked.map(|(place, found)| (found.slot, place)).collect()))
     }
 }

@@ -132,7 +132,7 @@ fn ranked(
     };
     let mut ranked: Vec<ScoredRecord> = facts.into_iter().map(score).collect();
     let successor = |slot| last_successor(slot, |slot| asked.corpus.successor(slot));
-    raise_successors(&mut ranked, successor);
+    raise_successors(&mut ranked, |slot| successor(slot).map(|later| (later, 1.0)));
     ranked.retain(|record| asked.admits_standing(record.slot));
     sort_records(&mut ranked);
     ranked
