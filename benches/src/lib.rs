@@ -8,7 +8,7 @@ use episodica_core::embed::{Embedder, StaticEmbedder, StaticTable};
 use episodica_core::ids::Owner;
 use episodica_core::index::{MessageIndex, Postings, for_each_term};
 use episodica_core::model::Message;
-use episodica_core::score::{BM25_B, MaxSim, Query, bm25, reciprocal_rank_fusion, windowed_bm25};
+use episodica_core::score::{BM25_B, MaxSim, Query, WindowedWords, bm25, reciprocal_rank_fusion};
 use episodica_core::store::{Mode, Store, UserStore};
 
 /// Messages in the material.
@@ -112,7 +112,7 @@ fn plain_bm25() -> Box<dyn FnMut()> {
 fn window_bm25() -> Box<dyn FnMut()> {
     let index = index();
     let query = Query::new(QUESTION, &index, StaticTable::shared());
-    Box::new(move || drop(std::hint::black_box(windowed_bm25(&index, &query.terms))))
+    Box::new(move || drop(std::hint::black_box(WindowedWords::of_all(&index, &query.terms))))
 }
 
 fn late_interaction() -> Box<dyn FnMut()> {

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use super::candidates::{Best, Circumstances, later_first};
 use super::fusion::{for_each_reaching, reached_by};
 use super::late::{MaxSim, TokenTable};
-use super::lexical::windowed_bm25;
 use super::mean::mean;
+use super::windowed::WindowedWords;
 use super::{Explanation, Query};
 use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_TOKENS_WEIGHT, SENTENCE_VECTOR_WEIGHT};
 use crate::error::Result;
@@ -139,8 +139,15 @@ impl MessageRanking<'_> {
     /// `Index` for a vector of another dimension.
     pub fn rank(&self, allowed: Option<&dyn Fn(u32) -> bool>) -> Result<Vec<ScoredMessage>> {
         let all = self.index.len() <= SCORE_ALL;
-        let words = || windowed_bm25(self.index, &self.query.terms);
-        let (words, nearest) = if self.shared && !all {
+        // A filter and a day admit messages that share little more than a common word with the
+        // question.
+        let looked_at = (!all && allowed.is_none() && !self.query.names_a_day())
+            .then(|| LOOKED_AT * self.candidates());
+        let words = || match looked_at {
+            Some(count) => WindowedWords::of_best(self.index, &self.query.terms, count),
+            None => WindowedWords::of_all(self.index, &self.query.terms),
+        };
+        let (mut words, nearest) = if self.shared && !all {
             parallel::join(words, || self.nearest())
         } else {
             (words(), if all { Ok(Vec::new()) } else { self.nearest() })
@@ -151,7 +158,7 @@ impl MessageRanking<'_> {
         let slots: Vec<u32> = if all {
             self.index.slots().filter(|slot| allowed.is_none_or(|admits| admits(*slot))).collect()
         } else {
-            self.promising(&words, nearest, &circumstances, mean, allowed)
+            self.promising(&mut words, nearest, &circumstances, mean, allowed)
         };
         let neighbourhood = Neighbourhood::new(self.index, &slots);
         let cosines = neighbourhood.cosines(self.index, self.vector);
@@ -174,7 +181,7 @@ impl MessageRanking<'_> {
             .enumerate()
             .map(|(at, slot)| {
                 let mut terms = circumstances.terms(&self.index.priors()[*slot as usize]);
-                terms[WORDS] = words[*slot as usize];
+                terms[WORDS] = words.scores()[*slot as usize];
                 terms[TOKENS] = tokens[at];
                 terms[VECTOR] = similar[at];
                 let cosine = cosines[neighbourhood.place(*slot)];
@@ -204,7 +211,7 @@ impl MessageRanking<'_> {
     /// messages with their neighbours.
     fn promising(
         &self,
-        words: &[f32],
+        words: &mut WindowedWords<'_>,
         nearest: Vec<(u32, f32)>,
         circumstances: &Circumstances<'_>,
         mean: f32,
@@ -229,6 +236,8 @@ impl MessageRanking<'_> {
                 gains.insert(slot, own + 0.2 * value(before) + 0.2 * value(after));
             }
         }
+        words.complete(gains.keys().copied());
+        let scores = words.scores();
         let priors = self.index.priors();
         let mut best = Best::new(candidates, self.index);
         let offer = |best: &mut Best<'_>, slot: u32, words: f32, gain: f32| {
@@ -237,14 +246,16 @@ impl MessageRanking<'_> {
                 best.push(slot, promise);
             }
         };
-        gains.iter().for_each(|(slot, gain)| offer(&mut best, *slot, words[*slot as usize], *gain));
+        gains
+            .iter()
+            .for_each(|(slot, gain)| offer(&mut best, *slot, scores[*slot as usize], *gain));
         // Messages that share little more than a common word with the question are left out, unless
         // the question names a day or a filter applies.
-        let [many, some] = reached_by(words, [candidates, LOOKED_AT * candidates]);
+        let [many, some] = reached_by(scores, [candidates, LOOKED_AT * candidates]);
         let some =
             if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
         let mut matched: Vec<(u32, f32)> = Vec::new();
-        for_each_reaching(words, some, |slot, words| {
+        for_each_reaching(scores, some, |slot, words| {
             matched.push((slot, words));
             some
         });
@@ -262,8 +273,9 @@ impl MessageRanking<'_> {
         }
         best.shrink();
         if best.least <= most {
+            words.complete_all();
             for slot in circumstances.promising(priors, best.least) {
-                let is_new = words[slot as usize] == 0.0 && !gains.contains_key(&slot);
+                let is_new = words.scores()[slot as usize] == 0.0 && !gains.contains_key(&slot);
                 if is_new && self.index.contains(slot) {
                     offer(&mut best, slot, 0.0, 0.0);
                 }

@@ -28,6 +28,7 @@ mod succession;
 mod threshold;
 mod translations;
 mod variants;
+mod windowed;
 
 pub use condition::Where;
 pub use context::{Form, KnownFact, Material, Outdated, Packed, Section, Summary, pack};
@@ -39,7 +40,7 @@ pub use filter::Filter;
 pub use fusion::{RRF_K, min_max, reciprocal_rank_fusion, top_k};
 pub use intent::{Intent, detect_intent};
 pub use late::{MaxSim, TokenTable};
-pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25, windowed_bm25};
+pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25};
 pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, Weights};
 pub use query::{Query, QueryTerm, query_terms};
 pub use ranking::{Asked, Corpus, Ranking, Settings, are_facts_scored_in_full, is_scored_in_full};
@@ -51,3 +52,4 @@ pub use succession::{
     Superseded, last_successor, raise_later, raise_successors, superseded_messages,
 };
 pub use threshold::Threshold;
+pub use windowed::WindowedWords;

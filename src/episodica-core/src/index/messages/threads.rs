@@ -133,6 +133,14 @@ impl MessageIndex {
         }
     }
 
+    /// Calls `visit` with every message in the window of `slot`.
+    pub(crate) fn for_each_lender(&self, slot: u32, mut visit: impl FnMut(u32)) {
+        visit(slot);
+        let earlier = std::iter::successors(self.previous(slot), |slot| self.previous(*slot));
+        let later = std::iter::successors(self.next(slot), |slot| self.next(*slot));
+        earlier.take(BEFORE).chain(later.take(AFTER)).for_each(visit);
+    }
+
     /// Adds to the `sums` of all messages in whose window `slot` stands what it lends of `amount`;
     /// tells which slots these are.
     pub(crate) fn lend(

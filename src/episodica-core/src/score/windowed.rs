@@ -1,0 +1,319 @@
+//! BM25 over the window of conversation around each message.
+//!
+//! A common word is in the windows of very many messages and says little. Once the rarer words of
+//! a question set a bar that a common word cannot lift a message over, it is counted only where it
+//! can decide (MaxScore: Turtle and Flood, 1995). What is counted is exact, so no hit changes.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::fusion::{for_each_reaching, reached_by};
+use super::kinds::INSTANCE_SHARE;
+use super::lexical::{BM25_B, Known, saturation, weigh};
+use super::query::QueryTerm;
+use super::variants::Variant;
+use crate::index::MessageIndex;
+
+/// What a message gains, as a share of the question, if it has the rarest word of the kind that is
+/// asked for itself and not only around it.
+const OWN_INSTANCE: f32 = 0.1;
+/// A word is common if it is in one of so many messages: of fewer, no bar is sought.
+const COMMON: usize = 64;
+/// More than all roundings of a score.
+const ROUNDING: f32 = 1e-5;
+
+/// Scaled BM25 of the windows of messages, 0 to 1.
+pub struct WindowedWords<'a> {
+    index: &'a MessageIndex,
+    mean: f32,
+    scores: Vec<f32>,
+    /// Term frequencies in windows while a term is counted; else zeros.
+    frequencies: Vec<f32>,
+    /// Common terms that were counted only for the slots in `exact`.
+    left: Vec<Known<'a>>,
+    exact: Slots,
+    /// The slots that gain by an instance of their own.
+    gaining: Vec<u32>,
+}
+
+impl<'a> WindowedWords<'a> {
+    /// The score of every message.
+    pub fn of_all(index: &'a MessageIndex, terms: &'a [QueryTerm]) -> Self {
+        Self::new(index, terms, None)
+    }
+
+    /// The scores of the best `wanted` messages at least. Others may have a lower score than is
+    /// due, which is then below that of all of these; [`WindowedWords::complete`] mends it.
+    pub fn of_best(index: &'a MessageIndex, terms: &'a [QueryTerm], wanted: usize) -> Self {
+        Self::new(index, terms, Some(wanted))
+    }
+
+    fn new(index: &'a MessageIndex, terms: &'a [QueryTerm], wanted: Option<usize>) -> Self {
+        let postings = &index.field.postings;
+        let mut words = Self {
+            index,
+            mean: postings.mean_length() * index.window_weight(),
+            scores: vec![0.0; postings.slots()],
+            frequencies: vec![0.0; postings.slots()],
+            left: Vec::new(),
+            exact: Slots::default(),
+            gaining: Vec::new(),
+        };
+        words.count_instances(terms);
+        let count = |form: &(&str, f32)| postings.postings(form.0).len();
+        let known = weigh(postings, terms).into_iter();
+        let mut known: Vec<(usize, Known<'_>)> =
+            known.map(|term| (term.forms.iter().map(count).sum(), term)).collect();
+        // In this order wherever they are counted: a sum has the same bits then.
+        known.sort_by_key(|(occurrences, _)| *occurrences);
+        let mut rest: f32 = known.iter().map(|(_, term)| term.worth).sum();
+        let mut known = known.into_iter();
+        while let Some((occurrences, term)) = known.next() {
+            let wanted = wanted.filter(|_| occurrences > postings.slots() / COMMON);
+            let others = known.as_slice().iter().map(|(occurrences, _)| occurrences).sum::<usize>();
+            let decided =
+                wanted.and_then(|wanted| words.within(rest, wanted, occurrences + others));
+            if let Some(slots) = decided {
+                words.left.push(term);
+                words.left.extend(known.map(|(_, term)| term));
+                words.exact = Slots::up_to(postings.slots());
+                words.complete(slots.into_iter());
+                break;
+            }
+            rest -= term.worth;
+            words.count(&term);
+        }
+        words.gaining.iter().for_each(|slot| cap(&mut words.scores[*slot as usize]));
+        words
+    }
+
+    /// By slot; 0 for removed messages.
+    pub fn scores(&self) -> &[f32] {
+        &self.scores
+    }
+
+    /// Makes the scores of these slots exact.
+    pub fn complete(&mut self, slots: impl Iterator<Item = u32>) {
+        if !self.left.is_empty() {
+            let slots: Vec<u32> = slots.filter(|slot| self.exact.insert(*slot)).collect();
+            self.count_left(&slots);
+        }
+    }
+
+    /// Makes all scores exact.
+    pub fn complete_all(&mut self) {
+        let exact: Vec<(u32, f32)> =
+            self.exact.iter().map(|slot| (slot, self.scores[slot as usize])).collect();
+        for term in std::mem::take(&mut self.left) {
+            self.count(&term);
+        }
+        self.gaining.iter().for_each(|slot| cap(&mut self.scores[*slot as usize]));
+        exact.into_iter().for_each(|(slot, score)| self.scores[slot as usize] = score);
+    }
+
+    /// The slots that may be among the best `wanted` if each gains at most `rest`; `None` if these
+    /// are too many for `occurrences` to be skipped for the others.
+    fn within(&self, rest: f32, wanted: usize, occurrences: usize) -> Option<Vec<u32>> {
+        let [reached] = reached_by(&self.scores, [wanted]);
+        let least = reached - rest - ROUNDING;
+        if least <= 0.0 {
+            return None;
+        }
+        let mut slots = Vec::new();
+        for_each_reaching(&self.scores, least, |slot, _| {
+            slots.push(slot);
+            least
+        });
+        (slots.len() < occurrences / 4).then_some(slots)
+    }
+
+    /// Counts a term in all windows.
+    fn count(&mut self, Known { forms, worth }: &Known<'_>) {
+        let mut touched = Touched::default();
+        for (form, counts) in forms {
+            for posting in self.index.field.postings.postings(form) {
+                let counts = counts * posting.frequency as f32;
+                self.index.lend(posting.slot, counts, &mut self.frequencies, |slots| {
+                    touched.add(slots);
+                });
+            }
+        }
+        for slots in touched.0 {
+            let lengths = &self.index.window_lengths()[slots.clone()];
+            let of_slots = self.scores[slots.clone()].iter_mut().zip(&mut self.frequencies[slots]);
+            for ((score, frequency), length) in of_slots.zip(lengths) {
+                // Slots that stand here twice add nothing the second time.
+                let tf = std::mem::take(frequency);
+                *score += worth * tf / (tf + saturation(*length, self.mean, BM25_B));
+            }
+        }
+    }
+
+    /// Counts the terms that are left in the windows of these slots.
+    fn count_left(&mut self, slots: &[u32]) {
+        let mut around = Slots::up_to(self.scores.len());
+        for slot in slots {
+            self.index.for_each_lender(*slot, |lender| {
+                around.insert(lender);
+            });
+        }
+        let mut touched = Touched::default();
+        for Known { forms, worth } in &self.left {
+            for (form, counts) in forms {
+                let postings = self.index.field.postings.postings(form).iter();
+                for posting in postings.filter(|posting| around.contain(posting.slot)) {
+                    let counts = counts * posting.frequency as f32;
+                    self.index.lend(posting.slot, counts, &mut self.frequencies, |slots| {
+                        touched.add(slots);
+                    });
+                }
+            }
+            let lengths = self.index.window_lengths();
+            for slot in slots.iter().map(|slot| *slot as usize) {
+                let tf = self.frequencies[slot];
+                self.scores[slot] +=
+                    worth * tf / (tf + saturation(lengths[slot], self.mean, BM25_B));
+            }
+            touched.0.drain(..).for_each(|slots| self.frequencies[slots].fill(0.0));
+        }
+        slots.iter().for_each(|slot| cap(&mut self.scores[*slot as usize]));
+    }
+
+    /// Adds what messages gain by words of the kind that is asked for. Rarer words of a kind say
+    /// more, and a message gains by the rarest.
+    fn count_instances(&mut self, terms: &[QueryTerm]) {
+        let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
+        for Variant { text, share } in terms.iter().flat_map(|term| &term.instances) {
+            for posting in self.index.field.postings.postings(text) {
+                let gain = gains.entry(posting.slot).or_insert(0.0);
+                *gain = gain.max(OWN_INSTANCE * share / INSTANCE_SHARE);
+            }
+        }
+        for (slot, gain) in gains {
+            self.scores[slot as usize] = gain;
+            self.gaining.push(slot);
+        }
+    }
+}
+
+/// Nothing answers more than the whole question.
+fn cap(score: &mut f32) {
+    *score = score.min(1.0);
+}
+
+/// Ranges of slots that have a term; they may overlap.
+#[derive(Default)]
+struct Touched(Vec<Range<usize>>);
+
+impl Touched {
+    fn add(&mut self, slots: Range<usize>) {
+        match self.0.last_mut() {
+            Some(last) if (last.start..=last.end).contains(&slots.start) => {
+                last.end = last.end.max(slots.end);
+            }
+            _ => self.0.push(slots),
+        }
+    }
+}
+
+/// A set of slots.
+#[derive(Default)]
+struct Slots(Vec<u64>);
+
+impl Slots {
+    fn up_to(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    /// True if the slot is new.
+    fn insert(&mut self, slot: u32) -> bool {
+        let word = &mut self.0[slot as usize / 64];
+        let before = std::mem::replace(word, *word | 1 << (slot % 64));
+        before != *word
+    }
+
+    fn contain(&self, slot: u32) -> bool {
+        self.0[slot as usize / 64] >> (slot % 64) & 1 == 1
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.0).flat_map(|(word, bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| 64 * word + bit)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embed::StaticTable;
+    use crate::model::testing;
+    use crate::score::Query;
+
+    /// Talk in sessions that take turns, with words of all frequencies.
+    fn talk(messages: u64) -> MessageIndex {
+        const WORDS: [&str; 8] =
+            ["tea", "kettle", "garden", "bridge", "violin", "harbour", "lantern", "walnut"];
+        let mut index = MessageIndex::default();
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for number in 0..messages {
+            let words: Vec<&str> =
+                (0..1 + random(6)).map(|_| WORDS[(random(8) * random(8) / 8) as usize]).collect();
+            let session = format!("s{}", random(3) * u64::from(random(10) == 0));
+            let mut message = (*testing::said(
+                number,
+                "user",
+                None,
+                &format!("2024-03-11T09:{:02}:{:02}Z", number / 60 % 60, number % 60),
+                &words.join(" "),
+            ))
+            .clone();
+            message.session_id = Some(session.as_str().into());
+            index.add(std::sync::Arc::new(message), &[]);
+        }
+        index
+    }
+
+    fn query(index: &MessageIndex, text: &str) -> Query {
+        Query::new(text, index, StaticTable::shared())
+    }
+
+    #[test]
+    fn where_common_words_are_skipped_the_best_are_those_that_counting_them_all_finds() {
+        let mut index = talk(6_000);
+        for number in (0..6_000).step_by(37) {
+            let id = index.get(number).message_id.clone();
+            index.remove(&id).unwrap();
+        }
+        let mut skipped = 0;
+        for text in
+            ["walnut tea", "lantern and kettle, tea", "Which instruments? tea walnut violin", "tea"]
+        {
+            let query = query(&index, text);
+            let all = WindowedWords::of_all(&index, &query.terms);
+            for wanted in [1, 20, 300] {
+                let mut best = WindowedWords::of_best(&index, &query.terms, wanted);
+                skipped += usize::from(!best.left.is_empty());
+                let mut sorted = all.scores().to_vec();
+                sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+                let last = sorted[wanted - 1];
+                for (own, due) in best.scores().iter().zip(all.scores()) {
+                    assert!(own.to_bits() == due.to_bits() || own < due && *own < last, "{text}");
+                }
+                let some = (0..6_000).step_by(101).chain([5, 6, 5]);
+                best.complete(some.clone());
+                for slot in some {
+                    assert_eq!(best.scores()[slot as usize], all.scores()[slot as usize], "{text}");
+                }
+                best.complete_all();
+                assert_eq!(best.scores(), all.scores(), "{text}");
+            }
+        }
+        assert!(skipped >= 3, "{skipped}");
+    }
+}
