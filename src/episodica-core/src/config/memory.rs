@@ -7,10 +7,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// The measured weights of a message's terms (docs/scoring.md).
 pub const MESSAGE_WEIGHTS: [f32; 7] = [2.6, 0.5, 0.3, 1.0, 2.2, 1.0, 0.2];
-/// Weight of the vectors of a sentence embedder, which tell more than those of the static table.
-pub const SENTENCE_VECTOR_WEIGHT: f32 = 0.5;
-/// Weight of `tokens` then.
-pub const SENTENCE_TOKENS_WEIGHT: f32 = 0.4;
+/// The same with a sentence embedder, whose vectors tell more than those of the static table.
+pub const SENTENCE_WEIGHTS: [f32; 7] = [2.8, 0.5, 0.5, 1.0, 1.8, 1.0, 0.2];
 
 settings! {
     /// The engine's configuration. Unknown names are refused, so that a typing error can't pass as

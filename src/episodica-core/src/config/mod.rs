@@ -6,5 +6,5 @@ mod memory;
 mod setting;
 
 pub use choices::{BoundaryMode, LearnFrom, Preset};
-pub use memory::{Config, MESSAGE_WEIGHTS, SENTENCE_TOKENS_WEIGHT, SENTENCE_VECTOR_WEIGHT};
+pub use memory::{Config, MESSAGE_WEIGHTS, SENTENCE_WEIGHTS};
 pub use setting::{Bounds, Kind, Setting};

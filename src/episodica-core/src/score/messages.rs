@@ -12,7 +12,7 @@ use super::late::{MaxSim, TokenTable};
 use super::mean::mean;
 use super::windowed::WindowedWords;
 use super::{Explanation, Query};
-use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_TOKENS_WEIGHT, SENTENCE_VECTOR_WEIGHT};
+use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_WEIGHTS};
 use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::parallel;
@@ -57,15 +57,11 @@ const MEASURES: [&str; TERMS.len()] = [
 pub struct Weights(pub [f64; TERMS.len()]);
 
 impl Weights {
-    /// The configured weights. With the default weights, vectors of a sentence embedder count more
-    /// than those of the static table, and words alike in the table less: the vectors say it
-    /// better.
+    /// The configured weights; in place of the default ones, those for the kind of embedder.
     pub fn of(config: &Config, sentence_embedder: bool) -> Self {
-        let mut weights = config.message_weights;
-        if sentence_embedder && weights == MESSAGE_WEIGHTS {
-            weights[TOKENS] = SENTENCE_TOKENS_WEIGHT;
-            weights[VECTOR] = SENTENCE_VECTOR_WEIGHT;
-        }
+        let is_default = config.message_weights == MESSAGE_WEIGHTS;
+        let weights =
+            if sentence_embedder && is_default { SENTENCE_WEIGHTS } else { config.message_weights };
         Self(weights.map(decimal))
     }
 
@@ -429,14 +425,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_embedder_moves_weight_from_tokens_to_vectors_unless_weights_are_set() {
+    fn a_sentence_embedder_has_weights_of_its_own_unless_weights_are_set() {
         let mut config = Config::default();
         let of = |config: &Config, sentences| {
             let Weights(weights) = Weights::of(config, sentences);
             (weights[WORDS], weights[TOKENS], weights[VECTOR])
         };
         assert_eq!(of(&config, false), (2.6, 0.5, 0.3));
-        assert_eq!(of(&config, true), (2.6, 0.4, 0.5));
+        assert_eq!(of(&config, true), (2.8, 0.5, 0.5));
         config.message_weights[WORDS] = 2.0;
         assert_eq!(of(&config, true), (2.0, 0.5, 0.3));
     }

@@ -89,8 +89,10 @@ pub struct Query {
     /// True if the question is about the past or names a date: a later message is then not
     /// preferred.
     pub asks_past: bool,
-    /// The question without speakers' names: the text to embed.
+    /// The words of the question without speakers' names: what the package's table embeds.
     pub plain: String,
+    /// The question as it was written, without speakers' names: what a sentence embedder embeds.
+    pub sentence: String,
     /// The same without function words: the text for word-by-word comparison.
     pub content: String,
 }
@@ -153,6 +155,7 @@ impl Query {
             if words.is_empty() { other.to_owned() } else { words.join(" ") }
         };
         let plain = or(plain, text);
+        let sentence = without(text, &names);
         let content = or(content, &plain);
         let asks_when = words.iter().any(|word| WHEN.contains(&word.as_str()))
             || WHEN_UNSPACED.iter().any(|phrase| folded.contains(phrase));
@@ -171,6 +174,7 @@ impl Query {
             asks_when,
             asks_past,
             plain,
+            sentence,
             content,
         }
     }
@@ -400,9 +404,48 @@ fn push_run(run: &str, terms: &mut Vec<String>) {
     }
 }
 
+/// A text without these folded names; as it is if nothing else is in it. A sentence embedder has
+/// learned from sentences with capitals and punctuation.
+fn without(text: &str, names: &BTreeSet<&str>) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for piece in text.split_whitespace() {
+        let (mut has_name, mut is_name) = (false, true);
+        for_each_word(&fold(piece), |word, _| {
+            has_name |= names.contains(word);
+            is_name &= names.contains(word) || word == "s";
+        });
+        if has_name && is_name {
+            kept.push_str(piece.trim_start_matches(|char: char| {
+                char.is_alphanumeric() || matches!(char, '\'' | '\u{2019}')
+            }));
+            continue;
+        }
+        if !kept.is_empty() {
+            kept.push(' ');
+        }
+        let unspaced = names.iter().filter(|name| name.starts_with(is_unspaced));
+        kept.push_str(&unspaced.fold(piece.to_owned(), |piece, name| piece.replace(name, "")));
+    }
+    if kept.chars().any(char::is_alphanumeric) { kept } else { text.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_loses_the_names_and_nothing_else() {
+        let names = BTreeSet::from(["ann", "林晓禾"]);
+        for (text, rest) in [
+            ("What is Ann's dog called, Ann?", "What is dog called,?"),
+            ("Did Ann\u{2019}s sister call Annette?", "Did sister call Annette?"),
+            ("林晓禾喜欢什么茶？", "喜欢什么茶？"),
+            ("Ann?", "Ann?"),
+            ("", ""),
+        ] {
+            assert_eq!(without(text, &names), rest);
+        }
+    }
 
     #[test]
     fn terms_of_questions() {

@@ -345,11 +345,17 @@ fn pack_messages(messages: &MessageIndex) -> Option<Packer> {
 /// rest of the episode.
 fn pack_episodes(view: &View) -> Option<Packer> {
     let mut packer = Packer::default();
-    let encode = |episode: &Episode| -> Option<Vec<u8>> {
+    let encode = |slot: Option<u32>, episode: &Episode| -> Option<Vec<u8>> {
         let said = &episode.original_messages;
         let mut row = (said.len() as u32).to_le_bytes().to_vec();
-        for message in said {
-            row.extend_from_slice(&view.messages.slot(&message.message_id)?.to_le_bytes());
+        // Of so many messages, looking each up by its id would take most of the time.
+        let members = slot.map_or(&[][..], |slot| view.members.get(slot));
+        if members.len() == said.len() {
+            row.extend(members.iter().flat_map(|slot| slot.to_le_bytes()));
+        } else {
+            for message in said {
+                row.extend_from_slice(&view.messages.slot(&message.message_id)?.to_le_bytes());
+            }
         }
         row.extend(json(&Episode { original_messages: Vec::new(), ..episode.clone() })?);
         Some(row)
@@ -390,7 +396,7 @@ fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -
 
 fn pack_facts(view: &View) -> Option<Packer> {
     let mut packer = Packer::default();
-    view.facts.pack(&mut packer, |fact: &SemanticMemory| json(fact))?;
+    view.facts.pack(&mut packer, |_, fact: &SemanticMemory| json(fact))?;
     view.statements.postings.pack(&mut packer);
     view.statement_tokens.pack(&mut packer);
     view.sources.pack(&mut packer);

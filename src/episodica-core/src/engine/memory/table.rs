@@ -223,9 +223,13 @@ impl<R: InMemory> Table<R> {
         self.len
     }
 
-    /// For a snapshot; `encode` writes a record as the `read` of [`Table::unpack`] reads it.
-    /// `None` if one can't be written.
-    pub fn pack(&self, packer: &mut Packer, encode: impl Fn(&R) -> Option<Vec<u8>>) -> Option<()> {
+    /// For a snapshot; `encode` writes a record as the `read` of [`Table::unpack`] reads it, and
+    /// is given its slot, or `None` with an earlier revision. `None` if one can't be written.
+    pub fn pack(
+        &self,
+        packer: &mut Packer,
+        encode: impl Fn(Option<u32>, &R) -> Option<Vec<u8>>,
+    ) -> Option<()> {
         let mut history: Vec<(u32, &[Cell<R>])> =
             self.history.iter().map(|(number, cells)| (*number, cells.as_slice())).collect();
         history.sort_unstable_by_key(|(number, _)| *number);
@@ -245,14 +249,15 @@ impl<R: InMemory> Table<R> {
                 .collect::<Vec<_>>(),
         );
 
-        let cells = || self.cells.iter().chain(history.iter().flat_map(|(_, cells)| cells.iter()));
+        let current = (0_u32..).map(Some).zip(&self.cells);
+        let earlier = history.iter().flat_map(|(_, cells)| cells.iter()).map(|cell| (None, cell));
         let mut unread = self.shelf.rows();
         let mut rows = ShelfWriter::default();
-        for cell in cells() {
+        for (slot, cell) in current.chain(earlier) {
             match cell {
                 Cell::Gone => rows.push(&[]),
                 Cell::Shelved(row) => rows.push(unread.row(*row)?),
-                Cell::Here(record) => rows.push(&encode(record)?),
+                Cell::Here(record) => rows.push(&encode(slot, record)?),
             }
         }
         rows.pack(packer);

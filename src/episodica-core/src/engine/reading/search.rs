@@ -104,6 +104,11 @@ impl Engine {
         Until::new(control, Instant::now() + patience)
     }
 
+    /// True with any other embedder than the table in the package.
+    fn embeds_sentences(&self) -> bool {
+        self.services.embedder.model() != STATIC_MODEL
+    }
+
     /// Embeds the question, unless only words are asked for. No lock is held here.
     pub(crate) fn prepare(
         &self,
@@ -112,9 +117,10 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<Prepared> {
         let mut degraded = Vec::new();
+        let text = if self.embeds_sentences() { &query.sentence } else { &query.plain };
         let vector = match request.method {
             Method::Bm25 => None,
-            _ => match self.services.embedder.embed_controlled(&[&query.plain], control) {
+            _ => match self.services.embedder.embed_controlled(&[text], control) {
                 Ok(rows) => Some(rows.row(0).to_owned()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
                 Err(error) => {
@@ -203,7 +209,7 @@ impl<'a> Search<'a> {
     pub fn hits(&self, wanted: usize) -> Hits<'a> {
         let config = &self.engine.services.config;
         let settings = Settings {
-            weights: Weights::of(config, self.engine.services.embedder.model() != STATIC_MODEL),
+            weights: Weights::of(config, self.engine.embeds_sentences()),
             layer_weights: config.layer_weights,
             rrf_k: config.rrf_k,
             preset: config.preset,
