@@ -191,9 +191,10 @@ fn write_holder(file: &mut std::fs::File, holder: &str) -> io::Result<()> {
     if &written[..bytes] == holder.as_bytes() {
         return Ok(());
     }
-    file.set_len(0)?;
+    // Never empty: a process that is stopped here is named all the same.
     file.rewind()?;
-    file.write_all(holder.as_bytes())
+    file.write_all(holder.as_bytes())?;
+    file.set_len(holder.len() as u64)
 }
 
 /// The name of a file system that is reached over a network, by the kernel's number of it.
