@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -146,31 +147,21 @@ def _build(path: Path, count: int) -> dict[str, Any]:
 def asked_vectors(memory: MemorySystem, questions: list[str]) -> dict[str, Vectors]:
     """The vectors by which a search of the user's messages looks for the nearest.
 
-    A search embeds a question without the names of those who speak. So another memory, in which the
-    same people speak, is asked first, with an embedder that tells which text it was given.
+    The embedder in the package is given the words of a question without the names of those who
+    speak.
     """
-    given: list[str] = []
-
-    def tell(texts: list[str]) -> npt.NDArray[np.float32]:
-        given.extend(texts)
-        return np.ones((len(texts), 2), dtype=np.float32)
-
-    speakers = {message.name for message in memory.messages(USER, limit=100)}
-    plain = {}
-    with (
-        tempfile.TemporaryDirectory(dir=cache_folder()) as folder,
-        MemorySystem(folder, embedding=tell, semantic_memory=False) as listening,
-    ):
-        listening.add_messages(
-            USER, [{"role": "user", "name": name, "content": "Hello."} for name in speakers if name]
-        )
-        listening.flush(USER)
-        listening.wait(USER)
-        for question in questions:
-            listening.search(USER, question, kinds=["message"], method="vector")
-            plain[question] = given[-1]
+    speakers = {message.name or "" for message in memory.messages(USER, limit=100)}
+    names = {word for speaker in speakers for word in _words(speaker)}
+    plain = {
+        question: " ".join(word for word in _words(question) if word not in names) or question
+        for question in questions
+    }
     vectors = embedded(list(plain.values()))
     return {question: vectors[text] for question, text in plain.items()}
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def embedded(texts: list[str]) -> dict[str, Vectors]:
