@@ -73,7 +73,8 @@ class History:
         os.write(self.end, f"{sign} {user} {identity}\n".encode())
 
     def events(self, user: str) -> list[tuple[str, str]]:
-        lines = self.path.read_text(encoding="utf-8").splitlines()
+        # The last line may be half there: somebody is writing it.
+        lines = self.path.read_text(encoding="utf-8").split("\n")[:-1]
         said = [line.split(" ") for line in lines]
         return [(sign, identity) for sign, owner, identity in said if owner == user]
 

@@ -3,13 +3,13 @@
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use episodica_core::config::Config;
-use episodica_core::engine::{AnyRecord, Engine, RecordKind, Statement};
+use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind, Statement};
 use episodica_core::ids::Owner;
 use episodica_core::model::{NewMessage, UserStats};
-use episodica_core::score::{Filter, HitKind, Method, Request};
+use episodica_core::score::{Filter, HitKind, Method, Record, Request};
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 use episodica_core::store::{Layout, LogKind};
 
@@ -85,6 +85,47 @@ fn furnished() -> Disk {
 type Everything = Vec<(String, f64)>;
 
 fn everything(engine: &Engine) -> Everything {
+    let mut all = recorded(engine);
+    for query in ["Where did they move?", "ade1 drink", "number14 ships", "What does Bob do?"] {
+        for method in [Method::Hybrid, Method::Bm25, Method::Vector, Method::Norlift] {
+            let request = request(query, 500, method);
+            let hits = engine.search("alice", &request, &NOW).unwrap().hits;
+            all.extend(
+                hits.into_iter()
+                    .map(|hit| (format!("{query} {method:?} {:?}", hit.record), hit.score)),
+            );
+        }
+    }
+    let stats = UserStats { memory_bytes: 0, ..engine.user_stats("alice", &NOW).unwrap() };
+    all.push((format!("{stats:?}"), 0.0));
+    all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+fn request(query: &str, top_k: usize, method: Method) -> Request {
+    Request {
+        query: query.into(),
+        top_k,
+        kinds: vec![HitKind::Episodic, HitKind::Semantic, HitKind::Message],
+        method,
+        filter: Filter::default(),
+        threshold: None,
+        per_kind: std::collections::BTreeMap::new(),
+        include_superseded: true,
+        now: moment(0),
+    }
+}
+
+/// The message that is best for a question.
+fn best(engine: &Engine, query: &str, method: Method) -> String {
+    let request = Request { kinds: vec![HitKind::Message], ..request(query, 1, method) };
+    let hit = engine.search("alice", &request, &NOW).unwrap().hits.remove(0);
+    let Record::Message(message) = hit.record else { panic!("a message") };
+    message.content.clone()
+}
+
+/// The records and their earlier revisions.
+fn recorded(engine: &Engine) -> Everything {
     let mut all = Vec::new();
     for kind in [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic] {
         for record in records(engine, "alice", kind) {
@@ -97,30 +138,7 @@ fn everything(engine: &Engine) -> Everything {
             all.push((format!("{:?}", engine.history("alice", &id, &NOW).unwrap()), 0.0));
         }
     }
-    for query in ["Where did they move?", "ade1 drink", "number14 ships", "What does Bob do?"] {
-        for method in [Method::Hybrid, Method::Bm25, Method::Vector, Method::Norlift] {
-            let kinds = vec![HitKind::Episodic, HitKind::Semantic, HitKind::Message];
-            let request = Request {
-                query: query.into(),
-                top_k: 500,
-                kinds,
-                method,
-                filter: Filter::default(),
-                threshold: None,
-                per_kind: std::collections::BTreeMap::new(),
-                include_superseded: true,
-                now: moment(0),
-            };
-            let hits = engine.search("alice", &request, &NOW).unwrap().hits;
-            all.extend(
-                hits.into_iter()
-                    .map(|hit| (format!("{query} {method:?} {:?}", hit.record), hit.score)),
-            );
-        }
-    }
-    let stats = UserStats { memory_bytes: 0, ..engine.user_stats("alice", &NOW).unwrap() };
-    all.push((format!("{stats:?}"), 0.0));
-    all.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    all.sort_by(|one, other| one.0.cmp(&other.0));
     all
 }
 
@@ -146,11 +164,15 @@ fn same(one: &Everything, other: &Everything, case: &str) {
 }
 
 /// Opened without a snapshot.
-fn from_the_logs(disk: &Disk) -> Everything {
+fn without_snapshot(disk: &Disk) -> Handle {
     let image = disk.inner().after_process_death();
     let image = Disk::new(image);
     std::mem::drop(episodica_core::store::Backend::remove_file(image.inner(), &path()));
-    everything(&open(&image).unwrap())
+    open(&image).unwrap()
+}
+
+fn from_the_logs(disk: &Disk) -> Everything {
+    everything(&without_snapshot(disk))
 }
 
 #[test]
@@ -223,6 +245,70 @@ fn a_killed_process_leaves_a_snapshot_and_the_lines_behind_it() {
     drop(opened);
     assert!(uses_the_snapshot(&killed));
     same(&everything(&open(&killed).unwrap()), &from_the_logs(&killed), "closed");
+}
+
+/// Adds so many messages that a snapshot is due, and waits until it was taken behind the caller.
+fn grow(engine: &Engine, disk: &Disk, from: i64) {
+    let before = snapshot(disk);
+    engine.add_messages("alice", talk(from, from + GROWTH), None, &NOW).unwrap();
+    engine.flush("alice", &NOW).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while snapshot(disk) == before {
+        assert!(Instant::now() < deadline, "no snapshot was taken");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+const GROWTH: i64 = 2_100;
+
+#[test]
+fn snapshots_one_after_the_other_add_what_is_new() {
+    let owner = Owner::new("default", "alice").unwrap();
+    let files = Layout::new(Path::new("/m")).cache_paths(&owner, LogKind::Messages);
+    let disk = furnished();
+    let engine = open(&disk).unwrap();
+    for round in 0..4 {
+        let before = disk.inner().files();
+        grow(&engine, &disk, 34 + round * GROWTH);
+        let after = disk.inner().files();
+        assert!(after[&files.embeddings].len() > before[&files.embeddings].len());
+        assert!(after[&files.embeddings].starts_with(&before[&files.embeddings]), "round {round}");
+        assert_eq!(after[&files.manifest], before[&files.manifest]);
+        let killed = Disk::new(disk.inner().after_process_death());
+        assert!(uses_the_snapshot(&killed), "round {round}");
+        let expected = recorded(&without_snapshot(&killed));
+        let opened = open(&killed).unwrap();
+        same(&recorded(&opened), &expected, &format!("killed in round {round}"));
+        let last = 33 + (round + 1) * GROWTH;
+        for said in [2, 34 + round * GROWTH, last - last % 4] {
+            let wanted = talk(said, said + 1).remove(0).content;
+            assert_eq!(best(&opened, &wanted, Method::Bm25), wanted);
+            // Numbers say little in vectors.
+            let words = |text: &str| text.replace(|letter: char| letter.is_ascii_digit(), "");
+            assert_eq!(words(&best(&opened, &wanted, Method::Vector)), words(&wanted));
+        }
+        // What was appended and then lost is made again; what the manifest names is still there.
+        let torn = Disk::new(disk.inner().after_process_death());
+        let vectors = after[&files.embeddings].len();
+        torn.inner().put(&files.embeddings, &after[&files.embeddings][..vectors - 100]);
+        same(&recorded(&open(&torn).unwrap()), &expected, &format!("torn in round {round}"));
+        // Earlier revisions, some of which are in the pages of the snapshot and some not.
+        let AnyRecord::Episode(episode) =
+            records(&engine, "alice", RecordKind::Episode).remove(round as usize)
+        else {
+            panic!("an episode")
+        };
+        engine.update("alice", &episode.episode_id, "They spoke of boats.", &NOW).unwrap();
+        let AnyRecord::Semantic(fact) = records(&engine, "alice", RecordKind::Semantic).remove(2)
+        else {
+            panic!("a fact")
+        };
+        engine.update("alice", &fact.memory_id, &format!("They like tea {round}."), &NOW).unwrap();
+    }
+    close(&engine);
+    drop(engine);
+    assert!(uses_the_snapshot(&disk));
+    same(&recorded(&open(&disk).unwrap()), &recorded(&without_snapshot(&disk)), "closed");
 }
 
 #[test]

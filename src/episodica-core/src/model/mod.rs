@@ -19,7 +19,7 @@ pub use report::{
     AddReport, BackupReport, DeleteReport, ImportReport, Problem, RebuildReport, VerifyReport,
 };
 pub use semantic::{ABOUT, AGENT, EventKind, MemoryKind, SemanticEvent, SemanticMemory};
-pub use shelf::{Shelf, ShelfWriter, Unsound};
+pub use shelf::{Pages, Rows, Shelf, ShelfWriter, Unsound};
 pub use size::InMemory;
 pub(crate) use size::{block, map_bytes, map_of_lists_bytes};
 pub use status::{

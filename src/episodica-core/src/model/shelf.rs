@@ -28,7 +28,7 @@ const GROWTH: usize = 255;
 
 /// Rows of bytes in compressed pages.
 #[derive(Debug, Default, Clone)]
-struct Pages {
+pub struct Pages {
     bytes: Vec<u8>,
     /// Where each page ends.
     ends: Vec<u64>,
@@ -37,6 +37,13 @@ struct Pages {
 }
 
 impl Pages {
+    /// As [`ShelfWriter::pack`] wrote them.
+    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+        let pages =
+            Self { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
+        pages.is_sound().then_some(pages)
+    }
+
     fn page(&self, number: usize) -> Option<Page> {
         let bytes = lz4_flex::block::decompress_size_prepended(self.compressed(number)).ok()?;
         let first = if number == 0 { 0 } else { self.rows[number - 1] };
@@ -111,9 +118,19 @@ pub struct ShelfWriter {
 }
 
 impl ShelfWriter {
-    /// Goes on behind all rows of a shelf, whose pages are taken over as they are.
-    pub fn behind<R>(shelf: &Shelf<R>) -> Self {
-        Self { pages: shelf.pages.clone(), ..Self::default() }
+    /// Goes on behind all rows of these pages, which are taken over as they are.
+    pub fn behind(pages: Pages) -> Self {
+        Self { pages, ..Self::default() }
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.pages.len() + self.ends.len() / size_of::<u32>()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Appends a row; an empty one holds no record.
@@ -161,11 +178,7 @@ pub struct Shelf<R> {
 impl<R: InMemory> Shelf<R> {
     /// From a snapshot; `read` reads a row that its writer was given.
     pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
-        let pages =
-            Pages { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
-        if !pages.is_sound() {
-            return None;
-        }
+        let pages = Pages::unpack(unpacker)?;
         let records = std::iter::repeat_with(OnceLock::new).take(pages.len()).collect();
         Some(Self {
             pages,
@@ -233,6 +246,11 @@ impl<R: InMemory> Shelf<R> {
         self.unsound.store(true, Ordering::Relaxed);
         // Without the message that a panic prints: the engine tells of it as an error.
         std::panic::resume_unwind(Box::new(Unsound))
+    }
+
+    /// The rows in their pages.
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.pages
     }
 
     /// The rows as they were written.
@@ -319,7 +337,7 @@ mod tests {
     #[test]
     fn rows_come_back_behind_those_of_another_shelf() {
         let first = shelf(50);
-        let mut writer = ShelfWriter::behind(&first);
+        let mut writer = ShelfWriter::behind(first.pages().clone());
         (0..7).for_each(|row| writer.push(format!("more {row}").as_bytes()));
         let both = unpacked(writer);
         let text = |row: u32| both.get(row).as_str();

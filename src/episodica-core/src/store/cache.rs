@@ -3,7 +3,7 @@
 //! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written
 //! by the index itself) and `<user>.manifest.json`, one line with the model, the identity and
 //! content hash of every row, the length and CRC-32 of the two other files, and a checksum of its
-//! own. The manifest is written last; a cache that disagrees with it counts as missing. The caller
+//! own. Behind the vectors that it names others may stand, of a snapshot that was taken later. The manifest is written last; a cache that disagrees with it counts as missing. The caller
 //! compares rows with records, embeds missing or changed records, and drops rows without a record.
 
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ use super::files::{self, Sum, Summing, io_error, sum_of_file};
 use super::layout::{CachePaths, LogKind};
 use super::line::{check_line, encode_line};
 use super::log::LogPosition;
-use super::npy;
+use super::npy::{self, Header};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Owner, vector_id};
 use crate::matrix::Matrix;
@@ -156,12 +156,14 @@ pub(super) fn model(backend: &dyn Backend, paths: &CachePaths) -> Option<String>
     serde_json::Deserializer::from_slice(&bytes[at + KEY.len()..]).into_iter().next()?.ok()
 }
 
-/// The vectors in a file of this checksum and shape; what is wrong with it, for people, otherwise.
+/// The vectors in a file that begins with bytes of this checksum and shape; what is wrong with it,
+/// for people, otherwise.
 pub(super) fn read_vectors(
     backend: &dyn Backend,
     path: &Path,
     expected: &Sum,
     shape: (usize, usize),
+    header: Header,
 ) -> io::Result<Result<Matrix<'static>, String>> {
     let other = || Ok(Err("the vectors don't have the checksum of the manifest".to_owned()));
     let source = match backend.read_from(path, 0) {
@@ -171,11 +173,11 @@ pub(super) fn read_vectors(
         source => source?,
     };
     let length = backend.stat(path)?.map_or(0, |stamp| stamp.bytes);
-    if length != expected.bytes {
+    if length < expected.bytes {
         return other();
     }
-    let mut source = Summing::new(source);
-    let vectors = npy::decode(&mut source, length, shape)?;
+    let mut source = Summing::new(source.take(expected.bytes));
+    let vectors = npy::decode(&mut source, expected.bytes, shape, header)?;
     if source.sum_to_end()? == *expected { Ok(vectors) } else { other() }
 }
 
@@ -212,6 +214,34 @@ pub(super) fn save(
     encode_line(&mut line, &Manifest::new(owner, head, sum.clone(), index))?;
     files::replace_file(backend, &paths.manifest, &line)?;
     Ok(sum)
+}
+
+/// Appends vectors to a file that begins with bytes of checksum `known`, durably; what else follows
+/// these is cut off. The manifest does not name them: they are there for a snapshot. Returns the
+/// checksum of the longer file; `None` if there is no file of that length.
+///
+/// # Errors
+/// `Io`.
+pub(super) fn append(
+    backend: &dyn Backend,
+    path: &Path,
+    known: &Sum,
+    vectors: &Matrix<'_>,
+) -> Result<Option<Sum>> {
+    let numbers = npy::numbers(vectors);
+    let append = || {
+        if backend.stat(path)?.is_none_or(|stamp| stamp.bytes < known.bytes) {
+            return Ok(None);
+        }
+        let Some(mut sum) = Summing::behind(known) else { return Ok(None) };
+        let mut file = backend.open_append(path)?;
+        file.truncate(known.bytes)?;
+        file.append(numbers)?;
+        file.sync_data()?;
+        sum.add(numbers);
+        Ok(Some(sum.sum()))
+    };
+    append().map_err(|error| io_error("cannot append to the vectors", path, error))
 }
 
 /// Reads the vector cache of one log; `None` with a problem if it is damaged, `None` without one if
@@ -258,7 +288,9 @@ pub(super) fn load(
     }
     check_model(&paths, &manifest, model, dimension)?;
     let shape = (manifest.rows.len(), manifest.dimension);
-    let vectors = match read_vectors(backend, &paths.embeddings, &manifest.embeddings, shape) {
+    let vectors =
+        read_vectors(backend, &paths.embeddings, &manifest.embeddings, shape, Header::Exact);
+    let vectors = match vectors {
         Ok(Ok(vectors)) => vectors,
         Ok(Err(message)) => {
             problem(&paths.embeddings, message);

@@ -9,6 +9,7 @@ use super::dead_letter::{DeadLetter, DeadLetters};
 use super::files::Sum;
 use super::layout::{LogKind, SideFile};
 use super::log::LogFile;
+use super::npy::Header;
 use super::side::{AnswerCache, Trace};
 use super::snapshot::{self, SnapshotHead};
 use super::store::Store;
@@ -38,6 +39,25 @@ impl Store {
         self.note_generation(owner)?;
         let paths = self.layout().cache_paths(owner, kind);
         cache::save(&**self.backend(), owner, &paths, head, vectors, write_index)
+    }
+
+    /// Appends vectors to the file of one log, which begins with bytes of checksum `known`, durably.
+    /// The manifest does not name them. Returns the checksum of the longer file; `None` if there is
+    /// no file of that length. The caller has the right to write the caches.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    pub fn append_vectors(
+        &self,
+        owner: &Owner,
+        kind: LogKind,
+        known: &Sum,
+        vectors: &Matrix<'_>,
+    ) -> Result<Option<Sum>> {
+        self.shared.check_writable()?;
+        self.note_generation(owner)?;
+        let path = self.layout().cache_paths(owner, kind).embeddings;
+        cache::append(&**self.backend(), &path, known, vectors)
     }
 
     /// The right to write the caches of a user; `None` if another process has it and it is not to
@@ -132,7 +152,8 @@ impl Store {
     ) -> Option<Matrix<'static>> {
         let path = self.layout().cache_paths(owner, kind).embeddings;
         let (expected, shape) = (head.vectors[kind as usize].as_ref()?, (count, head.dimension));
-        cache::read_vectors(&**self.backend(), &path, expected, shape).ok()?.ok()
+        let header = Header::Earlier;
+        cache::read_vectors(&**self.backend(), &path, expected, shape, header).ok()?.ok()
     }
 
     /// How often a user's records were returned, by their ids.

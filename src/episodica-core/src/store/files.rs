@@ -66,6 +66,15 @@ impl<R: Read> Read for Summing<R> {
     }
 }
 
+impl Summing<()> {
+    /// Goes on behind bytes of this checksum; `None` if it is not written as checksums are.
+    pub fn behind(known: &Sum) -> Option<Self> {
+        let crc = u32::from_str_radix(&known.crc32, 16).ok()?;
+        let hasher = crc32fast::Hasher::new_with_initial_len(crc, known.bytes);
+        Some(Self { source: (), hasher, bytes: known.bytes })
+    }
+}
+
 /// The checksum of a file that consists of these pieces.
 pub(crate) fn sum(pieces: &[&[u8]]) -> Sum {
     let mut sum = Summing::new(());

@@ -32,11 +32,7 @@ pub(crate) struct Encoded<'a> {
 impl Encoded<'_> {
     /// The bytes of the file, in two pieces.
     pub(crate) fn pieces(&self) -> [&[u8]; 2] {
-        let numbers = match &self.numbers {
-            Matrix::Single(rows) => rows.as_slice().map(bytemuck::cast_slice),
-            Matrix::Half(rows) => rows.as_slice().map(bytemuck::cast_slice),
-        };
-        [&self.header, numbers.expect("invariant: standard layout")]
+        [&self.header, numbers(&self.numbers)]
     }
 }
 
@@ -62,6 +58,27 @@ pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> Encoded<'a> {
     Encoded { header, numbers }
 }
 
+/// The numbers of these rows, as they follow those of a file in the same precision.
+///
+/// # Panics
+/// If the rows are not in standard layout.
+pub(crate) fn numbers<'a>(rows: &'a Matrix<'_>) -> &'a [u8] {
+    let numbers = match rows {
+        Matrix::Single(rows) => rows.as_slice().map(bytemuck::cast_slice),
+        Matrix::Half(rows) => rows.as_slice().map(bytemuck::cast_slice),
+    };
+    numbers.expect("invariant: standard layout")
+}
+
+/// Which shape the header of a file may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// The shape of the matrix.
+    Exact,
+    /// That, or fewer rows: more were appended since it was written.
+    Earlier,
+}
+
 /// Reads the matrix of shape `expected` from a file of `bytes` bytes; otherwise returns a readable
 /// reason. Never allocates more than the file's length.
 ///
@@ -71,8 +88,9 @@ pub(crate) fn decode(
     source: &mut dyn Read,
     bytes: u64,
     expected: (usize, usize),
+    header: Header,
 ) -> io::Result<Result<Matrix<'static>, String>> {
-    match read_matrix(source, bytes, expected) {
+    match read_matrix(source, bytes, expected, header) {
         Ok(matrix) => Ok(Ok(matrix)),
         Err(Failure::Wrong(message)) => Ok(Err(message)),
         Err(Failure::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -103,6 +121,7 @@ fn read_matrix(
     source: &mut dyn Read,
     bytes: u64,
     expected: (usize, usize),
+    names: Header,
 ) -> Result<Matrix<'static>, Failure> {
     let mut start = [0; MAGIC.len() + 2];
     source.read_exact(&mut start)?;
@@ -127,7 +146,9 @@ fn read_matrix(
         .ok_or("not a matrix in C order")?;
     let (rows, columns) = shape.split_once(", ").ok_or("the shape is no pair of numbers")?;
     let number = |text: &str| text.parse::<usize>().map_err(|_| "the shape is no pair of numbers");
-    if (number(rows)?, number(columns)?) != expected {
+    let rows = number(rows)?;
+    let is_fit = rows == expected.0 || names == Header::Earlier && rows < expected.0;
+    if !is_fit || number(columns)? != expected.1 {
         return Err("the vectors don't have the shape of the manifest".into());
     }
     match kind {
@@ -165,7 +186,7 @@ mod tests {
 
     fn read(mut bytes: &[u8], shape: (usize, usize)) -> Result<Matrix<'static>, String> {
         let length = bytes.len() as u64;
-        decode(&mut bytes, length, shape).unwrap()
+        decode(&mut bytes, length, shape, Header::Exact).unwrap()
     }
 
     fn bytes(rows: ArrayView2<'_, f32>) -> Vec<u8> {

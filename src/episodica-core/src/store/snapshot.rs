@@ -2,8 +2,8 @@
 //!
 //! One file, `snapshots/<user>.snapshot`: a JSON line with a checksum, which identifies the logs
 //! and vectors of the snapshot, followed by packs, which only the engine interprets. The snapshot
-//! is used only if every byte of the logs and vectors is unchanged since it was written and the
-//! packs are intact; otherwise it counts as missing. It contains texts of records, so every
+//! is used only if every byte that the logs and vectors then had is unchanged and the packs are
+//! intact; otherwise it counts as missing. It contains texts of records, so every
 //! deletion removes it.
 
 use std::borrow::Cow;
@@ -31,8 +31,12 @@ pub struct SnapshotHead {
     pub made_by: String,
     /// The three logs.
     pub logs: [LogSum; 3],
-    /// The vectors of each log.
+    /// The vectors of each log: how far its file reached, and the checksum up to there.
     pub vectors: [Option<Sum>; 3],
+    /// Number of these vectors.
+    pub rows: [usize; 3],
+    /// Does the manifest of each log name all of them?
+    pub is_named: [bool; 3],
     /// Length of a vector.
     pub dimension: usize,
     /// The packs of the body.

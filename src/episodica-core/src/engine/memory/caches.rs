@@ -1,21 +1,25 @@
 //! What makes the next opening fast, written beside the logs: vector caches, and the snapshot of a
-//! large user. At closing, and behind the callers as the logs grow. Only one process at a time
-//! writes them.
+//! large user. At closing, and behind the callers as the logs grow: then only what is new is added
+//! to the vectors and to the pages of records. Only one process at a time writes them.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::embed::is_earlier_table;
 use crate::engine::memory::indexing::Indexing;
-use crate::engine::memory::snapshot::{Positions, VectorSums, packed, snapshot_head};
+use crate::engine::memory::snapshot::{
+    Packed, Positions, RecordPages, Written, record_pages, snapshot_head,
+};
 use crate::engine::memory::user::{UserMemory, WriterState};
+use crate::engine::memory::vector_files::{Lack, VectorFiles};
 use crate::engine::memory::vectors::cached;
 use crate::engine::memory::view::View;
 use crate::error::{ErrorKind, Result};
 use crate::index::{Field, VectorIndexKind};
 use crate::model::Unsound;
 use crate::store::backend::LockGuard;
-use crate::store::{LogKind, Mode, SnapshotHead, Store, VectorCacheHead};
+use crate::store::{LogKind, LogSum, Mode, Store, Sum, VectorCacheHead};
 
 /// Records written since the last snapshot before the next is due: at least so many, and this share
 /// of all.
@@ -56,7 +60,8 @@ impl UserMemory {
         }
         let wanted = self.wants_snapshot(to);
         let stale = wanted
-            && *self.snapshot.lock() != Some(LogKind::ALL.map(|kind| self.store.position(kind)));
+            && self.snapshot.lock().as_ref().map(Written::positions)
+                != Some(LogKind::ALL.map(|kind| self.store.position(kind)));
         if stale {
             // The rows of the vector file must be in the order of its labels.
             self.note_change();
@@ -65,7 +70,7 @@ impl UserMemory {
         match self.write_changed(store, to)? {
             _ if self.store.mode() == Mode::ReadOnly => Ok(()),
             _ if !wanted => store.remove_snapshot(&self.owner),
-            Some(vectors) => self.save_snapshot(store, to, vectors),
+            Some(files) => self.save_snapshot(store, to, files),
             None => Ok(()),
         }
     }
@@ -117,7 +122,8 @@ impl UserMemory {
     pub fn is_snapshot_due(&self, to: &Indexing<'_>) -> bool {
         let records = |positions: &Positions| positions.iter().map(|end| end.records).sum::<u64>();
         let now = records(&LogKind::ALL.map(|kind| self.store.position(kind)));
-        let before = self.snapshot.lock().as_ref().map_or(0, records);
+        let written = self.snapshot.lock().as_ref().map(Written::positions);
+        let before = written.as_ref().map_or(0, records);
         now.saturating_sub(before) >= SNAPSHOT_STEP.max(now / SNAPSHOT_SHARE)
             && self.view.read().messages.len() >= to.config.snapshot_threshold
     }
@@ -130,14 +136,24 @@ impl UserMemory {
     fn take_snapshot(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
         let Some(_caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
         self.write_uses(store)?;
-        if let Some(head) = snapshot_head(store, &self.owner, to) {
-            let positions = head.logs.each_ref().map(|log| log.position);
-            let before = self.snapshot.lock().replace(positions);
-            if !self.is_snapshot_due(to) {
-                return Ok(());
+        let files = match snapshot_head(store, &self.owner, to) {
+            Some(head) => {
+                let mut known = self.snapshot.lock();
+                let own = known.take().filter(|known| known.head == head);
+                let written = known.insert(own.unwrap_or(Written { head, files: None }));
+                written.files.clone()
             }
-            *self.snapshot.lock() = before;
+            None => None,
+        };
+        if !self.is_snapshot_due(to) {
+            return Ok(());
         }
+        let head = self.snapshot.lock().as_ref().map(|written| written.head.clone());
+        // Read before anybody has to wait.
+        let pages = match head.filter(|_| files.is_some()) {
+            Some(head) => record_pages(store, &self.owner, &head),
+            None => RecordPages::default(),
+        };
         // Neither the logs nor the view can be changed from here on.
         let writer = self.writer.lock();
         let following = self.following.lock();
@@ -147,16 +163,35 @@ impl UserMemory {
         }
         let (next_seq, sums) = (self.next_seq(&writer), self.store.sums()?);
         drop((writer, following));
-        self.vectors_changed.store(false, Ordering::SeqCst);
-        *self.snapshot.lock() = None;
-        let vectors = self.write_caches(&view, store, to).inspect_err(|_| self.note_change())?;
-        let Some((head, packs)) = packed(&view, next_seq, sums, vectors, to) else { return Ok(()) };
-        // The records may change again; the file is written meanwhile.
+        let Some(sums) = sums else { return Ok(()) };
+        let mut files = files.map_or_else(VectorFiles::default, |files| (*files).clone());
+        let mut lacks = files.lacks(&view);
+        for (kind, lack) in LogKind::ALL.into_iter().zip(&mut lacks) {
+            if matches!(lack, Lack::All) {
+                *self.snapshot.lock() = None;
+                *lack = Lack::Nothing;
+                files.rewritten(&view, kind, self.write_cache(&view, kind, store, to)?);
+            }
+        }
+        if !files.is_named.contains(&false) {
+            self.vectors_changed.store(false, Ordering::SeqCst);
+        }
+        let packed = Packed::new(&view, next_seq, &files, pages);
+        // The records may change again; the files are written meanwhile.
         drop(view);
-        self.place_snapshot(store, &head, &packs)
+        for (kind, lack) in LogKind::ALL.into_iter().zip(lacks) {
+            let (sum, Lack::Rows(rows)) = (&mut files.sums[kind as usize], lack) else { continue };
+            let Some(known) = sum.take() else { return Ok(()) };
+            *sum = store.append_vectors(&self.owner, kind, &known, &rows)?;
+            if sum.is_none() {
+                *self.snapshot.lock() = None;
+                return Ok(());
+            }
+        }
+        self.place_snapshot(store, packed, sums, files, to)
     }
 
-    fn write_changed(&self, store: &Store, to: &Indexing<'_>) -> Result<Option<VectorSums>> {
+    fn write_changed(&self, store: &Store, to: &Indexing<'_>) -> Result<Option<VectorFiles>> {
         if self.store.mode() == Mode::ReadOnly
             || !self.vectors_changed.swap(false, Ordering::SeqCst)
         {
@@ -164,45 +199,54 @@ impl UserMemory {
         }
         *self.snapshot.lock() = None;
         let view = self.view.read();
-        self.write_caches(&view, store, to).map(Some).inspect_err(|_| self.note_change())
+        let mut files = VectorFiles::default();
+        for kind in LogKind::ALL {
+            let written = self.write_cache(&view, kind, store, to);
+            files.rewritten(&view, kind, written.inspect_err(|_| self.note_change())?);
+        }
+        Ok(Some(files))
     }
 
-    fn write_caches(&self, view: &View, store: &Store, to: &Indexing<'_>) -> Result<VectorSums> {
-        let mut sums = VectorSums::default();
-        for kind in LogKind::ALL {
-            let Some((rows, vectors)) = cached(view, kind) else {
-                store.remove_vectors(&self.owner, kind)?;
-                continue;
-            };
-            let field = match kind {
-                LogKind::Messages => &view.messages.field,
-                LogKind::Episodes => &view.narratives,
-                LogKind::Semantic => &view.statements,
-            };
-            // The two layers of episodes share a cache but no index. There are never enough
-            // episodes for a graph to be worth a file.
-            let index = field.vectors().filter(|_| kind != LogKind::Episodes);
-            let head = VectorCacheHead {
-                model: to.embedder.model().to_owned(),
-                dimension: vectors.ncols(),
-                index_kind: match index.map(crate::index::VectorIndex::kind) {
-                    Some(VectorIndexKind::Hnsw) => "hnsw".to_owned(),
-                    _ => "flat".to_owned(),
-                },
-                log: self.store.position(kind),
-                rows,
-            };
-            let mut write = |path: &Path| match index {
-                Some(index) => index.write(path),
-                None => {
-                    let labels = (0..vectors.nrows() as u64).collect();
-                    to.factory.restore(labels, vectors.view())?.write(path)
-                }
-            };
-            sums[kind as usize] =
-                Some(store.save_vectors(&self.owner, kind, &head, &vectors, Some(&mut write))?);
-        }
-        Ok(sums)
+    /// Writes the vectors of one log as a whole; returns length and checksum of their file.
+    fn write_cache(
+        &self,
+        view: &View,
+        kind: LogKind,
+        store: &Store,
+        to: &Indexing<'_>,
+    ) -> Result<Option<Sum>> {
+        // Whoever finds a snapshot finds the vectors that it names.
+        store.remove_snapshot(&self.owner)?;
+        let Some((rows, vectors)) = cached(view, kind) else {
+            store.remove_vectors(&self.owner, kind)?;
+            return Ok(None);
+        };
+        let field = match kind {
+            LogKind::Messages => &view.messages.field,
+            LogKind::Episodes => &view.narratives,
+            LogKind::Semantic => &view.statements,
+        };
+        // The two layers of episodes share a cache but no index. There are never enough episodes
+        // for a graph to be worth a file.
+        let index = field.vectors().filter(|_| kind != LogKind::Episodes);
+        let head = VectorCacheHead {
+            model: to.embedder.model().to_owned(),
+            dimension: vectors.ncols(),
+            index_kind: match index.map(crate::index::VectorIndex::kind) {
+                Some(VectorIndexKind::Hnsw) => "hnsw".to_owned(),
+                _ => "flat".to_owned(),
+            },
+            log: self.store.position(kind),
+            rows,
+        };
+        let mut write = |path: &Path| match index {
+            Some(index) => index.write(path),
+            None => {
+                let labels = (0..vectors.nrows() as u64).collect();
+                to.factory.restore(labels, vectors.view())?.write(path)
+            }
+        };
+        store.save_vectors(&self.owner, kind, &head, &vectors, Some(&mut write)).map(Some)
     }
 
     /// True if the user is large enough for a snapshot and one can be made.
@@ -237,30 +281,33 @@ impl UserMemory {
         &self,
         store: &Store,
         to: &Indexing<'_>,
-        vectors: VectorSums,
+        files: VectorFiles,
     ) -> Result<()> {
         let writer = self.writer.lock();
         let _following = self.following.lock();
         let view = self.view.read();
-        let sums = self.store.sums()?;
-        match packed(&view, self.next_seq(&writer), sums, vectors, to) {
-            Some((head, packs)) => self.place_snapshot(store, &head, &packs),
-            None => store.remove_snapshot(&self.owner),
-        }
+        let Some(sums) = self.store.sums()? else { return store.remove_snapshot(&self.owner) };
+        let packed = Packed::new(&view, self.next_seq(&writer), &files, RecordPages::default());
+        self.place_snapshot(store, packed, sums, files, to)
     }
 
     pub(super) fn next_seq(&self, writer: &WriterState) -> u64 {
         writer.next_seq.max(self.followed_seq.load(Ordering::SeqCst))
     }
 
-    pub(super) fn place_snapshot(
+    /// Writes a packed snapshot, or removes the one there is if nothing could be packed.
+    fn place_snapshot(
         &self,
         store: &Store,
-        head: &SnapshotHead,
-        packs: &[Vec<u8>],
+        packed: Option<Packed>,
+        logs: [LogSum; 3],
+        files: VectorFiles,
+        to: &Indexing<'_>,
     ) -> Result<()> {
-        store.save_snapshot(&self.owner, head, packs)?;
-        *self.snapshot.lock() = Some(head.logs.each_ref().map(|log| log.position));
+        let Some(packed) = packed else { return store.remove_snapshot(&self.owner) };
+        let head = packed.head(logs, &files, to);
+        store.save_snapshot(&self.owner, &head, &packed.packs)?;
+        *self.snapshot.lock() = Some(Written { head, files: Some(Arc::new(files)) });
         Ok(())
     }
 }

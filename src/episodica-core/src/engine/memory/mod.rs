@@ -16,5 +16,6 @@ pub(crate) mod table;
 pub(crate) mod turn;
 pub(crate) mod user;
 pub(crate) mod uses;
+pub(crate) mod vector_files;
 pub(crate) mod vectors;
 pub(crate) mod view;

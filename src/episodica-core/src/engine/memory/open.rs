@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::control::Control;
 use crate::engine::memory::indexing::{EMBED_BATCH, Indexing};
-use crate::engine::memory::snapshot::{Restored, restore, snapshot_head};
+use crate::engine::memory::snapshot::{Restored, Written, restore, snapshot_head};
 use crate::engine::memory::user::{Opened, UserMemory};
 use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{View, episode_terms};
@@ -74,15 +74,15 @@ impl UserMemory {
         to: &Indexing<'_>,
         control: &dyn Control,
     ) -> Result<Self> {
-        let Restored { mut view, next_seq } = restored;
+        let Restored { mut view, files, next_seq } = restored;
         view.add(&behind, to, control)?;
         let changed = !behind.is_empty();
         let opened = Opened {
             view,
             next_seq: next_seq.max(behind.next_seq),
             problems: std::mem::take(&mut behind.problems),
-            vectors_changed: changed,
-            snapshot: Some(head.logs.each_ref().map(|log| log.position)),
+            vectors_changed: changed || head.is_named.contains(&false),
+            snapshot: Some(Written { head: head.clone(), files: Some(Arc::new(files)) }),
         };
         let user = Self::new(owner, store, opened);
         if changed {

@@ -20,11 +20,13 @@ use crate::engine::memory::attributes::Attributes;
 use crate::engine::memory::backlog::Backlog;
 use crate::engine::memory::indexing::Indexing;
 use crate::engine::memory::table::Table;
+use crate::engine::memory::vector_files::{Named, VectorFiles};
 use crate::engine::memory::view::{NONE, View};
 use crate::ids::Owner;
 use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex};
-use crate::model::{Episode, Message, SemanticMemory, Shelf, ShelfWriter};
-use crate::pack::{Packer, Unpacker};
+use crate::matrix::Matrix;
+use crate::model::{Episode, Message, Pages, SemanticMemory, Shelf, ShelfWriter};
+use crate::pack::{PackSum, Packer, Unpacker};
 use crate::store::{LogKind, LogPosition, LogSum, SnapshotHead, Store, Sum};
 
 /// What of a view is neither an index nor a record.
@@ -36,14 +38,38 @@ struct Remainder {
     backlog: Backlog,
 }
 
-/// A restored view, and the number of the next message.
+/// A restored view, where its vectors lie, and the number of the next message.
 pub(super) struct Restored {
     pub view: View,
+    pub files: VectorFiles,
     pub next_seq: u64,
 }
 
+/// The last snapshot on disk.
+#[derive(Debug, Clone)]
+pub(crate) struct Written {
+    pub head: SnapshotHead,
+    /// Where its vectors lie; `None` if it was not made of the view here.
+    pub files: Option<Arc<VectorFiles>>,
+}
+
+impl Written {
+    /// How far the logs reached.
+    pub fn positions(&self) -> Positions {
+        self.head.logs.each_ref().map(|log| log.position)
+    }
+}
+
+/// The pages of a snapshot's records: messages, episodes, facts.
+pub(super) type RecordPages = [Option<Pages>; 3];
+
+/// The pages of the snapshot that is on disk; none where they can't be read.
+pub(super) fn record_pages(store: &Store, owner: &Owner, head: &SnapshotHead) -> RecordPages {
+    [1, 2, 3].map(|number| Pages::unpack(&mut store.snapshot_pack(owner, head, number)?))
+}
+
 /// Raised with every change of the packs, and of what they are computed with.
-const LAYOUT: u32 = 6;
+const LAYOUT: u32 = 7;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {
@@ -73,8 +99,7 @@ pub(super) fn restore(
 ) -> Option<Restored> {
     let pack = |number| store.snapshot_pack(owner, head, number);
     let mut first = pack(0)?;
-    let labels: [Vec<u64>; 4] =
-        [first.column()?, first.column()?, first.column()?, first.column()?];
+    let named = Named::unpack(&mut first)?;
     let remainder: Remainder = first.json()?;
     let (messages, episodes, facts) = (pack(1)?, pack(2)?, pack(3)?);
     if !first.ends_whole() {
@@ -82,10 +107,10 @@ pub(super) fn restore(
     }
     let source = VectorSource { store, owner, head, to };
     let (vectors, records) = crate::parallel::join(
-        || source.fields(labels),
+        || source.fields(&named),
         || restore_records(messages, episodes, facts),
     );
-    let (mut view, vectors) = (records?, vectors?);
+    let (mut view, (vectors, is_half)) = (records?, vectors?);
     let fields =
         [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements];
     for (field, vectors) in fields.into_iter().zip(vectors) {
@@ -97,7 +122,9 @@ pub(super) fn restore(
         return None;
     }
     (0..view.facts.slot_count() as u32).for_each(|slot| view.note_proven(slot));
-    Some(Restored { view, next_seq })
+    let files =
+        VectorFiles::restored(head.vectors.clone(), head.rows, is_half, head.is_named, &named);
+    Some(Restored { view, files, next_seq })
 }
 
 impl View {
@@ -146,10 +173,13 @@ struct VectorSource<'a> {
     to: &'a Indexing<'a>,
 }
 
+/// The fields of one file, and whether its vectors are in half precision.
+type FieldsOfFile<const FIELDS: usize> = ([Field; FIELDS], bool);
+
 impl VectorSource<'_> {
-    /// Fields with the vectors of each, without words.
-    fn fields(&self, labels: [Vec<u64>; 4]) -> Option<[Field; 4]> {
-        let [messages, abstracts, narratives, statements] = labels;
+    /// Fields with the vectors of each, without words; and which files are in half precision.
+    fn fields(&self, named: &[Named; 4]) -> Option<([Field; 4], [bool; 3])> {
+        let [messages, abstracts, narratives, statements] = named;
         let (messages, others) = crate::parallel::join(
             || self.fields_of(LogKind::Messages, [messages]),
             || {
@@ -157,56 +187,79 @@ impl VectorSource<'_> {
                 Some((episodes, self.fields_of(LogKind::Semantic, [statements])?))
             },
         );
-        let ([messages], ([abstracts, narratives], [statements])) = (messages?, others?);
-        Some([messages, abstracts, narratives, statements])
+        let (([messages], first), (episodes, facts)) = (messages?, others?);
+        let (([abstracts, narratives], second), ([statements], third)) = (episodes, facts);
+        Some(([messages, abstracts, narratives, statements], [first, second, third]))
     }
 
-    /// The fields whose vectors lie in one file, one after the other.
+    /// The fields whose vectors lie in one file.
     fn fields_of<const FIELDS: usize>(
         &self,
         kind: LogKind,
-        labels: [Vec<u64>; FIELDS],
-    ) -> Option<[Field; FIELDS]> {
+        named: [&Named; FIELDS],
+    ) -> Option<FieldsOfFile<FIELDS>> {
         let (factory, threshold) = (self.to.factory, self.to.config.hnsw_threshold);
         let mut fields = std::array::from_fn(|_| Field::default());
-        let count = labels.iter().map(Vec::len).sum();
-        if labels.iter().any(|labels| labels.len() >= threshold) {
+        let count = self.head.rows[kind as usize];
+        let is_in = |row: &u32| (*row as usize) < count;
+        if named.iter().any(|named| named.labels.len() >= threshold)
+            || !named.iter().all(|named| named.rows.iter().all(is_in))
+        {
             return None;
         }
         if count == 0 {
-            return Some(fields);
+            return Some((fields, false));
         }
         let mut rows = Some(self.store.snapshot_vectors(self.owner, self.head, kind, count)?);
-        let mut start = 0;
-        for (field, labels) in fields.iter_mut().zip(labels) {
-            let end = start + labels.len();
-            let places: Vec<usize> = (start..end).collect();
+        let is_half = rows.as_ref().is_some_and(Matrix::is_half);
+        for (number, (field, named)) in fields.iter_mut().zip(named).enumerate() {
+            let places: Vec<usize> = named.rows.iter().map(|row| *row as usize).collect();
             // The last field may keep the rows without a copy.
-            let own = if end == count {
+            let own = if number + 1 == FIELDS {
                 rows.take()?.select(&places)
             } else {
                 rows.as_ref()?.view().select(&places).into_owned()
             };
-            field.restore_vectors(factory, threshold, labels, own).ok()?;
-            start = end;
+            field.restore_vectors(factory, threshold, named.labels.clone(), own).ok()?;
         }
-        Some(fields)
+        Some((fields, is_half))
     }
 }
 
-/// The snapshot of a view that reaches to the ends of the logs with these sums; `None` for what
-/// can't be written down.
-pub(super) fn packed(
-    view: &View,
-    next_seq: u64,
-    logs: Option<[LogSum; 3]>,
-    vectors: VectorSums,
-    to: &Indexing<'_>,
-) -> Option<(SnapshotHead, Vec<Vec<u8>>)> {
-    let (packed, logs) = (pack(view, next_seq)?, logs?);
-    let (packs, sums): (Vec<_>, Vec<_>) = packed.map(Packer::finish).into_iter().unzip();
-    let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
-    Some((SnapshotHead { made_by: maker(to), logs, vectors, dimension, packs: sums }, packs))
+/// A view, packed.
+pub(super) struct Packed {
+    pub packs: Vec<Vec<u8>>,
+    sums: Vec<PackSum>,
+    dimension: usize,
+}
+
+impl Packed {
+    /// The view, and what was written of it before: where its vectors lie, and the pages of its
+    /// records. `None` for what can't be written down.
+    pub fn new(
+        view: &View,
+        next_seq: u64,
+        files: &VectorFiles,
+        pages: RecordPages,
+    ) -> Option<Self> {
+        let packs = pack(view, next_seq, files, pages)?;
+        let (packs, sums) = packs.map(Packer::finish).into_iter().unzip();
+        let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
+        Some(Self { packs, sums, dimension })
+    }
+
+    /// Its head, when the logs had these sums.
+    pub fn head(&self, logs: [LogSum; 3], files: &VectorFiles, to: &Indexing<'_>) -> SnapshotHead {
+        SnapshotHead {
+            made_by: maker(to),
+            logs,
+            vectors: files.sums.clone(),
+            rows: files.rows,
+            is_named: files.is_named,
+            dimension: self.dimension,
+            packs: self.sums.clone(),
+        }
+    }
 }
 
 /// Length and checksum of the vectors of each log; `None` where there are none.
@@ -215,17 +268,24 @@ pub(crate) type VectorSums = [Option<Sum>; 3];
 /// The end of each log.
 pub(crate) type Positions = [LogPosition; 3];
 
-/// The packs of a view: labels and remainder, messages, episodes, semantic memories. `None` for
-/// what can't be written down.
-fn pack(view: &View, next_seq: u64) -> Option<[Packer; 4]> {
+/// The packs of a view: labels and remainder, messages, episodes, facts.
+fn pack(
+    view: &View,
+    next_seq: u64,
+    files: &VectorFiles,
+    [of_messages, of_episodes, of_facts]: RecordPages,
+) -> Option<[Packer; 4]> {
     let mut first = Packer::default();
-    for field in [&view.messages.field, &view.abstracts, &view.narratives, &view.statements] {
-        first.column(field.vectors().map_or(&[][..], |vectors| vectors.labels()));
-    }
+    files.pack(view, &mut first);
     first.json(&Remainder { next_seq, merged: view.merged.clone(), backlog: view.backlog.clone() });
     let (messages, (episodes, facts)) = crate::parallel::join(
-        || pack_messages(&view.messages),
-        || crate::parallel::join(|| pack_episodes(view), || pack_facts(view)),
+        || pack_messages(&view.messages, of_messages),
+        || {
+            crate::parallel::join(
+                || pack_episodes(view, of_episodes),
+                || pack_facts(view, of_facts),
+            )
+        },
     );
     Some([first, messages?, episodes?, facts?])
 }
@@ -331,9 +391,11 @@ fn read_message(row: &[u8]) -> Option<Message> {
     })
 }
 
-fn pack_messages(messages: &MessageIndex) -> Option<Packer> {
-    let (mut packer, mut rows) = (Packer::default(), ShelfWriter::behind(messages.shelf()));
-    for message in messages.unshelved() {
+fn pack_messages(messages: &MessageIndex, pages: Option<Pages>) -> Option<Packer> {
+    let shelf = messages.shelf();
+    let mut rows = ShelfWriter::behind(pages.unwrap_or_else(|| shelf.pages().clone()));
+    let mut packer = Packer::default();
+    for message in messages.unshelved().get(rows.len().checked_sub(shelf.len())?..)? {
         rows.push(&write_message(message)?);
     }
     rows.pack(&mut packer);
@@ -343,7 +405,7 @@ fn pack_messages(messages: &MessageIndex) -> Option<Packer> {
 
 /// An episode's messages are named by their slots, not written again: how many, the slots, and the
 /// rest of the episode.
-fn pack_episodes(view: &View) -> Option<Packer> {
+fn pack_episodes(view: &View, pages: Option<Pages>) -> Option<Packer> {
     let mut packer = Packer::default();
     let encode = |slot: Option<u32>, episode: &Episode| -> Option<Vec<u8>> {
         let said = &episode.original_messages;
@@ -360,7 +422,7 @@ fn pack_episodes(view: &View) -> Option<Packer> {
         row.extend(json(&Episode { original_messages: Vec::new(), ..episode.clone() })?);
         Some(row)
     };
-    view.episodes.pack(&mut packer, encode)?;
+    view.episodes.pack(&mut packer, pages, encode)?;
     view.abstracts.postings.pack(&mut packer);
     view.narratives.postings.pack(&mut packer);
     view.members.pack(&mut packer);
@@ -394,9 +456,9 @@ fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -
     Some(view)
 }
 
-fn pack_facts(view: &View) -> Option<Packer> {
+fn pack_facts(view: &View, pages: Option<Pages>) -> Option<Packer> {
     let mut packer = Packer::default();
-    view.facts.pack(&mut packer, |_, fact: &SemanticMemory| json(fact))?;
+    view.facts.pack(&mut packer, pages, |_, fact: &SemanticMemory| json(fact))?;
     view.statements.postings.pack(&mut packer);
     view.statement_tokens.pack(&mut packer);
     view.sources.pack(&mut packer);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::index::Keys;
-use crate::model::{InMemory, Shelf, ShelfWriter, block, map_of_lists_bytes};
+use crate::model::{InMemory, Pages, Rows, Shelf, ShelfWriter, block, map_of_lists_bytes};
 use crate::pack::{Packer, Unpacker};
 use crate::store::History;
 
-/// Marks an id under which there is no current record.
+/// Marks an id under which there is no current record, and a revision that never had a slot.
 const NONE: u32 = u32::MAX;
 
 /// A record in a slot, or in the history of an id.
@@ -22,6 +22,13 @@ enum Cell<R> {
     Here(Arc<R>),
 }
 
+/// An earlier revision.
+struct Earlier<R> {
+    /// The slot that it had.
+    slot: u32,
+    cell: Cell<R>,
+}
+
 /// What a record takes that no shelf holds.
 fn bytes_of<R: InMemory>(cell: &Cell<R>) -> usize {
     match cell {
@@ -30,8 +37,10 @@ fn bytes_of<R: InMemory>(cell: &Cell<R>) -> usize {
     }
 }
 
-fn bytes_of_all<R: InMemory>(history: &FxHashMap<u32, Vec<Cell<R>>>) -> usize {
-    history.values().flatten().map(bytes_of).sum()
+fn bytes_of_all<'a, R: InMemory + 'a>(
+    revisions: impl IntoIterator<Item = &'a Earlier<R>>,
+) -> usize {
+    revisions.into_iter().map(|earlier| bytes_of(&earlier.cell)).sum()
 }
 
 /// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever
@@ -44,8 +53,11 @@ pub(crate) struct Table<R> {
     slots: Vec<u32>,
     len: usize,
     /// Earlier revisions, oldest first, by the number of the id.
-    history: FxHashMap<u32, Vec<Cell<R>>>,
+    history: FxHashMap<u32, Vec<Earlier<R>>>,
+    /// Records by their slots.
     shelf: Shelf<R>,
+    /// Earlier revisions that never had a slot.
+    older: Shelf<R>,
     /// What the records take that no shelf holds.
     record_bytes: usize,
 }
@@ -59,6 +71,7 @@ impl<R: InMemory> Default for Table<R> {
             len: 0,
             history: FxHashMap::default(),
             shelf: Shelf::default(),
+            older: Shelf::default(),
             record_bytes: 0,
         }
     }
@@ -75,8 +88,8 @@ impl<R: InMemory> Table<R> {
             self.len += 1;
             return (slot, None);
         }
-        let replaced = std::mem::replace(&mut self.cells[earlier as usize], Cell::Gone);
-        self.history.entry(number).or_default().push(replaced);
+        let cell = std::mem::replace(&mut self.cells[earlier as usize], Cell::Gone);
+        self.history.entry(number).or_default().push(Earlier { slot: earlier, cell });
         (slot, Some(earlier))
     }
 
@@ -98,18 +111,18 @@ impl<R: InMemory> Table<R> {
     pub fn remove_history(&mut self, id: &str) {
         let Some(number) = self.ids.number(id) else { return };
         let removed = self.history.remove(&number).unwrap_or_default();
-        self.record_bytes -= removed.iter().map(bytes_of).sum::<usize>();
+        self.record_bytes -= bytes_of_all(&removed);
     }
 
     /// Keeps the earlier revisions for which `keep` holds. Reads all of them.
     pub fn retain_history(&mut self, keep: impl Fn(&R) -> bool) {
         let mut history = std::mem::take(&mut self.history);
-        let before = bytes_of_all(&history);
-        history.retain(|_, cells| {
-            cells.retain(|cell| self.read(cell).is_some_and(|record| keep(record)));
-            !cells.is_empty()
+        let before = bytes_of_all(history.values().flatten());
+        history.retain(|_, revisions| {
+            revisions.retain(|earlier| self.read_earlier(earlier).is_some_and(|was| keep(was)));
+            !revisions.is_empty()
         });
-        self.record_bytes -= before - bytes_of_all(&history);
+        self.record_bytes -= before - bytes_of_all(history.values().flatten());
         self.history = history;
     }
 
@@ -117,7 +130,8 @@ impl<R: InMemory> Table<R> {
     pub fn put_earlier(&mut self, id: &str, record: Arc<R>) {
         let number = self.number(id);
         self.record_bytes += record.heap_bytes();
-        self.history.entry(number).or_default().push(Cell::Here(record));
+        let earlier = Earlier { slot: NONE, cell: Cell::Here(record) };
+        self.history.entry(number).or_default().push(earlier);
     }
 
     /// The number of an id, with or without a record.
@@ -134,14 +148,15 @@ impl<R: InMemory> Table<R> {
         for (id, revisions) in history {
             let number = self.number(&id);
             self.record_bytes += revisions.iter().map(|record| record.heap_bytes()).sum::<usize>();
-            self.history.insert(number, revisions.into_iter().map(Cell::Here).collect());
+            let earlier = |record| Earlier { slot: NONE, cell: Cell::Here(record) };
+            self.history.insert(number, revisions.into_iter().map(earlier).collect());
         }
     }
 
     /// Earlier revisions of a record, oldest first.
     pub fn earlier(&self, id: &str) -> Vec<Arc<R>> {
-        let cells = self.ids.number(id).and_then(|number| self.history.get(&number));
-        cells.into_iter().flatten().filter_map(|cell| self.read(cell).cloned()).collect()
+        let revisions = self.ids.number(id).and_then(|number| self.history.get(&number));
+        revisions.into_iter().flatten().filter_map(|one| self.read_earlier(one).cloned()).collect()
     }
 
     /// Earlier revisions of all records.
@@ -158,6 +173,13 @@ impl<R: InMemory> Table<R> {
             Cell::Gone => None,
             Cell::Shelved(row) => Some(self.shelf.get(*row)),
             Cell::Here(record) => Some(record),
+        }
+    }
+
+    fn read_earlier<'a>(&'a self, earlier: &'a Earlier<R>) -> Option<&'a Arc<R>> {
+        match earlier.cell {
+            Cell::Shelved(row) if earlier.slot == NONE => Some(self.older.get(row)),
+            _ => self.read(&earlier.cell),
         }
     }
 
@@ -203,18 +225,19 @@ impl<R: InMemory> Table<R> {
 
     /// True once a record could not be read.
     pub fn is_unsound(&self) -> bool {
-        self.shelf.is_unsound()
+        self.shelf.is_unsound() || self.older.is_unsound()
     }
 
     /// What the records and the table take in memory, about.
     pub fn heap_bytes(&self) -> usize {
         let history =
-            map_of_lists_bytes::<u32, Cell<R>>(self.history.capacity(), self.history.len());
+            map_of_lists_bytes::<u32, Earlier<R>>(self.history.capacity(), self.history.len());
         block(self.cells.capacity() * size_of::<Cell<R>>())
             + self.ids.heap_bytes()
             + block(self.slots.capacity() * size_of::<u32>())
             + history
             + self.shelf.heap_bytes()
+            + self.older.heap_bytes()
             + self.record_bytes
     }
 
@@ -224,43 +247,51 @@ impl<R: InMemory> Table<R> {
     }
 
     /// For a snapshot; `encode` writes a record as the `read` of [`Table::unpack`] reads it, and
-    /// is given its slot, or `None` with an earlier revision. `None` if one can't be written.
+    /// is given its slot, or `None` with a revision that never had one. `pages` are those of an
+    /// earlier snapshot of this table: what is in them is not written again. `None` if a record
+    /// can't be written.
     pub fn pack(
         &self,
         packer: &mut Packer,
+        pages: Option<Pages>,
         encode: impl Fn(Option<u32>, &R) -> Option<Vec<u8>>,
     ) -> Option<()> {
-        let mut history: Vec<(u32, &[Cell<R>])> =
-            self.history.iter().map(|(number, cells)| (*number, cells.as_slice())).collect();
+        let mut history: Vec<(u32, &[Earlier<R>])> = self
+            .history
+            .iter()
+            .map(|(number, revisions)| (*number, revisions.as_slice()))
+            .collect();
         history.sort_unstable_by_key(|(number, _)| *number);
-        self.ids.pack(packer);
-        packer.column(&self.slots);
-        packer.column(
-            &self
-                .cells
-                .iter()
-                .map(|cell| u8::from(!matches!(cell, Cell::Gone)))
-                .collect::<Vec<_>>(),
-        );
-        packer.column(
-            &history
-                .iter()
-                .map(|(number, cells)| [*number, cells.len() as u32])
-                .collect::<Vec<_>>(),
-        );
+        let revisions = || history.iter().flat_map(|(_, revisions)| revisions.iter());
 
-        let current = (0_u32..).map(Some).zip(&self.cells);
-        let earlier = history.iter().flat_map(|(_, cells)| cells.iter()).map(|cell| (None, cell));
+        let mut rows = ShelfWriter::behind(pages.unwrap_or_default());
+        let first = rows.len();
+        let replaced: FxHashMap<u32, &Cell<R>> = revisions()
+            .filter(|earlier| earlier.slot != NONE && earlier.slot as usize >= first)
+            .map(|earlier| (earlier.slot, &earlier.cell))
+            .collect();
         let mut unread = self.shelf.rows();
-        let mut rows = ShelfWriter::default();
-        for (slot, cell) in current.chain(earlier) {
-            match cell {
-                Cell::Gone => rows.push(&[]),
-                Cell::Shelved(row) => rows.push(unread.row(*row)?),
-                Cell::Here(record) => rows.push(&encode(slot, record)?),
+        for (slot, cell) in (0..).zip(&self.cells).skip(first) {
+            let cell = replaced.get(&slot).copied().unwrap_or(cell);
+            write(&mut rows, &mut unread, cell, |record| encode(Some(slot), record))?;
+        }
+        rows.pack(packer);
+        let (mut rows, mut unread) = (ShelfWriter::default(), self.older.rows());
+        let mut slots = Vec::new();
+        for earlier in revisions() {
+            slots.push(earlier.slot);
+            if earlier.slot == NONE {
+                write(&mut rows, &mut unread, &earlier.cell, |record| encode(None, record))?;
             }
         }
         rows.pack(packer);
+        self.ids.pack(packer);
+        packer.column(&self.slots);
+        let is_there = |cell: &Cell<R>| u8::from(!matches!(cell, Cell::Gone));
+        packer.column(&self.cells.iter().map(is_there).collect::<Vec<_>>());
+        let counts = history.iter().map(|(number, revisions)| [*number, revisions.len() as u32]);
+        packer.column(&counts.collect::<Vec<_>>());
+        packer.column(&slots);
         Some(())
     }
 
@@ -269,30 +300,60 @@ impl<R: InMemory> Table<R> {
         unpacker: &mut Unpacker<'_>,
         read: impl Fn(&[u8]) -> Option<R> + Send + Sync + 'static,
     ) -> Option<Self> {
+        let read = Arc::new(read);
+        let again = Arc::clone(&read);
+        let shelf = Shelf::unpack(unpacker, Box::new(move |row| read(row)))?;
+        let older = Shelf::unpack(unpacker, Box::new(move |row| again(row)))?;
         let (ids, slots) = (Keys::unpack(unpacker)?, unpacker.column::<u32>()?);
         let alive: Vec<u8> = unpacker.column()?;
-        let cells: Vec<Cell<R>> = (0..)
-            .zip(&alive)
-            .map(|(row, alive)| if *alive == 0 { Cell::Gone } else { Cell::Shelved(row) })
-            .collect();
-        let mut row = cells.len() as u32;
-        let mut earlier = Vec::new();
-        for [number, count] in unpacker.column::<[u32; 2]>()? {
-            earlier.push((number, row..row.checked_add(count)?));
-            row = row.checked_add(count)?;
-        }
-        let shelf = Shelf::unpack(unpacker, Box::new(read))?;
+        let (counts, mut revisions) =
+            (unpacker.column::<[u32; 2]>()?, unpacker.column::<u32>()?.into_iter());
         let len = slots.iter().filter(|slot| **slot != NONE).count();
-        let alive = |slot: u32| alive.get(slot as usize).is_some_and(|alive| *alive != 0);
-        let sound = shelf.len() == row as usize
+        let is_alive = |slot: u32| alive.get(slot as usize).is_some_and(|alive| *alive != 0);
+        let sound = shelf.len() == alive.len()
             && slots.len() == ids.len()
-            && slots.iter().all(|slot| *slot == NONE || alive(*slot))
-            && earlier.iter().all(|(number, _)| (*number as usize) < ids.len());
+            && slots.iter().all(|slot| *slot == NONE || is_alive(*slot))
+            && counts.iter().all(|[number, _]| (*number as usize) < ids.len());
         if !sound {
             return None;
         }
-        let revisions = |rows: std::ops::Range<u32>| rows.map(Cell::Shelved).collect();
-        let history = earlier.into_iter().map(|(number, rows)| (number, revisions(rows))).collect();
-        Some(Self { cells, ids, slots, len, history, shelf, record_bytes: 0 })
+        let mut history = FxHashMap::default();
+        let mut row = 0;
+        for [number, count] in counts {
+            let mut earlier = Vec::new();
+            for _ in 0..count {
+                let slot = revisions.next()?;
+                let at = if slot == NONE { row } else { slot };
+                row += u32::from(slot == NONE);
+                if slot != NONE && slot as usize >= shelf.len() {
+                    return None;
+                }
+                earlier.push(Earlier { slot, cell: Cell::Shelved(at) });
+            }
+            history.insert(number, earlier);
+        }
+        if row as usize != older.len() || revisions.next().is_some() {
+            return None;
+        }
+        let cells = (0..)
+            .zip(&alive)
+            .map(|(row, alive)| if *alive == 0 { Cell::Gone } else { Cell::Shelved(row) })
+            .collect();
+        Some(Self { cells, ids, slots, len, history, shelf, older, record_bytes: 0 })
     }
+}
+
+/// Appends the row of a cell, an empty one if it holds no record; `None` if it can't be written.
+fn write<R>(
+    rows: &mut ShelfWriter,
+    unread: &mut Rows<'_>,
+    cell: &Cell<R>,
+    encode: impl FnOnce(&R) -> Option<Vec<u8>>,
+) -> Option<()> {
+    match cell {
+        Cell::Gone => rows.push(&[]),
+        Cell::Shelved(row) => rows.push(unread.row(*row)?),
+        Cell::Here(record) => rows.push(&encode(record)?),
+    }
+    Some(())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, RwLock};
 
 use crate::engine::memory::follow::Arrived;
-use crate::engine::memory::snapshot::Positions;
+use crate::engine::memory::snapshot::Written;
 use crate::engine::memory::turn::Turns;
 use crate::engine::memory::uses::Uses;
 use crate::engine::memory::view::View;
@@ -44,8 +44,8 @@ pub(crate) struct UserMemory {
     pub problems: Vec<Problem>,
     /// True if vectors were added or removed since the caches were written.
     pub(super) vectors_changed: AtomicBool,
-    /// How far the logs reached when the snapshot on disk was made; `None` without a valid one.
-    pub(super) snapshot: Mutex<Option<Positions>>,
+    /// The snapshot on disk; `None` without a valid one.
+    pub(super) snapshot: Mutex<Option<Written>>,
 }
 
 /// State behind the writer's lock.
@@ -62,7 +62,7 @@ pub(super) struct Opened {
     pub next_seq: u64,
     pub problems: Vec<Problem>,
     pub vectors_changed: bool,
-    pub snapshot: Option<Positions>,
+    pub snapshot: Option<Written>,
 }
 
 impl UserMemory {

@@ -272,6 +272,8 @@ fn a_snapshot_of_another_user_is_not_believed() {
         made_by: "test".into(),
         logs: Default::default(),
         vectors: Default::default(),
+        rows: Default::default(),
+        is_named: Default::default(),
         dimension: 2,
         packs: Vec::new(),
     };
