@@ -26,7 +26,8 @@ const HEAD: usize = 8 + 4;
 /// Collects columns.
 #[derive(Debug, Default)]
 pub struct Packer {
-    bytes: Vec<u8>,
+    /// The pack so far, end to end.
+    pieces: Vec<Vec<u8>>,
     heads: crc32fast::Hasher,
 }
 
@@ -34,12 +35,27 @@ impl Packer {
     /// Appends values.
     pub fn column<T: NoUninit>(&mut self, values: &[T]) {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        let head =
-            [&(values.len() as u64).to_le_bytes()[..], &crc32fast::hash(bytes).to_le_bytes()]
-                .concat();
+        self.head(values.len(), bytes).extend_from_slice(bytes);
+    }
+
+    /// Appends many bytes, which are moved, not copied.
+    pub fn bytes(&mut self, bytes: Vec<u8>) {
+        self.head(bytes.len(), &bytes);
+        self.pieces.extend([bytes, Vec::new()]);
+    }
+
+    /// Appends what stands before a column of so many values; the piece that goes on behind it.
+    fn head(&mut self, count: usize, bytes: &[u8]) -> &mut Vec<u8> {
+        let (count, crc) = ((count as u64).to_le_bytes(), crc32fast::hash(bytes).to_le_bytes());
+        let head = [&count[..], &crc[..]].concat();
         self.heads.update(&head);
-        self.bytes.extend_from_slice(&head);
-        self.bytes.extend_from_slice(bytes);
+        if self.pieces.is_empty() {
+            self.pieces.push(Vec::new());
+        }
+        let last = self.pieces.len() - 1;
+        let piece = &mut self.pieces[last];
+        piece.extend_from_slice(&head);
+        piece
     }
 
     /// Appends a small value of any form, as JSON.
@@ -50,10 +66,10 @@ impl Packer {
         self.column(&serde_json::to_vec(value).expect("invariant: the value has a JSON form"));
     }
 
-    /// The pack and its sum.
-    pub fn finish(self) -> (Vec<u8>, PackSum) {
-        let sum = PackSum { bytes: self.bytes.len() as u64, crc32: self.heads.finalize() };
-        (self.bytes, sum)
+    /// The pack, in pieces, and its sum.
+    pub fn finish(self) -> (Vec<Vec<u8>>, PackSum) {
+        let bytes = self.pieces.iter().map(|piece| piece.len() as u64).sum();
+        (self.pieces, PackSum { bytes, crc32: self.heads.finalize() })
     }
 }
 
@@ -120,10 +136,11 @@ mod tests {
     fn packed(last: f32) -> (Vec<u8>, PackSum) {
         let mut packer = Packer::default();
         packer.column(&[7_u32, 8, 9]);
-        packer.column("né".as_bytes());
+        packer.bytes("né".as_bytes().to_vec());
         packer.json(&("a", 1));
         packer.column(&[1.5_f32, last]);
-        packer.finish()
+        let (pieces, sum) = packer.finish();
+        (pieces.concat(), sum)
     }
 
     #[test]

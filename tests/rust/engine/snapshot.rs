@@ -190,14 +190,8 @@ fn a_user_comes_from_the_snapshot_as_from_the_logs_and_goes_on_alike() {
     // What nobody has looked at goes from one snapshot to the next.
     for n in 0..2 {
         let engine = open(&disk).unwrap();
-        engine
-            .add_messages(
-                "alice",
-                vec![said(&format!("n{n}"), "One more.", 90_000 + n, Some("s9"))],
-                None,
-                &NOW,
-            )
-            .unwrap();
+        let more = said(&format!("n{n}"), "One more.", 90_000 + n, Some("s9"));
+        engine.add_messages("alice", vec![more], None, &NOW).unwrap();
         close(&engine);
     }
     let engine = open(&disk).unwrap();

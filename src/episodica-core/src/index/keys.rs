@@ -124,7 +124,8 @@ mod tests {
         );
         let mut packer = Packer::default();
         keys.pack(&mut packer);
-        let (bytes, sum) = packer.finish();
+        let (pieces, sum) = packer.finish();
+        let bytes = pieces.concat();
         let mut again =
             Keys::<RandomState>::unpack(&mut Unpacker::new(Box::new(&bytes[..]), sum)).unwrap();
         assert_eq!(

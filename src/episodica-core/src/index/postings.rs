@@ -361,7 +361,8 @@ mod tests {
         changes_of_two_records(index.clone());
         let mut packer = Packer::default();
         index.pack(&mut packer);
-        let (bytes, sum) = packer.finish();
+        let (pieces, sum) = packer.finish();
+        let bytes = pieces.concat();
         let mut unpacker = Unpacker::new(Box::new(&bytes[..]), sum);
         changes_of_two_records(Postings::unpack(&mut unpacker).expect("what was packed"));
     }

@@ -157,7 +157,7 @@ impl ShelfWriter {
         self.turn();
         packer.column(&self.pages.rows);
         packer.column(&self.pages.ends);
-        packer.column(&self.pages.bytes);
+        packer.bytes(self.pages.bytes);
     }
 }
 
@@ -318,7 +318,8 @@ mod tests {
     fn unpacked(writer: ShelfWriter) -> Shelf<String> {
         let mut packer = Packer::default();
         writer.pack(&mut packer);
-        let (bytes, sum) = packer.finish();
+        let (pieces, sum) = packer.finish();
+        let bytes = pieces.concat();
         let mut unpacker = Unpacker::new(Box::new(&bytes[..]), sum);
         Shelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).ok())).unwrap()
     }

@@ -3,8 +3,9 @@
 //! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written
 //! by the index itself) and `<user>.manifest.json`, one line with the model, the identity and
 //! content hash of every row, the length and CRC-32 of the two other files, and a checksum of its
-//! own. Behind the vectors that it names others may stand, of a snapshot that was taken later. The manifest is written last; a cache that disagrees with it counts as missing. The caller
-//! compares rows with records, embeds missing or changed records, and drops rows without a record.
+//! own. Behind the vectors that it names others may stand, of a snapshot that was taken later. The
+//! manifest is written last; a cache that disagrees with it counts as missing. The caller compares
+//! rows with records, embeds missing or changed records, and drops rows without a record.
 
 use std::borrow::Cow;
 use std::io::{self, Read};

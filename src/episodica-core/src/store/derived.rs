@@ -41,9 +41,9 @@ impl Store {
         cache::save(&**self.backend(), owner, &paths, head, vectors, write_index)
     }
 
-    /// Appends vectors to the file of one log, which begins with bytes of checksum `known`, durably.
-    /// The manifest does not name them. Returns the checksum of the longer file; `None` if there is
-    /// no file of that length. The caller has the right to write the caches.
+    /// Appends vectors to the file of one log, which begins with bytes of checksum `known`,
+    /// durably. The manifest does not name them. Returns the checksum of the longer file; `None`
+    /// if there is no file of that length. The caller has the right to write the caches.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`.

@@ -8,9 +8,8 @@ use std::sync::atomic::Ordering;
 
 use crate::embed::is_earlier_table;
 use crate::engine::memory::indexing::Indexing;
-use crate::engine::memory::snapshot::{
-    Packed, Positions, RecordPages, Written, record_pages, snapshot_head,
-};
+use crate::engine::memory::record_rows::RecordRows;
+use crate::engine::memory::snapshot::{Packed, Positions, Written, snapshot_head};
 use crate::engine::memory::user::{UserMemory, WriterState};
 use crate::engine::memory::vector_files::{Lack, VectorFiles};
 use crate::engine::memory::vectors::cached;
@@ -149,11 +148,20 @@ impl UserMemory {
             return Ok(());
         }
         let head = self.snapshot.lock().as_ref().map(|written| written.head.clone());
-        // Read before anybody has to wait.
-        let pages = match head.filter(|_| files.is_some()) {
-            Some(head) => record_pages(store, &self.owner, &head),
-            None => RecordPages::default(),
-        };
+        let known = head.filter(|_| files.is_some());
+        let mut rows = known.map_or_else(RecordRows::default, |head| {
+            RecordRows::of_snapshot(store, &self.owner, &head)
+        });
+        // Most is written a little at a time, so that nobody waits for long.
+        loop {
+            let view = self.view.read();
+            if view.erased || rows.are_nearly_whole(&view) {
+                break;
+            }
+            if rows.go_on(&view).is_none() {
+                return Ok(());
+            }
+        }
         // Neither the logs nor the view can be changed from here on.
         let writer = self.writer.lock();
         let following = self.following.lock();
@@ -176,7 +184,7 @@ impl UserMemory {
         if !files.is_named.contains(&false) {
             self.vectors_changed.store(false, Ordering::SeqCst);
         }
-        let packed = Packed::new(&view, next_seq, &files, pages);
+        let packed = Packed::new(&view, next_seq, &files, rows);
         // The records may change again; the files are written meanwhile.
         drop(view);
         for (kind, lack) in LogKind::ALL.into_iter().zip(lacks) {
@@ -287,7 +295,7 @@ impl UserMemory {
         let _following = self.following.lock();
         let view = self.view.read();
         let Some(sums) = self.store.sums()? else { return store.remove_snapshot(&self.owner) };
-        let packed = Packed::new(&view, self.next_seq(&writer), &files, RecordPages::default());
+        let packed = Packed::new(&view, self.next_seq(&writer), &files, RecordRows::default());
         self.place_snapshot(store, packed, sums, files, to)
     }
 
@@ -306,7 +314,7 @@ impl UserMemory {
     ) -> Result<()> {
         let Some(packed) = packed else { return store.remove_snapshot(&self.owner) };
         let head = packed.head(logs, &files, to);
-        store.save_snapshot(&self.owner, &head, &packed.packs)?;
+        store.save_snapshot(&self.owner, &head, &packed.pieces)?;
         *self.snapshot.lock() = Some(Written { head, files: Some(Arc::new(files)) });
         Ok(())
     }

@@ -11,21 +11,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-use crate::clock::Moment;
 use crate::engine::memory::attributes::Attributes;
 use crate::engine::memory::backlog::Backlog;
 use crate::engine::memory::indexing::Indexing;
+use crate::engine::memory::record_rows::{
+    RecordRows, json, read_episode, read_json, read_message, write_episode, write_episodes,
+    write_facts, write_messages,
+};
 use crate::engine::memory::table::Table;
 use crate::engine::memory::vector_files::{Named, VectorFiles};
 use crate::engine::memory::view::{NONE, View};
 use crate::ids::Owner;
 use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex};
 use crate::matrix::Matrix;
-use crate::model::{Episode, Message, Pages, SemanticMemory, Shelf, ShelfWriter};
+use crate::model::{Message, SemanticMemory, Shelf, ShelfWriter};
 use crate::pack::{PackSum, Packer, Unpacker};
 use crate::store::{LogKind, LogPosition, LogSum, SnapshotHead, Store, Sum};
 
@@ -58,14 +59,6 @@ impl Written {
     pub fn positions(&self) -> Positions {
         self.head.logs.each_ref().map(|log| log.position)
     }
-}
-
-/// The pages of a snapshot's records: messages, episodes, facts.
-pub(super) type RecordPages = [Option<Pages>; 3];
-
-/// The pages of the snapshot that is on disk; none where they can't be read.
-pub(super) fn record_pages(store: &Store, owner: &Owner, head: &SnapshotHead) -> RecordPages {
-    [1, 2, 3].map(|number| Pages::unpack(&mut store.snapshot_pack(owner, head, number)?))
 }
 
 /// Raised with every change of the packs, and of what they are computed with.
@@ -228,24 +221,21 @@ impl VectorSource<'_> {
 
 /// A view, packed.
 pub(super) struct Packed {
-    pub packs: Vec<Vec<u8>>,
+    /// The packs, end to end.
+    pub pieces: Vec<Vec<u8>>,
     sums: Vec<PackSum>,
     dimension: usize,
 }
 
 impl Packed {
-    /// The view, and what was written of it before: where its vectors lie, and the pages of its
-    /// records. `None` for what can't be written down.
-    pub fn new(
-        view: &View,
-        next_seq: u64,
-        files: &VectorFiles,
-        pages: RecordPages,
-    ) -> Option<Self> {
-        let packs = pack(view, next_seq, files, pages)?;
-        let (packs, sums) = packs.map(Packer::finish).into_iter().unzip();
+    /// The view, where its vectors lie, and what was written of its records. `None` for what can't
+    /// be written down.
+    pub fn new(view: &View, next_seq: u64, files: &VectorFiles, rows: RecordRows) -> Option<Self> {
+        let packs = pack(view, next_seq, files, rows)?;
+        let (packs, sums): (Vec<_>, _) = packs.map(Packer::finish).into_iter().unzip();
+        let pieces = packs.into_iter().flatten().collect();
         let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
-        Some(Self { packs, sums, dimension })
+        Some(Self { pieces, sums, dimension })
     }
 
     /// Its head, when the logs had these sums.
@@ -269,21 +259,16 @@ pub(crate) type VectorSums = [Option<Sum>; 3];
 pub(crate) type Positions = [LogPosition; 3];
 
 /// The packs of a view: labels and remainder, messages, episodes, facts.
-fn pack(
-    view: &View,
-    next_seq: u64,
-    files: &VectorFiles,
-    [of_messages, of_episodes, of_facts]: RecordPages,
-) -> Option<[Packer; 4]> {
+fn pack(view: &View, next_seq: u64, files: &VectorFiles, rows: RecordRows) -> Option<[Packer; 4]> {
     let mut first = Packer::default();
     files.pack(view, &mut first);
     first.json(&Remainder { next_seq, merged: view.merged.clone(), backlog: view.backlog.clone() });
     let (messages, (episodes, facts)) = crate::parallel::join(
-        || pack_messages(&view.messages, of_messages),
+        || pack_messages(&view.messages, rows.messages),
         || {
             crate::parallel::join(
-                || pack_episodes(view, of_episodes),
-                || pack_facts(view, of_facts),
+                || pack_episodes(view, rows.episodes),
+                || pack_facts(view, rows.facts),
             )
         },
     );
@@ -315,132 +300,24 @@ fn whole<T>(unpacked: Option<T>, from: Unpacker<'_>) -> Option<T> {
     unpacked.filter(|_| from.ends_whole())
 }
 
-fn json(record: &impl Serialize) -> Option<Vec<u8>> {
-    serde_json::to_vec(record).ok()
-}
-
-fn read_json<R: serde::de::DeserializeOwned>(row: &[u8]) -> Option<R> {
-    serde_json::from_slice(row).ok()
-}
-
-/// What stands before the texts of a message: its numbers, and where each text ends. A text that
-/// there is none of has no end.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct MessageHead {
-    seq: u64,
-    micros: i64,
-    offset_seconds: i32,
-    /// Of id, role, content, name, session, agent, metadata.
-    ends: [u32; 7],
-}
-
-/// Marks a text that there is none of.
-const NO_TEXT: u32 = u32::MAX;
-
-/// Messages are many and read ten at a time with their episode: as JSON, each would take five times
-/// as long.
-fn write_message(message: &Message) -> Option<Vec<u8>> {
-    let metadata = message.metadata.as_ref().map(|raw| raw.get());
-    let (id, role, content) =
-        (Some(&*message.message_id), Some(&*message.role), Some(&*message.content));
-    let name = message.name.as_deref();
-    let (session, agent) = (message.session_id.as_deref(), message.agent_id.as_deref());
-    let texts = [id, role, content, name, session, agent, metadata];
-    let (micros, offset_seconds) = (message.timestamp.micros(), message.timestamp.offset_seconds());
-    let mut head = MessageHead { seq: message.seq, micros, offset_seconds, ends: [NO_TEXT; 7] };
-    let mut end = 0_usize;
-    for (text, place) in texts.iter().zip(&mut head.ends) {
-        if let Some(text) = text {
-            end += text.len();
-            *place = u32::try_from(end).ok().filter(|end| *end != NO_TEXT)?;
-        }
-    }
-    let mut row = bytemuck::bytes_of(&head).to_vec();
-    texts.iter().flatten().for_each(|text| row.extend_from_slice(text.as_bytes()));
-    Some(row)
-}
-
-fn read_message(row: &[u8]) -> Option<Message> {
-    let (head, texts) = row.split_at_checked(size_of::<MessageHead>())?;
-    let head: MessageHead = bytemuck::pod_read_unaligned(head);
-    let mut start = 0;
-    // The outer `None`: no such text can be read; the inner one: there is no text.
-    let mut next = |end: u32| -> Option<Option<&str>> {
-        if end == NO_TEXT {
-            return Some(None);
-        }
-        let text = std::str::from_utf8(texts.get(start..end as usize)?).ok()?;
-        start = end as usize;
-        Some(Some(text))
-    };
-    let [id, role, content, name, session, agent, metadata] = head.ends;
-    Some(Message {
-        seq: head.seq,
-        timestamp: Moment::new(head.micros, head.offset_seconds).ok()?,
-        message_id: next(id)??.to_owned(),
-        role: next(role)??.into(),
-        content: next(content)??.to_owned(),
-        name: next(name)?.map(Into::into),
-        session_id: next(session)?.map(Into::into),
-        agent_id: next(agent)?.map(Into::into),
-        metadata: match next(metadata)? {
-            Some(text) => Some(RawValue::from_string(text.to_owned()).ok()?),
-            None => None,
-        },
-    })
-}
-
-fn pack_messages(messages: &MessageIndex, pages: Option<Pages>) -> Option<Packer> {
-    let shelf = messages.shelf();
-    let mut rows = ShelfWriter::behind(pages.unwrap_or_else(|| shelf.pages().clone()));
+fn pack_messages(messages: &MessageIndex, mut rows: ShelfWriter) -> Option<Packer> {
     let mut packer = Packer::default();
-    for message in messages.unshelved().get(rows.len().checked_sub(shelf.len())?..)? {
-        rows.push(&write_message(message)?);
-    }
+    write_messages(messages, &mut rows, usize::MAX)?;
     rows.pack(&mut packer);
     messages.pack(&mut packer);
     Some(packer)
 }
 
-/// An episode's messages are named by their slots, not written again: how many, the slots, and the
-/// rest of the episode.
-fn pack_episodes(view: &View, pages: Option<Pages>) -> Option<Packer> {
+fn pack_episodes(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
     let mut packer = Packer::default();
-    let encode = |slot: Option<u32>, episode: &Episode| -> Option<Vec<u8>> {
-        let said = &episode.original_messages;
-        let mut row = (said.len() as u32).to_le_bytes().to_vec();
-        // Of so many messages, looking each up by its id would take most of the time.
-        let members = slot.map_or(&[][..], |slot| view.members.get(slot));
-        if members.len() == said.len() {
-            row.extend(members.iter().flat_map(|slot| slot.to_le_bytes()));
-        } else {
-            for message in said {
-                row.extend_from_slice(&view.messages.slot(&message.message_id)?.to_le_bytes());
-            }
-        }
-        row.extend(json(&Episode { original_messages: Vec::new(), ..episode.clone() })?);
-        Some(row)
-    };
-    view.episodes.pack(&mut packer, pages, encode)?;
+    write_episodes(view, &mut rows, usize::MAX)?;
+    view.episodes.pack(&mut packer, rows, |episode| write_episode(view, &[], episode))?;
     view.abstracts.postings.pack(&mut packer);
     view.narratives.postings.pack(&mut packer);
     view.members.pack(&mut packer);
     packer.column(&view.episode_of);
     packer.column(&view.hidden.episodes.iter().copied().collect::<Vec<_>>());
     Some(packer)
-}
-
-fn read_episode(row: &[u8], messages: &Shelf<Message>) -> Option<Episode> {
-    let (count, rest) = row.split_first_chunk()?;
-    let (slots, rest) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
-    let slots: Vec<u32> =
-        slots.as_chunks().0.iter().map(|slot| u32::from_le_bytes(*slot)).collect();
-    if slots.iter().any(|slot| *slot as usize >= messages.len()) {
-        return None;
-    }
-    let rest = read_json(rest)?;
-    Some(Episode { original_messages: messages.several(&slots), ..rest })
 }
 
 fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -> Option<View> {
@@ -456,9 +333,10 @@ fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -
     Some(view)
 }
 
-fn pack_facts(view: &View, pages: Option<Pages>) -> Option<Packer> {
+fn pack_facts(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
     let mut packer = Packer::default();
-    view.facts.pack(&mut packer, pages, |_, fact: &SemanticMemory| json(fact))?;
+    write_facts(view, &mut rows, usize::MAX)?;
+    view.facts.pack(&mut packer, rows, |fact| json(fact))?;
     view.statements.postings.pack(&mut packer);
     view.statement_tokens.pack(&mut packer);
     view.sources.pack(&mut packer);
@@ -492,37 +370,4 @@ fn unpack_facts(unpacker: &mut Unpacker<'_>) -> Option<View> {
     };
     view.take_expiring(&unpacker.column::<[i64; 2]>()?)?;
     Some(view)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_comes_back_whatever_it_has() {
-        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        for (name, session, agent, metadata) in [
-            (None, None, None, None),
-            (Some("Ann"), None, Some("travel"), Some("{\"a\": [1.10, null]}")),
-            (None, Some(""), Some(""), None),
-            (Some("林晓禾"), Some("s"), None, Some("null")),
-            (None, None, Some("客服"), Some("[]")),
-        ] {
-            let message = Message {
-                message_id: "m".into(),
-                seq: 7,
-                role: "tool".into(),
-                name: name.map(Into::into),
-                content: String::new(),
-                timestamp: Moment::parse("2024-03-11T09:30:00.000001+05:30").unwrap(),
-                session_id: session.map(Into::into),
-                agent_id: agent.map(Into::into),
-                metadata: metadata.map(raw),
-            };
-            assert_eq!(
-                format!("{:?}", read_message(&write_message(&message).unwrap()).unwrap()),
-                format!("{message:?}")
-            );
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::index::Keys;
-use crate::model::{InMemory, Pages, Rows, Shelf, ShelfWriter, block, map_of_lists_bytes};
+use crate::model::{InMemory, Rows, Shelf, ShelfWriter, block, map_of_lists_bytes};
 use crate::pack::{Packer, Unpacker};
 use crate::store::History;
 
@@ -246,15 +246,40 @@ impl<R: InMemory> Table<R> {
         self.len
     }
 
-    /// For a snapshot; `encode` writes a record as the `read` of [`Table::unpack`] reads it, and
-    /// is given its slot, or `None` with a revision that never had one. `pages` are those of an
-    /// earlier snapshot of this table: what is in them is not written again. `None` if a record
+    /// Appends the rows of up to `count` more slots to `rows`, which end behind those of an earlier
+    /// slot; `encode` writes a record as the `read` of [`Table::unpack`] reads it. `None` if one
     /// can't be written.
+    pub fn write_rows(
+        &self,
+        rows: &mut ShelfWriter,
+        count: usize,
+        encode: impl Fn(u32, &R) -> Option<Vec<u8>>,
+    ) -> Option<()> {
+        let first = rows.len();
+        let end = self.cells.len().min(first.saturating_add(count));
+        let is_wanted = |slot: u32| (first..end).contains(&(slot as usize));
+        let replaced: FxHashMap<u32, &Cell<R>> = self
+            .history
+            .values()
+            .flatten()
+            .filter(|earlier| is_wanted(earlier.slot))
+            .map(|earlier| (earlier.slot, &earlier.cell))
+            .collect();
+        let mut unread = self.shelf.rows();
+        for slot in first as u32..end as u32 {
+            let cell = replaced.get(&slot).copied().unwrap_or(&self.cells[slot as usize]);
+            write(rows, &mut unread, cell, |record| encode(slot, record))?;
+        }
+        Some(())
+    }
+
+    /// For a snapshot, with the `rows` of all slots; `encode` writes a revision that never had one.
+    /// `None` if one can't be written.
     pub fn pack(
         &self,
         packer: &mut Packer,
-        pages: Option<Pages>,
-        encode: impl Fn(Option<u32>, &R) -> Option<Vec<u8>>,
+        rows: ShelfWriter,
+        encode: impl Fn(&R) -> Option<Vec<u8>>,
     ) -> Option<()> {
         let mut history: Vec<(u32, &[Earlier<R>])> = self
             .history
@@ -263,25 +288,13 @@ impl<R: InMemory> Table<R> {
             .collect();
         history.sort_unstable_by_key(|(number, _)| *number);
         let revisions = || history.iter().flat_map(|(_, revisions)| revisions.iter());
-
-        let mut rows = ShelfWriter::behind(pages.unwrap_or_default());
-        let first = rows.len();
-        let replaced: FxHashMap<u32, &Cell<R>> = revisions()
-            .filter(|earlier| earlier.slot != NONE && earlier.slot as usize >= first)
-            .map(|earlier| (earlier.slot, &earlier.cell))
-            .collect();
-        let mut unread = self.shelf.rows();
-        for (slot, cell) in (0..).zip(&self.cells).skip(first) {
-            let cell = replaced.get(&slot).copied().unwrap_or(cell);
-            write(&mut rows, &mut unread, cell, |record| encode(Some(slot), record))?;
-        }
         rows.pack(packer);
         let (mut rows, mut unread) = (ShelfWriter::default(), self.older.rows());
         let mut slots = Vec::new();
         for earlier in revisions() {
             slots.push(earlier.slot);
             if earlier.slot == NONE {
-                write(&mut rows, &mut unread, &earlier.cell, |record| encode(None, record))?;
+                write(&mut rows, &mut unread, &earlier.cell, &encode)?;
             }
         }
         rows.pack(packer);

@@ -1,0 +1,218 @@
+//! The records of a view as rows of a snapshot: written some at a time behind those of the snapshot
+//! before, and read again one by one.
+
+use bytemuck::{Pod, Zeroable};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::clock::Moment;
+use crate::engine::memory::view::View;
+use crate::ids::Owner;
+use crate::index::MessageIndex;
+use crate::model::{Episode, Message, Pages, Shelf, ShelfWriter};
+use crate::store::{SnapshotHead, Store};
+
+/// Rows of each kind that are written in one go.
+const ROWS_AT_ONCE: usize = 8_192;
+
+/// The records of a view as a snapshot has them, as far as they were written.
+#[derive(Default)]
+pub(super) struct RecordRows {
+    pub messages: ShelfWriter,
+    pub episodes: ShelfWriter,
+    pub facts: ShelfWriter,
+}
+
+impl RecordRows {
+    /// Those of the snapshot that is on disk, as far as they can be read.
+    pub fn of_snapshot(store: &Store, owner: &Owner, head: &SnapshotHead) -> Self {
+        let rows = |number| {
+            let pages = store.snapshot_pack(owner, head, number);
+            pages.and_then(|mut pack| Pages::unpack(&mut pack)).map(ShelfWriter::behind)
+        };
+        let [messages, episodes, facts] = [1, 2, 3].map(|number| rows(number).unwrap_or_default());
+        Self { messages, episodes, facts }
+    }
+
+    /// True if few are missing.
+    pub fn are_nearly_whole(&self, view: &View) -> bool {
+        [
+            (&self.messages, view.messages.slot_count()),
+            (&self.episodes, view.episodes.slot_count()),
+            (&self.facts, view.facts.slot_count()),
+        ]
+        .iter()
+        .all(|(rows, count)| rows.len() + ROWS_AT_ONCE > *count)
+    }
+
+    /// Writes some more; `None` if a record can't be written.
+    pub fn go_on(&mut self, view: &View) -> Option<()> {
+        write_messages(&view.messages, &mut self.messages, ROWS_AT_ONCE)?;
+        write_episodes(view, &mut self.episodes, ROWS_AT_ONCE)?;
+        write_facts(view, &mut self.facts, ROWS_AT_ONCE)
+    }
+}
+
+pub(super) fn write_messages(
+    messages: &MessageIndex,
+    rows: &mut ShelfWriter,
+    count: usize,
+) -> Option<()> {
+    let shelf = messages.shelf();
+    if rows.len() < shelf.len() {
+        *rows = ShelfWriter::behind(shelf.pages().clone());
+    }
+    let unwritten = messages.unshelved().get(rows.len() - shelf.len()..)?;
+    unwritten.iter().take(count).try_for_each(|message| {
+        rows.push(&write_message(message)?);
+        Some(())
+    })
+}
+
+pub(super) fn write_episodes(view: &View, rows: &mut ShelfWriter, count: usize) -> Option<()> {
+    view.episodes.write_rows(rows, count, |slot, episode| {
+        write_episode(view, view.members.get(slot), episode)
+    })
+}
+
+pub(super) fn write_facts(view: &View, rows: &mut ShelfWriter, count: usize) -> Option<()> {
+    view.facts.write_rows(rows, count, |_, fact| json(fact))
+}
+
+pub(super) fn json(record: &impl Serialize) -> Option<Vec<u8>> {
+    serde_json::to_vec(record).ok()
+}
+
+pub(super) fn read_json<R: serde::de::DeserializeOwned>(row: &[u8]) -> Option<R> {
+    serde_json::from_slice(row).ok()
+}
+
+/// What stands before the texts of a message: its numbers, and where each text ends. A text that
+/// there is none of has no end.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct MessageHead {
+    seq: u64,
+    micros: i64,
+    offset_seconds: i32,
+    /// Of id, role, content, name, session, agent, metadata.
+    ends: [u32; 7],
+}
+
+/// Marks a text that there is none of.
+const NO_TEXT: u32 = u32::MAX;
+
+/// Messages are many and read ten at a time with their episode: as JSON, each would take five times
+/// as long.
+fn write_message(message: &Message) -> Option<Vec<u8>> {
+    let metadata = message.metadata.as_ref().map(|raw| raw.get());
+    let (id, role, content) =
+        (Some(&*message.message_id), Some(&*message.role), Some(&*message.content));
+    let name = message.name.as_deref();
+    let (session, agent) = (message.session_id.as_deref(), message.agent_id.as_deref());
+    let texts = [id, role, content, name, session, agent, metadata];
+    let (micros, offset_seconds) = (message.timestamp.micros(), message.timestamp.offset_seconds());
+    let mut head = MessageHead { seq: message.seq, micros, offset_seconds, ends: [NO_TEXT; 7] };
+    let mut end = 0_usize;
+    for (text, place) in texts.iter().zip(&mut head.ends) {
+        if let Some(text) = text {
+            end += text.len();
+            *place = u32::try_from(end).ok().filter(|end| *end != NO_TEXT)?;
+        }
+    }
+    let mut row = bytemuck::bytes_of(&head).to_vec();
+    texts.iter().flatten().for_each(|text| row.extend_from_slice(text.as_bytes()));
+    Some(row)
+}
+
+pub(super) fn read_message(row: &[u8]) -> Option<Message> {
+    let (head, texts) = row.split_at_checked(size_of::<MessageHead>())?;
+    let head: MessageHead = bytemuck::pod_read_unaligned(head);
+    let mut start = 0;
+    // The outer `None`: no such text can be read; the inner one: there is no text.
+    let mut next = |end: u32| -> Option<Option<&str>> {
+        if end == NO_TEXT {
+            return Some(None);
+        }
+        let text = std::str::from_utf8(texts.get(start..end as usize)?).ok()?;
+        start = end as usize;
+        Some(Some(text))
+    };
+    let [id, role, content, name, session, agent, metadata] = head.ends;
+    Some(Message {
+        seq: head.seq,
+        timestamp: Moment::new(head.micros, head.offset_seconds).ok()?,
+        message_id: next(id)??.to_owned(),
+        role: next(role)??.into(),
+        content: next(content)??.to_owned(),
+        name: next(name)?.map(Into::into),
+        session_id: next(session)?.map(Into::into),
+        agent_id: next(agent)?.map(Into::into),
+        metadata: match next(metadata)? {
+            Some(text) => Some(RawValue::from_string(text.to_owned()).ok()?),
+            None => None,
+        },
+    })
+}
+
+/// An episode's messages are named by their slots, not written again: how many, the slots, and the
+/// rest of the episode.
+pub(super) fn write_episode(view: &View, members: &[u32], episode: &Episode) -> Option<Vec<u8>> {
+    let said = &episode.original_messages;
+    let mut row = (said.len() as u32).to_le_bytes().to_vec();
+    // Of so many messages, looking each up by its id would take most of the time.
+    if members.len() == said.len() {
+        row.extend(members.iter().flat_map(|slot| slot.to_le_bytes()));
+    } else {
+        for message in said {
+            row.extend_from_slice(&view.messages.slot(&message.message_id)?.to_le_bytes());
+        }
+    }
+    row.extend(json(&Episode { original_messages: Vec::new(), ..episode.clone() })?);
+    Some(row)
+}
+
+pub(super) fn read_episode(row: &[u8], messages: &Shelf<Message>) -> Option<Episode> {
+    let (count, rest) = row.split_first_chunk()?;
+    let (slots, rest) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
+    let slots: Vec<u32> =
+        slots.as_chunks().0.iter().map(|slot| u32::from_le_bytes(*slot)).collect();
+    if slots.iter().any(|slot| *slot as usize >= messages.len()) {
+        return None;
+    }
+    let rest = read_json(rest)?;
+    Some(Episode { original_messages: messages.several(&slots), ..rest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_comes_back_whatever_it_has() {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        for (name, session, agent, metadata) in [
+            (None, None, None, None),
+            (Some("Ann"), None, Some("travel"), Some("{\"a\": [1.10, null]}")),
+            (None, Some(""), Some(""), None),
+            (Some("林晓禾"), Some("s"), None, Some("null")),
+            (None, None, Some("客服"), Some("[]")),
+        ] {
+            let message = Message {
+                message_id: "m".into(),
+                seq: 7,
+                role: "tool".into(),
+                name: name.map(Into::into),
+                content: String::new(),
+                timestamp: Moment::parse("2024-03-11T09:30:00.000001+05:30").unwrap(),
+                session_id: session.map(Into::into),
+                agent_id: agent.map(Into::into),
+                metadata: metadata.map(raw),
+            };
+            assert_eq!(
+                format!("{:?}", read_message(&write_message(&message).unwrap()).unwrap()),
+                format!("{message:?}")
+            );
+        }
+    }
+}
