@@ -336,7 +336,7 @@ fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -
 fn pack_facts(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
     let mut packer = Packer::default();
     write_facts(view, &mut rows, usize::MAX)?;
-    view.facts.pack(&mut packer, rows, |fact| json(fact))?;
+    view.facts.pack(&mut packer, rows, json)?;
     view.statements.postings.pack(&mut packer);
     view.statement_tokens.pack(&mut packer);
     view.sources.pack(&mut packer);
