@@ -22,6 +22,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::Problem;
 
+/// How often a user is opened before it is an error that the logs change all the time.
+const OPENINGS: usize = 32;
+
 /// An open store; clones share it. Dropping the last clone releases the lock.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -211,12 +214,16 @@ impl Store {
         })
     }
 
-    /// Opens once more where the first look found that something has to be mended.
+    /// Opens again where the logs had to be mended, or others rewrote them while they were read:
+    /// that may happen several times, as each of them may erase something.
     fn mending<T>(&self, open: impl Fn() -> Result<T>) -> Result<T> {
-        match open() {
-            Err(error) if error.kind() == ErrorKind::Conflict => open(),
-            opened => opened,
+        for _ in 1..OPENINGS {
+            match open() {
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                opened => return opened,
+            }
         }
+        open()
     }
 
     /// [`Store::open_user`] for a caller that knows a prefix of the logs: only the lines after the

@@ -374,3 +374,20 @@ fn a_fifo_in_the_place_of_any_file_keeps_nobody_waiting() {
     }
     assert!(cases > 25, "{cases}");
 }
+
+#[test]
+fn a_user_whose_logs_are_rewritten_meanwhile_is_opened_again() {
+    let store = on(&MemoryBackend::new(), Mode::ReadWrite).unwrap();
+    let open = |refusals: usize| {
+        let times = std::cell::Cell::new(0);
+        let opened = store.mending(|| {
+            times.set(times.get() + 1);
+            let refused = Error::new(ErrorKind::Conflict, "the logs were rewritten");
+            if times.get() > refusals { Ok(()) } else { Err(refused) }
+        });
+        (opened.map_err(|error| error.kind()), times.get())
+    };
+    assert_eq!(open(0), (Ok(()), 1));
+    assert_eq!(open(5), (Ok(()), 6));
+    assert_eq!(open(usize::MAX), (Err(ErrorKind::Conflict), 32));
+}
