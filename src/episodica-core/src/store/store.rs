@@ -23,7 +23,7 @@ use crate::ids::Owner;
 use crate::model::Problem;
 
 /// How often a user is opened before it is an error that the logs change all the time.
-const OPENINGS: usize = 32;
+const OPENINGS: usize = 4;
 
 /// An open store; clones share it. Dropping the last clone releases the lock.
 #[derive(Debug, Clone)]
