@@ -36,14 +36,9 @@ fn everything_told(engine: &Engine) -> String {
     let mut told = String::new();
     for kind in [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic] {
         for record in records(engine, "alice", kind) {
-            let id = match &record {
-                AnyRecord::Message(message) => message.message_id.clone(),
-                AnyRecord::Episode(episode) => episode.episode_id.clone(),
-                AnyRecord::Semantic(fact) => fact.memory_id.clone(),
-            };
             told += &format!("{record:?}");
-            told += &format!("{:?}", engine.history("alice", &id, &NOW).unwrap());
-            told += &format!("{:?}", engine.trace("alice", &id, &NOW).unwrap());
+            told += &format!("{:?}", engine.history("alice", record.id(), &NOW).unwrap());
+            told += &format!("{:?}", engine.trace("alice", record.id(), &NOW).unwrap());
         }
     }
     let search = Request {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use episodica_core::config::Config;
 use episodica_core::engine::{AnyRecord, Engine, RecordKind};
 use episodica_core::model::NewMessage;
-use episodica_core::score::{Filter, HitKind, Method, Record, Request};
+use episodica_core::score::{HitKind, Method, Record};
 use episodica_core::store::testing::{MemoryBackend, Random};
 
 use super::counts::{report, rounds};
@@ -53,17 +53,7 @@ pub fn any_message(random: &mut Random, number: u64) -> NewMessage {
 
 /// Hits by id, with their scores.
 fn answers(engine: &Engine, query: &str, kind: HitKind, method: Method) -> BTreeMap<String, f64> {
-    let request = Request {
-        query: query.into(),
-        top_k: 1_000,
-        kinds: vec![kind],
-        method,
-        filter: Filter::default(),
-        threshold: None,
-        per_kind: std::collections::BTreeMap::new(),
-        include_superseded: true,
-        now: moment(0),
-    };
+    let request = asked(query, 1_000, vec![kind], method);
     let response = engine.search("alice", &request, &NOW).unwrap();
     let id = |record: &Record| match record {
         Record::Message(message) => message.message_id.clone(),

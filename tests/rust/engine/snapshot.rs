@@ -9,7 +9,7 @@ use episodica_core::config::Config;
 use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind, Statement};
 use episodica_core::ids::Owner;
 use episodica_core::model::{NewMessage, UserStats};
-use episodica_core::score::{Filter, HitKind, Method, Record, Request};
+use episodica_core::score::{HitKind, Method, Record};
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 use episodica_core::store::{Layout, LogKind};
 
@@ -88,7 +88,8 @@ fn everything(engine: &Engine) -> Everything {
     let mut all = recorded(engine);
     for query in ["Where did they move?", "ade1 drink", "number14 ships", "What does Bob do?"] {
         for method in [Method::Hybrid, Method::Bm25, Method::Vector, Method::Norlift] {
-            let request = request(query, 500, method);
+            let kinds = vec![HitKind::Episodic, HitKind::Semantic, HitKind::Message];
+            let request = asked(query, 500, kinds, method);
             let hits = engine.search("alice", &request, &NOW).unwrap().hits;
             all.extend(
                 hits.into_iter()
@@ -102,23 +103,9 @@ fn everything(engine: &Engine) -> Everything {
     all
 }
 
-fn request(query: &str, top_k: usize, method: Method) -> Request {
-    Request {
-        query: query.into(),
-        top_k,
-        kinds: vec![HitKind::Episodic, HitKind::Semantic, HitKind::Message],
-        method,
-        filter: Filter::default(),
-        threshold: None,
-        per_kind: std::collections::BTreeMap::new(),
-        include_superseded: true,
-        now: moment(0),
-    }
-}
-
 /// The message that is best for a question.
 fn best(engine: &Engine, query: &str, method: Method) -> String {
-    let request = Request { kinds: vec![HitKind::Message], ..request(query, 1, method) };
+    let request = asked(query, 1, vec![HitKind::Message], method);
     let hit = engine.search("alice", &request, &NOW).unwrap().hits.remove(0);
     let Record::Message(message) = hit.record else { panic!("a message") };
     message.content.clone()
@@ -129,13 +116,8 @@ fn recorded(engine: &Engine) -> Everything {
     let mut all = Vec::new();
     for kind in [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic] {
         for record in records(engine, "alice", kind) {
-            let id = match &record {
-                AnyRecord::Message(message) => message.message_id.clone(),
-                AnyRecord::Episode(episode) => episode.episode_id.clone(),
-                AnyRecord::Semantic(fact) => fact.memory_id.clone(),
-            };
             all.push((format!("{record:?}"), 0.0));
-            all.push((format!("{:?}", engine.history("alice", &id, &NOW).unwrap()), 0.0));
+            all.push((format!("{:?}", engine.history("alice", record.id(), &NOW).unwrap()), 0.0));
         }
     }
     all.sort_by(|one, other| one.0.cmp(&other.0));

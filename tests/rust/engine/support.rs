@@ -97,18 +97,23 @@ pub fn records(engine: &Engine, user: &str, kind: RecordKind) -> Vec<AnyRecord> 
     engine.records(user, kind, &page, &NOW).unwrap()
 }
 
-pub fn found(engine: &Engine, user: &str, query: &str, method: Method) -> Vec<String> {
-    let request = Request {
+/// A question to all records, superseded ones included.
+pub fn asked(query: &str, top_k: usize, kinds: Vec<HitKind>, method: Method) -> Request {
+    Request {
         query: query.into(),
-        top_k: 10,
-        kinds: vec![HitKind::Message],
+        top_k,
+        kinds,
         method,
         filter: Filter::default(),
         threshold: None,
         per_kind: std::collections::BTreeMap::new(),
         include_superseded: true,
         now: moment(0),
-    };
+    }
+}
+
+pub fn found(engine: &Engine, user: &str, query: &str, method: Method) -> Vec<String> {
+    let request = asked(query, 10, vec![HitKind::Message], method);
     let response = engine.search(user, &request, &NOW).unwrap();
     response
         .hits

@@ -135,33 +135,11 @@ impl UserMemory {
     fn take_snapshot(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
         let Some(_caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
         self.write_uses(store)?;
-        let files = match snapshot_head(store, &self.owner, to) {
-            Some(head) => {
-                let mut known = self.snapshot.lock();
-                let own = known.take().filter(|known| known.head == head);
-                let written = known.insert(own.unwrap_or(Written { head, files: None }));
-                written.files.clone()
-            }
-            None => None,
-        };
+        let base = self.snapshot_on_disk(store, to);
         if !self.is_snapshot_due(to) {
             return Ok(());
         }
-        let head = self.snapshot.lock().as_ref().map(|written| written.head.clone());
-        let known = head.filter(|_| files.is_some());
-        let mut rows = known.map_or_else(RecordRows::default, |head| {
-            RecordRows::of_snapshot(store, &self.owner, &head)
-        });
-        // Most is written a little at a time, so that nobody waits for long.
-        loop {
-            let view = self.view.read();
-            if view.erased || rows.are_nearly_whole(&view) {
-                break;
-            }
-            if rows.go_on(&view).is_none() {
-                return Ok(());
-            }
-        }
+        let Some(rows) = self.rows_written_ahead(store, base.as_ref()) else { return Ok(()) };
         // Neither the logs nor the view can be changed from here on.
         let writer = self.writer.lock();
         let following = self.following.lock();
@@ -172,11 +150,14 @@ impl UserMemory {
         let (next_seq, sums) = (self.next_seq(&writer), self.store.sums()?);
         drop((writer, following));
         let Some(sums) = sums else { return Ok(()) };
+        let files = base.and_then(|written| written.files);
         let mut files = files.map_or_else(VectorFiles::default, |files| (*files).clone());
         let mut lacks = files.lacks(&view);
+        if lacks.iter().any(|lack| matches!(lack, Lack::All)) {
+            self.forget_snapshot(store)?;
+        }
         for (kind, lack) in LogKind::ALL.into_iter().zip(&mut lacks) {
             if matches!(lack, Lack::All) {
-                *self.snapshot.lock() = None;
                 *lack = Lack::Nothing;
                 files.rewritten(&view, kind, self.write_cache(&view, kind, store, to)?);
             }
@@ -199,13 +180,44 @@ impl UserMemory {
         self.place_snapshot(store, packed, sums, files, to)
     }
 
+    /// The snapshot on disk, with the places of its vectors if it was made of the view here.
+    fn snapshot_on_disk(&self, store: &Store, to: &Indexing<'_>) -> Option<Written> {
+        let head = snapshot_head(store, &self.owner, to)?;
+        let mut known = self.snapshot.lock();
+        let own = known.take().filter(|known| known.head == head);
+        Some(known.insert(own.unwrap_or(Written { head, files: None })).clone())
+    }
+
+    /// The rows of the records, behind those of `base` if it was made of the view here. Most are
+    /// written a little at a time, so that nobody waits for long. `None` if one can't be written.
+    fn rows_written_ahead(&self, store: &Store, base: Option<&Written>) -> Option<RecordRows> {
+        let mut rows = match base.filter(|written| written.files.is_some()) {
+            Some(written) => RecordRows::of_snapshot(store, &self.owner, &written.head),
+            None => RecordRows::default(),
+        };
+        loop {
+            let view = self.view.read();
+            if view.erased || rows.are_nearly_whole(&view) {
+                return Some(rows);
+            }
+            rows.go_on(&view)?;
+        }
+    }
+
+    /// Removes the snapshot before vectors are written as a whole: whoever finds a snapshot finds
+    /// the vectors that it names.
+    fn forget_snapshot(&self, store: &Store) -> Result<()> {
+        *self.snapshot.lock() = None;
+        store.remove_snapshot(&self.owner)
+    }
+
     fn write_changed(&self, store: &Store, to: &Indexing<'_>) -> Result<Option<VectorFiles>> {
         if self.store.mode() == Mode::ReadOnly
             || !self.vectors_changed.swap(false, Ordering::SeqCst)
         {
             return Ok(None);
         }
-        *self.snapshot.lock() = None;
+        self.forget_snapshot(store).inspect_err(|_| self.note_change())?;
         let view = self.view.read();
         let mut files = VectorFiles::default();
         for kind in LogKind::ALL {
@@ -215,7 +227,8 @@ impl UserMemory {
         Ok(Some(files))
     }
 
-    /// Writes the vectors of one log as a whole; returns length and checksum of their file.
+    /// Writes the vectors of one log as a whole; returns length and checksum of their file. The
+    /// caller has forgotten the snapshot.
     fn write_cache(
         &self,
         view: &View,
@@ -223,8 +236,6 @@ impl UserMemory {
         store: &Store,
         to: &Indexing<'_>,
     ) -> Result<Option<Sum>> {
-        // Whoever finds a snapshot finds the vectors that it names.
-        store.remove_snapshot(&self.owner)?;
         let Some((rows, vectors)) = cached(view, kind) else {
             store.remove_vectors(&self.owner, kind)?;
             return Ok(None);
@@ -283,7 +294,7 @@ impl UserMemory {
             && cfg!(target_endian = "little")
     }
 
-    /// Writes the snapshot of a user whose `vectors` were just written. The caller has the user's
+    /// Writes the snapshot of a user whose vectors were just written. The caller has the user's
     /// turn.
     pub(super) fn save_snapshot(
         &self,

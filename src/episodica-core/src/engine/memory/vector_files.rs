@@ -18,7 +18,7 @@ const KINDS: [LogKind; 4] =
     [LogKind::Messages, LogKind::Episodes, LogKind::Episodes, LogKind::Semantic];
 
 /// The fields of a view that have vectors.
-pub(super) fn fields(view: &View) -> [&Field; 4] {
+fn fields(view: &View) -> [&Field; 4] {
     [&view.messages.field, &view.abstracts, &view.narratives, &view.statements]
 }
 
