@@ -258,7 +258,8 @@ class SemanticMemory(Portable):
     superseded_by : str or None
         The memory that replaced it.
     source_episodes, source_messages : tuple of str
-        Ids of the episodes it was learned from and of the messages that prove it.
+        Ids of the episodes it was learned from and of the messages that prove it; beyond 64
+        messages, one a day.
     subject, attribute : str
         Whom or what it is about, and which attribute of that subject it states.
     created_at, updated_at : datetime

@@ -36,7 +36,7 @@ pub struct SemanticMemory {
     /// Any JSON object.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// Ids of the messages that prove it.
+    /// Ids of the messages that prove it; beyond 64, one a day.
     #[serde(default)]
     pub source_messages: Vec<String>,
     /// The person or thing it is about.

@@ -276,6 +276,7 @@ impl Services {
             let known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
             let sources = [episode.episode_id.clone()];
             let now = self.clock.now();
+            let decision = decision.without_surplus(&known, now);
             let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, now);
             // A fact with this id was learned before from the same words of the same message. It is
             // not new, even if somebody has corrected it since.

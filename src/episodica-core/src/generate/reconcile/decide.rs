@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::clock::Moment;
 use crate::generate::facts::Candidate;
 use crate::model::{EventKind, SemanticMemory};
 use crate::text::hash::Fnv1a;
@@ -20,6 +21,29 @@ pub struct Decision {
     pub content: Option<String>,
     /// The reason, for people.
     pub reason: String,
+}
+
+/// A fact with this many proofs gains one more a day at most. Each revision names all proofs: a
+/// sentence said a thousand times would be written down with half a million of them.
+const MANY_PROOFS: usize = 64;
+const DAY_MICROS: i64 = 86_400_000_000;
+
+impl Decision {
+    /// The same, or IGNORE if it only adds proofs to a fact that has many of them, the last from
+    /// today. A fact that expires or is archived always gains one: that keeps or restores it.
+    #[must_use]
+    pub fn without_surplus(self, nearest: &[&SemanticMemory], now: Moment) -> Self {
+        let target = self.target.and_then(|index| nearest.get(index));
+        let is_surplus = target.is_some_and(|known| {
+            self.event == EventKind::Merge
+                && self.content.as_deref() == Some(&known.content)
+                && known.source_messages.len() >= MANY_PROOFS
+                && now.micros() - known.updated_at.micros() < DAY_MICROS
+                && known.expires_at.is_none()
+                && known.archived_at.is_none()
+        });
+        if is_surplus { Self { event: EventKind::Ignore, content: None, ..self } } else { self }
+    }
 }
 
 /// Attributes that have one value at a time per subject. All other attributes may have many values

@@ -193,6 +193,39 @@ fn repeats_and_parts_join_the_proofs_of_the_known_fact() {
 }
 
 #[test]
+fn a_fact_with_many_proofs_gains_one_a_day() {
+    let mut store = Store::default();
+    let said = |number: usize| Candidate {
+        source_messages: vec![format!("m{number}")],
+        ..job("Acme", "2020-01-01T00:00:00Z")
+    };
+    for number in 0..64 {
+        store.learn(&said(number));
+    }
+    let [known] = &store.0[..] else { panic!("one fact: {:?}", store.0) };
+    assert_eq!(known.source_messages.len(), 64);
+    let decide = |known: &SemanticMemory, candidate: &Candidate, now: &str| {
+        let decision = reconcile_offline(candidate, &[(known, 0.9)]);
+        decision.without_surplus(&[known], moment(now)).event
+    };
+    let (soon, tomorrow) = ("2024-06-02T11:59:59Z", "2024-06-02T12:00:00Z");
+    assert_eq!(decide(known, &said(64), soon), EventKind::Ignore);
+    assert_eq!(decide(known, &said(64), tomorrow), EventKind::Merge);
+    let longer =
+        Candidate { content: "Alice works at Acme as an engineer.".to_owned(), ..said(64) };
+    assert_eq!(decide(known, &longer, soon), EventKind::Update, "it says more");
+    let other = job("Zorg", "2021-01-01T00:00:00Z");
+    assert_eq!(decide(known, &other, soon), EventKind::Supersede);
+    let fewer =
+        SemanticMemory { source_messages: known.source_messages[..63].to_vec(), ..known.clone() };
+    let expiring = SemanticMemory { expires_at: Some(moment(tomorrow)), ..known.clone() };
+    let archived = SemanticMemory { archived_at: Some(moment(NOW)), ..known.clone() };
+    for known in [fewer, expiring, archived] {
+        assert_eq!(decide(&known, &said(64), soon), EventKind::Merge);
+    }
+}
+
+#[test]
 fn more_about_the_same_value_is_an_update() {
     let mut store = Store::default();
     store.learn(&job("Google", "2023-01-01"));
