@@ -55,6 +55,34 @@ def test_what_is_said_again_is_a_merge_or_ignored(memory: MemorySystem) -> None:
     assert again.reason
 
 
+def test_what_is_said_very_often_gains_64_proofs_and_is_ignored_then(
+    memory: MemorySystem, store: Any
+) -> None:
+    days = [f"2024-{month:02}-{day:02}T10:00:00Z" for month in (1, 2, 3) for day in range(1, 28)]
+    learn(memory, "al", *((day, "I live in Paris, in a small flat.") for day in days))
+    memory.wait("al")
+    (fact,) = memory.semantic_memories("al")
+    said = [message.message_id for message in memory.messages("al")]
+    assert list(fact.source_messages) == said[:64]
+    changes = [one.change for one in memory.events(user_id="al")]
+    changes = [change for change in changes if change not in ("MESSAGE", "EPISODE")]
+    assert changes == ["ADD"] + 63 * ["MERGE"] + (len(days) - 64) * ["IGNORE"]
+    # It still ends when something else holds, and needs one of its proofs.
+    learn(memory, "al", ("2024-05-05T10:00:00Z", "I moved to Lyon last Friday."))
+    ended = memory.get("al", fact.memory_id)
+    assert ended is not None
+    assert ended.superseded_by
+    for message in said[:63]:
+        memory.delete("al", message)
+    assert memory.get("al", fact.memory_id) is not None
+    memory.delete("al", said[63])
+    assert memory.get("al", fact.memory_id) is None
+    memory.close()
+    with MemorySystem(store) as again:
+        assert again.get("al", fact.memory_id) is None
+        assert again.verify().errors == 0
+
+
 def test_corrections_and_stated_facts_are_reported(memory: MemorySystem) -> None:
     fact = memory.remember("al", "I live in Paris.")
     memory.remember("al", "I live in Paris.")
