@@ -26,11 +26,12 @@ pub struct Decision {
 /// A fact with this many proofs gains one more a day at most. Each revision names all proofs: a
 /// sentence said a thousand times would be written down with half a million of them.
 const MANY_PROOFS: usize = 64;
-const DAY_MICROS: i64 = 86_400_000_000;
+const DAY_SECONDS: f64 = 86_400.0;
 
 impl Decision {
-    /// The same, or IGNORE if it only adds proofs to a fact that has many of them, the last from
-    /// today. A fact that expires or is archived always gains one: that keeps or restores it.
+    /// The same, or IGNORE if it only adds proofs to a fact that has many of them and was revised
+    /// less than a day ago. A fact that expires or is archived always gains one: that keeps or
+    /// restores it.
     #[must_use]
     pub fn without_surplus(self, nearest: &[&SemanticMemory], now: Moment) -> Self {
         let target = self.target.and_then(|index| nearest.get(index));
@@ -38,7 +39,7 @@ impl Decision {
             self.event == EventKind::Merge
                 && self.content.as_deref() == Some(&known.content)
                 && known.source_messages.len() >= MANY_PROOFS
-                && now.micros() - known.updated_at.micros() < DAY_MICROS
+                && now.seconds_since(known.updated_at) < DAY_SECONDS
                 && known.expires_at.is_none()
                 && known.archived_at.is_none()
         });
