@@ -3,42 +3,50 @@
 //!
 //! Comparing all rows reads all bytes of them, and that is what bounds it. A row's signs are a 32nd
 //! of that, they cost nothing to append (a graph costs a millisecond a vector), and the rows with
-//! the fewest signs that differ from the query's hold its neighbours. Among those the query's own
-//! numbers choose, still without a look at the rows. What is chosen is compared exactly by the
-//! caller. Recall and gain: docs/performance.md.
+//! the fewest signs that differ from the query's hold its neighbours. Half of the signs of all rows
+//! find a few hundredths of them, the other half of theirs a quarter of those, and among these the
+//! query's own numbers choose, still without a look at the rows. What is chosen is compared exactly
+//! by the caller. Recall and gain: docs/performance.md.
 
 use episodica_core::index::sampled_bound;
-use episodica_simd::{ROWS, differing_bits};
+use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_greater, zeroed};
 
 use crate::rows::Slice;
 
-/// Rows whose distances are compared together.
-const BLOCK: usize = 32;
+/// Rows by the first half of their signs for each that is proposed. With twice as many no better ones
+/// are found, with half as many slightly worse ones.
+const FRONT: usize = 4;
 /// Rows whose distances are found before any is looked at; the signs of so many stay in the
 /// processor's nearest cache.
 const STRIP: usize = 512;
 
-/// The signs of rows, in their order, [`ROWS`] rows to a block: what is compared together lies
-/// together.
+/// The signs of rows, in their order.
+///
+/// Their first half lies apart, [`ROWS`] rows to a block: what is compared together lies together,
+/// and most rows differ so much there that their second half is never read.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
-    /// Whole blocks; what stands in the last one behind the rows counts for nothing.
-    words: Vec<u64>,
-    /// Words a row.
-    width: usize,
+    /// The first words of each row. Whole blocks; what stands in the last one behind the rows counts
+    /// for nothing.
+    front: Vec<u64>,
+    /// The other words, row after row.
+    back: Vec<u64>,
+    /// Words of a row in `front` and in `back`.
+    widths: [usize; 2],
     rows: usize,
 }
 
 impl Sketch {
     pub(crate) fn new(dimension: usize) -> Self {
-        Self { words: Vec::new(), width: dimension.div_ceil(64), rows: 0 }
+        let width = dimension.div_ceil(64);
+        let front = width.div_ceil(2);
+        Self { front: Vec::new(), back: Vec::new(), widths: [front, width - front], rows: 0 }
     }
 
     /// Appends whole rows.
     pub(crate) fn extend(&mut self, rows: Slice<'_>, dimension: usize) {
         let first = self.rows;
-        self.rows += rows.len() / dimension;
-        self.words.resize(self.rows.div_ceil(ROWS) * ROWS * self.width, 0);
+        self.resize(first + rows.len() / dimension);
         self.put(first, rows, dimension);
     }
 
@@ -48,36 +56,40 @@ impl Sketch {
 
     /// Puts the signs of rows in the place of those from row `first` on.
     fn put(&mut self, first: usize, rows: Slice<'_>, dimension: usize) {
-        for_each_signs(rows, dimension, |row, word, signs| {
-            self.words[place(self.width, first + row, word)] = signs;
-        });
+        for_each_signs(rows, dimension, |row, word, signs| *self.word(first + row, word) = signs);
     }
 
     /// Puts row `from` in the place of row `to`.
     pub(crate) fn copy(&mut self, from: usize, to: usize) {
-        for word in 0..self.width {
-            self.words[place(self.width, to, word)] = self.words[place(self.width, from, word)];
+        for word in 0..self.widths.iter().sum() {
+            *self.word(to, word) = *self.word(from, word);
         }
     }
 
     /// Drops the rows from `rows` on.
     pub(crate) fn truncate(&mut self, rows: usize) {
-        self.rows = self.rows.min(rows);
-        self.words.truncate(self.rows.div_ceil(ROWS) * ROWS * self.width);
+        self.resize(self.rows.min(rows));
+    }
+
+    fn resize(&mut self, rows: usize) {
+        let [front, back] = self.widths;
+        self.rows = rows;
+        resize(&mut self.front, rows.div_ceil(ROWS) * ROWS * front);
+        resize(&mut self.back, rows * back);
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.words.capacity() * size_of::<u64>()
+        (self.front.capacity() + self.back.capacity()) * size_of::<u64>()
     }
 
     /// At least `wanted` rows with the highest products of the query and their signs (all that tie
     /// with the last, so that the order of arrival does not decide), in rising order; they are
-    /// sought among `proposed` rows (and all that tie with the last) with the fewest signs that
-    /// differ from the query's.
+    /// sought among `proposed` rows (and all that tie with the last) with few signs that differ from
+    /// the query's.
     pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
         let alike = self.alike(query, proposed);
-        if alike.rows.len() <= wanted {
-            return alike.rows;
+        if alike.len() <= wanted {
+            return alike;
         }
         let tables = products_by_byte(query);
         let score = |words: &[u64]| -> f32 {
@@ -91,74 +103,101 @@ impl Sketch {
             }
             sums.iter().sum()
         };
-        let scores = alike.words.chunks_exact(self.width).map(score);
-        let mut scored: Vec<(f32, usize)> = scores.zip(alike.rows).collect();
-        let (_, last, _) = scored.select_nth_unstable_by(wanted - 1, |a, b| b.0.total_cmp(&a.0));
-        let least = last.0;
-        let chosen = scored.into_iter().filter(|(score, _)| *score >= least);
-        let mut rows: Vec<usize> = chosen.map(|(_, row)| row).collect();
-        rows.sort_unstable();
-        rows
+        let words = self.words_of(&alike);
+        let scores: Vec<f32> = words.chunks_exact(self.widths.iter().sum()).map(score).collect();
+        let mut best = scores.clone();
+        let least = *best.select_nth_unstable_by(wanted - 1, |a, b| b.total_cmp(a)).1;
+        let chosen = alike.into_iter().zip(scores).filter(|(_, score)| *score >= least);
+        chosen.map(|(row, _)| row).collect()
     }
 
-    /// At least `wanted` rows with the fewest signs that differ from the query's (all that tie with
-    /// the last), in rising order.
-    fn alike(&self, query: &[f32], wanted: usize) -> Alike {
-        let mut signs = vec![0; self.width];
+    /// The words of rows, row after row. They lie anywhere: read one after the other with nothing in
+    /// between, many are on their way at a time.
+    fn words_of(&self, rows: &[usize]) -> Vec<u64> {
+        let [front, back] = self.widths;
+        let mut words = Vec::with_capacity(rows.len() * (front + back));
+        for row in rows {
+            words.extend((0..front).map(|word| self.front[place(front, *row, word)]));
+            words.extend_from_slice(&self.back[row * back..][..back]);
+        }
+        words
+    }
+
+    /// At least `wanted` rows with few signs that differ from the query's, in rising order: of those
+    /// with the fewest in the first half, [`FRONT`] for each that is wanted, the ones with the
+    /// fewest in all, and all that tie with the last.
+    fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
+        let [front, back] = self.widths;
+        let mut signs = vec![0; front + back];
         for_each_signs(Slice::Single(query), query.len(), |_, word, bits| signs[word] = bits);
-        let mut alike = self.up_to(&signs, self.likely_bound(&signs, wanted));
+        let (front, rest) = signs.split_at(front);
+        let mut alike = self.alike_in_front(front, wanted.saturating_mul(FRONT));
+        add_differing_bits(rest, &self.back, &alike.rows, &mut alike.distances);
+        alike.keep_nearest(wanted);
+        alike.rows
+    }
+
+    /// At least `wanted` rows with the fewest signs in front that differ, and all that tie with the
+    /// last.
+    fn alike_in_front(&self, signs: &[u64], wanted: usize) -> Alike {
+        let mut alike = self.up_to(signs, self.likely_bound(signs, wanted));
         if alike.rows.len() < wanted {
-            alike = self.up_to(&signs, u16::MAX);
+            alike = self.up_to(signs, u16::MAX);
         }
-        if (1..alike.rows.len()).contains(&wanted) {
-            let mut distances = alike.distances.clone();
-            let most = *distances.select_nth_unstable(wanted - 1).1;
-            alike.keep_up_to(most, self.width);
-        }
+        alike.keep_nearest(wanted);
         alike
     }
 
-    /// A number of signs that no more than which differ, by a sample, in `wanted` rows.
+    /// A number of signs in front that no more than which differ, by a sample, in `wanted` rows.
     fn likely_bound(&self, signs: &[u64], wanted: usize) -> u16 {
         /// Blocks of which one row is in the sample, at most.
         const SAMPLE: usize = 2_047;
-        let block = ROWS * self.width;
-        let blocks = self.words.len() / block;
+        let block = ROWS * self.widths[0];
+        let blocks = self.front.len() / block;
         let mut sample = Vec::with_capacity(SAMPLE);
-        for block in self.words.chunks_exact(block).step_by(blocks / SAMPLE + 1) {
+        for block in self.front.chunks_exact(block).step_by(blocks / SAMPLE + 1) {
             let mut distances = [0; ROWS];
             differing_bits(signs, block, &mut distances);
             sample.push(distances[0]);
         }
-        let share = (wanted * sample.len()).div_ceil(self.rows.max(1));
+        let share = wanted.saturating_mul(sample.len()).div_ceil(self.rows.max(1));
         sampled_bound(&sample, share, u16::cmp).unwrap_or(u16::MAX)
     }
 
-    /// The rows with no more than `most` signs that differ, in one walk: what is found is copied
-    /// while it is in the processor's nearest cache.
+    /// The rows with no more than `most` signs in front that differ, in one walk.
     fn up_to(&self, signs: &[u64], most: u16) -> Alike {
         let mut alike = Alike::default();
-        let mut distances = [0; STRIP];
-        let strips = self.words.chunks(STRIP * self.width);
+        let (mut distances, mut near) = ([0; STRIP], [0; STRIP / 64]);
+        let strips = self.front.chunks(STRIP * self.widths[0]);
         for (strip, first) in strips.zip((0..self.rows).step_by(STRIP)) {
-            let distances = &mut distances[..STRIP.min(strip.len() / self.width)];
-            differing_bits(signs, strip, distances);
-            let distances = &distances[..distances.len().min(self.rows - first)];
-            for (block, at) in distances.chunks(BLOCK).zip((first..).step_by(BLOCK)) {
-                // Most blocks have none. Without a branch for each row, the compiler compares
-                // several at a time.
-                if !block.iter().fold(false, |any, distance| any | (*distance <= most)) {
-                    continue;
-                }
-                for (row, distance) in (at..).zip(block).filter(|(_, it)| **it <= most) {
-                    alike.rows.push(row);
-                    alike.distances.push(*distance);
-                    let words = (0..self.width).map(|word| place(self.width, row, word));
-                    alike.words.extend(words.map(|place| self.words[place]));
-                }
+            differing_bits(signs, strip, &mut distances);
+            no_greater(&distances, most, &mut near);
+            for place in bits_of(&near) {
+                alike.rows.push(first + place);
+                alike.distances.push(distances[place]);
             }
         }
+        // What stands behind the last row counts for nothing.
+        let behind = alike.rows.partition_point(|row| *row < self.rows);
+        alike.truncate(behind);
         alike
+    }
+
+    fn word(&mut self, row: usize, word: usize) -> &mut u64 {
+        let [front, back] = self.widths;
+        match word.checked_sub(front) {
+            None => &mut self.front[place(front, row, word)],
+            Some(word) => &mut self.back[row * back + word],
+        }
+    }
+}
+
+/// Fills up with zeros, at first in large pages.
+fn resize(words: &mut Vec<u64>, count: usize) {
+    if words.capacity() == 0 {
+        *words = zeroed(count);
+    } else {
+        words.resize(count, 0);
     }
 }
 
@@ -168,25 +207,33 @@ struct Alike {
     rows: Vec<usize>,
     /// How many signs differ, by row.
     distances: Vec<u16>,
-    /// The signs themselves, row after row.
-    words: Vec<u64>,
 }
 
 impl Alike {
-    /// Drops the rows with more than `most` signs that differ.
-    fn keep_up_to(&mut self, most: u16, width: usize) {
+    /// Drops all but the nearest `wanted` and those that tie with the last of them.
+    fn keep_nearest(&mut self, wanted: usize) {
+        let most = self.distances.iter().copied().max().unwrap_or_default();
+        let mut counts = vec![0; usize::from(most) + 1];
+        self.distances.iter().for_each(|distance| counts[usize::from(*distance)] += 1);
+        let mut nearer = 0;
+        let last = counts.iter().position(|count: &usize| {
+            nearer += count;
+            nearer >= wanted
+        });
+        let Some(last) = last else { return };
         let mut kept = 0;
         for at in 0..self.rows.len() {
-            if self.distances[at] <= most {
-                self.rows[kept] = self.rows[at];
-                self.distances[kept] = self.distances[at];
-                self.words.copy_within(at * width..(at + 1) * width, kept * width);
-                kept += 1;
-            }
+            let distance = self.distances[at];
+            (self.rows[kept], self.distances[kept]) = (self.rows[at], distance);
+            // No branch: which rows stay, the processor can't guess.
+            kept += usize::from(usize::from(distance) <= last);
         }
-        self.rows.truncate(kept);
-        self.distances.truncate(kept);
-        self.words.truncate(kept * width);
+        self.truncate(kept);
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.rows.truncate(rows);
+        self.distances.truncate(rows);
     }
 }
 
@@ -205,7 +252,7 @@ fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
     query.chunks(8).map(table).collect()
 }
 
-/// Where a word of a row stands.
+/// Where a word of a row stands in blocks of rows of so many words.
 fn place(width: usize, row: usize, word: usize) -> usize {
     (row / ROWS * width + word) * ROWS + row % ROWS
 }
@@ -258,22 +305,25 @@ mod tests {
         let halves: Vec<f16> = rows.iter().copied().map(f16::from_f32).collect();
         let mut sketch = Sketch::new(131);
         sketch.extend(Slice::Half(&halves), 131);
-        assert_eq!(sketch.words, over(&rows, 131).words);
+        assert_eq!((sketch.front, sketch.back), {
+            let single = over(&rows, 131);
+            (single.front, single.back)
+        });
     }
 
     #[test]
     fn rows_come_by_how_many_signs_differ() {
         let rows = [1.0, 1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0];
         let mut sketch = over(&rows, 3);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1).rows, [0]);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 2).rows, [0, 2]);
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 9).rows, [0, 1, 2]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 2), [0, 2]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
         sketch.set(1, Slice::Single(&[1.0, 1.0, 1.0]));
-        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1).rows, [0, 1]);
+        assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0, 1]);
         sketch.copy(2, 0);
         sketch.truncate(2);
-        assert_eq!(sketch.alike(&[1.0, -1.0, 1.0], 1).rows, [0]);
-        assert_eq!(over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1).rows, [0, 1]);
+        assert_eq!(sketch.alike(&[1.0, -1.0, 1.0], 1), [0]);
+        assert_eq!(over(&[-1.0; 130], 65).alike(&[-1.0; 65], 1), [0, 1]);
     }
 
     #[test]
@@ -283,6 +333,35 @@ mod tests {
         assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 1), [0]);
         assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 3, 2), [0, 2]);
         assert_eq!(sketch.nearest(&[0.9, 0.5, 0.1], 4, 9), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn half_of_the_signs_and_then_all_propose_the_rows_that_counting_them_all_finds() {
+        let (dimension, count) = (200, 3_001);
+        let mut state = 1_u32;
+        let mut number = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            if state >> 31 == 0 { 1.0_f32 } else { -1.0 }
+        };
+        let rows: Vec<f32> = (0..count * dimension).map(|_| number()).collect();
+        let query: Vec<f32> = (0..dimension).map(|_| number()).collect();
+        let sketch = over(&rows, dimension);
+        let differing = |row: usize, range: std::ops::Range<usize>| {
+            range.filter(|at| (rows[row * dimension + at] < 0.0) != (query[*at] < 0.0)).count()
+        };
+        for wanted in [1, 40, 700] {
+            let all: Vec<usize> = (0..count).collect();
+            let nearest = |rows: Vec<usize>, wanted: usize, most: usize| -> Vec<usize> {
+                let mut distances: Vec<usize> =
+                    rows.iter().map(|row| differing(*row, 0..most)).collect();
+                distances.sort_unstable();
+                let last = distances[wanted.min(rows.len()) - 1];
+                rows.into_iter().filter(|row| differing(*row, 0..most) <= last).collect()
+            };
+            let in_front = nearest(all, FRONT * wanted, 128);
+            assert_eq!(sketch.alike(&query, wanted), nearest(in_front, wanted, dimension));
+        }
+        assert_eq!(sketch.alike(&query, 5_000).len(), count);
     }
 
     #[test]

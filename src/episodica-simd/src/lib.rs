@@ -110,6 +110,38 @@ dispatched! {
     differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16]) = bodies::differing_bits
 }
 
+dispatched! {
+    /// Adds to each of `counts` in how many bits `query` differs from one of `rows`, which are numbers
+    /// of rows of `words`: row after row, each row as long as `query`.
+    add_differing_bits(query: &[u64], words: &[u64], rows: &[usize], counts: &mut [u16])
+        = bodies::add_differing_bits
+}
+
+dispatched! {
+    /// Which of the `values` are no less than `least`: one bit each, 64 to a word, from the lowest on.
+    /// Values behind the last whole 64 are left out.
+    no_less(values: &[f32], least: f32, bits: &mut [u64]) = bodies::no_less
+}
+
+dispatched! {
+    /// Which of the `counts` are no greater than `most`: one bit each, 64 to a word, from the lowest on.
+    /// Counts behind the last whole 64 are left out.
+    no_greater(counts: &[u16], most: u16, bits: &mut [u64]) = bodies::no_greater
+}
+
+/// The places of the bits that are set, in rising order.
+#[inline]
+pub fn bits_of(words: &[u64]) -> impl Iterator<Item = usize> {
+    words.iter().zip((0..).step_by(64)).flat_map(|(word, first)| {
+        let mut left = *word;
+        std::iter::from_fn(move || {
+            let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(first + bit)
+        })
+    })
+}
+
 /// What is compiled for each level: safe code that the compiler turns into vectors.
 mod bodies {
     use super::{LANES, ROWS};
@@ -269,15 +301,51 @@ mod bodies {
     pub(super) fn differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16]) {
         match query.len() {
             0 => counts.fill(0),
-            // The package's own vectors have 256 dimensions, MiniLM's 384: unrolled.
+            // Half of the signs of vectors with 256, 384, 512, 768 and 1,024 dimensions: unrolled.
+            2 => of_width::<2>(query, blocks, counts),
+            3 => of_width::<3>(query, blocks, counts),
             4 => of_width::<4>(query, blocks, counts),
             6 => of_width::<6>(query, blocks, counts),
+            8 => of_width::<8>(query, blocks, counts),
             width => {
                 let blocks = blocks.as_chunks::<ROWS>().0.chunks_exact(width);
                 for (block, counts) in blocks.zip(counts.as_chunks_mut().0) {
                     count_block(query, block, counts);
                 }
             }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn no_greater(counts: &[u16], most: u16, bits: &mut [u64]) {
+        bits_where(counts, bits, |count| count <= most);
+    }
+
+    #[inline(always)]
+    pub(super) fn no_less(values: &[f32], least: f32, bits: &mut [u64]) {
+        bits_where(values, bits, |value| value >= least);
+    }
+
+    #[inline(always)]
+    fn bits_where<T: Copy>(values: &[T], bits: &mut [u64], holds: impl Fn(T) -> bool) {
+        for (values, bits) in values.as_chunks::<64>().0.iter().zip(bits) {
+            *bits = 0;
+            for (at, value) in values.iter().enumerate() {
+                *bits |= u64::from(holds(*value)) << at;
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn add_differing_bits(
+        query: &[u64],
+        words: &[u64],
+        rows: &[usize],
+        counts: &mut [u16],
+    ) {
+        for (row, count) in rows.iter().zip(counts) {
+            let words = words[row * query.len()..][..query.len()].iter().zip(query);
+            *count += words.map(|(word, query)| (word ^ query).count_ones() as u16).sum::<u16>();
         }
     }
 
@@ -445,6 +513,48 @@ mod tests {
                 differing_bits::at(level, &query, &blocks, &mut counts);
                 assert_eq!(counts, expected, "{level:?} {width}");
             }
+        }
+    }
+
+    #[test]
+    fn bits_that_differ_are_added_for_chosen_rows() {
+        for width in [1, 2, 3, 6] {
+            let words = |from: u64, count: usize| -> Vec<u64> {
+                (0..count as u64)
+                    .map(|at| (from + at).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23))
+                    .collect()
+            };
+            let (query, rows) = (words(3, width), words(40, 9 * width));
+            let differing = |row: &usize| -> u16 {
+                let words = rows[row * width..].iter().zip(&query);
+                words.map(|(word, query)| (word ^ query).count_ones() as u16).sum()
+            };
+            let chosen = [8, 0, 5, 5];
+            let expected: Vec<u16> = chosen.iter().map(|row| 7 + differing(row)).collect();
+            for level in levels() {
+                let mut counts = [7; 4];
+                add_differing_bits::at(level, &query, &rows, &chosen, &mut counts);
+                assert_eq!(counts[..], expected, "{level:?} {width}");
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_give_a_bit_for_each_value() {
+        let values: Vec<f32> =
+            (0..200_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as f32).collect();
+        let counts: Vec<u16> = values.iter().map(|value| *value as u16).collect();
+        let places = |holds: &dyn Fn(f32) -> bool| -> Vec<usize> {
+            (0..192).filter(|at| holds(values[*at])).collect()
+        };
+        for level in levels() {
+            let mut bits = [u64::MAX; 3];
+            no_less::at(level, &values, 128.0, &mut bits);
+            assert_eq!(bits_of(&bits).collect::<Vec<_>>(), places(&|value| value >= 128.0));
+            no_greater::at(level, &counts, 40, &mut bits);
+            assert_eq!(bits_of(&bits).collect::<Vec<_>>(), places(&|value| value <= 40.0));
+            no_less::at(level, &[f32::NAN; 64], f32::NEG_INFINITY, &mut bits);
+            assert_eq!(bits[0], 0, "{level:?}");
         }
     }
 }

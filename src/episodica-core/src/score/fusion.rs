@@ -1,5 +1,7 @@
 //! Combines scores that have different scales.
 
+use episodica_simd::{bits_of, no_less};
+
 use crate::index::sampled_bound;
 
 /// `k` of reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009).
@@ -52,16 +54,21 @@ pub(super) fn for_each_reaching(
     mut visit: impl FnMut(u32, f32) -> f32,
 ) {
     /// Values that are compared together.
-    const BLOCK: usize = 16;
-    for (block, first) in values.chunks(BLOCK).zip((0_u32..).step_by(BLOCK)) {
-        // Most blocks have none. Without a branch for each value, the compiler compares several at
-        // a time.
-        if block.iter().fold(false, |any, value| any | (*value >= least)) {
-            for (index, value) in (first..).zip(block) {
-                if *value >= least {
-                    least = visit(index, *value);
-                }
+    const BLOCK: usize = 512;
+    let mut reaching = [0; BLOCK / 64];
+    let (blocks, rest) = values.as_chunks::<BLOCK>();
+    for (block, first) in blocks.iter().zip((0..).step_by(BLOCK)) {
+        no_less(block, least, &mut reaching);
+        for place in bits_of(&reaching) {
+            // What was visited before may have raised the bar.
+            if block[place] >= least {
+                least = visit(first + place as u32, block[place]);
             }
+        }
+    }
+    for (index, value) in (values.len() as u32 - rest.len() as u32..).zip(rest) {
+        if *value >= least {
+            least = visit(index, *value);
         }
     }
 }
