@@ -257,8 +257,9 @@ class MemoryConfig(Fields):
         Number of messages from which a user's indexes are saved at closing and read at opening.
         Value: at least 1.
     memory_budget_bytes : int
-        Bytes of memory that open users may take before the least recently used are closed.
-        Value: at least 0.
+        Bytes of memory that a process with many users may take. Open users may take half of
+        them before the least recently used are closed; the rest is for what users share. Value:
+        at least 0.
     max_open_files : int
         Maximum number of log files that stay open, over all users; at most a quarter of the
         process's file handles are used. The least recently used files are closed first, and all

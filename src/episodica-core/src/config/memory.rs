@@ -63,7 +63,8 @@ settings! {
         hnsw_threshold: usize = 2_000_000, Bounds::at_least(1.0);
         /// Number of messages from which a user's indexes are saved at closing and read at opening.
         snapshot_threshold: usize = 2_048, Bounds::at_least(1.0);
-        /// Bytes of memory that open users may take before the least recently used are closed.
+        /// Bytes of memory that a process with many users may take. Open users may take half of
+        /// them before the least recently used are closed; the rest is for what users share.
         memory_budget_bytes: usize = 512 << 20, Bounds::at_least(0.0);
         /// Maximum number of log files that stay open, over all users; at most a quarter of the
         /// process's file handles are used. The least recently used files are closed first, and

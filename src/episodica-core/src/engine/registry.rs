@@ -14,9 +14,10 @@ use crate::engine::services::Services;
 use crate::engine::user::{User, UserGuard};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Share of the budget that users may take: the rest is for what lies idle between the blocks of
-/// users who were opened and closed. Measured with users of 1 and of 100 messages.
-const SHARE_OF_USERS: (usize, usize) = (2, 3);
+/// Share of the budget that users may take: the rest is for what all of them use (tables, compiled
+/// expressions, Python), and for what lies idle between the blocks of users who were opened and
+/// closed. Measured with users of 1 and of 100 messages.
+const SHARE_OF_USERS: (usize, usize) = (1, 2);
 
 /// What to do about a user without records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

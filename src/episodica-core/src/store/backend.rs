@@ -169,7 +169,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`Backend::read_from`].
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+        // Room for most: without it a file is read 32 bytes, 64 bytes and so on at a time.
+        let mut bytes = Vec::with_capacity(16 << 10);
         self.read_from(path, 0)?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -151,8 +151,9 @@ impl<'a> Manifest<'a> {
 /// The model that a manifest names; a manifest is long, and this stands at its beginning.
 pub(super) fn model(backend: &dyn Backend, paths: &CachePaths) -> Option<String> {
     const KEY: &[u8] = b"\"model\":";
-    let mut bytes = Vec::new();
-    backend.read_from(&paths.manifest, 0).ok()?.take(4_096).read_to_end(&mut bytes).ok()?;
+    const READ: usize = 4_096;
+    let mut bytes = Vec::with_capacity(READ);
+    backend.read_from(&paths.manifest, 0).ok()?.take(READ as u64).read_to_end(&mut bytes).ok()?;
     let at = bytes.windows(KEY.len()).position(|window| window == KEY)?;
     serde_json::Deserializer::from_slice(&bytes[at + KEY.len()..]).into_iter().next()?.ok()
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ndarray::Array1;
+use rayon::prelude::*;
 
 use crate::config::Preset;
 use crate::control::{Control, Until};
@@ -15,6 +16,7 @@ use crate::engine::memory::indexing::other_dimension;
 use crate::engine::memory::view::View;
 use crate::engine::reading::hits::Hits;
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel;
 use crate::score::{
     Asked, Hit, HitKind, Intent, Method, Query, Request, Response, Settings, Threshold, Weights,
     are_facts_scored_in_full, detect_intent, is_scored_in_full,
@@ -173,11 +175,18 @@ impl<'a> Search<'a> {
         for depth in &depths {
             let hits = self.hits(*depth);
             hits.ranking.prepare(&hits.asked, &self.request.kinds);
-            for (kind, list) in self.request.kinds.iter().zip(&mut lists) {
-                let wanted = self.request.wanted(*kind).min(*depth);
-                if list.len() < wanted {
-                    append(list, hits.of(*kind, degraded)?, wanted);
-                }
+            let lacking = |(kind, list): (&HitKind, &Vec<Hit>)| {
+                let mut degraded = Vec::new();
+                let lacks = list.len() < self.request.wanted(*kind).min(*depth);
+                let found = lacks.then(|| hits.of(*kind, &mut degraded)).transpose()?;
+                Ok((found.unwrap_or_default(), degraded))
+            };
+            let found = self.of_each_kind(&lists, hits.asked.is_shared(), lacking)?;
+            for ((kind, list), (found, reasons)) in
+                self.request.kinds.iter().zip(&mut lists).zip(found)
+            {
+                append(list, found, self.request.wanted(*kind).min(*depth));
+                degraded.extend(reasons);
             }
         }
         // Of facts, what one depth proposes may have been superseded, most of it.
@@ -192,6 +201,21 @@ impl<'a> Search<'a> {
             }
         }
         Ok(merge(lists, self.request.top_k))
+    }
+
+    /// What `find` gives for each kind and the hits it has; on cores that share the work if `shared`.
+    fn of_each_kind<T: Send>(
+        &self,
+        lists: &[Vec<Hit>],
+        shared: bool,
+        find: impl Fn((&HitKind, &Vec<Hit>)) -> Result<T> + Sync + Send,
+    ) -> Result<Vec<T>> {
+        let kinds = &self.request.kinds;
+        if shared {
+            parallel::run(|| kinds.par_iter().zip(lists).map(find).collect())
+        } else {
+            kinds.iter().zip(lists).map(find).collect()
+        }
     }
 
     /// To which depths the kinds are ranked.

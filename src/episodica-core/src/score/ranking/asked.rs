@@ -118,7 +118,7 @@ impl<'a> Asked<'a> {
     }
 
     /// True if cores share the work on this question.
-    fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.corpus.messages().len() >= SHARED
     }
 
