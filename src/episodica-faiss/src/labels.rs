@@ -3,12 +3,13 @@
 use episodica_core::{Error, Result};
 use rustc_hash::FxHashMap;
 
-/// Labels in row order, and the way back. Invariant: `rows[labels[row]] == row` for every row, and
-/// nothing else is in `rows`.
+/// Labels in row order, and the way back.
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     labels: Vec<u64>,
-    rows: FxHashMap<u64, usize>,
+    /// The row of each label; `None` while the labels rise, because a search by halves finds the row
+    /// then.
+    rows: Option<FxHashMap<u64, usize>>,
 }
 
 /// What a removal did to the rows: `removed` is gone, and the row that was `last` now stands there
@@ -25,12 +26,8 @@ impl Labels {
     /// # Errors
     /// `InvalidInput` for a label that occurs twice.
     pub(crate) fn from_rows(labels: Vec<u64>) -> Result<Self> {
-        let mut rows = FxHashMap::with_capacity_and_hasher(labels.len(), Default::default());
-        for (row, &label) in labels.iter().enumerate() {
-            if rows.insert(label, row).is_some() {
-                return Err(Error::invalid(format!("label occurs twice: `{label}`")));
-            }
-        }
+        let rise = labels.is_sorted_by(|a, b| a < b);
+        let rows = if rise { None } else { Some(rows_of(&labels)?) };
         Ok(Self { labels, rows })
     }
 
@@ -39,8 +36,8 @@ impl Labels {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.labels.capacity() * size_of::<u64>()
-            + self.rows.capacity() * (size_of::<(u64, usize)>() + 1)
+        let rows = self.rows.as_ref().map_or(0, FxHashMap::capacity);
+        self.labels.capacity() * size_of::<u64>() + rows * (size_of::<(u64, usize)>() + 1)
     }
 
     pub(crate) fn as_slice(&self) -> &[u64] {
@@ -52,15 +49,24 @@ impl Labels {
     }
 
     pub(crate) fn row(&self, label: u64) -> Option<usize> {
-        self.rows.get(&label).copied()
+        match &self.rows {
+            Some(rows) => rows.get(&label).copied(),
+            None => self.labels.binary_search(&label).ok(),
+        }
     }
 
     /// The row of `label`; a new label gets the next row.
     pub(crate) fn row_or_insert(&mut self, label: u64) -> usize {
-        let next = self.labels.len();
-        let row = *self.rows.entry(label).or_insert(next);
-        if row == next {
-            self.labels.push(label);
+        if let Some(row) = self.row(label) {
+            return row;
+        }
+        let row = self.labels.len();
+        if self.labels.last().is_some_and(|last| *last > label) {
+            self.map();
+        }
+        self.labels.push(label);
+        if let Some(rows) = &mut self.rows {
+            rows.insert(label, row);
         }
         row
     }
@@ -68,20 +74,44 @@ impl Labels {
     /// Takes back the rows from `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         for label in self.labels.drain(len..) {
-            self.rows.remove(&label);
+            if let Some(rows) = &mut self.rows {
+                rows.remove(&label);
+            }
         }
     }
 
     /// Removes `label`, if it is there, and says which rows that touched.
     pub(crate) fn swap_remove(&mut self, label: u64) -> Option<Moved> {
-        let removed = self.rows.remove(&label)?;
+        let removed = self.row(label)?;
         let last = self.labels.len() - 1;
+        if removed < last {
+            self.map();
+        }
         self.labels.swap_remove(removed);
-        if let Some(&moved) = self.labels.get(removed) {
-            self.rows.insert(moved, removed);
+        if let Some(rows) = &mut self.rows {
+            rows.remove(&label);
+            if let Some(moved) = self.labels.get(removed) {
+                rows.insert(*moved, removed);
+            }
         }
         Some(Moved { removed, last })
     }
+
+    /// The row of each label, from now on in a map: the labels will no longer rise.
+    fn map(&mut self) {
+        let labels = self.labels.iter().copied();
+        self.rows.get_or_insert_with(|| labels.zip(0..).collect());
+    }
+}
+
+fn rows_of(labels: &[u64]) -> Result<FxHashMap<u64, usize>> {
+    let mut rows = FxHashMap::with_capacity_and_hasher(labels.len(), Default::default());
+    for (row, &label) in labels.iter().enumerate() {
+        if rows.insert(label, row).is_some() {
+            return Err(Error::invalid(format!("label occurs twice: `{label}`")));
+        }
+    }
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -103,10 +133,27 @@ mod tests {
     }
 
     #[test]
+    fn labels_that_rise_need_no_map_and_others_are_found_as_well() {
+        let mut labels = Labels::from_rows(vec![3, 5, 8]).unwrap();
+        assert_eq!((labels.row_or_insert(9), labels.row_or_insert(5)), (3, 1));
+        assert_eq!(labels.swap_remove(9), Some(Moved { removed: 3, last: 3 }));
+        assert!(labels.rows.is_none());
+        assert_eq!(labels.row_or_insert(4), 3);
+        let rows = |labels: &Labels| [3, 4, 5, 8, 9].map(|label| labels.row(label));
+        assert_eq!(rows(&labels), [Some(0), Some(3), Some(1), Some(2), None]);
+        labels.truncate(3);
+        assert_eq!(rows(&labels), [Some(0), None, Some(1), Some(2), None]);
+        assert_eq!(labels.swap_remove(5), Some(Moved { removed: 1, last: 2 }));
+        assert_eq!(rows(&labels), [Some(0), None, None, Some(1), None]);
+        let labels = Labels::from_rows(vec![8, 3]).unwrap();
+        assert_eq!(rows(&labels), [Some(1), None, None, Some(0), None]);
+    }
+
+    #[test]
     fn a_label_twice_is_refused() {
-        assert_eq!(
-            Labels::from_rows(vec![1, 2, 1]).unwrap_err().to_string(),
-            "label occurs twice: `1`"
-        );
+        for labels in [[1, 2, 1], [1, 2, 2]] {
+            let error = Labels::from_rows(labels.to_vec()).unwrap_err().to_string();
+            assert_eq!(error, format!("label occurs twice: `{}`", labels[2]));
+        }
     }
 }
