@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Labels {
     labels: Vec<u64>,
-    /// The row of each label; `None` while the labels rise, because a search by halves finds the row
-    /// then.
+    /// The row of each label; `None` while the labels rise, because a search by halves finds the
+    /// row then.
     rows: Option<FxHashMap<u64, usize>>,
 }
 

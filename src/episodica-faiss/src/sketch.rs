@@ -13,8 +13,8 @@ use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_great
 
 use crate::rows::Slice;
 
-/// Rows by the first half of their signs for each that is proposed. With twice as many no better ones
-/// are found, with half as many slightly worse ones.
+/// Rows by the first half of their signs for each that is proposed. With twice as many no better
+/// ones are found, with half as many slightly worse ones.
 const FRONT: usize = 4;
 /// Rows whose distances are found before any is looked at; the signs of so many stay in the
 /// processor's nearest cache.
@@ -26,8 +26,8 @@ const STRIP: usize = 512;
 /// and most rows differ so much there that their second half is never read.
 #[derive(Debug, Default)]
 pub(crate) struct Sketch {
-    /// The first words of each row. Whole blocks; what stands in the last one behind the rows counts
-    /// for nothing.
+    /// The first words of each row. Whole blocks; what stands in the last one behind the rows
+    /// counts for nothing.
     front: Vec<u64>,
     /// The other words, row after row.
     back: Vec<u64>,
@@ -84,8 +84,8 @@ impl Sketch {
 
     /// At least `wanted` rows with the highest products of the query and their signs (all that tie
     /// with the last, so that the order of arrival does not decide), in rising order; they are
-    /// sought among `proposed` rows (and all that tie with the last) with few signs that differ from
-    /// the query's.
+    /// sought among `proposed` rows (and all that tie with the last) with few signs that differ
+    /// from the query's.
     pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
         let alike = self.alike(query, proposed);
         if alike.len() <= wanted {
@@ -111,8 +111,8 @@ impl Sketch {
         chosen.map(|(row, _)| row).collect()
     }
 
-    /// The words of rows, row after row. They lie anywhere: read one after the other with nothing in
-    /// between, many are on their way at a time.
+    /// The words of rows, row after row. They lie anywhere: read one after the other with nothing
+    /// in between, many are on their way at a time.
     fn words_of(&self, rows: &[usize]) -> Vec<u64> {
         let [front, back] = self.widths;
         let mut words = Vec::with_capacity(rows.len() * (front + back));
@@ -123,9 +123,9 @@ impl Sketch {
         words
     }
 
-    /// At least `wanted` rows with few signs that differ from the query's, in rising order: of those
-    /// with the fewest in the first half, [`FRONT`] for each that is wanted, the ones with the
-    /// fewest in all, and all that tie with the last.
+    /// At least `wanted` rows with few signs that differ from the query's, in rising order: of
+    /// those with the fewest in the first half, [`FRONT`] for each that is wanted, the ones with
+    /// the fewest in all, and all that tie with the last.
     fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
         let [front, back] = self.widths;
         let mut signs = vec![0; front + back];

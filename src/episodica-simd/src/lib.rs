@@ -11,6 +11,7 @@
 //! that suits them. `unsafe` are the calls in the macro [`dispatched`], a hint to the processor and
 //! one to the kernel.
 
+mod bodies;
 mod level;
 mod memory;
 
@@ -111,21 +112,21 @@ dispatched! {
 }
 
 dispatched! {
-    /// Adds to each of `counts` in how many bits `query` differs from one of `rows`, which are numbers
-    /// of rows of `words`: row after row, each row as long as `query`.
+    /// Adds to each of `counts` in how many bits `query` differs from one of `rows`, which are
+    /// numbers of rows of `words`: row after row, each row as long as `query`.
     add_differing_bits(query: &[u64], words: &[u64], rows: &[usize], counts: &mut [u16])
         = bodies::add_differing_bits
 }
 
 dispatched! {
-    /// Which of the `values` are no less than `least`: one bit each, 64 to a word, from the lowest on.
-    /// Values behind the last whole 64 are left out.
+    /// Which of the `values` are no less than `least`: one bit each, 64 to a word, from the lowest
+    /// on. Values behind the last whole 64 are left out.
     no_less(values: &[f32], least: f32, bits: &mut [u64]) = bodies::no_less
 }
 
 dispatched! {
-    /// Which of the `counts` are no greater than `most`: one bit each, 64 to a word, from the lowest on.
-    /// Counts behind the last whole 64 are left out.
+    /// Which of the `counts` are no greater than `most`: one bit each, 64 to a word, from the
+    /// lowest on. Counts behind the last whole 64 are left out.
     no_greater(counts: &[u16], most: u16, bits: &mut [u64]) = bodies::no_greater
 }
 
@@ -140,233 +141,6 @@ pub fn bits_of(words: &[u64]) -> impl Iterator<Item = usize> {
             Some(first + bit)
         })
     })
-}
-
-/// What is compiled for each level: safe code that the compiler turns into vectors.
-mod bodies {
-    use super::{LANES, ROWS};
-
-    /// How many rows ahead memory is asked for.
-    const AHEAD: usize = 8;
-    /// Numbers in half precision in a line of the caches.
-    #[cfg(target_arch = "x86_64")]
-    const LINE: usize = 32;
-
-    #[inline(always)]
-    pub(super) fn inner_product(a: &[f32], b: &[f32]) -> f32 {
-        let (a, b) = (&a[..a.len().min(b.len())], &b[..b.len().min(a.len())]);
-        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-        let mut sums = [0.0_f32; LANES];
-        for (a, b) in a.iter().zip(b) {
-            add_products(&mut sums, a, b);
-        }
-        if !a_rest.is_empty() {
-            add_products(&mut sums, &filled_up(a_rest), &filled_up(b_rest));
-        }
-        total(sums)
-    }
-
-    #[inline(always)]
-    fn add_products(sums: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-
-    /// Fewer than [`LANES`] numbers, with zeros behind them.
-    #[inline(always)]
-    fn filled_up<T: Copy + Default>(rest: &[T]) -> [T; LANES] {
-        let mut all = [T::default(); LANES];
-        all[..rest.len()].copy_from_slice(rest);
-        all
-    }
-
-    #[inline(always)]
-    fn total(mut sums: [f32; LANES]) -> f32 {
-        let mut half = LANES / 2;
-        while half > 0 {
-            for lane in 0..half {
-                sums[lane] += sums[lane + half];
-            }
-            half /= 2;
-        }
-        sums[0]
-    }
-
-    #[inline(always)]
-    pub(super) fn half_inner_products(
-        query: &[f32],
-        halves: &[u16],
-        rows: &[usize],
-        products: &mut [f32],
-    ) {
-        products_of_halves(query, halves, rows, products, |_| (), |eight| eight.map(single));
-    }
-
-    /// With the processor's own conversion, which every level above has.
-    #[cfg(target_arch = "x86_64")]
-    #[inline]
-    #[target_feature(enable = "avx,f16c")]
-    pub(super) fn half_inner_products_f16c(
-        query: &[f32],
-        halves: &[u16],
-        rows: &[usize],
-        products: &mut [f32],
-    ) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps};
-        let fetch = |row: &[u16]| {
-            for line in row.chunks(LINE) {
-                #[allow(unused_unsafe, reason = "safe in newer versions of the compiler")]
-                // SAFETY: a hint reads nothing, and would be sound for any address.
-                unsafe {
-                    _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast())
-                };
-            }
-        };
-        products_of_halves(query, halves, rows, products, fetch, |eight| {
-            bytemuck::cast(_mm256_cvtph_ps(bytemuck::cast(eight)))
-        });
-    }
-
-    /// Converts each row, which is exact, and multiplies as [`inner_product`] does. `fetch` is told
-    /// of rows ahead: they lie anywhere, so the processor alone begins to read one too late.
-    #[inline(always)]
-    fn products_of_halves(
-        query: &[f32],
-        halves: &[u16],
-        rows: &[usize],
-        products: &mut [f32],
-        fetch: impl Fn(&[u16]),
-        convert: impl Fn([u16; 8]) -> [f32; 8],
-    ) {
-        let convert = |halves: &[u16; LANES]| -> [f32; LANES] {
-            let mut numbers = [0.0; LANES];
-            for (numbers, halves) in
-                numbers.as_chunks_mut::<8>().0.iter_mut().zip(halves.as_chunks::<8>().0)
-            {
-                *numbers = convert(*halves);
-            }
-            numbers
-        };
-        let (chunks, rest) = query.as_chunks::<LANES>();
-        let row_of = |row: usize| &halves[row * query.len()..][..query.len()];
-        for (place, (row, product)) in rows.iter().zip(products).enumerate() {
-            if let Some(ahead) = rows.get(place + AHEAD) {
-                fetch(row_of(*ahead));
-            }
-            let row = row_of(*row);
-            let (row_chunks, row_rest) = row.as_chunks::<LANES>();
-            let mut sums = [0.0_f32; LANES];
-            for (a, b) in chunks.iter().zip(row_chunks) {
-                add_products(&mut sums, a, &convert(b));
-            }
-            if !rest.is_empty() {
-                add_products(&mut sums, &filled_up(rest), &convert(&filled_up(row_rest)));
-            }
-            *product = total(sums);
-        }
-    }
-
-    /// A number in half precision, from its bits.
-    #[inline(always)]
-    pub(super) fn single(half: u16) -> f32 {
-        /// How much further from zero the exponents of single precision begin.
-        const SHIFT: u32 = (127 - 15) << 23;
-        let bits = u32::from(half & 0x7fff) << 13;
-        let number = match half & 0x7c00 {
-            // Below the smallest exponent numbers lie as close as just above it: they are read
-            // there, and what that adds is taken away.
-            0 => f32::from_bits(bits + SHIFT + (1 << 23)) - f32::from_bits(SHIFT + (1 << 23)),
-            // Infinity, and what is no number.
-            0x7c00 => f32::from_bits(bits | 0x7f80_0000),
-            _ => f32::from_bits(bits + SHIFT),
-        };
-        f32::from_bits(number.to_bits() | u32::from(half & 0x8000) << 16)
-    }
-
-    #[inline(always)]
-    pub(super) fn inner_product_i8(a: &[i8], b: &[i8]) -> i32 {
-        // Whole numbers may be added in any order: the compiler finds the lanes.
-        a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
-    }
-
-    #[inline(always)]
-    pub(super) fn add_scaled(sums: &mut [f32], row: &[i8], scale: f32) {
-        for (sum, value) in sums.iter_mut().zip(row) {
-            *sum += f32::from(*value) * scale;
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16]) {
-        match query.len() {
-            0 => counts.fill(0),
-            // Half of the signs of vectors with 256, 384, 512, 768 and 1,024 dimensions: unrolled.
-            2 => of_width::<2>(query, blocks, counts),
-            3 => of_width::<3>(query, blocks, counts),
-            4 => of_width::<4>(query, blocks, counts),
-            6 => of_width::<6>(query, blocks, counts),
-            8 => of_width::<8>(query, blocks, counts),
-            width => {
-                let blocks = blocks.as_chunks::<ROWS>().0.chunks_exact(width);
-                for (block, counts) in blocks.zip(counts.as_chunks_mut().0) {
-                    count_block(query, block, counts);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn no_greater(counts: &[u16], most: u16, bits: &mut [u64]) {
-        bits_where(counts, bits, |count| count <= most);
-    }
-
-    #[inline(always)]
-    pub(super) fn no_less(values: &[f32], least: f32, bits: &mut [u64]) {
-        bits_where(values, bits, |value| value >= least);
-    }
-
-    #[inline(always)]
-    fn bits_where<T: Copy>(values: &[T], bits: &mut [u64], holds: impl Fn(T) -> bool) {
-        for (values, bits) in values.as_chunks::<64>().0.iter().zip(bits) {
-            *bits = 0;
-            for (at, value) in values.iter().enumerate() {
-                *bits |= u64::from(holds(*value)) << at;
-            }
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn add_differing_bits(
-        query: &[u64],
-        words: &[u64],
-        rows: &[usize],
-        counts: &mut [u16],
-    ) {
-        for (row, count) in rows.iter().zip(counts) {
-            let words = words[row * query.len()..][..query.len()].iter().zip(query);
-            *count += words.map(|(word, query)| (word ^ query).count_ones() as u16).sum::<u16>();
-        }
-    }
-
-    #[inline(always)]
-    fn of_width<const WIDTH: usize>(query: &[u64], blocks: &[u64], counts: &mut [u16]) {
-        let Some(query) = query.first_chunk::<WIDTH>() else { return };
-        let (blocks, _) = blocks.as_chunks::<ROWS>().0.as_chunks::<WIDTH>();
-        for (block, counts) in blocks.iter().zip(counts.as_chunks_mut().0) {
-            count_block(query, block, counts);
-        }
-    }
-
-    /// Row by row: this order the compiler turns into one register for all rows.
-    #[inline(always)]
-    fn count_block(query: &[u64], block: &[[u64; ROWS]], counts: &mut [u16; ROWS]) {
-        for (row, count) in counts.iter_mut().enumerate() {
-            let words = block.iter().zip(query);
-            *count =
-                words.map(|(words, word)| (words[row] ^ word).count_ones()).sum::<u32>() as u16;
-        }
-    }
 }
 
 #[cfg(test)]

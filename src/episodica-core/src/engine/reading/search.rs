@@ -203,7 +203,8 @@ impl<'a> Search<'a> {
         Ok(merge(lists, self.request.top_k))
     }
 
-    /// What `find` gives for each kind and the hits it has; on cores that share the work if `shared`.
+    /// What `find` gives for each kind and the hits it has; on cores that share the work if
+    /// `shared`.
     fn of_each_kind<T: Send>(
         &self,
         lists: &[Vec<Hit>],
