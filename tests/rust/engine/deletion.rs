@@ -3,11 +3,16 @@
 
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
+use episodica_core::clock::{Clock, Moment};
 use episodica_core::engine::{AnyRecord, RecordKind};
 use episodica_core::ids::{Owner, content_hash};
 use episodica_core::score::Method;
-use episodica_core::store::testing::{Failure, Random};
+use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 use episodica_core::store::{DeadLetter, Layout, LogKind, SideFile};
 
 use super::counts::report;
@@ -15,7 +20,7 @@ use super::support::*;
 
 /// A store with two users, their caches written, and a file of every other kind.
 fn furnished() -> Disk {
-    let disk = Disk::new(episodica_core::store::testing::MemoryBackend::new());
+    let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();
     for user in ["alice", "alice_b"] {
         let words = |n: i64| {
@@ -34,7 +39,7 @@ fn furnished() -> Disk {
         engine.add_messages(user, messages, None, &NOW).unwrap();
         engine.flush(user, &NOW).unwrap();
     }
-    engine.close(std::time::Duration::ZERO, &NOW).unwrap();
+    engine.close(Duration::ZERO, &NOW).unwrap();
     drop(engine);
     let (layout, alice) = (Layout::new(Path::new("/m")), Owner::new("default", "alice").unwrap());
     for side in [SideFile::Trace, SideFile::LlmCache] {
@@ -253,4 +258,58 @@ fn deletions_of_many_users_at_once_do_not_hinder_each_other() {
             });
         }
     });
+}
+
+/// A clock that keeps one thread, once it has the right to append, until another has the caches.
+struct Meeting {
+    deleter: ThreadId,
+    disk: Disk,
+    is_due: AtomicBool,
+}
+
+impl Meeting {
+    fn is_held(&self, ending: &str) -> bool {
+        let operations = self.disk.take_operations();
+        operations.iter().any(|one| one.starts_with("try_lock") && one.ends_with(ending))
+    }
+}
+
+impl Clock for Meeting {
+    fn now(&self) -> Moment {
+        let is_deleter = std::thread::current().id() == self.deleter;
+        if is_deleter && self.is_due.load(SeqCst) && self.is_held(".append") {
+            self.is_due.store(false, SeqCst);
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while !self.is_held(".caches") && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // It goes on to where it needs the lock of the writer.
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        moment(0)
+    }
+}
+
+#[test]
+fn a_deletion_does_not_wait_for_a_snapshot_that_waits_for_it() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    let words = |n: i64| said(&format!("m{n}"), &format!("town{n}"), n * 60, None);
+    engine.add_messages("alice", (0..2_100).map(words).collect(), None, &NOW).unwrap();
+    let disk = Disk::new(disk.inner().after_process_death());
+    drop(engine);
+    let (deleter, is_due) = (std::thread::current().id(), AtomicBool::new(false));
+    let clock = Arc::new(Meeting { deleter, disk: disk.clone(), is_due });
+    let engine = open_at(&disk, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
+    std::thread::scope(|scope| {
+        let adding = scope.spawn(|| engine.add_messages("alice", vec![words(2_100)], None, &NOW));
+        adding.join().unwrap().unwrap();
+    });
+    disk.take_operations();
+    clock.is_due.store(true, SeqCst);
+    let began = Instant::now();
+    engine.delete("alice", "m0", &NOW).unwrap();
+    assert!(!clock.is_due.load(SeqCst));
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 2_100);
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use episodica_core::clock::{FixedClock, Moment};
+use episodica_core::clock::{Clock, FixedClock, Moment};
 use episodica_core::config::Config;
 use episodica_core::control::Uninterrupted;
 use episodica_core::embed::Embedder;
@@ -45,7 +45,10 @@ pub fn open_embedding(disk: &Disk, embedder: Arc<dyn Embedder>) -> Result<Handle
 
 /// An engine whose clock stands so many days later.
 pub fn open_days_later(disk: &Disk, days: i64) -> Result<Handle> {
-    let clock = Arc::new(FixedClock::new(moment(days * 86_400)));
+    open_at(disk, Arc::new(FixedClock::new(moment(days * 86_400))))
+}
+
+pub fn open_at(disk: &Disk, clock: Arc<dyn Clock>) -> Result<Handle> {
     Engine::open(Parts { clock, config: with_snapshots(), ..parts(disk) })
 }
 

@@ -39,9 +39,10 @@ enum Others {
 impl UserMemory {
     /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
     pub fn save_for_next_opening(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+        let (writer, _following) = (self.writer.lock(), self.following.lock());
         let Some(_caches) = self.lock_caches(store, to, Others::Awaited)? else { return Ok(()) };
         self.write_uses(store)?;
-        catch_unsound(|| self.save_for_next(store, to))?;
+        catch_unsound(|| self.save_for_next(&writer, store, to))?;
         if self.is_unsound() && self.store.mode() == Mode::ReadWrite {
             store.remove_snapshot(&self.owner)?;
         }
@@ -53,7 +54,7 @@ impl UserMemory {
         self.view.read().is_unsound()
     }
 
-    fn save_for_next(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+    fn save_for_next(&self, writer: &WriterState, store: &Store, to: &Indexing<'_>) -> Result<()> {
         if self.store.is_erasing() {
             return self.write_changed(store, to).map(drop);
         }
@@ -69,7 +70,7 @@ impl UserMemory {
         match self.write_changed(store, to)? {
             _ if self.store.mode() == Mode::ReadOnly => Ok(()),
             _ if !wanted => store.remove_snapshot(&self.owner),
-            Some(files) => self.save_snapshot(store, to, files),
+            Some(files) => self.save_snapshot(writer, store, to, files),
             None => Ok(()),
         }
     }
@@ -88,9 +89,10 @@ impl UserMemory {
         self.write_changed(store, to).map(drop)
     }
 
-    /// The right to write the caches. `None` if they are not to be written from here: another
-    /// process is writing them, their vectors come from another model, or records were erased that
-    /// this view still has.
+    /// The right to write the caches. Whoever has it waits for no writer, since a writer who
+    /// deletes waits for it. `None` if they are not to be written from here: another process is
+    /// writing them, their vectors come from another model, or records were erased that this view
+    /// still has.
     fn lock_caches(
         &self,
         store: &Store,
@@ -133,18 +135,23 @@ impl UserMemory {
     }
 
     fn take_snapshot(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
-        let Some(_caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
+        let Some(caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
         self.write_uses(store)?;
         let base = self.snapshot_on_disk(store, to);
         if !self.is_snapshot_due(to) {
             return Ok(());
         }
         let Some(rows) = self.rows_written_ahead(store, base.as_ref()) else { return Ok(()) };
+        // A writer may be waiting for the caches.
+        drop(caches);
         // Neither the logs nor the view can be changed from here on.
         let writer = self.writer.lock();
         let following = self.following.lock();
+        let Some(_caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
         let view = self.view.read();
-        if writer.gone || self.is_outdated() || !self.is_fit_for_snapshot(&view, to) {
+        let now = self.snapshot_on_disk(store, to);
+        let [now, before] = [&now, &base].map(|one| one.as_ref().map(|one| &one.head));
+        if writer.gone || !self.is_fit_for_snapshot(&view, to) || now != before {
             return Ok(());
         }
         let (next_seq, sums) = (self.next_seq(&writer), self.store.sums()?);
@@ -294,19 +301,17 @@ impl UserMemory {
             && cfg!(target_endian = "little")
     }
 
-    /// Writes the snapshot of a user whose vectors were just written. The caller has the user's
-    /// turn.
-    pub(super) fn save_snapshot(
+    /// Writes the snapshot of a user whose vectors were just written.
+    fn save_snapshot(
         &self,
+        writer: &WriterState,
         store: &Store,
         to: &Indexing<'_>,
         files: VectorFiles,
     ) -> Result<()> {
-        let writer = self.writer.lock();
-        let _following = self.following.lock();
         let view = self.view.read();
         let Some(sums) = self.store.sums()? else { return store.remove_snapshot(&self.owner) };
-        let packed = Packed::new(&view, self.next_seq(&writer), &files, RecordRows::default());
+        let packed = Packed::new(&view, self.next_seq(writer), &files, RecordRows::default());
         self.place_snapshot(store, packed, sums, files, to)
     }
 
