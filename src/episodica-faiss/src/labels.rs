@@ -51,7 +51,14 @@ impl Labels {
     pub(crate) fn row(&self, label: u64) -> Option<usize> {
         match &self.rows {
             Some(rows) => rows.get(&label).copied(),
-            None => self.labels.binary_search(&label).ok(),
+            None => {
+                // Labels from which none was taken are the numbers of their rows.
+                let beside = label.checked_sub(*self.labels.first()?)? as usize;
+                if self.labels.get(beside) == Some(&label) {
+                    return Some(beside);
+                }
+                self.labels.binary_search(&label).ok()
+            }
         }
     }
 

@@ -150,15 +150,15 @@ impl Sketch {
 
     /// A number of signs in front that no more than which differ, by a sample, in `wanted` rows.
     fn likely_bound(&self, signs: &[u64], wanted: usize) -> u16 {
-        /// Blocks of which one row is in the sample, at most.
-        const SAMPLE: usize = 2_047;
+        /// Blocks in the sample, at most.
+        const SAMPLE: usize = 511;
         let block = ROWS * self.widths[0];
         let blocks = self.front.len() / block;
-        let mut sample = Vec::with_capacity(SAMPLE);
+        let mut sample = Vec::with_capacity(SAMPLE * ROWS);
         for block in self.front.chunks_exact(block).step_by(blocks / SAMPLE + 1) {
             let mut distances = [0; ROWS];
             differing_bits(signs, block, &mut distances);
-            sample.push(distances[0]);
+            sample.extend(distances);
         }
         let share = wanted.saturating_mul(sample.len()).div_ceil(self.rows.max(1));
         sampled_bound(&sample, share, u16::cmp).unwrap_or(u16::MAX)

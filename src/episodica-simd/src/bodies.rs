@@ -1,12 +1,9 @@
 //! What is compiled for each level: safe code that the compiler turns into vectors.
 
-use super::{LANES, ROWS};
+use super::{LANES, ROWS, fetch};
 
 /// How many rows ahead memory is asked for.
 const AHEAD: usize = 8;
-/// Numbers in half precision in a line of the caches.
-#[cfg(target_arch = "x86_64")]
-const LINE: usize = 32;
 
 #[inline(always)]
 pub(super) fn inner_product(a: &[f32], b: &[f32]) -> f32 {
@@ -56,7 +53,7 @@ pub(super) fn half_inner_products(
     rows: &[usize],
     products: &mut [f32],
 ) {
-    products_of_halves(query, halves, rows, products, |_| (), |eight| eight.map(single));
+    products_of_halves(query, halves, rows, products, |eight| eight.map(single));
 }
 
 /// With the processor's own conversion, which every level above has.
@@ -69,30 +66,20 @@ pub(super) fn half_inner_products_f16c(
     rows: &[usize],
     products: &mut [f32],
 ) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _mm256_cvtph_ps};
-    let fetch = |row: &[u16]| {
-        for line in row.chunks(LINE) {
-            #[allow(unused_unsafe, reason = "safe in newer versions of the compiler")]
-            // SAFETY: a hint reads nothing, and would be sound for any address.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast())
-            };
-        }
-    };
-    products_of_halves(query, halves, rows, products, fetch, |eight| {
+    use std::arch::x86_64::_mm256_cvtph_ps;
+    products_of_halves(query, halves, rows, products, |eight| {
         bytemuck::cast(_mm256_cvtph_ps(bytemuck::cast(eight)))
     });
 }
 
-/// Converts each row, which is exact, and multiplies as [`inner_product`] does. `fetch` is told
-/// of rows ahead: they lie anywhere, so the processor alone begins to read one too late.
+/// Converts each row, which is exact, and multiplies as [`inner_product`] does. Rows are fetched
+/// ahead: they lie anywhere, so the processor alone begins to read one too late.
 #[inline(always)]
 fn products_of_halves(
     query: &[f32],
     halves: &[u16],
     rows: &[usize],
     products: &mut [f32],
-    fetch: impl Fn(&[u16]),
     convert: impl Fn([u16; 8]) -> [f32; 8],
 ) {
     let convert = |halves: &[u16; LANES]| -> [f32; LANES] {
@@ -206,6 +193,31 @@ fn of_width<const WIDTH: usize>(query: &[u64], blocks: &[u64], counts: &mut [u16
     let (blocks, _) = blocks.as_chunks::<ROWS>().0.as_chunks::<WIDTH>();
     for (block, counts) in blocks.iter().zip(counts.as_chunks_mut().0) {
         count_block(query, block, counts);
+    }
+}
+
+/// With all rows of a block in one register. Left to itself, the compiler gathers the words of
+/// several blocks, which takes four times as long where a row has two words.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+pub(super) fn differing_bits_of_registers(query: &[u64], blocks: &[u64], counts: &mut [u16]) {
+    use std::arch::x86_64::{
+        __m512i, _mm512_add_epi64, _mm512_cvtepi64_epi16, _mm512_popcnt_epi64, _mm512_set1_epi64,
+        _mm512_setzero_si512, _mm512_xor_si512,
+    };
+    if query.is_empty() {
+        return counts.fill(0);
+    }
+    let blocks = blocks.as_chunks::<ROWS>().0.chunks_exact(query.len());
+    for (block, counts) in blocks.zip(counts.as_chunks_mut::<ROWS>().0) {
+        let mut sums = _mm512_setzero_si512();
+        for (words, word) in block.iter().zip(query) {
+            let words: __m512i = bytemuck::cast(*words);
+            let differing = _mm512_xor_si512(words, _mm512_set1_epi64(word.cast_signed()));
+            sums = _mm512_add_epi64(sums, _mm512_popcnt_epi64(differing));
+        }
+        *counts = bytemuck::cast(_mm512_cvtepi64_epi16(sums));
     }
 }
 

@@ -8,15 +8,15 @@
 //! compiled.
 //!
 //! Core and `episodica-faiss` call it. It knows numbers only. It also asks for [memory](zeroed)
-//! that suits them. `unsafe` are the calls in the macro [`dispatched`], a hint to the processor and
-//! one to the kernel.
+//! that suits them, and to [fetch](fetch) it ahead. `unsafe` are the calls in the macro
+//! [`dispatched`], a hint to the processor and one to the kernel.
 
 mod bodies;
 mod level;
 mod memory;
 
 pub use level::Level;
-pub use memory::zeroed;
+pub use memory::{fetch, zeroed};
 
 /// Sums of floating-point products run in so many lanes: four registers of AVX2, two of AVX-512.
 const LANES: usize = 32;
@@ -25,7 +25,8 @@ const LANES: usize = 32;
 pub const ROWS: usize = 8;
 
 /// Makes a function out of a safe body: compiled for each level, called at the processor's. A body
-/// with instructions that the compiler does not find by itself may be named for the levels above.
+/// with instructions that the compiler does not find by itself may be named for the levels above,
+/// or for the widest one.
 macro_rules! dispatched {
     (
         $(#[$about:meta])*
@@ -33,13 +34,13 @@ macro_rules! dispatched {
     ) => {
         dispatched! {
             $(#[$about])*
-            $name($($argument: $kind),*) $(-> $result)? = $body, above $body
+            $name($($argument: $kind),*) $(-> $result)? = $body, avx2 $body, avx512 $body
         }
     };
     (
         $(#[$about:meta])*
         $name:ident($($argument:ident: $kind:ty),*) $(-> $result:ty)?
-            = $body:path, above $above:path
+            = $body:path, avx2 $avx2:path, avx512 $avx512:path
     ) => {
         $(#[$about])*
         #[inline]
@@ -54,14 +55,14 @@ macro_rules! dispatched {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,f16c,bmi1,bmi2,lzcnt,popcnt")]
             fn avx2($($argument: $kind),*) $(-> $result)? {
-                $above($($argument),*)
+                $avx2($($argument),*)
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,f16c,bmi1,bmi2,lzcnt,popcnt")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq")]
             fn avx512($($argument: $kind),*) $(-> $result)? {
-                $above($($argument),*)
+                $avx512($($argument),*)
             }
 
             /// At a level that the processor has.
@@ -91,7 +92,8 @@ dispatched! {
     /// bits of numbers in half precision, row after row, each row as long as `query`. What
     /// [`inner_product`] gives for the same numbers in single precision.
     half_inner_products(query: &[f32], halves: &[u16], rows: &[usize], products: &mut [f32])
-        = bodies::half_inner_products, above bodies::half_inner_products_f16c
+        = bodies::half_inner_products,
+          avx2 bodies::half_inner_products_f16c, avx512 bodies::half_inner_products_f16c
 }
 
 dispatched! {
@@ -108,7 +110,9 @@ dispatched! {
 dispatched! {
     /// In how many bits `query` differs from each row of `blocks`: a block has [`ROWS`] rows, first
     /// the first word of each, then the second.
-    differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16]) = bodies::differing_bits
+    differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16])
+        = bodies::differing_bits,
+          avx2 bodies::differing_bits, avx512 bodies::differing_bits_of_registers
 }
 
 dispatched! {

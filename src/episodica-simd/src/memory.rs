@@ -1,10 +1,27 @@
-//! Large pieces of memory, in large pages where the kernel has them.
+//! Large pieces of memory, in large pages where the kernel has them, and what will be read soon.
 
 use bytemuck::Zeroable;
 
 /// From so many bytes on, large pages are asked for: NumPy's limit, too.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 1 << 22;
+
+/// Bytes of a line of the caches.
+#[cfg(target_arch = "x86_64")]
+const LINE: usize = 64;
+
+/// Has a row brought near that will be read soon, on processors of x86-64.
+#[inline(always)]
+pub fn fetch<T>(row: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in row.chunks(const { LINE / size_of::<T>() }) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint reads nothing, and would be sound for any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
+}
 
 /// So many zeros. A kernel hands out memory page by page when it is first touched, 4 KiB at a time:
 /// of a large piece Linux is asked for pages of 2 MiB, which takes a fraction of the time, and what

@@ -3,6 +3,7 @@
 //!
 //! `docs/scoring.md` gives the source and the gain of each term, and the rejected alternatives.
 
+use episodica_simd::fetch;
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
@@ -214,6 +215,7 @@ impl MessageRanking<'_> {
         allowed: Option<&dyn Fn(u32) -> bool>,
     ) -> Vec<u32> {
         let candidates = self.candidates();
+        let priors = self.index.priors();
         // What each message gains by its own vector or a neighbour's vector.
         let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
         let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
@@ -228,13 +230,13 @@ impl MessageRanking<'_> {
             let (before, after) = (self.index.previous(*slot), self.index.next(*slot));
             for slot in [Some(*slot), before, after].into_iter().flatten() {
                 let (before, after) = (self.index.previous(slot), self.index.next(slot));
+                fetch(&priors[slot as usize..][..1]);
                 let own = 0.6 * value(Some(slot));
                 gains.insert(slot, own + 0.2 * value(before) + 0.2 * value(after));
             }
         }
         words.complete(gains.keys().copied());
         let scores = words.scores();
-        let priors = self.index.priors();
         let mut best = Best::new(candidates, self.index);
         let offer = |best: &mut Best<'_>, slot: u32, words: f32, gain: f32| {
             let promise = circumstances.promise(&priors[slot as usize], words) + gain;
@@ -252,6 +254,7 @@ impl MessageRanking<'_> {
             if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
         let mut matched: Vec<(u32, f32)> = Vec::new();
         for_each_reaching(scores, some, |slot, words| {
+            fetch(&priors[slot as usize..][..1]);
             matched.push((slot, words));
             some
         });
