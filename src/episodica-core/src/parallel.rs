@@ -3,9 +3,13 @@
 //! The pool of threads that all of a process share does not survive a fork, and does not know it.
 //! So a child has a pool of its own, made when it is first needed.
 
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::fork::{PerProcess, is_forked};
+
+/// Short texts that one thread reads in less time than it takes to hand some of them out.
+pub(crate) const FEW_TEXTS: usize = 32;
 
 static POOLS: PerProcess<ThreadPool> = PerProcess::new();
 
@@ -15,6 +19,19 @@ pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         return work();
     }
     pool().install(work)
+}
+
+/// What `make` makes of each item, in their order: on all cores if there are more than `few`. To
+/// hand work to another thread and wait for it takes about as long as reading some ten messages.
+pub(crate) fn map<T: Send, R: Send>(
+    items: Vec<T>,
+    few: usize,
+    make: impl Fn(T) -> R + Sync + Send,
+) -> Vec<R> {
+    if items.len() <= few {
+        return items.into_iter().map(make).collect();
+    }
+    run(|| items.into_par_iter().map(make).collect())
 }
 
 /// Runs both, at once if there is a thread to spare.
@@ -36,9 +53,18 @@ mod tests {
 
     #[test]
     fn a_pool_of_its_own_does_the_same_work() {
-        use rayon::prelude::*;
         let sum = || (0..1_000_u64).into_par_iter().sum::<u64>();
         let own = pool().install(sum);
         assert_eq!((own, join(sum, || run(sum))), (499_500, (499_500, 499_500)));
+    }
+
+    #[test]
+    fn few_items_and_many_come_in_their_order() {
+        let caller = std::thread::current().id();
+        let double = |item: u32| (2 * item, std::thread::current().id());
+        let few = map(vec![3, 1, 2], 3, double);
+        assert_eq!(few, [(6, caller), (2, caller), (4, caller)]);
+        let many: Vec<u32> = map((0..1_000).collect(), 3, |item| 2 * item);
+        assert!(many.into_iter().eq((0..1_000).map(|item| 2 * item)));
     }
 }

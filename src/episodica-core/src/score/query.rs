@@ -163,7 +163,10 @@ impl Query {
         let asks_past = !dates.is_empty()
             || words.iter().any(|word| PAST.contains(&word.as_str()))
             || PAST_UNSPACED.iter().any(|phrase| folded.contains(phrase));
-        let (terms, all_terms) = (weight(terms), weight(terms_in(&folded, tongue)));
+        let all_terms = terms_in(&folded, tongue);
+        let is_whole = terms == all_terms;
+        let terms = weight(terms);
+        let all_terms = if is_whole { terms.clone() } else { weight(all_terms) };
         Self {
             text: text.to_owned(),
             terms,

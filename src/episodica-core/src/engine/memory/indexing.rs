@@ -3,7 +3,6 @@
 use std::sync::atomic::Ordering;
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
-use rayon::prelude::*;
 
 use crate::config::Config;
 use crate::control::{Control, LONG_BYTES, patiently};
@@ -11,7 +10,7 @@ use crate::embed::Embedder;
 use crate::engine::counters::Counters;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Field, MessageReading, VectorIndexFactory};
-use crate::parallel::run;
+use crate::parallel;
 use crate::score::TokenTable;
 
 /// Texts embedded between two checks for an interruption.
@@ -69,11 +68,10 @@ impl Indexing<'_> {
         let bytes = texts.clone().map(str::len).sum();
         if bytes < LONG_BYTES {
             control.check()?;
-            let texts: Vec<&str> = texts.collect();
-            return Ok(run(|| texts.into_par_iter().map(read).collect()));
+            return Ok(parallel::map(texts.collect(), parallel::FEW_TEXTS, read));
         }
         let texts: Vec<String> = texts.map(str::to_owned).collect();
-        patiently(bytes, control, move || run(|| texts.par_iter().map(|text| read(text)).collect()))
+        patiently(bytes, control, move || parallel::map(texts, 1, |text| read(&text)))
     }
 
     /// The vectors of texts in batches, one row per text; `None` (counted) when the embedder fails.

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use crate::control::Control;
 use crate::engine::memory::indexing::{EMBED_BATCH, Indexing};
 use crate::engine::memory::snapshot::{Restored, Written, restore, snapshot_head};
@@ -12,7 +10,6 @@ use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{View, episode_terms};
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::model::Episode;
 use crate::parallel;
 use crate::store::{
     LoadedUser, Opened as Logs, SessionState, SnapshotHead, StateRecord, Store, UserStore,
@@ -147,8 +144,9 @@ impl View {
         }
         for batch in loaded.episodes.chunks(EMBED_BATCH) {
             control.check()?;
-            let read = |episode: &Arc<Episode>| episode_terms(episode);
-            let terms: Vec<_> = parallel::run(|| batch.par_iter().map(read).collect());
+            let terms = parallel::map(batch.iter().collect(), parallel::FEW_TEXTS, |episode| {
+                episode_terms(episode)
+            });
             for (episode, terms) in batch.iter().zip(&terms) {
                 self.put_episode(Arc::clone(episode), terms, None, to)?;
                 // Another program's episodes come with that program's facts.

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use ndarray::Axis;
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::control::Control;
@@ -20,6 +19,8 @@ use crate::model::Problem;
 use crate::parallel;
 use crate::store::{CacheRow, LogKind, Store, VectorCache};
 
+/// Texts whose hashes take less time than handing some of them to another thread.
+const FEW_HASHES: usize = 1_024;
 /// Layers of an episode in the caches.
 const L0: &str = "L0";
 const L1: &str = "L1";
@@ -229,7 +230,7 @@ fn fill(
     let hashes: Vec<String> = if known.rows.is_empty() {
         vec![String::new(); wanted.len()]
     } else {
-        parallel::run(|| wanted.par_iter().map(|one| content_hash(&one.text)).collect())
+        parallel::map(wanted.iter().collect(), FEW_HASHES, |one| content_hash(&one.text))
     };
     let matches =
         |row: &CacheRow, one: &Wanted<'_>, hash: &String| row.id == one.id && row.hash == *hash;
@@ -357,13 +358,13 @@ pub(super) fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matri
             .enumerate()
             .filter_map(|(at, label)| Some((at, *by_slot.get(label)?)))
             .collect();
-        let row = |(_, one): &(usize, &Wanted<'_>)| CacheRow {
+        let row = |(_, one): (usize, &Wanted<'_>)| CacheRow {
             id: one.id.to_owned(),
             layer: (*layer).to_owned(),
             hash: content_hash(&one.text),
         };
-        parallel::run(|| rows.par_extend(known.par_iter().map(row)));
         parts.push(vectors.vectors().select(&known.iter().map(|(at, _)| *at).collect::<Vec<_>>()));
+        rows.extend(parallel::map(known, FEW_HASHES, row));
     }
     let vectors = Matrix::concatenate(parts).ok()?;
     (!rows.is_empty()).then_some((rows, vectors))

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::Mutex;
-use rayon::prelude::*;
 
 use crate::clock::Moment;
 use crate::control::{Control, patiently};
@@ -47,8 +46,8 @@ impl Services {
             let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
             let bytes = bytes_of(episodes.iter().flatten());
             return patiently(bytes, control, move || {
-                let by_rules = |messages: &Vec<_>| by_rules(messages, "", Asked::default());
-                parallel::run(|| episodes.par_iter().map(by_rules).collect())
+                let by_rules = |messages: Vec<_>| by_rules(&messages, "", Asked::default());
+                parallel::map(episodes, 1, by_rules)
             });
         }
         self.at_the_same_time(user, episodes, control, |conversation, messages| {

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use ndarray::Array2;
-use rayon::prelude::*;
 
 use crate::boundary::{self, Readings, Segment};
 use crate::clock::Moment;
@@ -215,7 +214,7 @@ impl Services {
                 let messages = groups.iter().flat_map(|group| &group.messages);
                 patiently(bytes_of(messages), control, move || {
                     let cut = |group| cut_by_rules(&readings, &config, group);
-                    parallel::run(|| groups.into_par_iter().flat_map_iter(cut).collect())
+                    parallel::map(groups, 1, cut).into_iter().flatten().collect()
                 })?
             }
         };
@@ -333,8 +332,9 @@ impl Services {
         rows: Option<Array2<f32>>,
         basis: Basis,
     ) -> Result<()> {
-        let read = |episode: &Arc<Episode>| episode_terms(episode);
-        let terms: Vec<_> = parallel::run(|| episodes.par_iter().map(read).collect());
+        let terms = parallel::map(episodes.iter().collect(), parallel::FEW_TEXTS, |episode| {
+            episode_terms(episode)
+        });
         let _writer = user.lock_writer_on(basis, !notes.is_empty(), &self.indexing())?;
         if !notes.is_empty() {
             user.store.append_semantic(&[], &[], notes)?;

@@ -7,7 +7,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
-use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::clock::Moment;
@@ -116,8 +115,8 @@ impl Services {
             .collect();
         let (bytes, config) = (bytes_of(messages.iter().flatten()), self.config.clone());
         let extracted: Vec<Extraction> = patiently(bytes, control, move || {
-            let extract = |messages: &Vec<_>| extract_offline(messages, &config);
-            parallel::run(|| messages.par_iter().map(extract).collect())
+            let extract = |messages: Vec<_>| extract_offline(&messages, &config);
+            parallel::map(messages, 1, extract)
         })?;
         let mut found: Vec<Found<'_>> = Vec::new();
         for (episode, extraction) in episodes.iter().zip(extracted) {
@@ -251,7 +250,7 @@ impl Services {
         let conflicts: Vec<Conflicts> = {
             let view = user.view.read();
             let find = |found: &Found<'_>| Conflicts::find(&view, &found.1);
-            parallel::run(|| step.found.par_iter().map(find).collect())
+            parallel::map(step.found.iter().collect(), parallel::FEW_TEXTS, find)
         };
         let mut learned = Learned::default();
         let mut changes = Changes::default();

@@ -9,7 +9,7 @@ use super::source::Source;
 use super::summary::{plain, without_notes};
 use crate::clock::Moment;
 use crate::text::Language;
-use crate::text::time::{Naming, mentions};
+use crate::text::time::{Naming, mentions_in};
 
 /// Maximum length of a title, in characters.
 const MAX_CHARS: usize = 80;
@@ -21,7 +21,8 @@ const MAX_PHRASES: usize = 3;
 const LEAST_SENTENCE_SHARE: f32 = 0.6;
 /// Minimum number of topic words in a sentence that becomes a title.
 const MIN_HEADLINE_FEATURES: usize = 2;
-/// Minimum length of a Chinese clause that replaces its sentence, in characters.
+/// Minimum length of a sentence or clause that becomes a title, in characters; of a Chinese one.
+const MIN_CHARS: usize = 16;
 const MIN_CLAUSE_CHARS: usize = 8;
 /// Places where a sentence can end early.
 const BREAKS: [&str; 10] =
@@ -179,7 +180,7 @@ fn eventful(source: &Source, scored: &Scored) -> f32 {
     let text = turn.unit_text(&turn.units[scored.unit]).to_lowercase();
     let text = without_openers(source.without_address(&text));
     let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
-    let event = if mentions(text, anchor).is_empty() { 1.0 } else { EVENT };
+    let event = if mentions_in(text, anchor, turn.language).is_empty() { 1.0 } else { EVENT };
     let reacts = REACTIONS.iter().any(|opening| text.starts_with(opening));
     score * event * if reacts { REACTION } else { 1.0 }
 }
@@ -201,7 +202,9 @@ fn without_openers(text: &str) -> &str {
 fn headline(source: &Source, scored: &Scored, room: usize) -> Option<String> {
     let turn = &source.turns[scored.turn];
     let unit = &turn.units[scored.unit];
-    if unit.asks || unit.is_code || scored.features.len() < MIN_HEADLINE_FEATURES {
+    let least = if turn.language == Language::Chinese { MIN_CLAUSE_CHARS } else { MIN_CHARS };
+    let is_short = scored.features.len() < MIN_HEADLINE_FEATURES;
+    if unit.asks || unit.is_code || is_short || room < least {
         return None;
     }
     let text = one_line(source, scored);
@@ -221,7 +224,6 @@ fn headline(source: &Source, scored: &Scored, room: usize) -> Option<String> {
             .find_map(|word| told.strip_suffix(word))
             .unwrap_or(told);
         let length = told.chars().count();
-        let least = if turn.language == Language::Chinese { MIN_CLAUSE_CHARS } else { 16 };
         let known = !PLURAL.iter().any(|word| told.contains(word) && !text.contains(word));
         let whole = !hangs(told);
         ((least..=room).contains(&length) && known && whole).then(|| told.to_owned())
@@ -249,7 +251,7 @@ fn one_line(source: &Source, scored: &Scored) -> String {
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
     let body = text.trim_end_matches(['.', '!', '。', '！', ' ']).len();
-    if let Some(last) = mentions(&text[..body], anchor).pop()
+    if let Some(last) = mentions_in(&text[..body], anchor, turn.language).pop()
         && last.end == body
         && last.naming == Naming::Nothing
         && last.start > body / 2

@@ -25,7 +25,7 @@ pub fn mentions(text: &str, anchor: Moment) -> Vec<TimeMention> {
 }
 
 /// [`mentions`] of a text whose language is known, even if it has only a few words.
-pub(super) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec<TimeMention> {
+pub(crate) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec<TimeMention> {
     let today = anchor.local().date();
     if !(1..=9999).contains(&today.year()) {
         return Vec::new();

@@ -33,6 +33,7 @@ mod tests_english;
 
 pub use mention::{Grain, Naming, TimeMention};
 pub use mentions::mentions;
+pub(crate) use mentions::mentions_in;
 pub use query::{DatePart, DateRange, date_parts, query_range};
 pub(crate) use resolve::resolve_mentions;
 pub use resolve::resolve_text;
