@@ -79,6 +79,26 @@ pub enum Record {
     Message(Arc<Message>),
 }
 
+impl Record {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Episode(episode) => &episode.episode_id,
+            Self::Semantic(fact) => &fact.memory_id,
+            Self::Message(message) => &message.message_id,
+        }
+    }
+
+    /// When the event took place, the message was sent, or the fact became true.
+    pub fn time(&self) -> Moment {
+        match self {
+            Self::Episode(episode) => episode.timestamp,
+            Self::Semantic(fact) => fact.valid_from,
+            Self::Message(message) => message.timestamp,
+        }
+    }
+}
+
 /// A hit: a record with its score and the terms of the score.
 #[derive(Debug, Clone)]
 pub struct Hit {
@@ -110,25 +130,15 @@ impl Hit {
         };
         snippet(shown, &self.terms)
     }
-}
 
-impl Hit {
     /// The id of the record.
     pub fn id(&self) -> &str {
-        match &self.record {
-            Record::Episode(episode) => &episode.episode_id,
-            Record::Semantic(fact) => &fact.memory_id,
-            Record::Message(message) => &message.message_id,
-        }
+        self.record.id()
     }
 
-    /// When the event took place, the message was sent, or the fact became true.
+    /// [`Record::time`] of the record.
     pub fn time(&self) -> Moment {
-        match &self.record {
-            Record::Episode(episode) => episode.timestamp,
-            Record::Semantic(fact) => fact.valid_from,
-            Record::Message(message) => message.timestamp,
-        }
+        self.record.time()
     }
 }
 

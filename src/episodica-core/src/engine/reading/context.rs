@@ -7,7 +7,8 @@ use crate::clock::Zone;
 use crate::control::Control;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::view::View;
-use crate::engine::reading::search::{MAX_TOP_K, Search, merge};
+use crate::engine::reading::hits::{Found, Hits};
+use crate::engine::reading::search::{MAX_TOP_K, Search, merge, numbered};
 use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
 use crate::score::{
@@ -92,7 +93,7 @@ impl Engine {
         let messages = packed.messages.iter();
         let facts = packed.facts.iter();
         let facts: Vec<_> = facts.map(|number| Arc::clone(&gathered.facts[*number])).collect();
-        let hits = gathered.hits(&search, &packed);
+        let hits = gathered.hits(&search, &packed)?;
         // Facts that are no hits came along with a message that they superseded.
         let (hit, known) = (hits.iter().map(Hit::id), facts.iter().map(|fact| &*fact.memory_id));
         let used: HashSet<&str> = hit.chain(known).collect();
@@ -133,15 +134,17 @@ impl Gathered {
         hits.keep_relevant(&mut messages, &answered);
         let mut asked = Vec::new();
         if wants(HitKind::Semantic) {
-            asked = hits.of(HitKind::Semantic, degraded)?;
             // Where messages compete for the budget, only facts that bear on the question do.
             let least = if messages.is_empty() { 0.0 } else { LEAST_RELEVANCE };
-            asked.retain(|hit| hit.score >= least);
+            let mut found = hits.of(HitKind::Semantic, degraded)?;
+            found.retain(|found| found.score >= least);
+            asked = made(&hits, found)?;
         }
         let mut episodes = Vec::new();
         if wants(HitKind::Episodic) {
-            episodes = hits.of(HitKind::Episodic, degraded)?;
-            episodes.truncate(CONSIDERED);
+            let mut found = hits.of(HitKind::Episodic, degraded)?;
+            found.truncate(CONSIDERED);
+            episodes = made(&hits, found)?;
         }
         let facts = asked.iter().filter_map(|hit| match &hit.record {
             Record::Semantic(fact) => Some(Arc::clone(fact)),
@@ -225,7 +228,7 @@ impl Gathered {
 
     /// The hits of what was packed, best first. A fact that is there only because it superseded
     /// what a message says is no hit.
-    fn hits(&self, search: &Search<'_>, packed: &Packed) -> Vec<Hit> {
+    fn hits(&self, search: &Search<'_>, packed: &Packed) -> Result<Vec<Hit>> {
         let inside: HashSet<u32> = packed.messages.iter().copied().collect();
         let used: Vec<ScoredMessage> = self
             .messages
@@ -233,13 +236,19 @@ impl Gathered {
             .filter(|message| inside.contains(&message.slot))
             .copied()
             .collect();
-        let messages = search.hits(used.len()).of_messages(&used, &self.answered);
+        let messages = search.hits(used.len()).of_messages(&used, &self.answered)?;
         let mut shown = packed.facts.clone();
         shown.sort_unstable();
         let facts = shown.iter().filter_map(|number| self.asked.get(*number).cloned());
         let episodes = packed.summaries.iter().map(|number| self.episodes[*number].clone());
-        merge(vec![messages, facts.collect(), episodes.collect()], usize::MAX)
+        let lists = vec![messages, facts.collect(), episodes.collect()];
+        let key = |hit: &Hit| Some((hit.time(), hit.id().to_owned()));
+        Ok(numbered(merge(lists, usize::MAX, |hit| hit.score, key)))
     }
+}
+
+fn made(hits: &Hits<'_>, found: Vec<Found>) -> Result<Vec<Hit>> {
+    found.into_iter().filter_map(|found| hits.made(found).transpose()).collect()
 }
 
 /// Under which heading a fact stands.

@@ -1,4 +1,5 @@
-//! Hits of one kind: ranked, cut by the threshold, and made of the records.
+//! Hits of one kind: ranked, cut by the threshold, and, those that are returned, made of the
+//! records.
 
 use std::sync::Arc;
 
@@ -6,7 +7,6 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::memory::view::View;
 use crate::error::Result;
-use crate::model::Message;
 use crate::score::{
     Answered, Asked, Explanation, Hit, HitKind, Ranking, Record, ScoredMessage, ScoredRecord,
     Signs, Threshold, raise_later, raise_successors, sort_records,
@@ -24,44 +24,126 @@ pub(crate) struct Hits<'a> {
     pub terms: Arc<[String]>,
 }
 
-impl Hits<'_> {
-    /// The hits of a kind, best first.
-    pub fn of(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
-        let mut hits = self.ranked(kind, degraded)?;
-        if let Some(least) = self.least {
-            hits.retain(|hit| hit.score >= least);
+/// A hit without its record, which takes longer to read than to rank.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub kind: HitKind,
+    scored: Scored,
+    /// The relevance; no more than that of a hit of an earlier ranking.
+    pub score: f64,
+}
+
+#[derive(Debug)]
+enum Scored {
+    Message(ScoredMessage),
+    Record(ScoredRecord),
+}
+
+impl Found {
+    /// The slot of the record, among those of its kind.
+    pub fn slot(&self) -> u32 {
+        match &self.scored {
+            Scored::Message(message) => message.slot,
+            Scored::Record(record) => record.slot,
         }
-        Ok(hits)
     }
 
-    fn ranked(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
-        match kind {
+    /// The record.
+    pub fn record(&self, view: &View) -> Option<Record> {
+        Some(match self.kind {
+            HitKind::Message => Record::Message(Arc::clone(view.messages.get(self.slot()))),
+            HitKind::Semantic => Record::Semantic(Arc::clone(view.facts.get(self.slot())?)),
+            HitKind::Episodic => Record::Episode(Arc::clone(view.episodes.get(self.slot())?)),
+        })
+    }
+}
+
+impl Hits<'_> {
+    /// The hits of a kind, best first.
+    pub fn of(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<Found>> {
+        let answered = match kind {
+            // The relevance of a fact does not depend on messages.
+            HitKind::Semantic => Signs::default().answered(),
+            HitKind::Episodic => self.asked.answered()?,
             HitKind::Message => {
                 let messages = self.messages()?;
                 let answered = self.asked.answered_by(&messages);
                 let kept = self.cut(messages, |message| message.cosine, degraded);
-                Ok(self.of_messages(&kept, &answered))
+                return Ok(self.relevant(kind, kept.into_iter().map(Scored::Message), &answered));
             }
-            HitKind::Semantic => {
-                let mut facts = self.ranking.facts(&self.asked);
-                self.settle_ties(&mut facts, |slot| {
-                    let fact = self.view.facts.get(slot);
-                    fact.map(|fact| (fact.valid_from, fact.memory_id.clone()))
-                });
-                Ok(self.of_facts(self.cut(facts, |fact| fact.cosine, degraded)))
+        };
+        let kept = self.cut(self.records(kind)?, |record| record.cosine, degraded);
+        Ok(self.relevant(kind, kept.into_iter().map(Scored::Record), &answered))
+    }
+
+    /// What is as relevant as asked for, where the question is so well answered.
+    fn relevant(
+        &self,
+        kind: HitKind,
+        scored: impl Iterator<Item = Scored>,
+        answered: &Answered,
+    ) -> Vec<Found> {
+        let found = scored.map(|scored| {
+            let score = match &scored {
+                Scored::Message(message) => message.score,
+                Scored::Record(record) => record.explanation.value,
+            };
+            let score = self.ranking.relevance(&self.asked, kind, score, answered);
+            Found { kind, scored, score }
+        });
+        found.filter(|found| self.least.is_none_or(|least| found.score >= least)).collect()
+    }
+
+    /// The hit, with its record.
+    ///
+    /// # Errors
+    /// As [`Ranking::messages`].
+    pub fn made(&self, found: Found) -> Result<Option<Hit>> {
+        let Some(record) = found.record(self.view) else { return Ok(None) };
+        let messages = match &record {
+            Record::Semantic(_) => Vec::new(),
+            Record::Message(message) => vec![Arc::clone(message)],
+            Record::Episode(_) => {
+                let matched = self.asked.matched(found.slot())?.into_iter();
+                matched.map(|slot| Arc::clone(self.view.messages.get(slot))).collect()
             }
-            HitKind::Episodic => {
-                let mut episodes = self.ranking.episodes(&self.asked)?;
-                if !self.asked.query.asks_past {
-                    self.raise_later_episodes(&mut episodes)?;
-                }
-                self.settle_ties(&mut episodes, |slot| {
-                    let episode = self.view.episodes.get(slot);
-                    episode.map(|episode| (episode.timestamp, episode.episode_id.clone()))
-                });
-                self.of_episodes(self.cut(episodes, |episode| episode.cosine, degraded))
+        };
+        let raw = match found.scored {
+            Scored::Message(message) => {
+                self.ranking.explain(&message, &self.asked.settings.weights)
             }
+            Scored::Record(record) => record.explanation,
+        };
+        Ok(Some(Hit {
+            kind: found.kind,
+            score: found.score,
+            rank: 0,
+            terms: Arc::clone(&self.terms),
+            messages,
+            explanation: Explanation::relevance(found.score, raw),
+            record,
+        }))
+    }
+
+    /// Facts or episodes by the method asked for, best first.
+    fn records(&self, kind: HitKind) -> Result<Vec<ScoredRecord>> {
+        if kind == HitKind::Semantic {
+            let mut facts = self.ranking.facts(&self.asked);
+            self.settle_ties(&mut facts, |slot| {
+                let fact = self.view.facts.get(slot);
+                fact.map(|fact| (fact.valid_from, fact.memory_id.clone()))
+            });
+            return Ok(facts);
         }
+        let mut episodes = self.ranking.episodes(&self.asked)?;
+        if !self.asked.query.asks_past {
+            self.raise_later_episodes(&mut episodes)?;
+        }
+        self.settle_ties(&mut episodes, |slot| {
+            let episode = self.view.episodes.get(slot);
+            episode.map(|episode| (episode.timestamp, episode.episode_id.clone()))
+        });
+        Ok(episodes)
     }
 
     /// Messages by the method asked for, best first. Where the question asks for the present, what
@@ -141,63 +223,12 @@ impl Hits<'_> {
     }
 
     /// Hits of ranked messages of a question that is so well answered.
-    pub fn of_messages(&self, ranked: &[ScoredMessage], answered: &Answered) -> Vec<Hit> {
-        let hits = ranked.iter().map(|scored| {
-            let message = Arc::clone(self.view.messages.get(scored.slot));
-            let raw = self.ranking.explain(scored, &self.asked.settings.weights);
-            let messages = vec![Arc::clone(&message)];
-            self.hit(HitKind::Message, raw, answered, messages, Record::Message(message))
-        });
-        hits.collect()
-    }
-
-    fn of_facts(&self, ranked: Vec<ScoredRecord>) -> Vec<Hit> {
-        // The relevance of a fact does not depend on messages.
-        let unknown = Signs::default().answered();
-        let hits = ranked.into_iter().filter_map(|scored| {
-            let fact = Record::Semantic(Arc::clone(self.view.facts.get(scored.slot)?));
-            Some(self.hit(HitKind::Semantic, scored.explanation, &unknown, Vec::new(), fact))
-        });
-        hits.collect()
-    }
-
-    fn of_episodes(&self, ranked: Vec<ScoredRecord>) -> Result<Vec<Hit>> {
-        let answered = self.asked.answered()?;
-        let mut hits = Vec::with_capacity(ranked.len());
-        for scored in ranked {
-            let Some(episode) = self.view.episodes.get(scored.slot) else { continue };
-            let matched = self.asked.matched(scored.slot)?;
-            let messages: Vec<Arc<Message>> =
-                matched.iter().map(|slot| Arc::clone(self.view.messages.get(*slot))).collect();
-            let episode = Record::Episode(Arc::clone(episode));
-            hits.push(self.hit(
-                HitKind::Episodic,
-                scored.explanation,
-                &answered,
-                messages,
-                episode,
-            ));
-        }
-        Ok(hits)
-    }
-
-    fn hit(
-        &self,
-        kind: HitKind,
-        raw: Explanation,
-        answered: &Answered,
-        messages: Vec<Arc<Message>>,
-        record: Record,
-    ) -> Hit {
-        let score = self.ranking.relevance(&self.asked, kind, raw.value, answered);
-        Hit {
-            kind,
-            score,
-            rank: 0,
-            terms: Arc::clone(&self.terms),
-            messages,
-            explanation: Explanation::relevance(score, raw),
-            record,
-        }
+    ///
+    /// # Errors
+    /// None for messages.
+    pub fn of_messages(&self, ranked: &[ScoredMessage], answered: &Answered) -> Result<Vec<Hit>> {
+        let messages = ranked.iter().copied().map(Scored::Message);
+        let found = self.relevant(HitKind::Message, messages, answered);
+        found.into_iter().filter_map(|found| self.made(found).transpose()).collect()
     }
 }

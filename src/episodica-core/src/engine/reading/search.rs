@@ -1,20 +1,22 @@
 //! Searching one user's memory: reads the question, ranks each kind, and merges the best of all.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic;
 use std::time::{Duration, Instant};
 
 use ndarray::Array1;
 use rayon::prelude::*;
 
+use crate::clock::Moment;
 use crate::config::Preset;
 use crate::control::{Control, Until};
 use crate::embed::STATIC_MODEL;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::indexing::other_dimension;
 use crate::engine::memory::view::View;
-use crate::engine::reading::hits::Hits;
+use crate::engine::reading::hits::{Found, Hits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::score::{
@@ -58,7 +60,7 @@ impl Engine {
         control: &dyn Control,
     ) -> Result<Response> {
         self.check_request(request)?;
-        self.services.counters.searches.fetch_add(1, Ordering::Relaxed);
+        self.services.counters.searches.fetch_add(1, atomic::Ordering::Relaxed);
         let intent = detect_intent(&request.query);
         let hurried = self.hurried(control);
         let Some(user) = self.known_user(user_id, &hurried)? else {
@@ -126,7 +128,10 @@ impl Engine {
                 Ok(rows) => Some(rows.row(0).to_owned()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
                 Err(error) => {
-                    self.services.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
+                    self.services
+                        .counters
+                        .embedding_failures
+                        .fetch_add(1, atomic::Ordering::Relaxed);
                     degraded.push(format!("vector: {error}"));
                     None
                 }
@@ -170,52 +175,63 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// The best hits of all kinds, merged by relevance.
     fn best(&self, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
-        let mut lists: Vec<Vec<Hit>> = self.request.kinds.iter().map(|_| Vec::new()).collect();
+        let kinds = &self.request.kinds;
+        let mut lists: Vec<Vec<Ranked>> = kinds.iter().map(|_| Vec::new()).collect();
         let depths = self.depths();
-        for depth in &depths {
-            let hits = self.hits(*depth);
-            hits.ranking.prepare(&hits.asked, &self.request.kinds);
-            let lacking = |(kind, list): (&HitKind, &Vec<Hit>)| {
+        // Of facts, what one depth proposes may have been superseded, most of it.
+        let may_lack = |kind| kind == HitKind::Semantic && !are_facts_scored_in_full(self.view);
+        let deeper = DEPTHS.into_iter().filter(|depth| depths.last() < Some(depth));
+        let mut rankings: Vec<Hits<'_>> = Vec::new();
+        for (depth, is_deeper) in
+            depths.iter().map(|depth| (*depth, false)).chain(deeper.map(|depth| (depth, true)))
+        {
+            let lacks = |(kind, list): (&HitKind, &Vec<Ranked>)| {
+                let wanted = self.request.wanted(*kind).min(depth);
+                list.len() < wanted && (!is_deeper || may_lack(*kind))
+            };
+            let lacking: Vec<bool> = kinds.iter().zip(&lists).map(lacks).collect();
+            if !lacking.contains(&true) {
+                continue;
+            }
+            let hits = self.hits(depth);
+            if !is_deeper {
+                hits.ranking.prepare(&hits.asked, kinds);
+            }
+            let find = |kind: &HitKind, lacks: bool| {
                 let mut degraded = Vec::new();
-                let lacks = list.len() < self.request.wanted(*kind).min(*depth);
                 let found = lacks.then(|| hits.of(*kind, &mut degraded)).transpose()?;
                 Ok((found.unwrap_or_default(), degraded))
             };
-            let found = self.of_each_kind(&lists, hits.asked.is_shared(), lacking)?;
-            for ((kind, list), (found, reasons)) in
-                self.request.kinds.iter().zip(&mut lists).zip(found)
-            {
-                append(list, found, self.request.wanted(*kind).min(*depth));
+            let found = self.of_each_kind(&lacking, hits.asked.is_shared(), find)?;
+            for ((kind, list), (found, reasons)) in kinds.iter().zip(&mut lists).zip(found) {
+                append(list, found, rankings.len(), self.request.wanted(*kind).min(depth));
                 degraded.extend(reasons);
             }
+            rankings.push(hits);
         }
-        // Of facts, what one depth proposes may have been superseded, most of it.
-        let may_lack = |kind| kind == HitKind::Semantic && !are_facts_scored_in_full(self.view);
-        let lists_of_kinds = self.request.kinds.iter().zip(&mut lists);
-        for (kind, list) in lists_of_kinds.filter(|(kind, _)| may_lack(**kind)) {
-            let wanted = self.request.wanted(*kind);
-            for depth in DEPTHS.into_iter().filter(|depth| depths.last() < Some(depth)) {
-                if list.len() < wanted {
-                    append(list, self.hits(depth).of(*kind, degraded)?, wanted);
-                }
-            }
-        }
-        Ok(merge(lists, self.request.top_k))
+        let score = |ranked: &Ranked| ranked.found.score;
+        let best = merge(lists, self.request.top_k, score, |ranked| {
+            let record = ranked.found.record(self.view);
+            record.map(|record| (record.time(), record.id().to_owned()))
+        });
+        let made = best.into_iter().map(|ranked| rankings[ranked.by].made(ranked.found));
+        Ok(numbered(made.filter_map(Result::transpose).collect::<Result<_>>()?))
     }
 
-    /// What `find` gives for each kind and the hits it has; on cores that share the work if
-    /// `shared`.
+    /// What `find` gives for each kind, which it is told whether hits are lacking of; on cores that
+    /// share the work if `shared`.
     fn of_each_kind<T: Send>(
         &self,
-        lists: &[Vec<Hit>],
+        lacking: &[bool],
         shared: bool,
-        find: impl Fn((&HitKind, &Vec<Hit>)) -> Result<T> + Sync + Send,
+        find: impl Fn(&HitKind, bool) -> Result<T> + Sync + Send,
     ) -> Result<Vec<T>> {
         let kinds = &self.request.kinds;
+        let find = |(kind, lacks): (&HitKind, &bool)| find(kind, *lacks);
         if shared {
-            parallel::run(|| kinds.par_iter().zip(lists).map(find).collect())
+            parallel::run(|| kinds.par_iter().zip(lacking).map(find).collect())
         } else {
-            kinds.iter().zip(lists).map(find).collect()
+            kinds.iter().zip(lacking).map(find).collect()
         }
     }
 
@@ -256,36 +272,57 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Appends hits of a deeper ranking to those of a shallower one, up to `wanted`. What only the
-/// deeper one found stands below, so its relevance is no higher.
-fn append(list: &mut Vec<Hit>, found: Vec<Hit>, wanted: usize) {
-    let known: HashSet<String> = list.iter().map(|hit| hit.id().to_owned()).collect();
-    let ceiling = list.last().map_or(f64::INFINITY, |hit| hit.score);
-    for mut hit in found.into_iter().filter(|hit| !known.contains(hit.id())) {
+/// A hit without its record, and the number of the ranking that found it.
+struct Ranked {
+    found: Found,
+    by: usize,
+}
+
+/// Appends what the ranking `by` found, a deeper one than those before, up to `wanted`. What only
+/// the deeper one found stands below, so its relevance is no higher.
+fn append(list: &mut Vec<Ranked>, found: Vec<Found>, by: usize, wanted: usize) {
+    let known: HashSet<u32> = list.iter().map(|ranked| ranked.found.slot()).collect();
+    let ceiling = list.last().map_or(f64::INFINITY, |ranked| ranked.found.score);
+    for mut found in found.into_iter().filter(|found| !known.contains(&found.slot())) {
         if list.len() == wanted {
             break;
         }
-        hit.score = hit.score.min(ceiling);
-        hit.explanation.value = hit.score;
-        list.push(hit);
+        found.score = found.score.min(ceiling);
+        list.push(Ranked { found, by });
     }
 }
 
-/// The best `most` of several lists, each best first. Of equal relevance the later one comes first,
-/// then the order is by id.
-pub(super) fn merge(lists: Vec<Vec<Hit>>, most: usize) -> Vec<Hit> {
+/// The best `most` of several lists, each best first. Of equal scores the later time comes first,
+/// then the order is by id: `key` tells both.
+pub(super) fn merge<T, K: Ord>(
+    lists: Vec<Vec<T>>,
+    most: usize,
+    score: impl Fn(&T) -> f64,
+    key: impl Fn(&T) -> Option<(Moment, K)>,
+) -> Vec<T> {
     let mut lists: Vec<_> = lists.into_iter().map(|list| list.into_iter().peekable()).collect();
     let mut merged = Vec::new();
     while merged.len() < most {
         let heads = lists.iter_mut().enumerate();
-        let heads = heads.filter_map(|(number, list)| {
-            list.peek().map(|hit| (number, hit.score, hit.time(), hit.id().to_owned()))
+        let heads = heads.filter_map(|(number, list)| Some((number, list.peek()?)));
+        // Only ties need the records.
+        let best = heads.max_by(|(_, a), (_, b)| {
+            score(a).total_cmp(&score(b)).then_with(|| match (key(a), key(b)) {
+                (Some(a), Some(b)) => a.0.cmp(&b.0).then_with(|| b.1.cmp(&a.1)),
+                _ => Ordering::Equal,
+            })
         });
-        let best = heads
-            .max_by(|a, b| a.1.total_cmp(&b.1).then(a.2.cmp(&b.2)).then_with(|| b.3.cmp(&a.3)));
-        let Some(mut hit) = best.and_then(|(number, ..)| lists[number].next()) else { break };
-        hit.rank = merged.len() + 1;
-        merged.push(hit);
+        let Some(next) = best.map(|(number, _)| number).and_then(|number| lists[number].next())
+        else {
+            break;
+        };
+        merged.push(next);
     }
     merged
+}
+
+/// Hits in their order, with their ranks.
+pub(super) fn numbered(mut hits: Vec<Hit>) -> Vec<Hit> {
+    (1..).zip(&mut hits).for_each(|(rank, hit)| hit.rank = rank);
+    hits
 }
