@@ -90,12 +90,24 @@ pub struct VectorCache {
     pub head: VectorCacheHead,
     /// The vectors, shape `(rows, dimension)`, each of length 1, in the precision of the file.
     pub vectors: Matrix<'static>,
-    /// The index file, if it exists and its checksum matches.
+    /// The index file, if it exists, was read and has its checksum.
     pub index: Option<PathBuf>,
+}
+
+/// Which files of a cache are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Those that are used: a flat index is made of the vectors in less time than it is read in.
+    Used,
+    /// All, to find damage.
+    All,
 }
 
 /// Writes an index to the given path.
 pub type WriteIndex<'a> = &'a mut dyn FnMut(&Path) -> Result<()>;
+
+/// The kind of an index whose file is not needed.
+const FLAT: &str = "flat";
 
 /// The manifest line. The fields of [`VectorCacheHead`] are repeated here because reading them with
 /// serde's flattening would take twice as long.
@@ -258,6 +270,7 @@ pub(super) fn load(
     paths: CachePaths,
     model: &str,
     dimension: Option<usize>,
+    extent: Extent,
     problems: &mut Vec<Problem>,
 ) -> Result<Option<VectorCache>> {
     let mut problem = |path: &Path, message: String| {
@@ -303,7 +316,8 @@ pub(super) fn load(
             return Ok(None);
         }
     };
-    let index = match &manifest.index {
+    let is_read = extent == Extent::All || manifest.index_kind != FLAT;
+    let index = match manifest.index.as_ref().filter(|_| is_read) {
         None => None,
         Some(expected) => match sum_of_file(backend, &paths.index) {
             Ok(found) if found == *expected => Some(paths.index),

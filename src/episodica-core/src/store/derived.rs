@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::backend::LockGuard;
-use super::cache::{self, VectorCache, VectorCacheHead, WriteIndex};
+use super::cache::{self, Extent, VectorCache, VectorCacheHead, WriteIndex};
 use super::dead_letter::{DeadLetter, DeadLetters};
 use super::files::Sum;
 use super::layout::{LogKind, SideFile};
@@ -87,10 +87,11 @@ impl Store {
         kind: LogKind,
         model: &str,
         dimension: Option<usize>,
+        extent: Extent,
         problems: &mut Vec<Problem>,
     ) -> Result<Option<VectorCache>> {
         let paths = self.layout().cache_paths(owner, kind);
-        cache::load(&**self.backend(), owner, paths, model, dimension, problems)
+        cache::load(&**self.backend(), owner, paths, model, dimension, extent, problems)
     }
 
     /// Removes the vector cache of one log, manifest first.

@@ -61,7 +61,7 @@ mod uses;
 
 pub use backend::Backend;
 pub use backup::Backup;
-pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteIndex};
+pub use cache::{CacheRow, Extent, VectorCache, VectorCacheHead, WriteIndex};
 pub use codec::{Erased, LogEntry, SessionState, StateRecord};
 pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep};
 pub use copy::{Copied, copy_user};

@@ -8,7 +8,7 @@ use episodica_core::ErrorKind;
 use episodica_core::clock::SystemClock;
 use episodica_core::ids::Owner;
 use episodica_core::index::{Field, Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
-use episodica_core::store::{CacheRow, LogKind, LogPosition, Mode, Store, VectorCacheHead};
+use episodica_core::store::{CacheRow, Extent, LogKind, LogPosition, Mode, Store, VectorCacheHead};
 use episodica_faiss::FaissFactory;
 use half::f16;
 use ndarray::{Array1, Array2, ArrayView1, Axis, array};
@@ -296,7 +296,7 @@ fn a_field_of_many_comes_back_from_the_store() {
             .unwrap();
         let mut problems = Vec::new();
         let cache = store
-            .load_vectors(&owner, LogKind::Messages, "m", Some(8), &mut problems)
+            .load_vectors(&owner, LogKind::Messages, "m", Some(8), Extent::All, &mut problems)
             .unwrap()
             .unwrap();
         assert!(problems.is_empty());

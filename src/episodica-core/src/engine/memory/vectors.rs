@@ -17,7 +17,7 @@ use crate::index::Field;
 use crate::matrix::Matrix;
 use crate::model::Problem;
 use crate::parallel;
-use crate::store::{CacheRow, LogKind, Store, VectorCache};
+use crate::store::{CacheRow, Extent, LogKind, Store, VectorCache};
 
 /// Texts whose hashes take less time than handing some of them to another thread.
 const FEW_HASHES: usize = 1_024;
@@ -79,6 +79,7 @@ pub(crate) fn load_vectors(
     owner: &Owner,
     kind: LogKind,
     embedder: &dyn Embedder,
+    extent: Extent,
     problems: &mut Vec<Problem>,
 ) -> Result<Option<VectorCache>> {
     let (model, dimension) = (embedder.model(), embedder.dimension());
@@ -86,7 +87,7 @@ pub(crate) fn load_vectors(
     if stored.is_some_and(|stored| is_earlier_table(&stored, model)) {
         return Ok(None);
     }
-    store.load_vectors(owner, kind, model, dimension, problems)
+    store.load_vectors(owner, kind, model, dimension, extent, problems)
 }
 
 impl KnownVectors {
@@ -94,7 +95,8 @@ impl KnownVectors {
     pub fn read(store: &Store, owner: &Owner, to: &Indexing<'_>) -> Result<(Self, Vec<Problem>)> {
         let (mut known, mut problems) = (Self::default(), Vec::new());
         for kind in LogKind::ALL {
-            let cache = load_vectors(store, owner, kind, to.embedder, &mut problems)?;
+            let (extent, embedder) = (Extent::Used, to.embedder);
+            let cache = load_vectors(store, owner, kind, embedder, extent, &mut problems)?;
             known.0[kind as usize] = cache.map(Known::from);
         }
         Ok((known, problems))

@@ -7,7 +7,7 @@ use crate::engine::memory::vectors::load_vectors;
 use crate::engine::user::User;
 use crate::error::{Error, Result};
 use crate::model::{Problem, VerifyReport};
-use crate::store::LogKind;
+use crate::store::{Extent, LogKind};
 
 impl Engine {
     /// Reads every file of the users again and compares it with its checksums, and the indexes with
@@ -64,6 +64,7 @@ impl Engine {
                 &user.owner,
                 kind,
                 &*self.services.embedder,
+                Extent::All,
                 &mut report.problems,
             ) {
                 report.problems.push(self.finding(error)?);

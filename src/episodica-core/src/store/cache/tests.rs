@@ -48,7 +48,7 @@ fn saved(vectors: &Matrix<'_>) -> MemoryBackend {
 }
 
 fn load(disk: &MemoryBackend, problems: &mut Vec<Problem>) -> Option<VectorCache> {
-    store(disk).load_vectors(&owner(), KIND, "table-1", Some(2), problems).unwrap()
+    store(disk).load_vectors(&owner(), KIND, "table-1", Some(2), Extent::All, problems).unwrap()
 }
 
 #[test]
@@ -98,6 +98,19 @@ fn every_flipped_bit_is_seen() {
     both().iter().for_each(flipped_bits_are_seen);
 }
 
+#[test]
+fn a_flat_index_is_not_read_where_only_the_vectors_are_used() {
+    let disk = saved(&both()[0]);
+    disk.put("/m/episodes/vector_db/a.faiss", b"something else");
+    let found = |extent| {
+        let mut problems = Vec::new();
+        let load =
+            store(&disk).load_vectors(&owner(), KIND, "table-1", None, extent, &mut problems);
+        (load.unwrap().unwrap().index, problems.len())
+    };
+    assert_eq!((found(Extent::Used), found(Extent::All)), ((None, 0), (None, 1)));
+}
+
 fn flipped_bits_are_seen(vectors: &Matrix<'_>) {
     let disk = saved(vectors);
     let files: Vec<_> =
@@ -135,7 +148,7 @@ fn another_model_is_named() {
     let disk = saved(&both()[1]);
     let mismatch = |model, dimension| {
         store(&disk)
-            .load_vectors(&owner(), KIND, model, dimension, &mut Vec::new())
+            .load_vectors(&owner(), KIND, model, dimension, Extent::All, &mut Vec::new())
             .unwrap_err()
             .to_string()
     };
@@ -147,7 +160,7 @@ fn another_model_is_named() {
     assert!(mismatch("table-1", Some(3)).contains("`table-1` with 3 dimensions"));
     assert!(
         store(&disk)
-            .load_vectors(&owner(), KIND, "table-1", None, &mut Vec::new())
+            .load_vectors(&owner(), KIND, "table-1", None, Extent::All, &mut Vec::new())
             .unwrap()
             .is_some()
     );
@@ -178,7 +191,9 @@ fn a_cache_of_another_user_is_not_believed() {
         }
     }
     let (mut problems, b) = (Vec::new(), Owner::new("default", "b").unwrap());
-    let found = store(&disk).load_vectors(&b, KIND, "table-1", Some(2), &mut problems).unwrap();
+    let found = store(&disk)
+        .load_vectors(&b, KIND, "table-1", Some(2), Extent::All, &mut problems)
+        .unwrap();
     assert_eq!(found, None);
     assert_eq!(problems[0].message, "the cache belongs to another user");
 }
