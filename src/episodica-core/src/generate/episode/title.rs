@@ -1,9 +1,6 @@
 //! The title: the most informative sentences in the third person, else the key phrases and the
 //! people who discussed them. Nothing is cut in the middle, and nothing is quoted.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
 use super::keywords::Phrase;
 use super::narrative::capitalised;
 use super::person::{self, possessive};
@@ -150,106 +147,42 @@ fn joined(parts: Vec<String>, language: Language) -> String {
 
 /// The most informative sentences that fit, in the third person.
 fn of_sentences(source: &Source, scored: &[Scored]) -> Option<String> {
+    let mut order: Vec<(f32, &Scored)> =
+        scored.iter().map(|scored| (eventful(source, scored), scored)).collect();
+    order.retain(|(score, _)| *score > 0.0);
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let best = scored.iter().map(Scored::score).fold(0.0, f32::max);
     let least = LEAST_SENTENCE_SHARE * best;
-    let mut order = Order::of(source, scored);
-    let mut passed = Vec::new();
-    let may_fit = |scored: &Scored| may_be_headline(source, scored, MAX_CHARS);
-    let (first, mut title) = loop {
-        let next = order.next(may_fit).filter(|(score, _)| *score >= least);
-        let (_, next) = next?;
-        if let Some(title) = headline(source, next, MAX_CHARS) {
-            break (next, title);
-        }
-        passed.push(next);
-    };
+    let mut telling = order.iter().take_while(|(score, _)| *score >= least);
+    let (first, mut title) =
+        telling.find_map(|(_, first)| Some((*first, headline(source, first, MAX_CHARS)?)))?;
     // A second sentence about another topic.
     let room = MAX_CHARS.saturating_sub(title.chars().count() + 2);
     let shared = |(key, _): &(u64, f32)| first.features.iter().any(|(known, _)| known == key);
-    let may_follow =
-        |other: &Scored| may_be_headline(source, other, room) && !other.features.iter().any(shared);
-    let mut passed = passed.into_iter().filter(|other| may_follow(other));
-    let mut others =
-        std::iter::from_fn(|| passed.next().or_else(|| Some(order.next(may_follow)?.1)));
-    if let Some(second) = others.find_map(|other| headline(source, other, room)) {
+    let second = order
+        .iter()
+        .filter(|(_, other)| !other.features.iter().any(shared))
+        .find_map(|(_, other)| headline(source, other, room));
+    if let Some(second) = second {
         title.push_str(if source.language == Language::Chinese { "；" } else { "; " });
         title.push_str(&second);
     }
     Some(title)
 }
 
-/// Sentences as titles, best first. Whether one dates an event takes long to tell, so only those
-/// are asked that may be the next.
-struct Order<'a> {
-    source: &'a Source,
-    scored: &'a [Scored],
-    heap: BinaryHeap<Place>,
-}
-
-impl<'a> Order<'a> {
-    fn of(source: &'a Source, scored: &'a [Scored]) -> Self {
-        let score = |scored: &Scored| scored.score() * EVENT;
-        let places = scored.iter().map(score).zip(0..).filter(|(score, _)| *score > 0.0);
-        let heap = places.map(|(score, at)| Place { score, is_bound: true, at }).collect();
-        Self { source, scored, heap }
-    }
-
-    /// The next of those that `may` be a title.
-    fn next(&mut self, may: impl Fn(&Scored) -> bool) -> Option<(f32, &'a Scored)> {
-        loop {
-            let Place { score, is_bound, at } = self.heap.pop()?;
-            let scored = &self.scored[at];
-            if !may(scored) {
-                continue;
-            }
-            if !is_bound {
-                return Some((score, scored));
-            }
-            self.heap.push(Place { score: eventful(self.source, scored), is_bound: false, at });
-        }
-    }
-}
-
-/// Where a sentence stands; the greatest comes first.
-struct Place {
-    score: f32,
-    /// True if the score may be lower.
-    is_bound: bool,
-    at: usize,
-}
-
-impl Ord for Place {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.score
-            .total_cmp(&other.score)
-            .then(self.is_bound.cmp(&other.is_bound))
-            .then(other.at.cmp(&self.at))
-    }
-}
-
-impl PartialOrd for Place {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Place {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Place {}
-
 /// The score of a sentence as a title: raised for events and lowered for reactions.
 fn eventful(source: &Source, scored: &Scored) -> f32 {
+    let score = scored.score();
+    if score <= 0.0 {
+        return score;
+    }
     let turn = &source.turns[scored.turn];
     let text = turn.unit_text(&turn.units[scored.unit]).to_lowercase();
     let text = without_openers(source.without_address(&text));
     let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
     let event = if mentions_in(text, anchor, turn.language).is_empty() { 1.0 } else { EVENT };
     let reacts = REACTIONS.iter().any(|opening| text.starts_with(opening));
-    scored.score() * event * if reacts { REACTION } else { 1.0 }
+    score * event * if reacts { REACTION } else { 1.0 }
 }
 
 /// The sentence without introductory words.
@@ -264,25 +197,16 @@ fn without_openers(text: &str) -> &str {
     text
 }
 
-/// Whether a sentence, or a clause of it, may be a title of at most `room` characters.
-fn may_be_headline(source: &Source, scored: &Scored, room: usize) -> bool {
-    let turn = &source.turns[scored.turn];
-    let unit = &turn.units[scored.unit];
-    !unit.asks
-        && !unit.is_code
-        && scored.features.len() >= MIN_HEADLINE_FEATURES
-        && room >= least_chars(turn.language)
-}
-
-fn least_chars(language: Language) -> usize {
-    if language == Language::Chinese { MIN_CLAUSE_CHARS } else { MIN_CHARS }
-}
-
 /// A sentence, or its first clause, in the third person and in at most `room` characters; `None` if
 /// neither fits.
 fn headline(source: &Source, scored: &Scored, room: usize) -> Option<String> {
     let turn = &source.turns[scored.turn];
-    let least = least_chars(turn.language);
+    let unit = &turn.units[scored.unit];
+    let least = if turn.language == Language::Chinese { MIN_CLAUSE_CHARS } else { MIN_CHARS };
+    let is_short = scored.features.len() < MIN_HEADLINE_FEATURES;
+    if unit.asks || unit.is_code || is_short || room < least {
+        return None;
+    }
     let text = one_line(source, scored);
     let name = &source.speaker(turn).short;
     let ends = BREAKS.iter().filter_map(|sign| text.find(sign)).chain([text.len()]);
