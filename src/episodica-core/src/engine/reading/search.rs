@@ -218,8 +218,8 @@ impl<'a> Search<'a> {
         Ok(numbered(made.filter_map(Result::transpose).collect::<Result<_>>()?))
     }
 
-    /// What `find` gives for each kind, which it is told whether hits are lacking of; on cores that
-    /// share the work if `shared`.
+    /// What `find` gives for each kind, told whether the kind lacks hits; on cores that share the
+    /// work if `shared`.
     fn of_each_kind<T: Send>(
         &self,
         lacking: &[bool],
