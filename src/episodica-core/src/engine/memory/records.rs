@@ -3,29 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::memory::user::UserMemory;
-use crate::model::{Episode, Message, SemanticMemory};
-
-/// One record of any kind.
-#[derive(Debug, Clone)]
-pub enum AnyRecord {
-    /// A message.
-    Message(Arc<Message>),
-    /// An episode.
-    Episode(Arc<Episode>),
-    /// A fact.
-    Semantic(Arc<SemanticMemory>),
-}
-
-impl AnyRecord {
-    /// Its id.
-    pub fn id(&self) -> &str {
-        match self {
-            Self::Message(message) => &message.message_id,
-            Self::Episode(episode) => &episode.episode_id,
-            Self::Semantic(fact) => &fact.memory_id,
-        }
-    }
-}
+pub use crate::score::Record as AnyRecord;
 
 impl UserMemory {
     /// The record with this id or URI.
