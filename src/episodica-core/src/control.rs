@@ -2,11 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel;
 
 /// Passed into every operation that may last: asked often (at least every 100 ms of work), and told
 /// of progress.
@@ -81,34 +82,90 @@ pub(crate) fn patiently<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     control.check()?;
-    if bytes < LONG_BYTES {
-        return Ok(work());
-    }
-    let (done, outcome) = sync_channel(1);
-    let work = Arc::new(Mutex::new(Some(work)));
-    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let theirs = Arc::clone(&work);
-    let run = move || {
-        if let Some(work) = take(&theirs) {
-            let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
+    if bytes < LONG_BYTES { Ok(work()) } else { Started::new(work).wait(control) }
+}
+
+/// Work on a thread of its own, which is left behind if nobody waits for it.
+enum Started<T> {
+    Running(Receiver<std::thread::Result<T>>),
+    /// No thread could be started.
+    Done(Option<T>),
+}
+
+impl<T: Send + 'static> Started<T> {
+    fn new(work: impl FnOnce() -> T + Send + 'static) -> Self {
+        let (done, outcome) = sync_channel(1);
+        let work = Arc::new(Mutex::new(Some(work)));
+        let take =
+            |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let theirs = Arc::clone(&work);
+        let run = move || {
+            if let Some(work) = take(&theirs) {
+                let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
+            }
+        };
+        let thread = std::thread::Builder::new().name("episodica-texts".to_owned());
+        match thread.spawn(run) {
+            Ok(_) => Self::Running(outcome),
+            Err(_) => Self::Done(take(&work).map(|work| work())),
         }
-    };
-    let thread = std::thread::Builder::new().name("episodica-texts".to_owned());
-    if thread.spawn(run).is_err() {
-        return take(&work).map_or_else(
-            || Err(Error::internal("a thread that was not started took its work")),
-            |work| Ok(work()),
-        );
     }
-    loop {
-        match outcome.recv_timeout(PATIENCE) {
-            Ok(Ok(value)) => return Ok(value),
-            Ok(Err(panic)) => resume_unwind(panic),
-            Err(RecvTimeoutError::Timeout) => control.check()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(Error::internal("a thread ended without its outcome"));
+
+    /// Waits for the outcome.
+    ///
+    /// # Errors
+    /// What `control` says when the caller gives up.
+    fn wait(self, control: &dyn Control) -> Result<T> {
+        let lost = || Error::internal("a thread ended without its outcome");
+        let outcome = match self {
+            Self::Running(outcome) => outcome,
+            Self::Done(value) => return value.ok_or_else(lost),
+        };
+        loop {
+            match outcome.recv_timeout(PATIENCE) {
+                Ok(Ok(value)) => return Ok(value),
+                Ok(Err(panic)) => resume_unwind(panic),
+                Err(RecvTimeoutError::Timeout) => control.check()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(lost()),
             }
         }
+    }
+}
+
+/// What is made of items that are needed later: one after the other on a thread of its own, and on
+/// all cores once somebody waits for them. So it takes no core from whoever is at work meanwhile.
+pub(crate) struct Ahead<R> {
+    is_awaited: Arc<AtomicBool>,
+    started: Started<Vec<R>>,
+}
+
+impl<R: Send + 'static> Ahead<R> {
+    pub(crate) fn new<T: Send + 'static>(
+        items: Vec<T>,
+        make: impl Fn(T) -> R + Sync + Send + 'static,
+    ) -> Self {
+        let is_awaited = Arc::new(AtomicBool::new(false));
+        let awaited = Arc::clone(&is_awaited);
+        let started = Started::new(move || {
+            let (mut items, mut made) = (items.into_iter(), Vec::new());
+            while !awaited.load(Ordering::Relaxed)
+                && let Some(item) = items.next()
+            {
+                made.push(make(item));
+            }
+            made.extend(parallel::map(items.collect(), 1, make));
+            made
+        });
+        Self { is_awaited, started }
+    }
+
+    /// Waits for all of them, in the order of their items.
+    ///
+    /// # Errors
+    /// What `control` says when the caller gives up.
+    pub(crate) fn wait(self, control: &dyn Control) -> Result<Vec<R>> {
+        self.is_awaited.store(true, Ordering::Relaxed);
+        self.started.wait(control)
     }
 }
 
@@ -153,5 +210,24 @@ mod tests {
         assert_eq!(patiently(LONG_BYTES, &Uninterrupted, || 7).unwrap(), 7);
         let panicked = catch_unwind(|| patiently(LONG_BYTES, &Uninterrupted, || panic!("no")));
         assert!(panicked.is_err());
+    }
+
+    #[test]
+    fn what_is_made_ahead_comes_in_order_whenever_it_is_asked_for() {
+        for pause in [0, 5] {
+            let slow = |item: u64| {
+                std::thread::sleep(Duration::from_micros(item % 7 * 100));
+                2 * item
+            };
+            let ahead = Ahead::new((0..60).collect(), slow);
+            std::thread::sleep(Duration::from_millis(pause));
+            let made = ahead.wait(&Uninterrupted).unwrap();
+            assert!(made.into_iter().eq((0..60).map(|item| 2 * item)));
+        }
+        let flag = CancelFlag::default();
+        flag.cancel();
+        let long = |_| std::thread::sleep(Duration::from_secs(10));
+        let outcome = Ahead::new(vec![0], long).wait(&flag);
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Interrupted);
     }
 }

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use regex::{Regex, RegexBuilder};
+use regex_automata::util::syntax;
+use regex_automata::{Input, meta};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::fork::make;
@@ -57,6 +59,44 @@ impl Deref for Expression {
 
     fn deref(&self) -> &Regex {
         self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(|| self.compile())))
+    }
+}
+
+/// Expressions that ignore case and are looked for together: where several match at one place, the
+/// first of them counts. Only where a match ends is found, which takes one pass over the text.
+pub(crate) struct Kinds {
+    patterns: Vec<String>,
+    compiled: OnceLock<meta::Regex>,
+}
+
+impl Kinds {
+    /// For patterns of this crate that match no empty text.
+    pub(crate) fn new(patterns: Vec<String>) -> Self {
+        let kinds = Self { patterns, compiled: OnceLock::new() };
+        if cfg!(test) {
+            let _ = kinds.compiled();
+        }
+        kinds
+    }
+
+    fn compiled(&self) -> &meta::Regex {
+        let ignoring_case = syntax::Config::new().case_insensitive(true);
+        let compile = || {
+            let regex = meta::Builder::new().syntax(ignoring_case).build_many(&self.patterns);
+            regex.expect("invariant: the patterns are tested")
+        };
+        self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(compile)))
+    }
+
+    /// The numbers of the patterns that match in `text`, from its start to its end; a match begins
+    /// after the one before.
+    pub(crate) fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> + 't {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let found = self.compiled().search_half(&Input::new(text).span(at..text.len()))?;
+            at = found.offset();
+            Some(found.pattern().as_usize())
+        })
     }
 }
 
@@ -278,6 +318,16 @@ fn cases(literal: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_kinds_that_match_at_one_place_the_first_counts() {
+        let patterns = [r"\bbed\b", r"\b\w{2,}ed\b", r"\bwill\b", r"['’]ve\b", r"\bto$"];
+        let kinds = Kinds::new(patterns.map(str::to_owned).to_vec());
+        let find = |text| kinds.find(text).collect::<Vec<usize>>();
+        assert_eq!(find("The BED I painted will fit, I’ve measured it"), [0, 1, 2, 3, 1]);
+        assert_eq!(find("Où est mon lit ? Café painted to"), [1, 4]);
+        assert!(find("to the red").is_empty() && find("").is_empty());
+    }
 
     const PATTERNS: [&str; 9] = [
         r"\b(?:the )?day before (?:yesterday|last)\b",

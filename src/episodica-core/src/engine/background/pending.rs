@@ -222,11 +222,9 @@ impl Services {
         });
         self.counters.count("episodes_written_again", 1);
         log::info!("{} wrote an episode again after the rules", rewritten.provenance.method);
-        if let Some(stated) = text.stated {
-            let known = (rewritten.revision, stated);
-            user.progress.stated.lock().insert(episode.episode_id.clone(), known);
-        }
-        self.commit_with_vectors(user, std::slice::from_ref(&rewritten), basis, control)
+        let rewritten = std::slice::from_ref(&rewritten);
+        user.progress.keep_stated(rewritten, vec![text.stated]);
+        self.commit_with_vectors(user, rewritten, basis, control)
     }
 
     /// Episodes that the model is to write again, in order.

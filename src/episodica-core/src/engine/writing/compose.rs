@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::Mutex;
 
 use crate::clock::Moment;
-use crate::control::{Control, patiently};
+use crate::control::{Ahead, Control, patiently};
 use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
 use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::Services;
@@ -15,7 +15,7 @@ use crate::engine::writing::extract::Stated;
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
-use crate::generate::facts;
+use crate::generate::facts::{self, write_and_extract};
 use crate::model::{Message, Provenance, REFUSED};
 use crate::parallel;
 
@@ -44,15 +44,30 @@ impl Services {
     ) -> Result<Vec<Text>> {
         if self.llm.is_none() {
             let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
-            let bytes = bytes_of(episodes.iter().flatten());
-            return patiently(bytes, control, move || {
-                let by_rules = |messages: Vec<_>| by_rules(&messages, "", Asked::default());
-                parallel::map(episodes, 1, by_rules)
-            });
+            let (bytes, compose) = (bytes_of(episodes.iter().flatten()), self.by_rules());
+            return patiently(bytes, control, move || parallel::map(episodes, 1, compose));
         }
         self.at_the_same_time(user, episodes, control, |conversation, messages| {
             conversation.compose(messages)
         })
+    }
+
+    /// Begins with the texts of episodes that the rules are to write next.
+    pub(crate) fn compose_ahead(&self, episodes: &[&[Arc<Message>]]) -> Ahead<Text> {
+        Ahead::new(episodes.iter().map(|messages| messages.to_vec()).collect(), self.by_rules())
+    }
+
+    /// What writes an episode by the rules and finds its facts.
+    fn by_rules(&self) -> impl Fn(Vec<Arc<Message>>) -> Text + Send + Sync + 'static {
+        let config = self.config.clone();
+        move |messages| {
+            if !config.semantic_memory {
+                return by_rules(write_offline(&messages), "", Asked::default());
+            }
+            let (text, extraction) = write_and_extract(&messages, &config);
+            let stated = Some(Stated::by_rules(extraction));
+            Text { stated, ..by_rules(text, "", Asked::default()) }
+        }
     }
 
     /// Asks the model about several pieces of work at the same time, within the limit on calls.
@@ -96,8 +111,7 @@ impl Conversation<'_> {
         let budget = self.budget();
         let own = self.services.without_recalled(self.user, messages);
         // What was recalled is told in an episode, and never learned: that takes two questions.
-        let is_own = own.len() == messages.len()
-            && own.iter().zip(messages).all(|(own, message)| Arc::ptr_eq(own, message));
+        let is_own = is_unchanged(&own, messages);
         let wants_facts = self.services.config.semantic_memory && budget.is_roomy && is_own;
         let known = if wants_facts { Some(self.known_about(messages)?) } else { None };
         let prompt = model::question(messages, known.as_deref(), budget)?;
@@ -133,8 +147,14 @@ impl Conversation<'_> {
 
     fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> Text {
         self.count("episodes_by_rules", 1);
-        by_rules(messages, reason, self.take_asked())
+        by_rules(write_offline(messages), reason, self.take_asked())
     }
+}
+
+/// True if nothing was taken out of `messages`.
+pub(crate) fn is_unchanged(own: &[Arc<Message>], messages: &[Arc<Message>]) -> bool {
+    own.len() == messages.len()
+        && own.iter().zip(messages).all(|(own, message)| Arc::ptr_eq(own, message))
 }
 
 /// The next piece of work, for the thread that asks first.
@@ -144,7 +164,7 @@ fn take<'a, T>(next: &AtomicUsize, work: &'a [T]) -> Option<(usize, &'a T)> {
 }
 
 /// `fallback` is why there is no text by the model; empty where none is configured.
-fn by_rules(messages: &[Arc<Message>], fallback: &str, asked: Asked) -> Text {
+fn by_rules(text: EpisodeText, fallback: &str, asked: Asked) -> Text {
     let provenance = Provenance {
         method: "offline".to_owned(),
         prompt_version: RULES_VERSION.to_owned(),
@@ -152,5 +172,5 @@ fn by_rules(messages: &[Arc<Message>], fallback: &str, asked: Asked) -> Text {
         pending_llm: !fallback.is_empty() && fallback != REFUSED,
         ..Provenance::default()
     };
-    Text { text: write_offline(messages), timestamp: None, provenance, asked, stated: None }
+    Text { text, timestamp: None, provenance, asked, stated: None }
 }

@@ -43,6 +43,17 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
+    /// What the rules found, where no model is configured.
+    pub fn by_rules(extraction: Extraction) -> Self {
+        Self::by_rules_instead(extraction, false, Asked::default())
+    }
+
+    /// What the rules found in the model's place.
+    fn by_rules_instead(extraction: Extraction, pending_llm: bool, asked: Asked) -> Self {
+        let (occurred, provenance) = (Vec::new(), None);
+        Self { extraction, occurred, provenance, pending_llm, asked, is_traced: false }
+    }
+
     /// The same, asked together with the episode's text.
     pub fn with_the_text(self) -> Self {
         Self { is_traced: true, ..self }
@@ -58,13 +69,7 @@ impl Services {
     ) -> Result<()> {
         let (user, control) = (conversation.user, conversation.control);
         let basis = user.basis();
-        let mut stated: Vec<Option<Stated>> = {
-            let mut known = user.progress.stated.lock();
-            let of = |episode: &Arc<Episode>| {
-                known.remove(&episode.episode_id).filter(|(at, _)| *at == episode.revision)
-            };
-            episodes.iter().map(of).map(|found| found.map(|(_, stated)| stated)).collect()
-        };
+        let mut stated = user.progress.take_stated(episodes);
         let open: Vec<usize> = (0..episodes.len()).filter(|at| stated[*at].is_none()).collect();
         let found = self.at_the_same_time(user, &open, control, |conversation, at| {
             conversation.find_facts(&episodes[*at])
@@ -172,8 +177,7 @@ impl Conversation<'_> {
     fn facts_by_rules(&self, messages: &[Arc<Message>], pending_llm: bool, asked: Asked) -> Stated {
         self.count("facts_by_rules", 1);
         let extraction = extract_offline(messages, &self.services.config);
-        let occurred = Vec::new();
-        Stated { extraction, occurred, provenance: None, pending_llm, asked, is_traced: false }
+        Stated::by_rules_instead(extraction, pending_llm, asked)
     }
 
     /// The known facts nearest to messages, nearest first. Without vectors, the latest.

@@ -8,7 +8,7 @@ use ndarray::Array2;
 use crate::boundary::{self, Readings, Segment};
 use crate::clock::Moment;
 use crate::config::{BoundaryMode, Config};
-use crate::control::{Control, patiently};
+use crate::control::{Ahead, Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::{EMBED_BATCH, rows_of};
@@ -17,6 +17,7 @@ use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::compose::Text;
 use crate::engine::writing::extract::Stated;
+use crate::engine::writing::learn::STEP;
 use crate::error::{ErrorKind, Result};
 use crate::ids::record_id;
 use crate::model::{BoundaryReason, Episode, Message};
@@ -185,15 +186,19 @@ impl Services {
         cut: Cut<'_>,
         control: &dyn Control,
     ) -> Result<Vec<Arc<Episode>>> {
-        self.decide(control, || self.form_once(user, cut, control))
+        let mut episodes = Vec::new();
+        self.decide(control, || self.form_once(user, cut, control, &mut episodes))?;
+        Ok(episodes)
     }
 
+    /// Adds to `formed` what was committed, also if another process then comes between.
     fn form_once(
         &self,
         user: &User,
         cut: Cut<'_>,
         control: &dyn Control,
-    ) -> Result<Vec<Arc<Episode>>> {
+        formed: &mut Vec<Arc<Episode>>,
+    ) -> Result<()> {
         let basis = user.basis();
         let groups = self.groups(user, cut);
         let by_model = matches!(
@@ -218,7 +223,7 @@ impl Services {
                 })?
             }
         };
-        let outcome = self.write_down(user, drafts, basis, control);
+        let outcome = self.write_down(user, drafts, basis, control, formed);
         if outcome.is_err() {
             // What could not be committed is cut again: the answers are in the cache.
             user.progress.seen.lock().clear();
@@ -226,23 +231,48 @@ impl Services {
         outcome
     }
 
-    /// Composes drafts and commits them.
+    /// Composes drafts and commits them. The rules compose the next ones while those before are
+    /// committed and learned from.
     fn write_down(
         &self,
         user: &User,
         mut drafts: Vec<Draft>,
         basis: Basis,
         control: &dyn Control,
-    ) -> Result<Vec<Arc<Episode>>> {
-        if drafts.is_empty() {
-            return Ok(Vec::new());
-        }
-        control.check()?;
+        formed: &mut Vec<Arc<Episode>>,
+    ) -> Result<()> {
         // Episodes are committed in the order of their ends, whatever their sessions.
         drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
-        let messages: Vec<&[Arc<Message>]> =
-            drafts.iter().map(|draft| &draft.messages[..]).collect();
-        let texts = self.compose(user, &messages, control)?;
+        let at_once = if self.llm.is_some() { drafts.len() } else { STEP };
+        let mut drafts = drafts.into_iter();
+        let mut step = || drafts.by_ref().take(at_once).collect::<Vec<Draft>>();
+        let (mut next, mut ahead) = (step(), None::<Ahead<Text>>);
+        while !next.is_empty() {
+            let now = std::mem::replace(&mut next, step());
+            let texts = match ahead.take() {
+                Some(ahead) => ahead.wait(control)?,
+                None => self.compose(user, &messages_of(&now), control)?,
+            };
+            if !next.is_empty() {
+                ahead = Some(self.compose_ahead(&messages_of(&next)));
+            }
+            formed.extend(self.commit_texts(user, now, texts, basis, control)?);
+            if !next.is_empty() && !self.has_background_work() {
+                self.decide(control, || self.learn(user, control))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit_texts(
+        &self,
+        user: &User,
+        drafts: Vec<Draft>,
+        texts: Vec<Text>,
+        basis: Basis,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<Episode>>> {
+        control.check()?;
         let mut episodes = Vec::with_capacity(drafts.len());
         let mut stated: Vec<Option<Stated>> = Vec::with_capacity(drafts.len());
         for (draft, mut text) in drafts.into_iter().zip(texts) {
@@ -258,12 +288,7 @@ impl Services {
         }
         self.embed_ahead(user, &episodes, &stated, control)?;
         self.commit_with_vectors(user, &episodes, basis, control)?;
-        let mut known = user.progress.stated.lock();
-        for (episode, stated) in episodes.iter().zip(stated) {
-            if let Some(stated) = stated {
-                known.insert(episode.episode_id.clone(), (episode.revision, stated));
-            }
-        }
+        user.progress.keep_stated(&episodes, stated);
         Ok(episodes)
     }
 
@@ -450,6 +475,10 @@ impl Services {
             original_messages: messages,
         }
     }
+}
+
+fn messages_of(drafts: &[Draft]) -> Vec<&[Arc<Message>]> {
+    drafts.iter().map(|draft| &draft.messages[..]).collect()
 }
 
 fn cut_by_rules(readings: &Readings, config: &Config, group: Group) -> Vec<Draft> {

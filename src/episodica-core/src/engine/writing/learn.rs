@@ -18,6 +18,7 @@ use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::changes::Changes;
+use crate::engine::writing::compose::is_unchanged;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
@@ -31,9 +32,9 @@ use crate::store::StateRecord;
 /// Nearest known facts that a candidate is compared with, as in Nemori.
 pub(crate) const NEAREST: usize = 5;
 
-/// Episodes that the rules learn from in one step. Each candidate of a step is compared with all
+/// Episodes that the rules write and learn from in one step. Each candidate of a step is compared with all
 /// before it, so a long backlog takes several steps.
-const STEP: usize = 32;
+pub(crate) const STEP: usize = 32;
 
 /// A candidate with the episode it comes from.
 pub(crate) type Found<'a> = (&'a Arc<Episode>, Candidate);
@@ -109,15 +110,7 @@ impl Services {
         basis: Basis,
         control: &dyn Control,
     ) -> Result<()> {
-        let messages: Vec<_> = episodes
-            .iter()
-            .map(|episode| self.without_recalled(user, &episode.original_messages))
-            .collect();
-        let (bytes, config) = (bytes_of(messages.iter().flatten()), self.config.clone());
-        let extracted: Vec<Extraction> = patiently(bytes, control, move || {
-            let extract = |messages: Vec<_>| extract_offline(&messages, &config);
-            parallel::map(messages, 1, extract)
-        })?;
+        let extracted = self.extractions(user, episodes, control)?;
         let mut found: Vec<Found<'_>> = Vec::new();
         for (episode, extraction) in episodes.iter().zip(extracted) {
             self.count_rejected(&extraction);
@@ -135,6 +128,31 @@ impl Services {
             basis,
         };
         self.reconcile_and_commit(user, step, control)
+    }
+
+    /// The facts of each episode by the rules. They were found with its text, if that was written
+    /// in this process; what was recalled since then makes it necessary to look again.
+    fn extractions(
+        &self,
+        user: &User,
+        episodes: &[Arc<Episode>],
+        control: &dyn Control,
+    ) -> Result<Vec<Extraction>> {
+        let known = user.progress.take_stated(episodes);
+        let mut unread = Vec::new();
+        let mut extracted: Vec<Option<Extraction>> = Vec::with_capacity(episodes.len());
+        for (episode, stated) in episodes.iter().zip(known) {
+            let own = self.without_recalled(user, &episode.original_messages);
+            let known = stated.filter(|_| is_unchanged(&own, &episode.original_messages));
+            unread.extend(known.is_none().then_some(own));
+            extracted.push(known.map(|stated| stated.extraction));
+        }
+        let (bytes, config) = (bytes_of(unread.iter().flatten()), self.config.clone());
+        let read = patiently(bytes, control, move || {
+            parallel::map(unread, 1, |messages: Vec<_>| extract_offline(&messages, &config))
+        })?;
+        let mut read = read.into_iter();
+        Ok(extracted.into_iter().filter_map(|known| known.or_else(|| read.next())).collect())
     }
 
     /// Episodes that were not learned from yet, in order.

@@ -8,6 +8,7 @@ use crate::sync::Mutex;
 
 use crate::boundary::Readings;
 use crate::engine::writing::extract::Stated;
+use crate::model::Episode;
 
 /// Progress of forming and learning. Lost without harm: the buffer is then read again, and the
 /// model asked again.
@@ -17,9 +18,31 @@ pub(crate) struct Progress {
     pub seen: Mutex<HashMap<Option<Arc<str>>, u64>>,
     /// Analysis of buffered messages by the rules.
     pub readings: Arc<Readings>,
-    /// Facts that the model found while it wrote an episode, until they are learned: by the id of
-    /// the episode, with its revision.
-    pub stated: Mutex<HashMap<String, (u32, Stated)>>,
+    /// Facts that were found while an episode was written, until they are learned: by the id of the
+    /// episode, with its revision.
+    stated: Mutex<HashMap<String, (u32, Stated)>>,
     /// Messages in the log when vectors were last left for later.
     pub lingered: AtomicUsize,
+}
+
+impl Progress {
+    /// Keeps the facts that were found while `episodes` were written.
+    pub fn keep_stated(&self, episodes: &[Arc<Episode>], stated: Vec<Option<Stated>>) {
+        let mut known = self.stated.lock();
+        for (episode, stated) in episodes.iter().zip(stated) {
+            if let Some(stated) = stated {
+                known.insert(episode.episode_id.clone(), (episode.revision, stated));
+            }
+        }
+    }
+
+    /// Gives out the facts that were found while `episodes` were written.
+    pub fn take_stated(&self, episodes: &[Arc<Episode>]) -> Vec<Option<Stated>> {
+        let mut known = self.stated.lock();
+        let take = |episode: &Arc<Episode>| {
+            let (revision, stated) = known.remove(&episode.episode_id)?;
+            (revision == episode.revision).then_some(stated)
+        };
+        episodes.iter().map(take).collect()
+    }
 }

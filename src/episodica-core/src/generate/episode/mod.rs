@@ -12,6 +12,7 @@ mod lexicon;
 pub mod model;
 mod narrative;
 mod offline;
+mod passage;
 mod person;
 mod salience;
 mod source;
@@ -23,5 +24,6 @@ mod told;
 mod units;
 
 pub(in crate::generate) use lexicon::{is_common_word, is_stop_char};
+pub(in crate::generate) use offline::write_and_tell;
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};
 pub(in crate::generate) use told::{Told, sentences_told};

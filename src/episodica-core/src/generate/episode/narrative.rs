@@ -1,51 +1,29 @@
 //! L1: a narrative of the messages in the third person, attributed, with absolute dates.
 //!
-//! Rewrites first-person sentences if their grammar allows it ("Maya moved …") and quotes all
-//! others. Replaces relative dates in rewritten sentences; adds the date in brackets in quotations,
-//! so that the quotation stays literal. A talk longer than the budget loses its least informative
-//! sentences, greetings first; the order stays.
+//! A talk longer than the budget loses its least informative sentences, greetings first; the order
+//! stays.
 
-use super::person;
+use super::passage::{MAX_UNIT_BYTES, Passage, passage};
 use super::salience::Scored;
-use super::source::{Source, Turn};
-use super::units::Unit;
+use super::source::Source;
 use crate::clock::Moment;
-use crate::text::time::resolve_text;
 use crate::text::vocabulary::{CHINESE_WEEKDAYS, ENGLISH_WEEKDAYS, months};
 use crate::text::{Language, count_tokens};
 
 /// Maximum number of tokens of a narrative.
 pub(super) const MAX_TOKENS: usize = 2_000;
-/// Maximum length of a sentence, in bytes; longer ones are clipped.
-const MAX_UNIT_BYTES: usize = 1_200;
-/// Maximum number of lines of a code block; longer ones lose their middle.
-const MAX_CODE_LINES: usize = 14;
 
-/// A sentence ready for use in a text.
-pub(super) enum Passage {
-    /// In the third person.
-    Told(String),
-    /// To be quoted.
-    Said(String),
-    /// To be quoted as a question.
-    Asked(String),
-    /// Text that is already in brackets: a note about the message, which nobody said.
-    Aside(String),
-    /// Lines of code.
-    Code(String),
-}
-
-/// Writes the narrative; `moments[i]` is the time of turn `i`.
-pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
+/// Writes the narrative.
+pub(super) fn write(source: &Source, scored: &[Scored]) -> String {
     let keep_all = vec![true; scored.len()];
     let estimate: usize = source.turns.iter().map(|turn| estimate_tokens(&turn.text) + 8).sum();
     if estimate <= 2 * MAX_TOKENS {
-        let text = assemble(source, scored, &keep_all, moments);
+        let text = assemble(source, scored, &keep_all);
         if fits(&text, MAX_TOKENS) {
             return text;
         }
     }
-    compressed(source, scored, moments)
+    compressed(source, scored)
 }
 
 /// True if `text` has at most `tokens` tokens. Short texts need no count: a token has at least one
@@ -59,11 +37,11 @@ fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(if text.is_ascii() { 4 } else { 3 })
 }
 
-fn compressed(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
+fn compressed(source: &Source, scored: &[Scored]) -> String {
     let mut order: Vec<usize> = (0..scored.len()).collect();
     let worth: Vec<f32> = scored
         .iter()
-        .map(|scored| if unit_of(source, scored).is_code { 0.5 } else { scored.score() })
+        .map(|scored| if scored.place(source).1.is_code { 0.5 } else { scored.score() })
         .collect();
     order.sort_by(|a, b| worth[*b].total_cmp(&worth[*a]).then(a.cmp(b)));
     let mut budget = MAX_TOKENS * 4 / 5;
@@ -71,33 +49,25 @@ fn compressed(source: &Source, scored: &[Scored], moments: &[Moment]) -> String 
         let mut keep = vec![false; scored.len()];
         let mut spent = 0;
         for at in &order {
-            let cost = estimate_tokens(
-                &source.turns[scored[*at].turn].text
-                    [unit_of(source, &scored[*at]).start..unit_of(source, &scored[*at]).end],
-            )
-            .min(MAX_UNIT_BYTES / 3)
-                + 8;
+            let (turn, unit) = scored[*at].place(source);
+            let cost = estimate_tokens(turn.unit_text(unit)).min(MAX_UNIT_BYTES / 3) + 8;
             if worth[*at] > 0.0 && spent + cost <= budget {
                 keep[*at] = true;
                 spent += cost;
             }
         }
-        let text = assemble(source, scored, &keep, moments);
+        let text = assemble(source, scored, &keep);
         if fits(&text, MAX_TOKENS) {
             return text;
         }
         budget = budget * 2 / 3;
     }
-    heading(source, moments.first().copied())
+    heading(source)
 }
 
-fn unit_of<'a>(source: &'a Source, scored: &Scored) -> &'a Unit {
-    &source.turns[scored.turn].units[scored.unit]
-}
-
-fn assemble(source: &Source, scored: &[Scored], keep: &[bool], moments: &[Moment]) -> String {
-    let mut out = heading(source, moments.first().copied());
-    let mut day = moments.first().map(|moment| moment.local().date());
+fn assemble(source: &Source, scored: &[Scored], keep: &[bool]) -> String {
+    let mut out = heading(source);
+    let mut day = source.turns.first().map(|turn| turn.moment.local().date());
     let mut at = 0;
     while at < scored.len() {
         let number = scored[at].turn;
@@ -105,66 +75,27 @@ fn assemble(source: &Source, scored: &[Scored], keep: &[bool], moments: &[Moment
         let mut parts = Vec::new();
         while at < scored.len() && scored[at].turn == number {
             if keep[at] {
-                parts.push(tell(source, turn, &turn.units[scored[at].unit], moments[number]));
+                parts.push(passage(source, turn, &turn.units[scored[at].unit]));
             }
             at += 1;
         }
         if parts.is_empty() {
             continue;
         }
-        let date = moments[number].local().date();
+        let date = turn.moment.local().date();
         if day != Some(date) {
             day = Some(date);
             out.push('\n');
-            out.push_str(&new_day(moments[number], source.language));
+            out.push_str(&new_day(turn.moment, source.language));
         }
         out.push('\n');
-        attribute(&source.speaker(turn).short, turn.language, parts, &mut out);
+        attribute(&source.speaker(turn).short, turn.language, &parts, &mut out);
     }
     out
 }
 
-/// One sentence in the form that its grammar allows.
-pub(super) fn tell(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) -> Passage {
-    let text = turn.unit_text(unit);
-    if unit.is_code {
-        return Passage::Code(clip_lines(text));
-    }
-    let name = &source.speaker(turn).short;
-    let text = clip(text, MAX_UNIT_BYTES);
-    if text.starts_with('[') && text.ends_with(']') {
-        return Passage::Aside(text);
-    }
-    // A sentence that is only a name calls for attention; the attribution already names the
-    // addressee.
-    if unit.words.len() == 1
-        && turn.units.len() > 1
-        && source.name_keys.contains_key(&unit.words[0].key)
-    {
-        return Passage::Said(String::new());
-    }
-    let dated = resolve_text(&text, moment, turn.language);
-    let may_tell = match turn.language {
-        Language::English => person::may_be_english(&text),
-        Language::Chinese => text.contains('我'),
-        _ => false,
-    };
-    if !unit.asks && may_tell {
-        let resolved = source.without_address(&dated);
-        let told = if turn.language == Language::Chinese {
-            person::chinese(resolved, name)
-        } else {
-            person::english(resolved, name)
-        };
-        if let Some(told) = told {
-            return Passage::Told(told);
-        }
-    }
-    if unit.asks { Passage::Asked(dated) } else { Passage::Said(dated) }
-}
-
 /// Appends the parts of one turn, with the speaker's name unless the parts contain it.
-pub(super) fn attribute(name: &str, language: Language, parts: Vec<Passage>, out: &mut String) {
+fn attribute(name: &str, language: Language, parts: &[&Passage], out: &mut String) {
     let mut quote: Option<(String, bool)> = None;
     let begin = out.len();
     let gap = if language == Language::Chinese { "" } else { " " };
@@ -183,7 +114,7 @@ pub(super) fn attribute(name: &str, language: Language, parts: Vec<Passage>, out
                 if out.len() > begin && !out.ends_with('\n') {
                     out.push_str(gap);
                 }
-                out.push_str(&text);
+                out.push_str(text);
             }
             Passage::Aside(text) => {
                 close(&mut quote, out);
@@ -191,7 +122,7 @@ pub(super) fn attribute(name: &str, language: Language, parts: Vec<Passage>, out
                     out.push_str(&attributed(name, language, "", false));
                 }
                 out.push_str(if out.ends_with('\n') { "" } else { " " });
-                out.push_str(&text);
+                out.push_str(text);
             }
             Passage::Code(text) => {
                 close(&mut quote, out);
@@ -199,12 +130,12 @@ pub(super) fn attribute(name: &str, language: Language, parts: Vec<Passage>, out
                     out.push_str(&attributed(name, language, "", false));
                 }
                 out.push('\n');
-                out.push_str(&text);
+                out.push_str(text);
                 out.push('\n');
             }
             Passage::Said(text) | Passage::Asked(text) if text.is_empty() => {}
-            Passage::Said(text) => extend(&mut quote, &text, false, gap),
-            Passage::Asked(text) => extend(&mut quote, &text, true, gap),
+            Passage::Said(text) => extend(&mut quote, text, false, gap),
+            Passage::Asked(text) => extend(&mut quote, text, true, gap),
         }
     }
     close(&mut quote, out);
@@ -244,8 +175,8 @@ pub(super) fn capitalised(text: &str) -> String {
 }
 
 /// The first line: date and participants.
-fn heading(source: &Source, moment: Option<Moment>) -> String {
-    let Some(moment) = moment else { return String::new() };
+fn heading(source: &Source) -> String {
+    let Some(moment) = source.turns.first().map(|turn| turn.moment) else { return String::new() };
     let names: Vec<&str> = source
         .speakers
         .iter()
@@ -313,27 +244,4 @@ fn new_day(moment: Moment, language: Language) -> String {
         ),
         _ => format!("{}:", local.date()),
     }
-}
-
-/// The text clipped to `bytes` bytes, at a word boundary if possible.
-pub(super) fn clip(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let mut end = bytes;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let cut = text[..end].rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
-    format!("{}…", text[..cut].trim_end_matches(|c: char| !c.is_alphanumeric()))
-}
-
-/// A code block; a long one loses its middle.
-fn clip_lines(text: &str) -> String {
-    let lines: Vec<String> = text.lines().map(|line| clip(line.trim_end(), 240)).collect();
-    if lines.len() <= MAX_CODE_LINES {
-        return lines.join("\n");
-    }
-    let (front, back) = (MAX_CODE_LINES - 5, lines.len() - 4);
-    format!("{}\n[…]\n{}", lines[..front].join("\n"), lines[back..].join("\n"))
 }

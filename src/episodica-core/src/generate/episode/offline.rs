@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::keywords::{Salience, entities, phrases};
 use super::source::Source;
+use super::told::{Told, sentences_of, sentences_told};
 use super::{narrative, salience, summary, title};
-use crate::clock::Moment;
 use crate::model::Message;
 
 /// Maximum number of topics and of names per episode.
@@ -35,20 +35,29 @@ pub struct EpisodeText {
 /// Uses the messages only, no statistics of other conversations, so the text doesn't depend on the
 /// content of the store. Without messages all fields are empty.
 pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
-    if messages.is_empty() {
+    write(&Source::read(messages))
+}
+
+/// The same, with the sentences that may become facts.
+pub(in crate::generate) fn write_and_tell(messages: &[Arc<Message>]) -> (EpisodeText, Vec<Told>) {
+    let source = Source::read(messages);
+    let has_captions = messages.iter().any(|message| message.content.contains('['));
+    let told = if has_captions { sentences_told(messages) } else { sentences_of(&source) };
+    (write(&source), told)
+}
+
+fn write(source: &Source) -> EpisodeText {
+    if source.turns.is_empty() {
         return EpisodeText::default();
     }
-    let source = Source::read(messages);
-    let moments: Vec<Moment> =
-        source.turns.iter().map(|turn| messages[turn.message].timestamp).collect();
-    let words = Salience::of(&source);
-    let phrases = phrases(&source, &words);
-    let scored = salience::scored(&source, &words);
+    let words = Salience::of(source);
+    let phrases = phrases(source, &words);
+    let scored = salience::scored(source, &words);
     EpisodeText {
-        title: title::write(&source, &scored, &phrases),
-        summary: summary::write(&source, &scored, &moments),
-        content: narrative::write(&source, &scored, &moments),
+        title: title::write(source, &scored, &phrases),
+        summary: summary::write(source, &scored),
+        content: narrative::write(source, &scored),
         topics: phrases.iter().take(MAX_TOPICS).map(|phrase| phrase.text.clone()).collect(),
-        entities: entities(&source, &words, MAX_ENTITIES),
+        entities: entities(source, &words, MAX_ENTITIES),
     }
 }

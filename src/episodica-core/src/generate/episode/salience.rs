@@ -24,6 +24,12 @@ pub(super) struct Scored {
 }
 
 impl Scored {
+    /// The sentence, and the turn that it is part of.
+    pub fn place<'a>(&self, source: &'a Source) -> (&'a Turn, &'a Unit) {
+        let turn = &source.turns[self.turn];
+        (turn, &turn.units[self.unit])
+    }
+
     /// How informative the sentence is by itself.
     pub fn score(&self) -> f32 {
         self.gain(&[])

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use super::lexicon::{KeyMap, exact_key, key};
 use super::units::{Unit, Word, units};
+use crate::clock::Moment;
 use crate::model::Message;
+use crate::text::time::{TimeMention, mentions_in};
 use crate::text::{Language, language};
 
 /// Number of bytes that are read from the start of a longer message …
@@ -60,6 +62,8 @@ pub(super) struct Turn {
     pub speaker: usize,
     /// Index of the message.
     pub message: usize,
+    /// When it was written.
+    pub moment: Moment,
     /// The cleaned text.
     pub text: String,
     /// Its language; the talk's language if the text is too short to tell.
@@ -93,7 +97,8 @@ impl Source {
             let text = clean(&message.content);
             let language = language(&text[..floor(&text, LANGUAGE_BYTES)]);
             votes[slot(language)] += text.len().min(400);
-            turns.push(Turn { speaker, message: at, text, language, units: Vec::new() });
+            let (moment, units) = (message.timestamp, Vec::new());
+            turns.push(Turn { speaker, message: at, moment, text, language, units });
         }
         let most = (0..LANGUAGES.len()).max_by_key(|slot| (votes[*slot], *slot));
         let main = most.map_or(Language::Other, |slot| LANGUAGES[slot]);
@@ -199,6 +204,11 @@ impl Turn {
     /// The text of a unit.
     pub fn unit_text(&self, unit: &Unit) -> &str {
         &self.text[unit.start..unit.end]
+    }
+
+    /// The times that a unit mentions, found when they are first asked for.
+    pub fn dates<'a>(&self, unit: &'a Unit) -> &'a [TimeMention] {
+        unit.dates.get_or_init(|| mentions_in(self.unit_text(unit), self.moment, self.language))
     }
 
     /// The text of a word.

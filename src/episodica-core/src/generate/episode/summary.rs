@@ -1,9 +1,9 @@
 //! L0: the two or three sentences that together cover most of the talk, in order, each attributed.
 
-use super::narrative::{Passage, clip, fits, tell};
+use super::narrative::fits;
+use super::passage::{Passage, clip, passage};
 use super::salience::Scored;
 use super::source::Source;
-use crate::clock::Moment;
 use crate::text::Language;
 
 /// Maximum number of tokens of a summary.
@@ -14,7 +14,7 @@ const MAX_SENTENCES: usize = 3;
 const MAX_SENTENCE_BYTES: usize = 230;
 
 /// Writes the summary.
-pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
+pub(super) fn write(source: &Source, scored: &[Scored]) -> String {
     let mut chosen: Vec<usize> = Vec::new();
     let mut told: Vec<u64> = Vec::new();
     let mut text = String::new();
@@ -33,8 +33,8 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
         let mut next = chosen.clone();
         next.push(best);
         next.sort_unstable();
-        let candidate = assemble(source, scored, &next, moments);
-        let unit = &source.turns[scored[best].turn].units[scored[best].unit];
+        let candidate = assemble(source, scored, &next);
+        let (_, unit) = scored[best].place(source);
         let long = unit.end - unit.start > MAX_SENTENCE_BYTES;
         if candidate == text || long || !fits(&candidate, MAX_TOKENS) {
             refused.push(best);
@@ -44,35 +44,35 @@ pub(super) fn write(source: &Source, scored: &[Scored], moments: &[Moment]) -> S
         told.extend(scored[best].features.iter().map(|(key, _)| *key));
         told.sort_unstable();
     }
-    if text.is_empty() { fallback(source, scored, moments) } else { text }
+    if text.is_empty() { fallback(source, scored) } else { text }
 }
 
 /// For a talk without topics: its first sentences, up to the limit.
-fn fallback(source: &Source, scored: &[Scored], moments: &[Moment]) -> String {
+fn fallback(source: &Source, scored: &[Scored]) -> String {
     let spoken: Vec<usize> =
-        (0..scored.len()).filter(|at| !source.turns[scored[*at].turn].text.is_empty()).collect();
+        (0..scored.len()).filter(|at| !scored[*at].place(source).0.text.is_empty()).collect();
     let texts = [2, 1].map(|count| {
         let first: Vec<usize> = spoken.iter().copied().take(count).collect();
-        assemble(source, scored, &first, moments)
+        assemble(source, scored, &first)
     });
     texts.into_iter().find(|text| !text.is_empty() && fits(text, MAX_TOKENS)).unwrap_or_else(|| {
-        let names: Vec<&str> = source.speakers.iter().map(|speaker| &*speaker.short).collect();
-        clip(&names.join(", "), MAX_TOKENS)
+        let speakers = source.speakers.iter();
+        let names: Vec<&str> = speakers.map(|speaker| &*speaker.short).collect();
+        clip(&names.join(", "), MAX_TOKENS).into_owned()
     })
 }
 
 /// The chosen sentences in order; a sentence that can't be rewritten is quoted, with its speaker's
 /// name after it.
-fn assemble(source: &Source, scored: &[Scored], chosen: &[usize], moments: &[Moment]) -> String {
+fn assemble(source: &Source, scored: &[Scored], chosen: &[usize]) -> String {
     let mut out = String::new();
     for at in chosen {
-        let turn = &source.turns[scored[*at].turn];
-        let unit = &turn.units[scored[*at].unit];
+        let (turn, unit) = scored[*at].place(source);
         let name = &source.speaker(turn).short;
-        let sentence = match tell(source, turn, unit, moments[scored[*at].turn]) {
-            Passage::Told(text) => without_notes(&text),
-            Passage::Said(text) => quoted(&text, name, turn.language, false),
-            Passage::Asked(text) => quoted(&text, name, turn.language, true),
+        let sentence = match passage(source, turn, unit) {
+            Passage::Told(text) => without_notes(text),
+            Passage::Said(text) => quoted(text, name, turn.language, false),
+            Passage::Asked(text) => quoted(text, name, turn.language, true),
             Passage::Aside(_) | Passage::Code(_) => String::new(),
         };
         if !out.is_empty() && !sentence.is_empty() && turn.language != Language::Chinese {

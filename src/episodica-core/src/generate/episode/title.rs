@@ -7,7 +7,6 @@ use super::person::{self, possessive};
 use super::salience::{Scored, is_note};
 use super::source::Source;
 use super::summary::{plain, without_notes};
-use crate::clock::Moment;
 use crate::text::Language;
 use crate::text::time::{Naming, mentions_in};
 
@@ -176,11 +175,10 @@ fn eventful(source: &Source, scored: &Scored) -> f32 {
     if score <= 0.0 {
         return score;
     }
-    let turn = &source.turns[scored.turn];
-    let text = turn.unit_text(&turn.units[scored.unit]).to_lowercase();
+    let (turn, unit) = scored.place(source);
+    let text = turn.unit_text(unit).to_lowercase();
     let text = without_openers(source.without_address(&text));
-    let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
-    let event = if mentions_in(text, anchor, turn.language).is_empty() { 1.0 } else { EVENT };
+    let event = if turn.dates(unit).is_empty() { 1.0 } else { EVENT };
     let reacts = REACTIONS.iter().any(|opening| text.starts_with(opening));
     score * event * if reacts { REACTION } else { 1.0 }
 }
@@ -200,8 +198,7 @@ fn without_openers(text: &str) -> &str {
 /// A sentence, or its first clause, in the third person and in at most `room` characters; `None` if
 /// neither fits.
 fn headline(source: &Source, scored: &Scored, room: usize) -> Option<String> {
-    let turn = &source.turns[scored.turn];
-    let unit = &turn.units[scored.unit];
+    let (turn, unit) = scored.place(source);
     let least = if turn.language == Language::Chinese { MIN_CLAUSE_CHARS } else { MIN_CHARS };
     let is_short = scored.features.len() < MIN_HEADLINE_FEATURES;
     if unit.asks || unit.is_code || is_short || room < least {
@@ -245,13 +242,14 @@ fn hangs(told: &str) -> bool {
 
 /// The sentence without markers, notes, the name of the listener, and a time at the end.
 fn one_line(source: &Source, scored: &Scored) -> String {
-    let turn = &source.turns[scored.turn];
-    let text = turn.unit_text(&turn.units[scored.unit]);
-    let text = without_notes(&plain(without_openers(source.without_address(text))));
+    let (turn, unit) = scored.place(source);
+    let text = without_notes(&plain(without_openers(source.without_address(turn.unit_text(unit)))));
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
+    if turn.dates(unit).is_empty() {
+        return text;
+    }
     let body = text.trim_end_matches(['.', '!', '。', '！', ' ']).len();
-    if let Some(last) = mentions_in(&text[..body], anchor, turn.language).pop()
+    if let Some(last) = mentions_in(&text[..body], turn.moment, turn.language).pop()
         && last.end == body
         && last.naming == Naming::Nothing
         && last.start > body / 2
@@ -308,8 +306,7 @@ fn of_words(source: &Source, scored: &[Scored]) -> Option<String> {
 }
 
 fn is_noted(source: &Source, scored: &Scored) -> bool {
-    let turn = &source.turns[scored.turn];
-    let unit = &turn.units[scored.unit];
+    let (turn, unit) = scored.place(source);
     unit.is_code || is_note(turn, unit)
 }
 

@@ -9,10 +9,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::narrative::capitalised;
-use super::person;
+use super::passage::{Passage, passage, third_person};
 use super::source::{Source, Turn};
 use super::units::Unit;
-use crate::clock::Moment;
 use crate::model::Message;
 use crate::text::Language;
 use crate::text::script::is_emoji;
@@ -61,48 +60,52 @@ pub(in crate::generate) struct Form {
 
 /// All sentences of the messages in order, without code and captions that stand alone.
 pub(in crate::generate) fn sentences_told(messages: &[Arc<Message>]) -> Vec<Told> {
-    let source = Source::read_spoken(messages);
+    sentences_of(&Source::read_spoken(messages))
+}
+
+/// The same, of messages that were read without the captions of their images.
+pub(super) fn sentences_of(source: &Source) -> Vec<Told> {
     let mut told = Vec::new();
     for turn in &source.turns {
-        let moment = messages[turn.message].timestamp;
         let speech = turn.units.iter().filter(|unit| {
             !unit.is_code && !unit.words.is_empty() && unit.end - unit.start <= MAX_SENTENCE_BYTES
         });
-        told.extend(speech.filter_map(|unit| sentence(&source, turn, unit, moment)));
+        told.extend(speech.filter_map(|unit| sentence(source, turn, unit)));
     }
     told
 }
 
-fn sentence(source: &Source, turn: &Turn, unit: &Unit, moment: Moment) -> Option<Told> {
+fn sentence(source: &Source, turn: &Turn, unit: &Unit) -> Option<Told> {
     let said = tidy(turn.unit_text(unit), turn.language)?;
     let name = &source.speaker(turn).short;
-    let (resolved, dates) = resolve_mentions(&said, moment, turn.language);
-    let rewritten = if unit.asks { None } else { third_person(source, turn, &resolved, name) };
-    let is_rewritten = rewritten.is_some();
-    let content = rewritten.unwrap_or_else(|| quotation(name, &resolved, turn.language));
+    // The episode may tell the sentence, too.
+    let is_whole = said == turn.unit_text(unit);
+    let (told, dates) = match is_whole.then(|| passage(source, turn, unit)) {
+        Some(Passage::Told(text)) => (Ok(Cow::Borrowed(text)), Cow::Borrowed(turn.dates(unit))),
+        Some(Passage::Said(text) | Passage::Asked(text)) if !text.is_empty() => {
+            (Err(Cow::Borrowed(text)), Cow::Borrowed(turn.dates(unit)))
+        }
+        _ => {
+            let (resolved, dates) = resolve_mentions(&said, turn.moment, turn.language);
+            let told = if unit.asks { None } else { third_person(source, turn, &resolved) };
+            (told.map(Cow::Owned).ok_or(Cow::Owned(resolved)), Cow::Owned(dates))
+        }
+    };
+    let is_rewritten = told.is_ok();
+    let content = told
+        .map(Cow::into_owned)
+        .unwrap_or_else(|resolved: Cow<'_, String>| quotation(name, &resolved, turn.language));
     Some(Told {
         message: turn.message,
         speaker: name.clone(),
         form: form(source, turn, unit),
         asks: unit.asks,
-        date: dates.into_iter().find(|mention| mention.confident),
+        date: dates.iter().find(|date| date.confident).cloned(),
         language: turn.language,
         said,
         content,
         is_rewritten,
     })
-}
-
-fn third_person(source: &Source, turn: &Turn, text: &str, name: &str) -> Option<String> {
-    match turn.language {
-        Language::English if person::may_be_english(text) => {
-            person::english(source.without_address(text), name)
-        }
-        Language::Chinese if text.contains('我') => {
-            person::chinese(source.without_address(text), name)
-        }
-        _ => None,
-    }
 }
 
 /// `Maya: "…"`, with single quotation marks inside.

@@ -1,12 +1,18 @@
 //! Splits a cleaned text into sentences, blocks of code, and words.
 
+use std::cell::OnceCell;
+use std::ops::Range;
+
 use super::lexicon::{Class, class_of, exact_key, key};
+use super::passage::Passage;
+use crate::text::time::TimeMention;
 use crate::text::{is_cjk, sentences};
 
 /// Maximum number of sentences that are read of one message; a table or a log has more.
 const MAX_SENTENCES: usize = 120;
 
 /// A sentence, or a block of code, as a range of its turn's text.
+#[derive(Default)]
 pub(super) struct Unit {
     /// Range in bytes.
     pub start: usize,
@@ -17,6 +23,9 @@ pub(super) struct Unit {
     pub asks: bool,
     /// Words, in order; none for code.
     pub words: Vec<Word>,
+    /// What is found out when it is first asked for: see `Turn::dates`, `passage`.
+    pub dates: OnceCell<Vec<TimeMention>>,
+    pub passage: OnceCell<Passage>,
 }
 
 /// A word, as a range of its turn's text.
@@ -40,6 +49,13 @@ pub(super) struct Word {
     pub unspaced: bool,
 }
 
+impl Unit {
+    fn new(place: Range<usize>, is_code: bool, asks: bool, words: Vec<Word>) -> Self {
+        let Range { start, end } = place;
+        Self { start, end, is_code, asks, words, ..Self::default() }
+    }
+}
+
 /// Splits a text into sentences and blocks of code.
 pub(super) fn units(text: &str) -> Vec<Unit> {
     let mut found: Vec<Unit> = Vec::new();
@@ -56,7 +72,7 @@ pub(super) fn units(text: &str) -> Vec<Unit> {
             match found.last_mut() {
                 // The lines of one block stay one unit.
                 Some(last) if last.is_code && (fenced || !fence) => last.end = end,
-                _ => found.push(Unit { start, end, is_code: true, asks: false, words: Vec::new() }),
+                _ => found.push(Unit::new(start..end, true, false, Vec::new())),
             }
             fenced ^= fence;
         } else if found.len() < MAX_SENTENCES {
@@ -93,13 +109,7 @@ fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
             .trim_end_matches(|c: char| !c.is_alphanumeric() && c != '?' && c != '？')
             .ends_with(['?', '？'])
             || sentence.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(['吗', '呢']);
-        found.push(Unit {
-            start: from,
-            end: to,
-            is_code: false,
-            asks,
-            words: words(text, from, to),
-        });
+        found.push(Unit::new(from..to, false, asks, words(text, from, to)));
     }
 }
 

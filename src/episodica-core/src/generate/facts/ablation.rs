@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::extract::{Rules, VOLUME, extract};
 use super::rank::{WEIGHTS, Weights};
 use crate::config::Config;
+use crate::generate::episode::sentences_told;
 use crate::model::Message;
 use crate::model::testing::said;
 
@@ -71,7 +72,8 @@ fn measure(talks: &[Conversation], config: &Config, rules: &Rules) -> (f64, f64,
     for talk in talks {
         let mut ids: HashSet<String> = HashSet::new();
         for segment in talk.messages.chunks(SEGMENT) {
-            for candidate in extract(segment, config, rules).candidates {
+            let told = sentences_told(segment);
+            for candidate in extract(&told, segment, config, rules).candidates {
                 facts += 1;
                 ids.extend(candidate.source_messages);
             }

@@ -14,7 +14,7 @@ use super::slots::{self, Filled};
 use super::words::{Reading, Signs};
 use crate::clock::Moment;
 use crate::config::{Config, LearnFrom};
-use crate::generate::episode::{Told, sentences_told};
+use crate::generate::episode::{EpisodeText, Told, sentences_told, write_and_tell};
 use crate::model::{MemoryKind, Message};
 use crate::text::normalized_hash;
 
@@ -80,7 +80,19 @@ struct Ranked {
 /// of `messages`. Facts about a user come from the user's messages and from what an agent says
 /// about the user; in a talk between two people, both are users.
 pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction {
-    let mut found = extract(messages, config, &Rules { weights: WEIGHTS, volume: VOLUME });
+    extract_told(&sentences_told(messages), messages, config)
+}
+
+/// Writes the episode of `messages` and extracts its facts, as [`write_offline`] and
+/// [`extract_offline`] do, from one reading.
+pub fn write_and_extract(messages: &[Arc<Message>], config: &Config) -> (EpisodeText, Extraction) {
+    let (text, told) = write_and_tell(messages);
+    (text, extract_told(&told, messages, config))
+}
+
+fn extract_told(told: &[Told], messages: &[Arc<Message>], config: &Config) -> Extraction {
+    let rules = Rules { weights: WEIGHTS, volume: VOLUME };
+    let mut found = extract(told, messages, config, &rules);
     found.candidates.retain(|candidate| is_learned(candidate, messages, config.learn_from));
     found
 }
@@ -108,18 +120,22 @@ pub(super) struct Rules {
     pub volume: usize,
 }
 
-pub(super) fn extract(messages: &[Arc<Message>], config: &Config, rules: &Rules) -> Extraction {
+pub(super) fn extract(
+    told: &[Told],
+    messages: &[Arc<Message>],
+    config: &Config,
+    rules: &Rules,
+) -> Extraction {
     let mut out = Extraction::default();
-    let told = sentences_told(messages);
     let mut ranked: Vec<Ranked> = Vec::new();
-    for sentence in &told {
+    for sentence in told {
         match read(sentence, messages, config, &rules.weights) {
             Ok(found) => ranked.push(found),
             Err(Some(reason)) => out.reject(reason),
             Err(None) => {}
         }
     }
-    ranked.extend(know_how::cases(&told, messages).map(|candidate| Ranked {
+    ranked.extend(know_how::cases(told, messages).map(|candidate| Ranked {
         score: f32::INFINITY,
         is_certain: true,
         message: usize::MAX,

@@ -35,7 +35,7 @@ pub(crate) use candidate::RejectReason;
 pub use candidate::{Candidate, Extraction};
 pub(crate) use cues::Cues;
 pub(crate) use endings::{Ending, endings};
-pub use extract::{RULES_VERSION, extract_offline};
+pub use extract::{RULES_VERSION, extract_offline, write_and_extract};
 pub use grounds::grounded;
 pub(crate) use numbers::numbers;
 pub(crate) use slots::is_paired;

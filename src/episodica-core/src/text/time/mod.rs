@@ -35,5 +35,5 @@ pub use mention::{Grain, Naming, TimeMention};
 pub use mentions::mentions;
 pub(crate) use mentions::mentions_in;
 pub use query::{DatePart, DateRange, date_parts, query_range};
-pub(crate) use resolve::resolve_mentions;
 pub use resolve::resolve_text;
+pub(crate) use resolve::{resolve_mentions, with_dates};

@@ -42,7 +42,7 @@ pub(crate) fn resolve_mentions(
 }
 
 /// `text` with the days of `found`, its mentions in order.
-fn with_dates(text: &str, found: &[TimeMention]) -> String {
+pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
     let mut out = String::with_capacity(text.len() + 16 * found.len());
     let mut done = 0;
     for mention in found.iter().filter(|mention| mention.relative && mention.confident) {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::calendar::Lean;
 use super::languages::{chinese, english, french, german, spanish};
 use crate::fork::Lazy;
-use crate::text::expressions::Expression;
+use crate::text::expressions::{Expression, Kinds};
 
 /// Number of bytes that are read on either side of a date.
 const REACH: usize = 240;
@@ -51,7 +51,9 @@ pub(super) enum Rule {
 
 /// The expressions of a [`Tense`].
 pub(super) struct Reader {
-    signs: Expression,
+    signs: Kinds,
+    /// What each of the signs shows; `None` for a shadow.
+    leans: Vec<Option<Lean>>,
     bounds: Expression,
     rule: Rule,
 }
@@ -72,24 +74,23 @@ impl Reader {
             let end = if !tense.spaced || sign.ends_with('$') { "" } else { r"\b" };
             format!("{begin}(?:{sign}){end}")
         };
-        let group = |name: &str, signs: &[&str]| {
-            let signs: Vec<String> = signs.iter().map(sign).collect();
-            (!signs.is_empty()).then(|| format!("(?P<{name}>{})", signs.join("|")))
-        };
-        let groups = [
-            group("shadow", tense.shadows),
-            group("intention", tense.intentions),
-            group("past", tense.past),
-            group("ahead", tense.ahead),
-            group("open", tense.open),
+        let kinds = [
+            (tense.shadows, None),
+            (tense.intentions, Some(Lean::Future)),
+            (tense.past, Some(Lean::Past)),
+            (tense.ahead, Some(Lean::Future)),
+            (tense.open, Some(Lean::Unknown)),
         ];
-        let groups: Vec<String> = groups.into_iter().flatten().collect();
+        let kinds = kinds.into_iter().filter(|(signs, _)| !signs.is_empty());
+        let any = |signs: &[&str]| signs.iter().map(sign).collect::<Vec<_>>().join("|");
+        let (signs, leans) = kinds.map(|(signs, lean)| (any(signs), lean)).unzip();
         let conjunctions = match tense.conjunctions {
             "" => String::new(),
             words => format!(r"|\b(?:{words})\b"),
         };
         Self {
-            signs: Expression::new(groups.join("|")),
+            signs: Kinds::new(signs),
+            leans,
             bounds: Expression::new(format!(
                 r"[,;:!?\n…()。，！？；：]|\.(?:\s|$)|\s[-–—]\s|——{conjunctions}"
             )),
@@ -178,15 +179,7 @@ impl Reader {
 
     /// The tenses of the signs in `text`, in order.
     fn leans<'s>(&'s self, text: &'s str) -> impl Iterator<Item = Lean> + 's {
-        self.signs.captures_iter(text).filter_map(|sign| {
-            if sign.name("past").is_some() {
-                Some(Lean::Past)
-            } else if sign.name("ahead").is_some() || sign.name("intention").is_some() {
-                Some(Lean::Future)
-            } else {
-                sign.name("open").map(|_| Lean::Unknown)
-            }
-        })
+        self.signs.find(text).filter_map(|sign| self.leans[sign])
     }
 }
 

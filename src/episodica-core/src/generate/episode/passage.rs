@@ -1,0 +1,99 @@
+//! One sentence, told: in the third person if its grammar allows it ("Maya moved …"), else to be
+//! quoted. The days of relative dates follow them in brackets, so that a quotation stays literal.
+
+use std::borrow::Cow;
+
+use super::person;
+use super::source::{Source, Turn};
+use super::units::Unit;
+use crate::text::Language;
+use crate::text::time::{resolve_text, with_dates};
+
+/// Maximum length of a sentence, in bytes; longer ones are clipped.
+pub(super) const MAX_UNIT_BYTES: usize = 1_200;
+/// Maximum number of lines of a code block; longer ones lose their middle.
+const MAX_CODE_LINES: usize = 14;
+
+/// A sentence ready for use in a text.
+pub(super) enum Passage {
+    /// In the third person.
+    Told(String),
+    /// To be quoted.
+    Said(String),
+    /// To be quoted as a question.
+    Asked(String),
+    /// Text that is already in brackets: a note about the message, which nobody said.
+    Aside(String),
+    /// Lines of code.
+    Code(String),
+}
+
+/// One sentence in the form that its grammar allows; told once, when it is first asked for.
+pub(super) fn passage<'a>(source: &Source, turn: &Turn, unit: &'a Unit) -> &'a Passage {
+    unit.passage.get_or_init(|| tell(source, turn, unit))
+}
+
+fn tell(source: &Source, turn: &Turn, unit: &Unit) -> Passage {
+    let text = turn.unit_text(unit);
+    if unit.is_code {
+        return Passage::Code(clip_lines(text));
+    }
+    let clipped = clip(text, MAX_UNIT_BYTES);
+    if clipped.starts_with('[') && clipped.ends_with(']') {
+        return Passage::Aside(clipped.into_owned());
+    }
+    // A sentence that is only a name calls for attention; the attribution already names the
+    // addressee.
+    if unit.words.len() == 1
+        && turn.units.len() > 1
+        && source.name_keys.contains_key(&unit.words[0].key)
+    {
+        return Passage::Said(String::new());
+    }
+    let dated = match &clipped {
+        Cow::Borrowed(text) => with_dates(text, turn.dates(unit)),
+        Cow::Owned(text) => resolve_text(text, turn.moment, turn.language),
+    };
+    let told = if unit.asks { None } else { third_person(source, turn, &dated) };
+    if let Some(told) = told {
+        return Passage::Told(told);
+    }
+    if unit.asks { Passage::Asked(dated) } else { Passage::Said(dated) }
+}
+
+/// A sentence of a turn in the third person, if its grammar allows it.
+pub(super) fn third_person(source: &Source, turn: &Turn, text: &str) -> Option<String> {
+    let name = &source.speaker(turn).short;
+    match turn.language {
+        Language::English if person::may_be_english(text) => {
+            person::english(source.without_address(text), name)
+        }
+        Language::Chinese if text.contains('我') => {
+            person::chinese(source.without_address(text), name)
+        }
+        _ => None,
+    }
+}
+
+/// The text clipped to `bytes` bytes, at a word boundary if possible.
+pub(super) fn clip(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    let mut end = bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let cut = text[..end].rfind(' ').filter(|at| *at > end / 2).unwrap_or(end);
+    Cow::Owned(format!("{}…", text[..cut].trim_end_matches(|c: char| !c.is_alphanumeric())))
+}
+
+/// A code block; a long one loses its middle.
+fn clip_lines(text: &str) -> String {
+    let lines: Vec<Cow<'_, str>> = text.lines().map(|line| clip(line.trim_end(), 240)).collect();
+    if lines.len() <= MAX_CODE_LINES {
+        return lines.join("\n");
+    }
+    let (front, back) = (MAX_CODE_LINES - 5, lines.len() - 4);
+    format!("{}\n[…]\n{}", lines[..front].join("\n"), lines[back..].join("\n"))
+}
