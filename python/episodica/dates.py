@@ -55,10 +55,11 @@ def rfc3339(value: object, what: str) -> str:
     InvalidInputError
         For what is no date, and for moments outside the years 1 to 9999 (UTC).
     """
-    if type(value).__name__ == "datetime64":
+    kind = type(value).__name__
+    if kind == "datetime64":
         # NumPy's own conversion gives a `datetime` of microseconds and coarser units only.
         value = str(value)
-    if type(value).__name__ in _MISSING or (isinstance(value, str) and value == "NaT"):
+    if kind in _MISSING or (isinstance(value, str) and value == "NaT"):
         raise InvalidInputError(
             f"{what} is missing: `{shown(value)}`", hint="leave out the times that are not known"
         )

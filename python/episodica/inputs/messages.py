@@ -94,11 +94,13 @@ def _message(raw: object, position: int, agent_id: str | None) -> dict[str, Any]
     message = as_mapping(raw)
     if message is None:
         raise InvalidInputError(f"{place}: must be a mapping, not `{type(raw).__name__}`")
-    if not message.keys() <= _KEYS:
+    # Nothing of a chat API's is beside the text of most messages.
+    is_plain = message.keys() <= _KEYS
+    if not is_plain:
         _check_keys(message, place)
     get = message.get
     role = _role(role_of(message), place)
-    content = _content(message, place)
+    content = _content(message, place, is_plain)
     if content is None:
         return None
     timestamp, metadata = get("timestamp"), get("metadata")
@@ -187,8 +189,10 @@ def _message_id(message: Mapping[str, Any], place: str) -> str | None:
     return _optional(given, "id", place)
 
 
-def _content(message: Mapping[str, Any], place: str) -> str | None:
-    text = text_of(message, place)
+def _content(message: Mapping[str, Any], place: str, is_plain: bool) -> str | None:
+    text = message.get("content")
+    if not is_plain or not isinstance(text, str):
+        text = text_of(message, place)
     if text is None:
         if may_be_silent(message):
             return None

@@ -73,10 +73,9 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Takes in a memory under its slot, the highest so far; `current` says which slots hold
+    /// Takes in what a memory states under its slot, the highest so far; `current` says which slots hold
     /// memories that hold.
-    pub fn put(&mut self, slot: u32, fact: &SemanticMemory, current: impl Fn(u32) -> bool) {
-        let stated = Stated::by_memory(fact);
+    pub fn put(&mut self, slot: u32, stated: Stated, current: impl Fn(u32) -> bool) {
         self.stated.resize(slot as usize, Stated::zeroed());
         self.stated.push(stated);
         if stated.attribute == 0 {

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::generate::facts::Candidate;
 use crate::index::{Chains, Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
 use crate::model::{Episode, Message, SemanticMemory, block, map_bytes};
-use crate::score::{Superseded, superseded_messages};
+use crate::score::{Superseded, TokenTable, superseded_messages};
 use crate::text::normalized;
 
 /// Marks a message without an episode, and a fact that was not superseded.
@@ -183,15 +183,27 @@ impl View {
         rows: Rows<'_>,
         to: &Indexing<'_>,
     ) -> Result<()> {
+        let reading = FactReading::of(&fact, to.tokens);
+        self.put_read(fact, reading, rows, to)
+    }
+
+    /// [`View::put_fact`] of a fact whose text was read before.
+    pub fn put_read(
+        &mut self,
+        fact: Arc<SemanticMemory>,
+        reading: FactReading,
+        rows: Rows<'_>,
+        to: &Indexing<'_>,
+    ) -> Result<()> {
         self.facts_changed();
         let (slot, earlier) = self.facts.put(&fact.memory_id, Arc::clone(&fact));
         if let Some(earlier) = earlier {
             self.statements.remove(earlier)?;
             self.standings[earlier as usize].current = 0;
         }
-        self.statements.postings.add(slot, &fact.content);
+        self.statements.postings.add_terms(slot, &reading.terms);
         self.statement_tokens.pad(slot as usize);
-        self.statement_tokens.push(to.tokens.ids(&fact.content));
+        self.statement_tokens.push(reading.tokens);
         self.sources.pad(slot as usize);
         let proofs = fact.source_messages.iter();
         self.sources.push(proofs.filter_map(|message| self.messages.slot(message)));
@@ -203,9 +215,9 @@ impl View {
         let current = fact.is_current().into();
         self.standings.push(Standing { subject, successor, current, hidden });
         self.hidden.put_fact(slot, &fact);
-        self.note_text(text_key(&normalized(&fact.content)), slot);
+        self.note_text(reading.text, slot);
         let standings = &self.standings;
-        self.attributes.put(slot, &fact, |slot| standings[slot as usize].current != 0);
+        self.attributes.put(slot, reading.stated, |slot| standings[slot as usize].current != 0);
         to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
     }
 
@@ -348,6 +360,26 @@ impl View {
             + self.abstracts.heap_bytes()
             + self.narratives.heap_bytes();
         self.messages.heap_bytes() + episodes + facts
+    }
+}
+
+/// What an index keeps of a fact's text. Reading needs no index, so many facts are read at once
+/// before one after the other enters it.
+pub(crate) struct FactReading {
+    terms: Terms,
+    tokens: Vec<u16>,
+    text: u64,
+    stated: Stated,
+}
+
+impl FactReading {
+    pub fn of(fact: &SemanticMemory, tokens: &dyn TokenTable) -> Self {
+        Self {
+            terms: Terms::of(&fact.content),
+            tokens: tokens.ids(&fact.content),
+            text: text_key(&normalized(&fact.content)),
+            stated: Stated::by_memory(fact),
+        }
     }
 }
 

@@ -7,12 +7,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::engine::memory::view::View;
 use crate::engine::writing::conflicts::Learned;
 use crate::generate::facts::{Candidate, Cues, Ending, endings};
 use crate::generate::reconcile::{ends, topics};
 use crate::index::stem;
 use crate::model::{Message, SemanticMemory};
+use crate::parallel;
 use crate::text::words::{for_each_bigram, for_each_word};
 
 /// A word that this share of the messages has is not a topic, nor one that fewer than
@@ -26,12 +29,10 @@ const SAME_WORD: usize = 16;
 /// Earlier messages that a message is compared with, those that share most.
 const MAX_MESSAGES: usize = 4;
 
-/// What the candidates of one message end: most messages have several, so what follows from the
-/// message alone is kept for the next one.
+/// What follows from the messages of a step alone: most have several candidates, and it is found
+/// for all messages at once.
 #[derive(Default)]
-pub(crate) struct Changes {
-    last: Option<(u32, OfMessage)>,
-}
+pub(crate) struct Changes(FxHashMap<u32, OfMessage>);
 
 /// What a message tells about changes.
 struct OfMessage {
@@ -42,22 +43,31 @@ struct OfMessage {
 }
 
 impl Changes {
+    /// Reads the messages of candidates.
+    pub(crate) fn find<'a>(view: &View, candidates: impl Iterator<Item = &'a Candidate>) -> Self {
+        let mut slots: Vec<u32> =
+            candidates.filter_map(|candidate| message_of(view, candidate)).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let read = |slot| (slot, OfMessage::read(view, slot, view.messages.get(slot)));
+        Self(parallel::map(slots, parallel::FEW_TEXTS, read).into_iter().collect())
+    }
+
     /// The facts that the message of `candidate` ends, oldest message last.
     pub(crate) fn ended_by(
-        &mut self,
+        &self,
         view: &View,
         learned: &Learned,
         candidate: &Candidate,
     ) -> Vec<Arc<SemanticMemory>> {
-        let [id] = &candidate.source_messages[..] else { return Vec::new() };
-        let Some(slot) = view.messages.slot(id) else { return Vec::new() };
+        let slot = message_of(view, candidate);
+        let Some((slot, said)) = slot.and_then(|slot| Some((slot, self.0.get(&slot)?))) else {
+            return Vec::new();
+        };
         let message = view.messages.get(slot);
-        let known = self.last.take().filter(|(last, _)| *last == slot);
-        let read = || (slot, OfMessage::read(view, slot, message));
-        let (_, said) = self.last.insert(known.unwrap_or_else(read));
         let mut ended: Vec<Arc<SemanticMemory>> = Vec::new();
         let mut add = |fact: Arc<SemanticMemory>| {
-            let own = fact.source_messages.contains(id);
+            let own = fact.source_messages.contains(&message.message_id);
             if !own && ended.iter().all(|other| other.memory_id != fact.memory_id) {
                 ended.push(fact);
             }
@@ -77,6 +87,12 @@ impl Changes {
         }
         ended
     }
+}
+
+/// The slot of the message that a candidate comes from; `None` if it comes from several.
+fn message_of(view: &View, candidate: &Candidate) -> Option<u32> {
+    let [id] = &candidate.source_messages[..] else { return None };
+    view.messages.slot(id)
 }
 
 impl OfMessage {

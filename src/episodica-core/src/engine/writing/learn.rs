@@ -14,7 +14,7 @@ use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::rows_of;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::{FactReading, View};
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::changes::Changes;
@@ -265,13 +265,14 @@ impl Services {
     }
 
     fn reconcile(&self, user: &User, step: &mut LearningStep<'_>) -> Learned {
-        let conflicts: Vec<Conflicts> = {
+        let (conflicts, changes) = {
             let view = user.view.read();
-            let find = |found: &Found<'_>| Conflicts::find(&view, &found.1);
-            parallel::map(step.found.iter().collect(), parallel::FEW_TEXTS, find)
+            let candidates: Vec<&Candidate> = step.found.iter().map(|found| &found.1).collect();
+            let changes = Changes::find(&view, candidates.iter().copied());
+            let find = |candidate| Conflicts::find(&view, candidate);
+            (parallel::map(candidates, parallel::FEW_TEXTS, find), changes)
         };
         let mut learned = Learned::default();
-        let mut changes = Changes::default();
         let advice = std::mem::take(&mut step.advice);
         for ((row, (episode, candidate)), advised) in step.found.iter().enumerate().zip(advice) {
             // Advice about a fact that this step has changed already is out of date.
@@ -385,19 +386,25 @@ impl Services {
                 pending_llm: step.pending_llm.contains(&episode.episode_id),
             }))
             .collect();
+        let tokens = self.tokens;
+        let readings = parallel::map(
+            learned.latest.values().map(|fresh| &*fresh.memory).collect(),
+            parallel::FEW_TEXTS,
+            |fact| FactReading::of(fact, tokens),
+        );
         let _writer = user.lock_writer_on(step.basis, true, &self.indexing())?;
         user.store.append_semantic(&learned.records, &[], &notes)?;
         log::debug!("{} facts are in the log", learned.records.len());
         user.note_change();
         let mut view = user.view.write();
         let mut other = 0..;
-        for fresh in learned.latest.values() {
+        for (fresh, reading) in learned.latest.values().zip(readings) {
             let (rows, row) = match fresh.row {
                 Some(row) => (&step.rows, row),
                 None => (&other_rows, other.next().unwrap_or_default()),
             };
             let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-            view.put_fact(Arc::clone(&fresh.memory), vector, &self.indexing())?;
+            view.put_read(Arc::clone(&fresh.memory), reading, vector, &self.indexing())?;
         }
         // Revisions that were replaced within the step belong to the history, as they do when the
         // log is read.

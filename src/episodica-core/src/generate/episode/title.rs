@@ -23,6 +23,8 @@ const MIN_HEADLINE_FEATURES: usize = 2;
 /// Minimum length of a sentence or clause that becomes a title, in characters; of a Chinese one.
 const MIN_CHARS: usize = 16;
 const MIN_CLAUSE_CHARS: usize = 8;
+/// A time that ends earlier before the end of a sentence is not at its end, whatever follows it.
+const LAST_BYTES: usize = 48;
 /// Places where a sentence can end early.
 const BREAKS: [&str; 10] =
     [", ", "; ", " – ", " — ", " but ", " because ", " so ", "，", "；", "。"];
@@ -245,7 +247,9 @@ fn one_line(source: &Source, scored: &Scored) -> String {
     let (turn, unit) = scored.place(source);
     let text = without_notes(&plain(without_openers(source.without_address(turn.unit_text(unit)))));
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if turn.dates(unit).is_empty() {
+    // Only a time at the end is left out, before the name of the listener.
+    let nearly = (unit.end - unit.start).saturating_sub(LAST_BYTES);
+    if turn.dates(unit).last().is_none_or(|last| last.end < nearly) {
         return text;
     }
     let body = text.trim_end_matches(['.', '!', '。', '！', ' ']).len();

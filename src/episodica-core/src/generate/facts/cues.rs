@@ -3,7 +3,7 @@
 //! The expressions are data (`cues.txt`).
 
 use crate::fork::Lazy;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::text::is_cjk;
 use crate::text::words::runs;
@@ -122,10 +122,10 @@ fn matches(words: &[&str], rest: &[&str]) -> bool {
 }
 
 /// Expressions by their first word: the following words and the sign.
-type Spaced = HashMap<&'static str, Vec<(Vec<&'static str>, Sign)>>;
+type Spaced = FxHashMap<&'static str, Vec<(Vec<&'static str>, Sign)>>;
 
 static SPACED: Lazy<Spaced> = Lazy::new(|| {
-    let mut spaced = Spaced::new();
+    let mut spaced = Spaced::default();
     for (expression, sign) in expressions().filter(|(text, _)| !text.contains(is_cjk)) {
         let mut words = expression.split_whitespace();
         let first = words.next().unwrap_or_default();
