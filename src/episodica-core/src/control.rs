@@ -82,61 +82,48 @@ pub(crate) fn patiently<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     control.check()?;
-    if bytes < LONG_BYTES { Ok(work()) } else { Started::new(work).wait(control) }
-}
-
-/// Work on a thread of its own, which is left behind if nobody waits for it.
-enum Started<T> {
-    Running(Receiver<std::thread::Result<T>>),
-    /// No thread could be started.
-    Done(Option<T>),
-}
-
-impl<T: Send + 'static> Started<T> {
-    fn new(work: impl FnOnce() -> T + Send + 'static) -> Self {
-        let (done, outcome) = sync_channel(1);
-        let work = Arc::new(Mutex::new(Some(work)));
-        let take =
-            |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let theirs = Arc::clone(&work);
-        let run = move || {
-            if let Some(work) = take(&theirs) {
-                let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
-            }
-        };
-        let thread = std::thread::Builder::new().name("episodica-texts".to_owned());
-        match thread.spawn(run) {
-            Ok(_) => Self::Running(outcome),
-            Err(_) => Self::Done(take(&work).map(|work| work())),
-        }
+    if bytes < LONG_BYTES {
+        return Ok(work());
     }
+    let (done, outcome) = sync_channel(1);
+    let work = Arc::new(Mutex::new(Some(work)));
+    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let theirs = Arc::clone(&work);
+    let run = move || {
+        if let Some(work) = take(&theirs) {
+            let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
+        }
+    };
+    let thread = std::thread::Builder::new().name("episodica-texts".to_owned());
+    if thread.spawn(run).is_err() {
+        return take(&work).map_or_else(
+            || Err(Error::internal("a thread that was not started took its work")),
+            |work| Ok(work()),
+        );
+    }
+    outcome_of(&outcome, control)
+}
 
-    /// Waits for the outcome.
-    ///
-    /// # Errors
-    /// What `control` says when the caller gives up.
-    fn wait(self, control: &dyn Control) -> Result<T> {
-        let lost = || Error::internal("a thread ended without its outcome");
-        let outcome = match self {
-            Self::Running(outcome) => outcome,
-            Self::Done(value) => return value.ok_or_else(lost),
-        };
-        loop {
-            match outcome.recv_timeout(PATIENCE) {
-                Ok(Ok(value)) => return Ok(value),
-                Ok(Err(panic)) => resume_unwind(panic),
-                Err(RecvTimeoutError::Timeout) => control.check()?,
-                Err(RecvTimeoutError::Disconnected) => return Err(lost()),
+/// Waits for work on another thread.
+fn outcome_of<T>(outcome: &Receiver<std::thread::Result<T>>, control: &dyn Control) -> Result<T> {
+    loop {
+        match outcome.recv_timeout(PATIENCE) {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(RecvTimeoutError::Timeout) => control.check()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::internal("a thread ended without its outcome"));
             }
         }
     }
 }
 
-/// What is made of items that are needed later: one after the other on a thread of its own, and on
-/// all cores once somebody waits for them. So it takes no core from whoever is at work meanwhile.
+/// What is made of items that are needed later: one after the other on one thread, and on all once
+/// somebody waits for them. So it takes a core that whoever is at work meanwhile does not need.
+/// Whoever does not wait leaves it behind.
 pub(crate) struct Ahead<R> {
     is_awaited: Arc<AtomicBool>,
-    started: Started<Vec<R>>,
+    outcome: Receiver<std::thread::Result<Vec<R>>>,
 }
 
 impl<R: Send + 'static> Ahead<R> {
@@ -144,9 +131,10 @@ impl<R: Send + 'static> Ahead<R> {
         items: Vec<T>,
         make: impl Fn(T) -> R + Sync + Send + 'static,
     ) -> Self {
+        let (done, outcome) = sync_channel(1);
         let is_awaited = Arc::new(AtomicBool::new(false));
         let awaited = Arc::clone(&is_awaited);
-        let started = Started::new(move || {
+        let work = move || {
             let (mut items, mut made) = (items.into_iter(), Vec::new());
             while !awaited.load(Ordering::Relaxed)
                 && let Some(item) = items.next()
@@ -155,8 +143,11 @@ impl<R: Send + 'static> Ahead<R> {
             }
             made.extend(parallel::map(items.collect(), 1, make));
             made
+        };
+        parallel::spawn(move || {
+            let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
         });
-        Self { is_awaited, started }
+        Self { is_awaited, outcome }
     }
 
     /// Waits for all of them, in the order of their items.
@@ -165,7 +156,7 @@ impl<R: Send + 'static> Ahead<R> {
     /// What `control` says when the caller gives up.
     pub(crate) fn wait(self, control: &dyn Control) -> Result<Vec<R>> {
         self.is_awaited.store(true, Ordering::Relaxed);
-        self.started.wait(control)
+        outcome_of(&self.outcome, control)
     }
 }
 

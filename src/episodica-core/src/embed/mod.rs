@@ -53,6 +53,13 @@ pub trait Embedder: Send + Sync {
         self.embed(texts)
     }
 
+    /// The vectors of texts with these tokens of the table in the package
+    /// ([`StaticTable::token_ids`]), if this embedder's are made of them: then a vector takes
+    /// microseconds, and a text need not be read twice.
+    fn embed_tokens(&self, _tokens: &[&[u16]]) -> Option<Array2<f32>> {
+        None
+    }
+
     /// How the server or callable behind it does; `None` where vectors are computed here.
     fn health(&self) -> Option<ServiceHealth> {
         None

@@ -182,26 +182,39 @@ impl Embedder for StaticEmbedder {
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let table = StaticTable::shared();
-        let mut rows = Array2::zeros((texts.len(), STATIC_DIMENSION));
-        let (cells, _) = rows
-            .as_slice_mut()
-            .expect("invariant: a new array is contiguous")
-            .as_chunks_mut::<STATIC_DIMENSION>();
-        let fill = |(cells, texts): (&mut [[f32; STATIC_DIMENSION]], &[&str])| {
-            cells.iter_mut().zip(texts).for_each(|(row, text)| *row = table.embed_text(text));
-        };
-        if texts.len() <= TEXTS_PER_TASK {
-            fill((cells, texts));
-        } else {
-            crate::parallel::run(|| {
-                cells
-                    .par_chunks_mut(TEXTS_PER_TASK)
-                    .zip(texts.par_chunks(TEXTS_PER_TASK))
-                    .for_each(fill);
-            });
-        }
-        Ok(rows)
+        Ok(rows_of(texts, |text| table.embed_text(text)))
     }
+
+    fn embed_tokens(&self, tokens: &[&[u16]]) -> Option<Array2<f32>> {
+        let table = StaticTable::shared();
+        Some(rows_of(tokens, |ids| table.embed_ids(ids)))
+    }
+}
+
+/// One row for each item; of many, on all cores.
+fn rows_of<T: Copy + Sync>(
+    items: &[T],
+    row: impl Fn(T) -> [f32; STATIC_DIMENSION] + Sync,
+) -> Array2<f32> {
+    let mut rows = Array2::zeros((items.len(), STATIC_DIMENSION));
+    let (cells, _) = rows
+        .as_slice_mut()
+        .expect("invariant: a new array is contiguous")
+        .as_chunks_mut::<STATIC_DIMENSION>();
+    let fill = |(cells, items): (&mut [[f32; STATIC_DIMENSION]], &[T])| {
+        cells.iter_mut().zip(items).for_each(|(cell, item)| *cell = row(*item));
+    };
+    if items.len() <= TEXTS_PER_TASK {
+        fill((cells, items));
+    } else {
+        crate::parallel::run(|| {
+            cells
+                .par_chunks_mut(TEXTS_PER_TASK)
+                .zip(items.par_chunks(TEXTS_PER_TASK))
+                .for_each(fill);
+        });
+    }
+    rows
 }
 
 fn norm(row: &[i8; STATIC_DIMENSION]) -> f32 {

@@ -112,6 +112,10 @@ impl Embedder for Marked<dyn Embedder> {
         self.inner.embed_controlled(texts, control)
     }
 
+    fn embed_tokens(&self, tokens: &[&[u16]]) -> Option<Array2<f32>> {
+        self.inner.embed_tokens(tokens)
+    }
+
     fn health(&self) -> Option<ServiceHealth> {
         self.inner.health()
     }

@@ -10,7 +10,7 @@ use crate::engine::asking::gate::Gate;
 use crate::engine::callout::Callouts;
 use crate::engine::counters::Counters;
 use crate::engine::feed::Feed;
-use crate::engine::memory::indexing::Indexing;
+use crate::engine::memory::indexing::{Indexing, TextReader};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::index::VectorIndexFactory;
@@ -51,6 +51,11 @@ impl Services {
     /// Whose records a user id names.
     pub fn owner(&self, user_id: &str) -> Result<Owner> {
         Owner::new(&self.tenant, user_id)
+    }
+
+    /// What reads texts on any thread.
+    pub fn reader(&self) -> TextReader {
+        TextReader { tokens: self.tokens, embedder: Arc::clone(&self.embedder) }
     }
 
     /// What a memory indexes texts with.

@@ -66,12 +66,13 @@ pub struct Episode {
 impl Episode {
     /// L0 as it is indexed: title, a full stop, summary.
     pub(crate) fn abstract_text(&self) -> String {
-        if self.summary.is_empty() {
-            self.title.clone()
-        } else {
-            format!("{}. {}", self.title, self.summary)
-        }
+        abstract_of(&self.title, &self.summary)
     }
+}
+
+/// L0 as it is indexed: title, a full stop, summary.
+pub(crate) fn abstract_of(title: &str, summary: &str) -> String {
+    if summary.is_empty() { title.to_owned() } else { format!("{title}. {summary}") }
 }
 
 /// The judgement that a segment ends.

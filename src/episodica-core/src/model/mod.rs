@@ -12,6 +12,7 @@ mod status;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub(crate) use episode::abstract_of;
 pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance, REFUSED};
 pub use message::{Message, NewMessage, Role};
 pub use procedure::{PROCEDURE, Procedure, Step};

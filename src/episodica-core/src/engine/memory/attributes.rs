@@ -35,22 +35,22 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// By a candidate.
-    pub fn by(candidate: &Candidate) -> Self {
-        Self::new(&candidate.subject, &candidate.attribute, &candidate.value, &candidate.content)
+    /// By a candidate with these words.
+    pub fn by(candidate: &Candidate, words: Signature) -> Self {
+        Self::new(&candidate.subject, &candidate.attribute, &candidate.value, words)
     }
 
-    /// By a memory.
-    pub fn by_memory(fact: &SemanticMemory) -> Self {
-        Self::new(&fact.subject, &fact.attribute, known_value(fact), &fact.content)
+    /// By a memory with these words.
+    pub fn by_memory(fact: &SemanticMemory, words: Signature) -> Self {
+        Self::new(&fact.subject, &fact.attribute, known_value(fact), words)
     }
 
-    fn new(subject: &str, attribute: &str, value: &str, content: &str) -> Self {
+    fn new(subject: &str, attribute: &str, value: &str, signature: Signature) -> Self {
         Self {
             attribute: if attribute.is_empty() { 0 } else { key(subject, attribute, "") },
             value: if attribute.is_empty() { 0 } else { key(subject, attribute, bare(value)) },
             single_valued: is_single_valued(attribute).into(),
-            signature: Signature::of(content),
+            signature,
         }
     }
 
@@ -255,7 +255,8 @@ mod tests {
             prop_assert!(
                 !concerns(&new, &known)
                     || same_text
-                    || Stated::by(&new).may_concern(&Stated::by_memory(&known))
+                    || Stated::by(&new, Signature::of(&new.content))
+                        .may_concern(&Stated::by_memory(&known, Signature::of(&known.content)))
             );
         }
     }

@@ -1,5 +1,6 @@
 //! What turns texts into vectors, tokens and indexes.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
@@ -8,8 +9,9 @@ use crate::config::Config;
 use crate::control::{Control, LONG_BYTES, patiently};
 use crate::embed::Embedder;
 use crate::engine::counters::Counters;
+use crate::engine::memory::wording::Wording;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{Field, MessageReading, VectorIndexFactory};
+use crate::index::{Field, MessageReading, Terms, VectorIndexFactory};
 use crate::parallel;
 use crate::score::TokenTable;
 
@@ -38,6 +40,46 @@ pub(crate) struct Indexing<'a> {
     pub counters: &'a Counters,
     /// Opening a user leaves missing vectors to the background work.
     pub opens_without_embedding: bool,
+}
+
+/// Reads texts, on any thread: what indexes keep of them, with their vectors where those are made of
+/// tokens.
+#[derive(Clone)]
+pub(crate) struct TextReader {
+    pub tokens: &'static dyn TokenTable,
+    pub embedder: Arc<dyn Embedder>,
+}
+
+/// What is read of the texts of facts, one by one.
+#[derive(Debug, Default)]
+pub(crate) struct FactTexts {
+    pub wordings: Vec<Arc<Wording>>,
+    /// Vectors, row by row; `None` where they come later or embedding failed.
+    pub rows: Option<Array2<f32>>,
+}
+
+/// What is read of an episode's L0 and L1.
+#[derive(Debug)]
+pub(crate) struct EpisodeTexts {
+    pub terms: [Terms; 2],
+    /// Two vectors; `None` where they come later.
+    pub rows: Option<Array2<f32>>,
+}
+
+impl TextReader {
+    pub fn facts<'t>(&self, contents: impl Iterator<Item = &'t str>) -> FactTexts {
+        let wordings: Vec<Arc<Wording>> =
+            contents.map(|content| Arc::new(Wording::of(content, self.tokens))).collect();
+        let tokens: Vec<&[u16]> = wordings.iter().map(|wording| &*wording.tokens).collect();
+        FactTexts { rows: self.embedder.embed_tokens(&tokens), wordings }
+    }
+
+    pub fn episode(&self, abstract_text: &str, narrative: &str) -> EpisodeTexts {
+        let texts = [abstract_text, narrative];
+        let tokens = texts.map(|text| self.tokens.ids(text));
+        let rows = self.embedder.embed_tokens(&[&tokens[0], &tokens[1]]);
+        EpisodeTexts { terms: texts.map(Terms::of), rows }
+    }
 }
 
 impl Indexing<'_> {

@@ -20,3 +20,4 @@ pub(crate) mod uses;
 pub(crate) mod vector_files;
 pub(crate) mod vectors;
 pub(crate) mod view;
+pub(crate) mod wording;

@@ -18,11 +18,13 @@ use crate::engine::memory::indexing::{Indexing, Rows, rows_of};
 use crate::engine::memory::listing::Orders;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::table::Table;
+use crate::engine::memory::wording::Wording;
 use crate::error::Result;
 use crate::generate::facts::Candidate;
+use crate::generate::reconcile::Signature;
 use crate::index::{Chains, Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
 use crate::model::{Episode, Message, SemanticMemory, block, map_bytes};
-use crate::score::{Superseded, TokenTable, superseded_messages};
+use crate::score::{Superseded, superseded_messages};
 use crate::text::normalized;
 
 /// Marks a message without an episode, and a fact that was not superseded.
@@ -183,15 +185,15 @@ impl View {
         rows: Rows<'_>,
         to: &Indexing<'_>,
     ) -> Result<()> {
-        let reading = FactReading::of(&fact, to.tokens);
-        self.put_read(fact, reading, rows, to)
+        let wording = Wording::of(&fact.content, to.tokens);
+        self.put_read(fact, &wording, rows, to)
     }
 
     /// [`View::put_fact`] of a fact whose text was read before.
     pub fn put_read(
         &mut self,
         fact: Arc<SemanticMemory>,
-        reading: FactReading,
+        wording: &Wording,
         rows: Rows<'_>,
         to: &Indexing<'_>,
     ) -> Result<()> {
@@ -201,9 +203,9 @@ impl View {
             self.statements.remove(earlier)?;
             self.standings[earlier as usize].current = 0;
         }
-        self.statements.postings.add_terms(slot, &reading.terms);
+        self.statements.postings.add_terms(slot, &wording.terms);
         self.statement_tokens.pad(slot as usize);
-        self.statement_tokens.push(reading.tokens);
+        self.statement_tokens.push(wording.tokens.iter().copied());
         self.sources.pad(slot as usize);
         let proofs = fact.source_messages.iter();
         self.sources.push(proofs.filter_map(|message| self.messages.slot(message)));
@@ -215,9 +217,10 @@ impl View {
         let current = fact.is_current().into();
         self.standings.push(Standing { subject, successor, current, hidden });
         self.hidden.put_fact(slot, &fact);
-        self.note_text(reading.text, slot);
+        self.note_text(text_key(&wording.normalized), slot);
+        let stated = Stated::by_memory(&fact, wording.signature);
         let standings = &self.standings;
-        self.attributes.put(slot, reading.stated, |slot| standings[slot as usize].current != 0);
+        self.attributes.put(slot, stated, |slot| standings[slot as usize].current != 0);
         to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
     }
 
@@ -302,7 +305,9 @@ impl View {
         &self,
         candidate: &Candidate,
     ) -> impl Iterator<Item = &Arc<SemanticMemory>> {
-        let slots = self.attributes.near(&Stated::by(candidate), |slot| self.is_current(slot));
+        // What else it says makes no difference.
+        let stated = Stated::by(candidate, Signature::default());
+        let slots = self.attributes.near(&stated, |slot| self.is_current(slot));
         slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
 
@@ -360,26 +365,6 @@ impl View {
             + self.abstracts.heap_bytes()
             + self.narratives.heap_bytes();
         self.messages.heap_bytes() + episodes + facts
-    }
-}
-
-/// What an index keeps of a fact's text. Reading needs no index, so many facts are read at once
-/// before one after the other enters it.
-pub(crate) struct FactReading {
-    terms: Terms,
-    tokens: Vec<u16>,
-    text: u64,
-    stated: Stated,
-}
-
-impl FactReading {
-    pub fn of(fact: &SemanticMemory, tokens: &dyn TokenTable) -> Self {
-        Self {
-            terms: Terms::of(&fact.content),
-            tokens: tokens.ids(&fact.content),
-            text: text_key(&normalized(&fact.content)),
-            stated: Stated::by_memory(fact),
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::sync::Mutex;
 use crate::clock::Moment;
 use crate::control::{Ahead, Control, patiently};
 use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
+use crate::engine::memory::indexing::EpisodeTexts;
 use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::Services;
 use crate::engine::user::User;
@@ -16,7 +17,7 @@ use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
 use crate::generate::facts::{self, write_and_extract};
-use crate::model::{Message, Provenance, REFUSED};
+use crate::model::{Message, Provenance, REFUSED, abstract_of};
 use crate::parallel;
 
 /// Why the rules wrote a text: the model did not answer. It is written again once the model is
@@ -30,8 +31,10 @@ pub(crate) struct Text {
     pub timestamp: Option<Moment>,
     pub provenance: Provenance,
     pub asked: Asked,
-    /// The facts, if the model was asked for them at the same time.
+    /// The facts, if they were looked for at the same time.
     pub stated: Option<Stated>,
+    /// What was read of the text, if it was.
+    pub read: Option<EpisodeTexts>,
 }
 
 impl Services {
@@ -59,14 +62,17 @@ impl Services {
 
     /// What writes an episode by the rules and finds its facts.
     fn by_rules(&self) -> impl Fn(Vec<Arc<Message>>) -> Text + Send + Sync + 'static {
-        let config = self.config.clone();
+        let (config, reader) = (self.config.clone(), self.reader());
         move |messages| {
-            if !config.semantic_memory {
-                return by_rules(write_offline(&messages), "", Asked::default());
-            }
-            let (text, extraction) = write_and_extract(&messages, &config);
-            let stated = Some(Stated::by_rules(extraction));
-            Text { stated, ..by_rules(text, "", Asked::default()) }
+            let (text, stated) = if config.semantic_memory {
+                let (text, extraction) = write_and_extract(&messages, &config);
+                let texts = reader.facts(extraction.contents());
+                (text, Some(Stated::by_rules(extraction, texts)))
+            } else {
+                (write_offline(&messages), None)
+            };
+            let read = reader.episode(&abstract_of(&text.title, &text.summary), &text.content);
+            Text { stated, read: Some(read), ..by_rules(text, "", Asked::default()) }
         }
     }
 
@@ -142,7 +148,7 @@ impl Conversation<'_> {
             self.stated(facts, cost, &own, asked.clone()).with_the_text()
         });
         let (text, timestamp) = (written.text, written.timestamp);
-        Ok(Text { text, timestamp, provenance, asked, stated })
+        Ok(Text { text, timestamp, provenance, asked, stated, read: None })
     }
 
     fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> Text {
@@ -172,5 +178,5 @@ fn by_rules(text: EpisodeText, fallback: &str, asked: Asked) -> Text {
         pending_llm: !fallback.is_empty() && fallback != REFUSED,
         ..Provenance::default()
     };
-    Text { text, timestamp: None, provenance, asked, stated: None }
+    Text { text, timestamp: None, provenance, asked, stated: None, read: None }
 }

@@ -12,12 +12,11 @@ use ndarray::{Array2, ArrayView1};
 
 use crate::engine::memory::attributes::Stated;
 use crate::engine::memory::view::View;
+use crate::engine::memory::wording::Wording;
 use crate::generate::facts::Candidate;
 use crate::generate::reconcile::concerns;
-use crate::index::for_each_term;
 use crate::model::SemanticMemory;
 use crate::store::StateRecord;
-use crate::text::normalized;
 
 /// Newest facts with a candidate's rarest word that it is compared with.
 const SAME_WORD: usize = 64;
@@ -27,8 +26,8 @@ pub(crate) struct Fresh {
     pub memory: Arc<SemanticMemory>,
     /// The row of its vector.
     pub row: Option<usize>,
+    pub wording: Arc<Wording>,
     stated: Stated,
-    text: String,
 }
 
 /// Facts that a step has learned and not yet committed: newer than the view.
@@ -45,18 +44,18 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
-    /// Adds a record; `row` is that of its vector.
-    pub fn put(&mut self, record: SemanticMemory, row: Option<usize>) {
+    /// Adds a record in these words; `row` is that of its vector.
+    pub fn put(&mut self, record: SemanticMemory, wording: Arc<Wording>, row: Option<usize>) {
         let memory = Arc::new(record);
         self.records.push(Arc::clone(&memory));
-        let (stated, text) = (Stated::by_memory(&memory), normalized(&memory.content));
+        let stated = Stated::by_memory(&memory, wording.signature);
         for message in &memory.source_messages {
             let ids = self.by_message.entry(message.clone()).or_default();
             if !ids.contains(&memory.memory_id) {
                 ids.push(memory.memory_id.clone());
             }
         }
-        self.latest.insert(memory.memory_id.clone(), Fresh { memory, row, stated, text });
+        self.latest.insert(memory.memory_id.clone(), Fresh { memory, row, wording, stated });
     }
 
     /// The memories of this step that a message proves.
@@ -113,43 +112,38 @@ impl Learned {
 /// A candidate's statement, and the facts of the view that may conflict with it. Needs nothing of
 /// the step, so that those of all candidates are found at once.
 pub(crate) struct Conflicts {
+    wording: Arc<Wording>,
     stated: Stated,
-    text: String,
     slots: Vec<u32>,
 }
 
 impl Conflicts {
     fn concern(&self, candidate: &Candidate, fresh: &Fresh) -> bool {
         fresh.memory.is_current()
-            && (fresh.text == self.text || self.stated.may_concern(&fresh.stated))
+            && (fresh.wording.normalized == self.wording.normalized
+                || self.stated.may_concern(&fresh.stated))
             && concerns(candidate, &fresh.memory)
     }
 
-    /// Finds the facts of the view that may conflict with a candidate.
-    pub fn find(view: &View, candidate: &Candidate) -> Self {
-        let (stated, text) = (Stated::by(candidate), normalized(&candidate.content));
-        let mut slots = in_view(view, &stated, &text, candidate);
+    /// Finds the facts of the view that may conflict with a candidate in these words.
+    pub fn find(view: &View, candidate: &Candidate, wording: Arc<Wording>) -> Self {
+        let stated = Stated::by(candidate, wording.signature);
+        let mut slots = in_view(view, &stated, &wording);
         slots.retain(|slot| view.facts.get(*slot).is_some_and(|known| concerns(candidate, known)));
-        Self { stated, text, slots }
+        Self { wording, stated, slots }
     }
 }
 
-/// Slots of facts in the view that may conflict with a candidate, each once. `text` is the
-/// candidate's, normalised.
-fn in_view(view: &View, stated: &Stated, text: &str, candidate: &Candidate) -> Vec<u32> {
+/// Slots of facts in the view that may conflict with a candidate, each once.
+fn in_view(view: &View, stated: &Stated, wording: &Wording) -> Vec<u32> {
     let mut slots = view.attributes.concerned(stated, |slot| view.is_current(slot));
-    slots.extend(view.same_text(text));
+    slots.extend(view.same_text(&wording.normalized));
     let postings = &view.statements.postings;
-    let mut rarest = None::<(usize, &[crate::index::Posting])>;
-    for_each_term(&candidate.content, |term| {
-        let frequency = postings.document_frequency(term.text);
-        if rarest.is_none_or(|(fewest, _)| frequency < fewest) {
-            rarest = Some((frequency, postings.postings(term.text)));
-        }
-    });
+    let terms = wording.terms.iter();
+    let rarest = terms.min_by_key(|term| postings.document_frequency(term.text));
     let with_word = rarest
         .into_iter()
-        .flat_map(|(_, list)| list.iter().rev().take(SAME_WORD))
+        .flat_map(|term| postings.postings(term.text).iter().rev().take(SAME_WORD))
         .map(|posting| posting.slot);
     slots.extend(with_word.filter(|slot| view.attributes.may_concern(stated, *slot)));
     slots.sort_unstable();

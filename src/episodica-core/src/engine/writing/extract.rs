@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
+use crate::engine::memory::indexing::FactTexts;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::writing::learn::{Advice, AskedOf, Found, LearningStep, NEAREST, Origin};
@@ -32,6 +33,8 @@ const RECONCILED_AT_ONCE: usize = 40;
 #[derive(Debug)]
 pub(crate) struct Stated {
     pub extraction: Extraction,
+    /// What was read of the candidates; empty where nothing was.
+    pub texts: FactTexts,
     /// By candidate; empty where nothing is known.
     occurred: Vec<Occurred>,
     /// `None`: the rules'.
@@ -44,14 +47,14 @@ pub(crate) struct Stated {
 
 impl Stated {
     /// What the rules found, where no model is configured.
-    pub fn by_rules(extraction: Extraction) -> Self {
-        Self::by_rules_instead(extraction, false, Asked::default())
+    pub fn by_rules(extraction: Extraction, texts: FactTexts) -> Self {
+        Self { texts, ..Self::by_rules_instead(extraction, false, Asked::default()) }
     }
 
     /// What the rules found in the model's place.
     fn by_rules_instead(extraction: Extraction, pending_llm: bool, asked: Asked) -> Self {
-        let (occurred, provenance) = (Vec::new(), None);
-        Self { extraction, occurred, provenance, pending_llm, asked, is_traced: false }
+        let (texts, occurred, provenance) = (FactTexts::default(), Vec::new(), None);
+        Self { extraction, texts, occurred, provenance, pending_llm, asked, is_traced: false }
     }
 
     /// The same, asked together with the episode's text.
@@ -105,12 +108,12 @@ impl Services {
             let (episode_id, is_traced) = (episode.episode_id.clone(), one.is_traced);
             asked_of.push((AskedOf { episode_id, is_traced }, one.asked));
         }
-        let rows = self.embed_found(&candidates, control)?;
-        let advice = conversation.advice(&candidates, rows.as_ref(), &mut origins)?;
+        let texts = self.read_found(&candidates, control)?;
+        let advice = conversation.advice(&candidates, texts.rows.as_ref(), &mut origins)?;
         let step = LearningStep {
             episodes,
             found: &candidates,
-            rows,
+            texts,
             advice,
             origins,
             pending_llm,
@@ -140,6 +143,7 @@ impl Conversation<'_> {
             Provenance { salvaged: provenance.salvaged || facts.salvaged, ..provenance };
         Stated {
             extraction: facts.extraction,
+            texts: FactTexts::default(),
             occurred: facts.occurred,
             provenance: Some(provenance),
             pending_llm: false,

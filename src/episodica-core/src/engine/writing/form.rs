@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis, concatenate};
 
 use crate::boundary::{self, Readings, Segment};
 use crate::clock::Moment;
@@ -11,7 +11,7 @@ use crate::config::{BoundaryMode, Config};
 use crate::control::{Ahead, Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::memory::follow::Basis;
-use crate::engine::memory::indexing::{EMBED_BATCH, rows_of};
+use crate::engine::memory::indexing::{EMBED_BATCH, EpisodeTexts, rows_of};
 use crate::engine::memory::view::episode_terms;
 use crate::engine::services::Services;
 use crate::engine::user::User;
@@ -20,6 +20,7 @@ use crate::engine::writing::extract::Stated;
 use crate::engine::writing::learn::STEP;
 use crate::error::{ErrorKind, Result};
 use crate::ids::record_id;
+use crate::index::Terms;
 use crate::model::{BoundaryReason, Episode, Message};
 use crate::parallel;
 use crate::store::{SessionState, StateRecord};
@@ -275,10 +276,12 @@ impl Services {
         control.check()?;
         let mut episodes = Vec::with_capacity(drafts.len());
         let mut stated: Vec<Option<Stated>> = Vec::with_capacity(drafts.len());
+        let mut read: Vec<Option<EpisodeTexts>> = Vec::with_capacity(drafts.len());
         for (draft, mut text) in drafts.into_iter().zip(texts) {
             let mut asked = draft.asked;
             asked.extend(text.asked.clone());
             stated.push(text.stated.take());
+            read.push(text.read.take());
             let episode = Arc::new(self.episode(user, draft.messages, draft.segment, text));
             self.write_trace(user, asked.about(std::slice::from_ref(&episode.episode_id)));
             episodes.push(episode);
@@ -287,7 +290,10 @@ impl Services {
             return self.commit_merged(user, episodes, basis, control);
         }
         self.embed_ahead(user, &episodes, &stated, control)?;
-        self.commit_with_vectors(user, &episodes, basis, control)?;
+        match read.into_iter().collect() {
+            Some(read) => self.commit_read(user, &episodes, read, basis, control)?,
+            None => self.commit_with_vectors(user, &episodes, basis, control)?,
+        }
         user.progress.keep_stated(&episodes, stated);
         Ok(episodes)
     }
@@ -319,6 +325,25 @@ impl Services {
             self.indexing().embed(&texts, control)?;
         }
         Ok(())
+    }
+
+    /// Commits episodes whose texts were read; embeds them where a vector takes longer than that.
+    fn commit_read(
+        &self,
+        user: &User,
+        episodes: &[Arc<Episode>],
+        read: Vec<EpisodeTexts>,
+        basis: Basis,
+        control: &dyn Control,
+    ) -> Result<()> {
+        let rows: Option<Vec<_>> =
+            read.iter().map(|texts| texts.rows.as_ref().map(|rows| rows.view())).collect();
+        let rows = match rows.and_then(|rows| concatenate(Axis(0), &rows).ok()) {
+            Some(rows) => Some(rows),
+            None => self.embed_episodes(episodes, control)?,
+        };
+        let terms: Vec<[Terms; 2]> = read.into_iter().map(|texts| texts.terms).collect();
+        self.commit_terms(user, episodes, &[], &terms, rows, basis)
     }
 
     /// Embeds episodes, then commits them.
@@ -360,6 +385,19 @@ impl Services {
         let terms = parallel::map(episodes.iter().collect(), parallel::FEW_TEXTS, |episode| {
             episode_terms(episode)
         });
+        self.commit_terms(user, episodes, notes, &terms, rows, basis)
+    }
+
+    /// [`Services::commit_episodes`] of episodes with these terms.
+    fn commit_terms(
+        &self,
+        user: &User,
+        episodes: &[Arc<Episode>],
+        notes: &[StateRecord],
+        terms: &[[Terms; 2]],
+        rows: Option<Array2<f32>>,
+        basis: Basis,
+    ) -> Result<()> {
         let _writer = user.lock_writer_on(basis, !notes.is_empty(), &self.indexing())?;
         if !notes.is_empty() {
             user.store.append_semantic(&[], &[], notes)?;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use ndarray::Array2;
+
 use crate::control::Control;
 use crate::engine::services::Services;
 use crate::engine::user::User;
@@ -195,22 +197,36 @@ impl Services {
     /// Embeds the messages that have no vector yet, in order. Needs no turn: of two callers at
     /// once, one comes too late and its vectors are ignored.
     pub(crate) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
-        let (slots, messages): (Vec<u32>, Vec<Arc<Message>>) = {
-            let view = user.view.read();
-            let unembedded = view.backlog.unembedded().iter();
-            unembedded.map(|slot| (*slot, Arc::clone(view.messages.get(*slot)))).unzip()
-        };
-        if slots.is_empty() {
-            return Ok(());
-        }
-        let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+        let unembedded: Vec<u32> = user.view.read().backlog.unembedded().iter().copied().collect();
         let to = self.indexing();
-        if let Some(rows) = to.embed(&texts, control)? {
+        for slots in unembedded.chunks(BATCH) {
+            control.check()?;
+            let Some(rows) = self.message_rows(user, slots, control)? else { break };
             self.counters.messages_embedded.fetch_add(slots.len() as u64, Ordering::Relaxed);
-            user.view.write().add_message_vectors(&slots, rows.view(), &to)?;
+            user.view.write().add_message_vectors(slots, rows.view(), &to)?;
             user.note_change();
         }
         Ok(())
+    }
+
+    /// The vectors of messages: of their tokens, which the index has, or of their texts.
+    fn message_rows(
+        &self,
+        user: &User,
+        slots: &[u32],
+        control: &dyn Control,
+    ) -> Result<Option<Array2<f32>>> {
+        let messages: Vec<Arc<Message>> = {
+            let view = user.view.read();
+            let tokens: Vec<&[u16]> =
+                slots.iter().map(|slot| view.messages.tokens(*slot)).collect();
+            if let Some(rows) = self.embedder.embed_tokens(&tokens) {
+                return Ok(Some(rows));
+            }
+            slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect()
+        };
+        let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+        self.indexing().embed(&texts, control)
     }
 }
 

@@ -6,15 +6,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::{Array2, ArrayView1, Axis, concatenate};
 use serde_json::Value;
 
 use crate::clock::Moment;
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::memory::follow::Basis;
-use crate::engine::memory::indexing::rows_of;
-use crate::engine::memory::view::{FactReading, View};
+use crate::engine::memory::indexing::{FactTexts, rows_of};
+use crate::engine::memory::view::View;
+use crate::engine::memory::wording::Wording;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::changes::Changes;
@@ -55,8 +56,7 @@ pub(crate) struct Origin {
 pub(crate) struct LearningStep<'a> {
     pub episodes: &'a [Arc<Episode>],
     pub found: &'a [Found<'a>],
-    /// Vectors of the candidates, row by row.
-    pub rows: Option<Array2<f32>>,
+    pub texts: FactTexts,
     /// By candidate.
     pub advice: Advice,
     /// By candidate; empty if all are the rules'.
@@ -112,13 +112,15 @@ impl Services {
     ) -> Result<()> {
         let extracted = self.extractions(user, episodes, control)?;
         let mut found: Vec<Found<'_>> = Vec::new();
-        for (episode, extraction) in episodes.iter().zip(extracted) {
+        let mut texts = Vec::with_capacity(episodes.len());
+        for (episode, (extraction, read)) in episodes.iter().zip(extracted) {
             self.count_rejected(&extraction);
             found.extend(extraction.candidates.into_iter().map(|candidate| (episode, candidate)));
+            texts.push(read);
         }
         let step = LearningStep {
             episodes,
-            rows: self.embed_found(&found, control)?,
+            texts: self.together(&found, texts, control)?,
             advice: found.iter().map(|_| None).collect(),
             found: &found,
             origins: Vec::new(),
@@ -137,20 +139,24 @@ impl Services {
         user: &User,
         episodes: &[Arc<Episode>],
         control: &dyn Control,
-    ) -> Result<Vec<Extraction>> {
+    ) -> Result<Vec<(Extraction, FactTexts)>> {
         let known = user.progress.take_stated(episodes);
         let mut unread = Vec::new();
-        let mut extracted: Vec<Option<Extraction>> = Vec::with_capacity(episodes.len());
+        let mut extracted: Vec<Option<_>> = Vec::with_capacity(episodes.len());
         for (episode, stated) in episodes.iter().zip(known) {
             let own = self.without_recalled(user, &episode.original_messages);
             let known = stated.filter(|_| is_unchanged(&own, &episode.original_messages));
             unread.extend(known.is_none().then_some(own));
-            extracted.push(known.map(|stated| stated.extraction));
+            extracted.push(known.map(|stated| (stated.extraction, stated.texts)));
         }
         let (bytes, config) = (bytes_of(unread.iter().flatten()), self.config.clone());
-        let read = patiently(bytes, control, move || {
-            parallel::map(unread, 1, |messages: Vec<_>| extract_offline(&messages, &config))
-        })?;
+        let reader = self.reader();
+        let extract = move |messages: Vec<_>| {
+            let extraction = extract_offline(&messages, &config);
+            let texts = reader.facts(extraction.contents());
+            (extraction, texts)
+        };
+        let read = patiently(bytes, control, move || parallel::map(unread, 1, extract))?;
         let mut read = read.into_iter();
         Ok(extracted.into_iter().filter_map(|known| known.or_else(|| read.next())).collect())
     }
@@ -231,8 +237,41 @@ impl Services {
         }
     }
 
-    /// The vectors of candidates, row by row.
-    pub(crate) fn embed_found(
+    /// What was read of the candidates of each episode, as one, with the vectors that it lacks.
+    fn together(
+        &self,
+        found: &[Found<'_>],
+        read: Vec<FactTexts>,
+        control: &dyn Control,
+    ) -> Result<FactTexts> {
+        let rows: Option<Vec<_>> = read
+            .iter()
+            .filter(|texts| !texts.wordings.is_empty())
+            .map(|texts| texts.rows.as_ref().map(|rows| rows.view()))
+            .collect();
+        let rows = match rows.and_then(|rows| concatenate(Axis(0), &rows).ok()) {
+            Some(rows) => Some(rows),
+            None => self.embed_found(found, control)?,
+        };
+        Ok(FactTexts {
+            wordings: read.into_iter().flat_map(|texts| texts.wordings).collect(),
+            rows,
+        })
+    }
+
+    /// What is read of the texts of candidates that a model found.
+    pub(crate) fn read_found(
+        &self,
+        found: &[Found<'_>],
+        control: &dyn Control,
+    ) -> Result<FactTexts> {
+        let tokens = self.tokens;
+        let read = |(_, candidate): &Found<'_>| Arc::new(Wording::of(&candidate.content, tokens));
+        let wordings = parallel::map(found.iter().collect(), parallel::FEW_TEXTS, read);
+        Ok(FactTexts { wordings, rows: self.embed_found(found, control)? })
+    }
+
+    fn embed_found(
         &self,
         found: &[Found<'_>],
         control: &dyn Control,
@@ -269,8 +308,11 @@ impl Services {
             let view = user.view.read();
             let candidates: Vec<&Candidate> = step.found.iter().map(|found| &found.1).collect();
             let changes = Changes::find(&view, candidates.iter().copied());
-            let find = |candidate| Conflicts::find(&view, candidate);
-            (parallel::map(candidates, parallel::FEW_TEXTS, find), changes)
+            let find = |(candidate, wording): (_, &Arc<Wording>)| {
+                Conflicts::find(&view, candidate, Arc::clone(wording))
+            };
+            let worded = candidates.into_iter().zip(&step.texts.wordings).collect();
+            (parallel::map(worded, parallel::FEW_TEXTS, find), changes)
         };
         let mut learned = Learned::default();
         let advice = std::mem::take(&mut step.advice);
@@ -284,8 +326,13 @@ impl Services {
             });
             let (decision, known) = advised.unwrap_or_else(|| {
                 let view = user.view.read();
-                let near =
-                    learned.concerned(&view, step.rows.as_ref(), row, candidate, &conflicts[row]);
+                let near = learned.concerned(
+                    &view,
+                    step.texts.rows.as_ref(),
+                    row,
+                    candidate,
+                    &conflicts[row],
+                );
                 let scored: Vec<(&SemanticMemory, f32)> =
                     near.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
                 let decision = reconcile_offline(candidate, &scored);
@@ -319,13 +366,20 @@ impl Services {
             let successor = current.map(|record| record.memory_id.clone());
             for record in applied.records {
                 let same_text = record.content == candidate.content;
-                learned.put(record, same_text.then_some(row));
+                let wording = if same_text {
+                    Arc::clone(&step.texts.wordings[row])
+                } else {
+                    Arc::new(Wording::of(&record.content, self.tokens))
+                };
+                learned.put(record, wording, same_text.then_some(row));
             }
             if let Some(successor) = successor {
                 let ended = changes.ended_by(&user.view.read(), &learned, candidate);
                 for known in ended.iter().filter(|known| known.memory_id != successor) {
                     let since = candidate.valid_from;
-                    learned.put(close(known, since, &successor, self.clock.now()), None);
+                    let closed = close(known, since, &successor, self.clock.now());
+                    let wording = Arc::new(Wording::of(&closed.content, self.tokens));
+                    learned.put(closed, wording, None);
                 }
             }
         }
@@ -386,25 +440,19 @@ impl Services {
                 pending_llm: step.pending_llm.contains(&episode.episode_id),
             }))
             .collect();
-        let tokens = self.tokens;
-        let readings = parallel::map(
-            learned.latest.values().map(|fresh| &*fresh.memory).collect(),
-            parallel::FEW_TEXTS,
-            |fact| FactReading::of(fact, tokens),
-        );
         let _writer = user.lock_writer_on(step.basis, true, &self.indexing())?;
         user.store.append_semantic(&learned.records, &[], &notes)?;
         log::debug!("{} facts are in the log", learned.records.len());
         user.note_change();
         let mut view = user.view.write();
         let mut other = 0..;
-        for (fresh, reading) in learned.latest.values().zip(readings) {
+        for fresh in learned.latest.values() {
             let (rows, row) = match fresh.row {
-                Some(row) => (&step.rows, row),
+                Some(row) => (&step.texts.rows, row),
                 None => (&other_rows, other.next().unwrap_or_default()),
             };
             let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-            view.put_read(Arc::clone(&fresh.memory), reading, vector, &self.indexing())?;
+            view.put_read(Arc::clone(&fresh.memory), &fresh.wording, vector, &self.indexing())?;
         }
         // Revisions that were replaced within the step belong to the history, as they do when the
         // log is read.

@@ -11,6 +11,7 @@ use crate::control::Control;
 use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::view::View;
+use crate::engine::memory::wording::Wording;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
@@ -74,9 +75,10 @@ impl Services {
         let candidate = of_kind(stated(&statement.content, &names, at), statement.kind);
         let to = self.indexing();
         let rows = to.embed(&[candidate.content.as_str()], control)?;
+        let wording = Arc::new(Wording::of(&candidate.content, self.tokens));
         let (decision, known) = {
             let view = user.view.read();
-            let conflicts = Conflicts::find(&view, &candidate);
+            let conflicts = Conflicts::find(&view, &candidate, wording);
             let near =
                 Learned::default().concerned(&view, rows.as_ref(), 0, &candidate, &conflicts);
             let scored: Vec<(&SemanticMemory, f32)> =

@@ -39,6 +39,11 @@ pub struct Extraction {
 }
 
 impl Extraction {
+    /// The texts of the candidates.
+    pub fn contents(&self) -> impl Iterator<Item = &str> {
+        self.candidates.iter().map(|candidate| candidate.content.as_str())
+    }
+
     /// Counts one rejection.
     pub fn reject(&mut self, reason: RejectReason) {
         *self.rejected.entry(reason).or_default() += 1;
