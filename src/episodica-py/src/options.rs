@@ -5,8 +5,9 @@ use episodica_core::clock::{Clock, Moment, SystemClock, Zone};
 use episodica_core::engine::{Page, Policy, RecordKind, Statement};
 use episodica_core::model::{MemoryKind, NewMessage};
 use episodica_core::score::{Filter, HitKind, Method, Request, Where};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use serde_json::value::RawValue;
 
 use crate::errors;
@@ -176,18 +177,24 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
 
 /// A message to add.
 pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
-    let metadata: Option<String> = optional(message, "metadata")?;
-    let metadata = metadata.map(RawValue::from_string).transpose();
+    let py = message.py();
+    let text = |key: &Bound<'_, PyString>| -> PyResult<Option<String>> {
+        match message.get_item(key)? {
+            Some(value) if !value.is_none() => value.extract().map(Some),
+            _ => Ok(None),
+        }
+    };
+    let metadata = text(intern!(py, "metadata"))?.map(RawValue::from_string).transpose();
+    let timestamp = text(intern!(py, "timestamp"))?.map(|text| Moment::parse(&text)).transpose();
     Ok(NewMessage {
-        role: optional(message, "role")?.unwrap_or_default(),
-        content: optional(message, "content")?.unwrap_or_default(),
-        name: optional(message, "name")?,
-        timestamp: moment(message, "timestamp")?,
-        session_id: optional(message, "session_id")?,
-        agent_id: optional(message, "agent_id")?,
-        metadata: metadata.map_err(|error| {
-            errors::invalid(message.py(), format!("metadata is not JSON: `{error}`"))
-        })?,
-        message_id: optional(message, "message_id")?,
+        role: text(intern!(py, "role"))?.unwrap_or_default(),
+        content: text(intern!(py, "content"))?.unwrap_or_default(),
+        name: text(intern!(py, "name"))?,
+        timestamp: timestamp.map_err(|error| errors::to_exception(py, &error))?,
+        session_id: text(intern!(py, "session_id"))?,
+        agent_id: text(intern!(py, "agent_id"))?,
+        metadata: metadata
+            .map_err(|error| errors::invalid(py, format!("metadata is not JSON: `{error}`")))?,
+        message_id: text(intern!(py, "message_id"))?,
     })
 }
