@@ -20,6 +20,10 @@ TimeLike: TypeAlias = datetime | date | str | float | int
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
 _LATEST_EPOCH_SECOND = 253_402_300_800
+# Dates in the engine's own form.
+_RFC3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{6})?[+-][0-9]{2}:[0-9]{2}"
+)
 _NUMBER = re.compile(r"[+-]?([0-9]+)(?:\.[0-9]+)?")
 # Eight digits are a date only in the years around ours: 11111111 is more likely something else.
 _COMPACT_DATE = re.compile(r"(?:19|20|21)[0-9]{6}")
@@ -65,6 +69,8 @@ def rfc3339(value: object, what: str) -> str:
         )
     if isinstance(value, str):
         moment = _from_text(value, what)
+        if _RFC3339.fullmatch(value) and MINYEAR < moment.year < MAXYEAR:
+            return value
     elif isinstance(value, datetime):
         moment = value
     elif isinstance(value, date):
