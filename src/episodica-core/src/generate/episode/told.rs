@@ -78,23 +78,21 @@ pub(super) fn sentences_of(source: &Source) -> Vec<Told> {
 fn sentence(source: &Source, turn: &Turn, unit: &Unit) -> Option<Told> {
     let said = tidy(turn.unit_text(unit), turn.language)?;
     let name = &source.speaker(turn).short;
-    // The episode may tell the sentence, too.
-    let is_whole = said == turn.unit_text(unit);
-    let (told, dates) = match is_whole.then(|| passage(source, turn, unit)) {
-        Some(Passage::Told(text)) => (Ok(Cow::Borrowed(text)), Cow::Borrowed(turn.dates(unit))),
+    // The episode tells the sentence, too.
+    let known = (said == turn.unit_text(unit)).then(|| passage(source, turn, unit));
+    let (content, is_rewritten, dates) = match known {
+        Some(Passage::Told(text)) => (text.clone(), true, Cow::Borrowed(turn.dates(unit))),
         Some(Passage::Said(text) | Passage::Asked(text)) if !text.is_empty() => {
-            (Err(Cow::Borrowed(text)), Cow::Borrowed(turn.dates(unit)))
+            (quotation(name, text, turn.language), false, Cow::Borrowed(turn.dates(unit)))
         }
         _ => {
             let (resolved, dates) = resolve_mentions(&said, turn.moment, turn.language);
             let told = if unit.asks { None } else { third_person(source, turn, &resolved) };
-            (told.map(Cow::Owned).ok_or(Cow::Owned(resolved)), Cow::Owned(dates))
+            let is_rewritten = told.is_some();
+            let content = told.unwrap_or_else(|| quotation(name, &resolved, turn.language));
+            (content, is_rewritten, Cow::Owned(dates))
         }
     };
-    let is_rewritten = told.is_ok();
-    let content = told
-        .map(Cow::into_owned)
-        .unwrap_or_else(|resolved: Cow<'_, String>| quotation(name, &resolved, turn.language));
     Some(Told {
         message: turn.message,
         speaker: name.clone(),
