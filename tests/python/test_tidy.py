@@ -63,7 +63,7 @@ ADAPTER_LEVELS = [
 CORE_LEVELS = [
     "error fork sync",
     "clock control ids matrix parallel",
-    "config pack",
+    "ahead config pack",
     "model",
     "remote",
     "text",

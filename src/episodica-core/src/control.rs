@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::parallel;
 
 /// Passed into every operation that may last: asked often (at least every 100 ms of work), and told
 /// of progress.
@@ -105,7 +104,10 @@ pub(crate) fn patiently<T: Send + 'static>(
 }
 
 /// Waits for work on another thread.
-fn outcome_of<T>(outcome: &Receiver<std::thread::Result<T>>, control: &dyn Control) -> Result<T> {
+pub(crate) fn outcome_of<T>(
+    outcome: &Receiver<std::thread::Result<T>>,
+    control: &dyn Control,
+) -> Result<T> {
     loop {
         match outcome.recv_timeout(PATIENCE) {
             Ok(Ok(value)) => return Ok(value),
@@ -115,48 +117,6 @@ fn outcome_of<T>(outcome: &Receiver<std::thread::Result<T>>, control: &dyn Contr
                 return Err(Error::internal("a thread ended without its outcome"));
             }
         }
-    }
-}
-
-/// What is made of items that are needed later: one after the other on one thread, and on all once
-/// somebody waits for them. So it takes a core that whoever is at work meanwhile does not need.
-/// Whoever does not wait leaves it behind.
-pub(crate) struct Ahead<R> {
-    is_awaited: Arc<AtomicBool>,
-    outcome: Receiver<std::thread::Result<Vec<R>>>,
-}
-
-impl<R: Send + 'static> Ahead<R> {
-    pub(crate) fn new<T: Send + 'static>(
-        items: Vec<T>,
-        make: impl Fn(T) -> R + Sync + Send + 'static,
-    ) -> Self {
-        let (done, outcome) = sync_channel(1);
-        let is_awaited = Arc::new(AtomicBool::new(false));
-        let awaited = Arc::clone(&is_awaited);
-        let work = move || {
-            let (mut items, mut made) = (items.into_iter(), Vec::new());
-            while !awaited.load(Ordering::Relaxed)
-                && let Some(item) = items.next()
-            {
-                made.push(make(item));
-            }
-            made.extend(parallel::map(items.collect(), 1, make));
-            made
-        };
-        parallel::spawn(move || {
-            let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
-        });
-        Self { is_awaited, outcome }
-    }
-
-    /// Waits for all of them, in the order of their items.
-    ///
-    /// # Errors
-    /// What `control` says when the caller gives up.
-    pub(crate) fn wait(self, control: &dyn Control) -> Result<Vec<R>> {
-        self.is_awaited.store(true, Ordering::Relaxed);
-        outcome_of(&self.outcome, control)
     }
 }
 
@@ -201,24 +161,5 @@ mod tests {
         assert_eq!(patiently(LONG_BYTES, &Uninterrupted, || 7).unwrap(), 7);
         let panicked = catch_unwind(|| patiently(LONG_BYTES, &Uninterrupted, || panic!("no")));
         assert!(panicked.is_err());
-    }
-
-    #[test]
-    fn what_is_made_ahead_comes_in_order_whenever_it_is_asked_for() {
-        for pause in [0, 5] {
-            let slow = |item: u64| {
-                std::thread::sleep(Duration::from_micros(item % 7 * 100));
-                2 * item
-            };
-            let ahead = Ahead::new((0..60).collect(), slow);
-            std::thread::sleep(Duration::from_millis(pause));
-            let made = ahead.wait(&Uninterrupted).unwrap();
-            assert!(made.into_iter().eq((0..60).map(|item| 2 * item)));
-        }
-        let flag = CancelFlag::default();
-        flag.cancel();
-        let long = |_| std::thread::sleep(Duration::from_secs(10));
-        let outcome = Ahead::new(vec![0], long).wait(&flag);
-        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Interrupted);
     }
 }

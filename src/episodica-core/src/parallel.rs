@@ -42,8 +42,8 @@ pub(crate) fn join<A: Send, B: Send>(
     run(|| rayon::join(a, b))
 }
 
-/// Has one of the threads do `work`, behind the caller. They are kept: what a thread remembers, such
-/// as stems of words, is there again.
+/// Has one of the threads do `work`, behind the caller. They are kept: what a thread remembers,
+/// such as stems of words, is there again.
 pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     if is_forked() { pool().spawn(work) } else { rayon::spawn(work) }
 }

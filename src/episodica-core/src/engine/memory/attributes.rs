@@ -73,8 +73,8 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Takes in what a memory states under its slot, the highest so far; `current` says which slots hold
-    /// memories that hold.
+    /// Takes in what a memory states under its slot, the highest so far; `current` says which slots
+    /// hold memories that hold.
     pub fn put(&mut self, slot: u32, stated: Stated, current: impl Fn(u32) -> bool) {
         self.stated.resize(slot as usize, Stated::zeroed());
         self.stated.push(stated);

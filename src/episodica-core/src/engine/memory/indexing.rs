@@ -42,8 +42,8 @@ pub(crate) struct Indexing<'a> {
     pub opens_without_embedding: bool,
 }
 
-/// Reads texts, on any thread: what indexes keep of them, with their vectors where those are made of
-/// tokens.
+/// Reads texts, on any thread: what indexes keep of them, with their vectors where those are made
+/// of tokens.
 #[derive(Clone)]
 pub(crate) struct TextReader {
     pub tokens: &'static dyn TokenTable,

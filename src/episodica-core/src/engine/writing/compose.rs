@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::Mutex;
 
+use crate::ahead::Ahead;
 use crate::clock::Moment;
-use crate::control::{Ahead, Control, patiently};
+use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
 use crate::engine::memory::indexing::EpisodeTexts;
 use crate::engine::memory::turn::HeldTurns;

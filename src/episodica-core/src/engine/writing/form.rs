@@ -3,35 +3,22 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, Axis, concatenate};
+use ndarray::Array2;
 
 use crate::boundary::{self, Readings, Segment};
 use crate::clock::Moment;
 use crate::config::{BoundaryMode, Config};
-use crate::control::{Ahead, Control, patiently};
+use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
-use crate::engine::memory::follow::Basis;
-use crate::engine::memory::indexing::{EMBED_BATCH, EpisodeTexts, rows_of};
-use crate::engine::memory::view::episode_terms;
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::engine::writing::compose::Text;
-use crate::engine::writing::extract::Stated;
-use crate::engine::writing::learn::STEP;
 use crate::error::{ErrorKind, Result};
-use crate::ids::record_id;
-use crate::index::Terms;
 use crate::model::{BoundaryReason, Episode, Message};
 use crate::parallel;
 use crate::store::{SessionState, StateRecord};
 
-/// Episodes that enter the view under one lock; searches wait no longer than that.
-const VIEW_BATCH: usize = 64;
-
 /// Episodes that are composed at the same time with a model, and a few more.
 pub(crate) const MOST_DRAFTS: usize = 8;
-/// Texts that are worth a request for vectors of their own.
-pub(crate) const WORTH_A_REQUEST: usize = 32;
 
 /// How far the buffer is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,195 +219,6 @@ impl Services {
         outcome
     }
 
-    /// Composes drafts and commits them. The rules compose the next ones while those before are
-    /// committed and learned from.
-    fn write_down(
-        &self,
-        user: &User,
-        mut drafts: Vec<Draft>,
-        basis: Basis,
-        control: &dyn Control,
-        formed: &mut Vec<Arc<Episode>>,
-    ) -> Result<()> {
-        // Episodes are committed in the order of their ends, whatever their sessions.
-        drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
-        let at_once = if self.llm.is_some() { drafts.len() } else { STEP };
-        let mut drafts = drafts.into_iter();
-        let mut step = || drafts.by_ref().take(at_once).collect::<Vec<Draft>>();
-        let (mut next, mut ahead) = (step(), None::<Ahead<Text>>);
-        while !next.is_empty() {
-            let now = std::mem::replace(&mut next, step());
-            let texts = match ahead.take() {
-                Some(ahead) => ahead.wait(control)?,
-                None => self.compose(user, &messages_of(&now), control)?,
-            };
-            if !next.is_empty() {
-                ahead = Some(self.compose_ahead(&messages_of(&next)));
-            }
-            formed.extend(self.commit_texts(user, now, texts, basis, control)?);
-            if !next.is_empty() && !self.has_background_work() {
-                self.decide(control, || self.learn(user, control))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn commit_texts(
-        &self,
-        user: &User,
-        drafts: Vec<Draft>,
-        texts: Vec<Text>,
-        basis: Basis,
-        control: &dyn Control,
-    ) -> Result<Vec<Arc<Episode>>> {
-        control.check()?;
-        let mut episodes = Vec::with_capacity(drafts.len());
-        let mut stated: Vec<Option<Stated>> = Vec::with_capacity(drafts.len());
-        let mut read: Vec<Option<EpisodeTexts>> = Vec::with_capacity(drafts.len());
-        for (draft, mut text) in drafts.into_iter().zip(texts) {
-            let mut asked = draft.asked;
-            asked.extend(text.asked.clone());
-            stated.push(text.stated.take());
-            read.push(text.read.take());
-            let episode = Arc::new(self.episode(user, draft.messages, draft.segment, text));
-            self.write_trace(user, asked.about(std::slice::from_ref(&episode.episode_id)));
-            episodes.push(episode);
-        }
-        if self.config.merge_episodes {
-            return self.commit_merged(user, episodes, basis, control);
-        }
-        self.embed_ahead(user, &episodes, &stated, control)?;
-        match read.into_iter().collect() {
-            Some(read) => self.commit_read(user, &episodes, read, basis, control)?,
-            None => self.commit_with_vectors(user, &episodes, basis, control)?,
-        }
-        user.progress.keep_stated(&episodes, stated);
-        Ok(episodes)
-    }
-
-    /// Asks a server at once for all vectors that are needed soon: those of episodes and facts, and
-    /// of as many messages as make up a request. The embedder keeps them until they are asked for.
-    fn embed_ahead(
-        &self,
-        user: &User,
-        episodes: &[Arc<Episode>],
-        stated: &[Option<Stated>],
-        control: &dyn Control,
-    ) -> Result<()> {
-        if self.embedder.is_local() {
-            return Ok(());
-        }
-        let episodes = episodes.iter().flat_map(|one| [one.abstract_text(), one.content.clone()]);
-        let facts = stated.iter().flatten().flat_map(|one| &one.extraction.candidates);
-        let facts = facts.map(|fact| fact.content.clone());
-        let mut texts: Vec<String> = episodes.chain(facts).collect();
-        let room = WORTH_A_REQUEST.saturating_sub(texts.len());
-        {
-            let view = user.view.read();
-            let unembedded = view.backlog.unembedded().iter().take(room);
-            texts.extend(unembedded.map(|slot| view.messages.get(*slot).content.clone()));
-        }
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        if texts.len() <= EMBED_BATCH {
-            self.indexing().embed(&texts, control)?;
-        }
-        Ok(())
-    }
-
-    /// Commits episodes whose texts were read; embeds them where a vector takes longer than that.
-    fn commit_read(
-        &self,
-        user: &User,
-        episodes: &[Arc<Episode>],
-        read: Vec<EpisodeTexts>,
-        basis: Basis,
-        control: &dyn Control,
-    ) -> Result<()> {
-        let rows: Option<Vec<_>> =
-            read.iter().map(|texts| texts.rows.as_ref().map(|rows| rows.view())).collect();
-        let rows = match rows.and_then(|rows| concatenate(Axis(0), &rows).ok()) {
-            Some(rows) => Some(rows),
-            None => self.embed_episodes(episodes, control)?,
-        };
-        let terms: Vec<[Terms; 2]> = read.into_iter().map(|texts| texts.terms).collect();
-        self.commit_terms(user, episodes, &[], &terms, rows, basis)
-    }
-
-    /// Embeds episodes, then commits them.
-    pub(crate) fn commit_with_vectors(
-        &self,
-        user: &User,
-        episodes: &[Arc<Episode>],
-        basis: Basis,
-        control: &dyn Control,
-    ) -> Result<()> {
-        let rows = self.embed_episodes(episodes, control)?;
-        self.commit_episodes(user, episodes, &[], rows, basis)
-    }
-
-    /// Two vectors per episode: L0, L1.
-    pub(crate) fn embed_episodes(
-        &self,
-        episodes: &[Arc<Episode>],
-        control: &dyn Control,
-    ) -> Result<Option<Array2<f32>>> {
-        let texts: Vec<String> = episodes
-            .iter()
-            .flat_map(|episode| [episode.abstract_text(), episode.content.clone()])
-            .collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        self.indexing().embed(&texts, control)
-    }
-
-    /// Appends episodes to the log, then to the view. `rows` holds two vectors per episode. The
-    /// `notes` come first: without them the next opening would learn from the episodes.
-    pub(crate) fn commit_episodes(
-        &self,
-        user: &User,
-        episodes: &[Arc<Episode>],
-        notes: &[StateRecord],
-        rows: Option<Array2<f32>>,
-        basis: Basis,
-    ) -> Result<()> {
-        let terms = parallel::map(episodes.iter().collect(), parallel::FEW_TEXTS, |episode| {
-            episode_terms(episode)
-        });
-        self.commit_terms(user, episodes, notes, &terms, rows, basis)
-    }
-
-    /// [`Services::commit_episodes`] of episodes with these terms.
-    fn commit_terms(
-        &self,
-        user: &User,
-        episodes: &[Arc<Episode>],
-        notes: &[StateRecord],
-        terms: &[[Terms; 2]],
-        rows: Option<Array2<f32>>,
-        basis: Basis,
-    ) -> Result<()> {
-        let _writer = user.lock_writer_on(basis, !notes.is_empty(), &self.indexing())?;
-        if !notes.is_empty() {
-            user.store.append_semantic(&[], &[], notes)?;
-        }
-        user.store.append_episodes(episodes, &[], &[])?;
-        log::debug!("{} episodes are in the log", episodes.len());
-        user.note_change();
-        let to = self.indexing();
-        let numbered: Vec<(usize, &Arc<Episode>)> = episodes.iter().enumerate().collect();
-        for batch in numbered.chunks(VIEW_BATCH) {
-            let mut view = user.view.write();
-            for (number, episode) in batch {
-                let rows =
-                    rows.as_ref().map(|rows| rows_of(rows.view(), 2 * number..2 * number + 2));
-                view.put_episode(Arc::clone(episode), &terms[*number], rows, &to)?;
-                if self.config.semantic_memory {
-                    view.backlog.await_learning(&episode.episode_id, episode.revision);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// The buffer by sessions, with vectors where all messages of a session have one.
     fn groups(&self, user: &User, cut: Cut<'_>) -> Vec<Group> {
         let view = user.view.read();
@@ -471,52 +269,6 @@ impl Services {
         }
         groups
     }
-
-    fn episode(
-        &self,
-        user: &User,
-        messages: Vec<Arc<Message>>,
-        segment: Segment,
-        text: Text,
-    ) -> Episode {
-        let (first, last) = (&messages[0], &messages[messages.len() - 1]);
-        let parts = [
-            first.message_id.as_bytes(),
-            last.message_id.as_bytes(),
-            &(messages.len() as u64).to_le_bytes()[..],
-        ];
-        let session_id = first.session_id.clone().filter(|session| {
-            messages.iter().all(|message| message.session_id.as_ref() == Some(session))
-        });
-        let times = messages.iter().map(|message| message.timestamp);
-        let (boundary_reason, boundary) = (segment.description().to_owned(), segment.boundary);
-        Episode {
-            episode_id: record_id(&user.owner, "episode", &parts),
-            user_id: user.owner.user.clone(),
-            title: text.text.title,
-            content: text.text.content,
-            message_count: messages.len(),
-            boundary_reason,
-            timestamp: text.timestamp.or_else(|| times.clone().min()).unwrap_or(first.timestamp),
-            created_at: self.clock.now(),
-            metadata: serde_json::Map::new(),
-            tags: Vec::new(),
-            summary: text.text.summary,
-            ended_at: times.max().unwrap_or(last.timestamp),
-            session_id,
-            topics: text.text.topics,
-            entities: text.text.entities,
-            boundary,
-            provenance: text.provenance,
-            archived_at: None,
-            revision: 0,
-            original_messages: messages,
-        }
-    }
-}
-
-fn messages_of(drafts: &[Draft]) -> Vec<&[Arc<Message>]> {
-    drafts.iter().map(|draft| &draft.messages[..]).collect()
 }
 
 fn cut_by_rules(readings: &Readings, config: &Config, group: Group) -> Vec<Draft> {

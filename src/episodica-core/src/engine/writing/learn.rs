@@ -33,9 +33,9 @@ use crate::store::StateRecord;
 /// Nearest known facts that a candidate is compared with, as in Nemori.
 pub(crate) const NEAREST: usize = 5;
 
-/// Episodes that the rules write and learn from in one step. Each candidate of a step is compared with all
+/// Episodes that the rules learn from in one step. Each candidate of a step is compared with all
 /// before it, so a long backlog takes several steps.
-pub(crate) const STEP: usize = 32;
+const STEP: usize = 32;
 
 /// A candidate with the episode it comes from.
 pub(crate) type Found<'a> = (&'a Arc<Episode>, Candidate);

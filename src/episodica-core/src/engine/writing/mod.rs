@@ -2,6 +2,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod changes;
+pub(crate) mod commit;
 pub(crate) mod compose;
 pub(crate) mod conflicts;
 pub(crate) mod cut;

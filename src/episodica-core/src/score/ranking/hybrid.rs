@@ -98,11 +98,12 @@ fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> 
 /// dominate the cost.
 fn keep_best(asked: &Asked<'_>, scores: &FieldScores, facts: &mut Vec<(u32, FactTerms)>) {
     let successor = |slot: u32| last_successor(slot, |slot| asked.corpus.successor(slot));
+    let successors: Vec<Option<u32>> = facts.iter().map(|(slot, _)| successor(*slot)).collect();
     let mut worth: FxHashMap<u32, f64> =
         facts.iter().map(|(slot, terms)| (*slot, estimate_fact(scores, *slot, *terms))).collect();
     // A fact takes over the score of the fact that it superseded.
-    for (slot, _) in facts.iter() {
-        if let Some(last) = successor(*slot) {
+    for ((slot, _), last) in facts.iter().zip(&successors) {
+        if let Some(last) = *last {
             let inherited = worth[slot];
             worth.entry(last).and_modify(|own| *own = own.max(inherited));
         }
@@ -112,7 +113,8 @@ fn keep_best(asked: &Asked<'_>, scores: &FieldScores, facts: &mut Vec<(u32, Fact
     let least = least_of_best(&estimates, asked.wanted);
     let among_best = |slot: &u32| worth.get(slot).is_some_and(|worth| *worth >= least);
     // A superseded fact stays as long as its successor stays, which takes over its score.
-    facts.retain(|(slot, _)| match successor(*slot) {
+    let mut successors = successors.into_iter();
+    facts.retain(|(slot, _)| match successors.next().flatten() {
         Some(last) if !asked.include_superseded => among_best(&last),
         _ => among_best(slot),
     });

@@ -259,7 +259,9 @@ impl Patterns {
     /// The mentions of `text` for a text written on `today`, in order and without overlaps.
     pub(super) fn scan(&self, text: &str, today: Date) -> Vec<TimeMention> {
         let mut matches: Vec<(Captures<'_>, Meaning)> = Vec::new();
-        for (regex, meaning) in self.patterns.candidates(text) {
+        // Captures are allocated only for a pattern that matches.
+        let candidates = self.patterns.candidates(text);
+        for (regex, meaning) in candidates.filter(|(regex, _)| regex.is_match(text)) {
             matches.extend(regex.captures_iter(text).map(|found| (found, *meaning)));
         }
         let place = |captures: &Captures<'_>| {

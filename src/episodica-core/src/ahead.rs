@@ -1,0 +1,80 @@
+//! Work that is begun before somebody needs it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use crate::control::{Control, outcome_of};
+use crate::error::Result;
+use crate::parallel;
+
+/// What is made of items that are needed later: one after the other on one thread, and on all once
+/// somebody waits for them. So it takes a core that whoever is at work meanwhile does not need.
+/// Whoever does not wait leaves it behind.
+pub(crate) struct Ahead<R> {
+    is_awaited: Arc<AtomicBool>,
+    outcome: Receiver<std::thread::Result<Vec<R>>>,
+}
+
+impl<R: Send + 'static> Ahead<R> {
+    pub(crate) fn new<T: Send + 'static>(
+        items: Vec<T>,
+        make: impl Fn(T) -> R + Sync + Send + 'static,
+    ) -> Self {
+        let (done, outcome) = sync_channel(1);
+        let is_awaited = Arc::new(AtomicBool::new(false));
+        let awaited = Arc::clone(&is_awaited);
+        let work = move || {
+            let (mut items, mut made) = (items.into_iter(), Vec::new());
+            while !awaited.load(Ordering::Relaxed)
+                && let Some(item) = items.next()
+            {
+                made.push(make(item));
+            }
+            made.extend(parallel::map(items.collect(), 1, make));
+            made
+        };
+        parallel::spawn(move || {
+            let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
+        });
+        Self { is_awaited, outcome }
+    }
+
+    /// Waits for all of them, in the order of their items.
+    ///
+    /// # Errors
+    /// What `control` says when the caller gives up.
+    pub(crate) fn wait(self, control: &dyn Control) -> Result<Vec<R>> {
+        self.is_awaited.store(true, Ordering::Relaxed);
+        outcome_of(&self.outcome, control)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::control::{CancelFlag, Uninterrupted};
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn what_is_made_ahead_comes_in_order_whenever_it_is_asked_for() {
+        for pause in [0, 5] {
+            let slow = |item: u64| {
+                std::thread::sleep(Duration::from_micros(item % 7 * 100));
+                2 * item
+            };
+            let ahead = Ahead::new((0..60).collect(), slow);
+            std::thread::sleep(Duration::from_millis(pause));
+            let made = ahead.wait(&Uninterrupted).unwrap();
+            assert!(made.into_iter().eq((0..60).map(|item| 2 * item)));
+        }
+        let flag = CancelFlag::default();
+        flag.cancel();
+        let long = |_| std::thread::sleep(Duration::from_secs(10));
+        let outcome = Ahead::new(vec![0], long).wait(&flag);
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Interrupted);
+    }
+}
