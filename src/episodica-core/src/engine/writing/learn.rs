@@ -98,7 +98,10 @@ impl Services {
         loop {
             let basis = user.basis();
             let unlearned = Self::unlearned(user);
-            let Some(episodes) = unlearned.chunks(STEP).next() else { return Ok(()) };
+            let Some(episodes) = unlearned.chunks(STEP).next() else {
+                user.progress.forget_stated();
+                return Ok(());
+            };
             self.learn_step(user, episodes, basis, control)?;
         }
     }

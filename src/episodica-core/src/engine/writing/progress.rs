@@ -36,6 +36,11 @@ impl Progress {
         }
     }
 
+    /// Forgets the facts of episodes that others have learned from.
+    pub fn forget_stated(&self) {
+        *self.stated.lock() = HashMap::new();
+    }
+
     /// Gives out the facts that were found while `episodes` were written.
     pub fn take_stated(&self, episodes: &[Arc<Episode>]) -> Vec<Option<Stated>> {
         let mut known = self.stated.lock();

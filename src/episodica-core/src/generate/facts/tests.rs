@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock::Moment;
 use crate::config::Config;
+use crate::generate::episode::write_offline;
 use crate::model::testing::said;
 use crate::model::{MemoryKind, Message};
 
@@ -233,5 +234,32 @@ proptest! {
         for candidate in &found.candidates {
             prop_assert!(!candidate.content.is_empty() && !candidate.source_messages.is_empty());
         }
+    }
+
+    #[test]
+    fn an_episode_and_its_facts_from_one_reading_are_those_of_two(
+        lines in prop::collection::vec((
+            prop::sample::select(vec!["Ada", "Maya", "小林", ""]),
+            prop::collection::vec(prop::sample::select(vec![
+                "I moved to Lyon last Friday!", "Jon, I met Tim in May.", "We sold it yesterday.",
+                "Look! [Image: a red door]", "[photo of a lake]", "**My** sister loves tea…",
+                "- I bought 3 apples on Monday 🙂", "Maya!", "Do you like it?", "\"Go home.",
+                "我昨天搬到了上海。", "Ich wohne seit Mai in Graz.", "Ayer perdí el tren.",
+                "```\nlet a = 1;\n```", "I've been a nurse... since 2019,", "So, well, okay.",
+            ]), 1..4),
+        ), 0..8),
+    ) {
+        let talk: Vec<_> = lines
+            .iter()
+            .enumerate()
+            .map(|(at, (name, text))| {
+                let name = (!name.is_empty()).then_some(*name);
+                let role = if name.is_some() { "user" } else { "assistant" };
+                said(at as u64, role, name, DAY, &text.join(" "))
+            })
+            .collect();
+        let config = Config::default();
+        let together = write_and_extract(&talk, &config);
+        prop_assert_eq!(together, (write_offline(&talk), extract_offline(&talk, &config)));
     }
 }
