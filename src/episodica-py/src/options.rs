@@ -7,14 +7,14 @@ use episodica_core::model::{MemoryKind, NewMessage};
 use episodica_core::score::{Filter, HitKind, Method, Request, Where};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use serde_json::value::RawValue;
 
 use crate::errors;
 
 fn optional<'py, T: FromPyObjectOwned<'py>>(
     options: &Bound<'py, PyDict>,
-    key: &str,
+    key: impl IntoPyObject<'py>,
 ) -> PyResult<Option<T>> {
     match options.get_item(key)? {
         Some(value) if !value.is_none() => value.extract().map(Some).map_err(Into::into),
@@ -22,7 +22,10 @@ fn optional<'py, T: FromPyObjectOwned<'py>>(
     }
 }
 
-fn moment(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<Moment>> {
+fn moment<'py>(
+    options: &Bound<'py, PyDict>,
+    key: impl IntoPyObject<'py>,
+) -> PyResult<Option<Moment>> {
     let text: Option<String> = optional(options, key)?;
     text.map(|text| Moment::parse(&text))
         .transpose()
@@ -178,23 +181,17 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
 /// A message to add.
 pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
     let py = message.py();
-    let text = |key: &Bound<'_, PyString>| -> PyResult<Option<String>> {
-        match message.get_item(key)? {
-            Some(value) if !value.is_none() => value.extract().map(Some),
-            _ => Ok(None),
-        }
-    };
-    let metadata = text(intern!(py, "metadata"))?.map(RawValue::from_string).transpose();
-    let timestamp = text(intern!(py, "timestamp"))?.map(|text| Moment::parse(&text)).transpose();
+    let metadata: Option<String> = optional(message, intern!(py, "metadata"))?;
+    let metadata = metadata.map(RawValue::from_string).transpose();
     Ok(NewMessage {
-        role: text(intern!(py, "role"))?.unwrap_or_default(),
-        content: text(intern!(py, "content"))?.unwrap_or_default(),
-        name: text(intern!(py, "name"))?,
-        timestamp: timestamp.map_err(|error| errors::to_exception(py, &error))?,
-        session_id: text(intern!(py, "session_id"))?,
-        agent_id: text(intern!(py, "agent_id"))?,
+        role: optional(message, intern!(py, "role"))?.unwrap_or_default(),
+        content: optional(message, intern!(py, "content"))?.unwrap_or_default(),
+        name: optional(message, intern!(py, "name"))?,
+        timestamp: moment(message, intern!(py, "timestamp"))?,
+        session_id: optional(message, intern!(py, "session_id"))?,
+        agent_id: optional(message, intern!(py, "agent_id"))?,
         metadata: metadata
             .map_err(|error| errors::invalid(py, format!("metadata is not JSON: `{error}`")))?,
-        message_id: text(intern!(py, "message_id"))?,
+        message_id: optional(message, intern!(py, "message_id"))?,
     })
 }

@@ -58,8 +58,13 @@ impl Deref for Expression {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
-        self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(|| self.compile())))
+        compiled(&self.compiled, || self.compile())
     }
+}
+
+/// What an expression is compiled to, when it is first asked for.
+fn compiled<T>(known: &OnceLock<T>, compile: impl FnOnce() -> T) -> &T {
+    known.get().unwrap_or_else(|| make(|| known.get_or_init(compile)))
 }
 
 /// Expressions that ignore case and are looked for together: where several match at one place, the
@@ -85,7 +90,7 @@ impl Kinds {
             let regex = meta::Builder::new().syntax(ignoring_case).build_many(&self.patterns);
             regex.expect("invariant: the patterns are tested")
         };
-        self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(compile)))
+        compiled(&self.compiled, compile)
     }
 
     /// The numbers of the patterns that match in `text`, from its start to its end; a match begins

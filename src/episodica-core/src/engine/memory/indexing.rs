@@ -30,6 +30,14 @@ pub(crate) fn rows_of(
     rows
 }
 
+/// The rows of all parts, one after the other; `None` if there are none or a part lacks its own.
+pub(crate) fn all_rows<'a>(
+    parts: impl Iterator<Item = &'a Option<Array2<f32>>>,
+) -> Option<Array2<f32>> {
+    let parts: Option<Vec<_>> = parts.map(|rows| rows.as_ref().map(|rows| rows.view())).collect();
+    concatenate(Axis(0), &parts?).ok()
+}
+
 /// What a memory indexes texts with.
 #[derive(Clone, Copy)]
 pub(crate) struct Indexing<'a> {

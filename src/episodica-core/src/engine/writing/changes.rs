@@ -31,7 +31,6 @@ const MAX_MESSAGES: usize = 4;
 
 /// What follows from the messages of a step alone: most have several candidates, and it is found
 /// for all messages at once.
-#[derive(Default)]
 pub(crate) struct Changes(FxHashMap<u32, OfMessage>);
 
 /// What a message tells about changes.

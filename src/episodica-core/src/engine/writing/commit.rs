@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, Axis, concatenate};
+use ndarray::Array2;
 
 use crate::ahead::Ahead;
 use crate::boundary::Segment;
 use crate::control::Control;
 use crate::engine::memory::follow::Basis;
-use crate::engine::memory::indexing::{EMBED_BATCH, EpisodeTexts, rows_of};
+use crate::engine::memory::indexing::{EMBED_BATCH, EpisodeTexts, all_rows, rows_of};
 use crate::engine::memory::view::episode_terms;
 use crate::engine::services::Services;
 use crate::engine::user::User;
@@ -151,8 +151,8 @@ impl Services {
             return Ok(());
         }
         let episodes = episodes.iter().flat_map(|one| [one.abstract_text(), one.content.clone()]);
-        let facts = stated.iter().flatten().flat_map(|one| &one.extraction.candidates);
-        let facts = facts.map(|fact| fact.content.clone());
+        let facts = stated.iter().flatten().flat_map(|one| one.extraction.contents());
+        let facts = facts.map(str::to_owned);
         let mut texts: Vec<String> = episodes.chain(facts).collect();
         let room = WORTH_A_REQUEST.saturating_sub(texts.len());
         {
@@ -176,9 +176,7 @@ impl Services {
         basis: Basis,
         control: &dyn Control,
     ) -> Result<()> {
-        let rows: Option<Vec<_>> =
-            read.iter().map(|texts| texts.rows.as_ref().map(|rows| rows.view())).collect();
-        let rows = match rows.and_then(|rows| concatenate(Axis(0), &rows).ok()) {
+        let rows = match all_rows(read.iter().map(|texts| &texts.rows)) {
             Some(rows) => Some(rows),
             None => self.embed_episodes(episodes, control)?,
         };

@@ -6,14 +6,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView1, Axis, concatenate};
+use ndarray::{Array2, ArrayView1};
 use serde_json::Value;
 
 use crate::clock::Moment;
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::memory::follow::Basis;
-use crate::engine::memory::indexing::{FactTexts, rows_of};
+use crate::engine::memory::indexing::{FactTexts, all_rows, rows_of};
 use crate::engine::memory::view::View;
 use crate::engine::memory::wording::Wording;
 use crate::engine::services::Services;
@@ -247,12 +247,8 @@ impl Services {
         read: Vec<FactTexts>,
         control: &dyn Control,
     ) -> Result<FactTexts> {
-        let rows: Option<Vec<_>> = read
-            .iter()
-            .filter(|texts| !texts.wordings.is_empty())
-            .map(|texts| texts.rows.as_ref().map(|rows| rows.view()))
-            .collect();
-        let rows = match rows.and_then(|rows| concatenate(Axis(0), &rows).ok()) {
+        let with_facts = read.iter().filter(|texts| !texts.wordings.is_empty());
+        let rows = match all_rows(with_facts.map(|texts| &texts.rows)) {
             Some(rows) => Some(rows),
             None => self.embed_found(found, control)?,
         };

@@ -54,11 +54,10 @@ fn tell(source: &Source, turn: &Turn, unit: &Unit) -> Passage {
         Cow::Borrowed(text) => with_dates(text, turn.dates(unit)),
         Cow::Owned(text) => resolve_text(text, turn.moment, turn.language),
     };
-    let told = if unit.asks { None } else { third_person(source, turn, &dated) };
-    if let Some(told) = told {
-        return Passage::Told(told);
+    if unit.asks {
+        return Passage::Asked(dated);
     }
-    if unit.asks { Passage::Asked(dated) } else { Passage::Said(dated) }
+    third_person(source, turn, &dated).map_or(Passage::Said(dated), Passage::Told)
 }
 
 /// A sentence of a turn in the third person, if its grammar allows it.

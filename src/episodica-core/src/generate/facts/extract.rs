@@ -83,8 +83,8 @@ pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction
     extract_told(&sentences_told(messages), messages, config)
 }
 
-/// Writes the episode of `messages` and extracts its facts, as [`write_offline`] and
-/// [`extract_offline`] do, from one reading.
+/// Writes the episode of `messages` and extracts its facts from one reading, as
+/// [`write_offline`](crate::generate::episode::write_offline) and [`extract_offline`] do.
 pub fn write_and_extract(messages: &[Arc<Message>], config: &Config) -> (EpisodeText, Extraction) {
     let (text, told) = write_and_tell(messages);
     (text, extract_told(&told, messages, config))
