@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::backend::{Backend, parent_of};
-use super::files::{create_dir_all, io_error, sync_dir};
+use super::files::{in_directory, io_error, sync_dir};
 use super::layout::{DEFAULT_TENANT, Layout, LogKind};
 use super::legacy;
 use super::log::Mode;
@@ -51,8 +51,7 @@ pub(super) fn rename_foreign(backend: &dyn Backend, layout: &Layout) -> Result<V
             });
             continue;
         }
-        create_dir_all(backend, parent_of(&canonical))?;
-        backend.rename(&path, &canonical).map_err(fail)?;
+        in_directory(backend, &canonical, || backend.rename(&path, &canonical)).map_err(fail)?;
         for directory in [parent_of(&path), parent_of(&canonical)] {
             sync_dir(backend, directory)?;
         }

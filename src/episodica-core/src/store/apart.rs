@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::backend::{EntryKind, parent_of};
+use super::backend::EntryKind;
 use super::erase::{remove_derived, remove_user_files};
 use super::files::{create_dir_all, read, remove, replace_file};
 use super::layout::{Layout, SideFile};
@@ -103,7 +103,6 @@ impl Apart {
             return Ok(());
         }
         let path = shared.layout.generation_path(owner);
-        create_dir_all(&*shared.backend, parent_of(&path))?;
         replace_file(&*shared.backend, &path, format!("{generation}\n").as_bytes())
     }
 

@@ -213,7 +213,6 @@ pub(super) fn save(
         let message = format!("vectors and rows of a cache differ: `{:?}`", vectors.dim());
         return Err(Error::internal(message));
     }
-    files::create_dir_all(backend, parent_of(&paths.manifest))?;
     let embeddings = npy::encode(vectors);
     let pieces = embeddings.pieces();
     files::replace_with_pieces(backend, &paths.embeddings, &pieces)?;

@@ -1,7 +1,7 @@
 //! Whole files: atomic replacement, checksums, removal; and the store's errors about them.
 //!
 //! A file is replaced by writing and syncing `<file>.tmp`, renaming it over the file and syncing
-//! the directory: after a crash, either the old or the new file exists.
+//! the directory: after a crash, either the old or the new file exists. A missing directory is made.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -126,13 +126,36 @@ pub(crate) fn put_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Resu
     put_pieces(backend, path, &[bytes])
 }
 
+/// The result of `make`, which makes a file at `path`. If the directory is missing, it is made
+/// first; and again, if a process that deletes a user removes it while it is empty.
+pub(crate) fn in_directory<T>(
+    backend: &dyn Backend,
+    path: &Path,
+    mut make: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    /// Each time, another deletion has come in between.
+    const ATTEMPTS: usize = 100;
+    let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    for _ in 0..ATTEMPTS {
+        match make() {
+            Err(error) if is_gone(&error) => {}
+            made => return made,
+        }
+        match backend.create_dir_all(parent_of(path)) {
+            Err(error) if !is_gone(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    make()
+}
+
 fn put_pieces(backend: &dyn Backend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
     let temporary = temporary(path);
     let write = || {
         if backend.stat(&temporary)?.is_some() {
             backend.remove_file(&temporary)?;
         }
-        let mut file = backend.create_new(&temporary)?;
+        let mut file = in_directory(backend, path, || backend.create_new(&temporary))?;
         pieces.iter().try_for_each(|piece| file.append(piece))?;
         file.sync_data()?;
         backend.rename(&temporary, path)
@@ -252,5 +275,27 @@ mod tests {
         let after = disk.after_power_cut();
         assert_eq!(after.files().into_iter().collect::<Vec<_>>(), [(path.into(), b"new".to_vec())]);
         assert_eq!(sum_of_file(&after, path).unwrap(), sum(&[b"new"]));
+    }
+
+    #[test]
+    fn a_directory_that_others_remove_while_it_is_empty_is_made_again() {
+        let disk = MemoryBackend::new();
+        let (directory, path) = (Path::new("/m/long~"), Path::new("/m/long~/file"));
+        let mut removals = 3;
+        let made = in_directory(&disk, path, || {
+            if removals > 0 && disk.remove_dir(directory).is_ok() {
+                removals -= 1;
+            }
+            disk.create_new(path)
+        });
+        made.unwrap().append(b"x").unwrap();
+        assert_eq!((removals, disk.read(path).unwrap()), (0, b"x".to_vec()));
+        // Whoever removes it each time does not delete users.
+        let path = Path::new("/m/other~/file");
+        let made = in_directory(&disk, path, || {
+            let _ = disk.remove_dir(parent_of(path));
+            disk.create_new(path)
+        });
+        assert_eq!(made.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

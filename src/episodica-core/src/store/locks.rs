@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::backend::{Backend, LockGuard, Share, parent_of};
-use super::files::{create_dir_all, io_error};
+use super::backend::{Backend, LockGuard, Share};
+use super::files::{in_directory, io_error};
 use super::layout::Layout;
 use super::lock::{Holder, locked};
 use crate::error::Result;
@@ -80,8 +80,7 @@ impl UserLocks {
         let mut file = if self.backend.stat(path).map_err(fail)?.is_some() {
             self.backend.open_append(path).map_err(fail)?
         } else {
-            create_dir_all(&*self.backend, parent_of(path))?;
-            self.backend.create_new(path).map_err(fail)?
+            in_directory(&*self.backend, path, || self.backend.create_new(path)).map_err(fail)?
         };
         file.append(b"+").map_err(fail)?;
         self.generation()
@@ -126,15 +125,10 @@ impl UserLocks {
     }
 
     fn try_lock(&self, path: &Path) -> Result<Option<Box<dyn LockGuard>>> {
-        let attempt = || self.backend.try_lock(path, Share::Alone, &self.holder);
-        let outcome = match attempt() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                create_dir_all(&*self.backend, parent_of(path))?;
-                attempt()
-            }
-            outcome => outcome,
-        };
-        outcome.map_err(|error| io_error("cannot lock the user", path, error))
+        in_directory(&*self.backend, path, || {
+            self.backend.try_lock(path, Share::Alone, &self.holder)
+        })
+        .map_err(|error| io_error("cannot lock the user", path, error))
     }
 
     fn wait(&self, path: &Path, what: &str) -> Result<Box<dyn LockGuard>> {

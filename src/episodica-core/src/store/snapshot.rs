@@ -12,7 +12,7 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use super::backend::{Backend, parent_of};
-use super::files::{Sum, create_dir_all, remove, replace_with_pieces, sync_dir};
+use super::files::{Sum, remove, replace_with_pieces, sync_dir};
 use super::layout::Layout;
 use super::line::{check_line, encode_line};
 use super::log::LogSum;
@@ -72,7 +72,6 @@ pub(super) fn save(
     packs: &[Vec<u8>],
 ) -> Result<()> {
     let path = layout.snapshot_path(owner);
-    create_dir_all(backend, parent_of(&path))?;
     let line = Named::line(owner, head)?;
     let parts: Vec<&[u8]> = std::iter::once(&line).chain(packs).map(Vec::as_slice).collect();
     replace_with_pieces(backend, &path, &parts)

@@ -1,7 +1,6 @@
 //! Pending deletions: one file each in `intents/`, written before the first removal and removed
 //! after the last.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -52,10 +51,7 @@ pub(super) fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<I
 /// Writes an intent. The deletion has begun when this returns; it is certain to finish once
 /// [`sync_intent`] returns.
 pub(super) fn place_intent(shared: &Shared, owner: &Owner, erasure: Option<Erasure>) -> Result<()> {
-    let (backend, directory) = (&*shared.backend, shared.layout.intents());
-    // Prevents removal of the directory before it contains the intent.
-    let _dirty = shared.intents_dirty.lock();
-    files::create_dir_all(backend, &directory)?;
+    let backend = &*shared.backend;
     let intent = Intent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
     let mut line = Vec::new();
     encode_line(&mut line, &intent)?;
@@ -79,15 +75,12 @@ pub(super) fn sync_intent(shared: &Shared) -> Result<()> {
 
 /// Ends a deletion, durably.
 pub(super) fn remove_intent(shared: &Shared, path: &Path) -> Result<()> {
-    let (backend, directory) = (&*shared.backend, shared.layout.intents());
     let mut dirty = shared.intents_dirty.lock();
     *dirty = true;
-    remove(backend, path)?;
+    remove(&*shared.backend, path)?;
     sync_removal(shared, &mut dirty)?;
-    // If another deletion is pending, the directory stays. An empty directory does no harm.
-    let _ = backend.remove_dir(&directory);
     drop(dirty);
-    shared.reserve.refill(backend);
+    shared.reserve.refill(&*shared.backend);
     Ok(())
 }
 
@@ -97,15 +90,9 @@ pub(super) fn settle_intents(shared: &Shared) -> Result<()> {
 }
 
 fn sync_removal(shared: &Shared, dirty: &mut bool) -> Result<()> {
-    let directory = shared.layout.intents();
     if *dirty {
-        match shared.backend.sync_dir(&directory) {
-            // Another deletion removed the directory, after syncing it.
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(io_error("cannot sync the directory", &directory, error));
-            }
-            _ => *dirty = false,
-        }
+        files::sync_dir(&*shared.backend, &shared.layout.intents())?;
+        *dirty = false;
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Removes all files of a user, and finishes deletions that a crash or an error interrupted.
 
+use std::io;
+
 use super::apply::finish;
 use super::intents::{
     Intent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intents,
@@ -110,10 +112,12 @@ pub(super) fn settle_directories(
             // unless another long id shares them.
             let continues =
                 place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));
-            if !(continues && backend.remove_dir(place).is_ok())
-                && backend.stat(place).map_err(fail)?.is_some()
-            {
-                backend.sync_dir(place).map_err(fail)?;
+            if !(continues && backend.remove_dir(place).is_ok()) {
+                match backend.sync_dir(place) {
+                    // Nobody had it, or somebody else has removed it: the one above is synced.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    synced => synced.map_err(fail)?,
+                }
             }
             if !continues {
                 break;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::open::{Health, Log, LogPosition, Mode};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::backend::{BackendFile, parent_of};
-use crate::store::files::{create_dir_all, io_error, sync_up};
+use crate::store::files::{in_directory, io_error, sync_up};
 use crate::store::line::encode_line;
 
 /// Encodes the records as lines of a log.
@@ -134,12 +134,9 @@ impl Log {
                 .open_append(path)
                 .map_err(|error| io_error("cannot open the log", path, error))?,
             None => {
-                create_dir_all(&*self.place.backend, parent_of(path))?;
+                let backend = &*self.place.backend;
                 self.directory_dirty = true;
-                let file = self
-                    .place
-                    .backend
-                    .create_new(path)
+                let file = in_directory(backend, path, || backend.create_new(path))
                     .map_err(|error| io_error("cannot create the log", path, error))?;
                 self.file_number = self.stamp()?.map(|stamp| stamp.file_number);
                 file

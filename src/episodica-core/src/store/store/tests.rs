@@ -392,3 +392,36 @@ fn a_user_whose_logs_are_rewritten_meanwhile_is_opened_again() {
     assert_eq!(open(3), (Ok(()), 4));
     assert_eq!(open(usize::MAX), (Err(ErrorKind::Conflict), 4));
 }
+
+#[test]
+fn a_directory_that_another_process_has_just_removed_is_made_again() {
+    let long = owner(&"long-".repeat(60));
+    // What is done with the files, if the operation with this number finds no directory.
+    let operations = |number: Option<u64>| {
+        let disk = CountdownBackend::new(MemoryBackend::new());
+        let place = Path::new("/m");
+        let store =
+            Store::open_on(Arc::new(disk.clone()), place, Mode::ReadWrite, &clock()).unwrap();
+        disk.take_operations();
+        if let Some(number) = number {
+            disk.fail_after(number, Failure::Once, std::io::ErrorKind::NotFound);
+        }
+        let (user, _) = store.open_user(&long).unwrap();
+        user.append_messages(&[message(0, "a"), message(1, "b")], &[]).unwrap();
+        let gone = Erasure { messages: vec!["m0".to_owned()], ..Erasure::default() };
+        user.erase(gone).unwrap();
+        drop(user);
+        store.erase_user(&long).unwrap();
+        assert_eq!(disk.failures(), u64::from(number.is_some()));
+        disk.take_operations()
+    };
+    let mut made = 0;
+    for (number, operation) in (0..).zip(operations(None)) {
+        // A log is written anew beside itself: there, the directory is not empty.
+        if operation.starts_with("create_new ") && !operation.ends_with(".jsonl.tmp") {
+            operations(Some(number));
+            made += 1;
+        }
+    }
+    assert!(made > 3, "{made}");
+}
