@@ -124,34 +124,54 @@ impl Ord for Moment {
 
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+impl Moment {
+    /// As it is stored. Each record has several, so they are put together digit by digit.
+    fn text(self) -> String {
         let local = self.local();
-        write!(
-            f,
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-            local.year(),
-            local.month(),
-            local.day(),
-            local.hour(),
-            local.minute(),
-            local.second()
-        )?;
+        let mut text = String::with_capacity("2024-03-11T09:30:00.000001+05:30".len());
+        push_digits(&mut text, local.year().into(), 4);
+        for (mark, number) in [
+            ('-', local.month()),
+            ('-', local.day()),
+            ('T', local.hour()),
+            (':', local.minute()),
+            (':', local.second()),
+        ] {
+            text.push(mark);
+            push_digits(&mut text, number.into(), 2);
+        }
         let micros = self.micros.rem_euclid(1_000_000);
         if micros != 0 {
-            write!(f, ".{micros:06}")?;
+            text.push('.');
+            push_digits(&mut text, micros, 6);
         }
-        let (sign, seconds) =
-            (if self.offset_seconds < 0 { '-' } else { '+' }, self.offset_seconds.abs());
-        write!(f, "{sign}{:02}:{:02}", seconds / 3600, seconds % 3600 / 60)?;
+        text.push(if self.offset_seconds < 0 { '-' } else { '+' });
+        let seconds = i64::from(self.offset_seconds.abs());
+        push_digits(&mut text, seconds / 3600, 2);
+        text.push(':');
+        push_digits(&mut text, seconds % 3600 / 60, 2);
         if seconds % 60 != 0 {
-            write!(f, ":{:02}", seconds % 60)?;
+            text.push(':');
+            push_digits(&mut text, seconds % 60, 2);
         }
-        Ok(())
+        text
+    }
+}
+
+/// Appends a number that has at most so many digits, with zeros before it.
+fn push_digits(text: &mut String, number: i64, digits: u32) {
+    for place in (0..digits).rev() {
+        text.push(char::from(b'0' + (number / 10_i64.pow(place) % 10) as u8));
     }
 }
 
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.text())
     }
 }
 

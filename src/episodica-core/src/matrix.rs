@@ -118,8 +118,29 @@ impl<'a> Matrix<'a> {
     pub fn select(self, places: &[usize]) -> Self {
         match self {
             all if places.iter().copied().eq(0..all.nrows()) => all,
-            Self::Single(rows) => rows.select(Axis(0), places).into(),
-            Self::Half(rows) => rows.select(Axis(0), places).into(),
+            all => all.picked(places),
+        }
+    }
+
+    /// Copies of the rows at `places`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn picked<'b>(&self, places: &[usize]) -> Matrix<'b> {
+        fn copies<A: Clone>(rows: &ArrayView2<'_, A>, places: &[usize]) -> Array2<A> {
+            let shape = (places.len(), rows.ncols());
+            let mut copies = episodica_simd::room_for(shape.0 * shape.1);
+            for place in places {
+                match rows.row(*place).as_slice() {
+                    Some(row) => copies.extend_from_slice(row),
+                    None => copies.extend(rows.row(*place).iter().cloned()),
+                }
+            }
+            Array2::from_shape_vec(shape, copies).expect("invariant: rows of one length")
+        }
+        match self {
+            Self::Single(rows) => copies(&rows.view(), places).into(),
+            Self::Half(rows) => copies(&rows.view(), places).into(),
         }
     }
 

@@ -23,6 +23,9 @@ pub struct PackSum {
 /// Bytes before a column: the number of its values, and their checksum.
 const HEAD: usize = 8 + 4;
 
+/// From so many bytes on, a column is moved instead of copied.
+const MANY_BYTES: usize = 4_096;
+
 /// Collects columns.
 #[derive(Debug, Default)]
 pub struct Packer {
@@ -34,28 +37,45 @@ pub struct Packer {
 impl Packer {
     /// Appends values.
     pub fn column<T: NoUninit>(&mut self, values: &[T]) {
-        let bytes: &[u8] = bytemuck::cast_slice(values);
-        self.head(values.len(), bytes).extend_from_slice(bytes);
+        self.parts([values].into_iter());
+    }
+
+    /// Appends values that lie in several places, as one column.
+    pub fn parts<'a, T: NoUninit>(&mut self, parts: impl Iterator<Item = &'a [T]> + Clone) {
+        let count = parts.clone().map(<[T]>::len).sum();
+        let mut bytes = episodica_simd::room_for(count * size_of::<T>());
+        parts.for_each(|part| bytes.extend_from_slice(bytemuck::cast_slice(part)));
+        self.append(count, bytes);
+    }
+
+    /// Appends values that are made one by one.
+    pub fn values<T: NoUninit>(&mut self, values: impl ExactSizeIterator<Item = T>) {
+        let count = values.len();
+        let mut bytes = episodica_simd::room_for(count * size_of::<T>());
+        values.for_each(|value| bytes.extend_from_slice(bytemuck::bytes_of(&value)));
+        self.append(count, bytes);
     }
 
     /// Appends many bytes, which are moved, not copied.
     pub fn bytes(&mut self, bytes: Vec<u8>) {
-        self.head(bytes.len(), &bytes);
-        self.pieces.extend([bytes, Vec::new()]);
+        self.append(bytes.len(), bytes);
     }
 
-    /// Appends what stands before a column of so many values; the piece that goes on behind it.
-    fn head(&mut self, count: usize, bytes: &[u8]) -> &mut Vec<u8> {
-        let (count, crc) = ((count as u64).to_le_bytes(), crc32fast::hash(bytes).to_le_bytes());
+    /// Appends so many values. Many are a piece of their own.
+    fn append(&mut self, count: usize, values: Vec<u8>) {
+        let (count, crc) = ((count as u64).to_le_bytes(), crc32fast::hash(&values).to_le_bytes());
         let head = [&count[..], &crc[..]].concat();
         self.heads.update(&head);
         if self.pieces.is_empty() {
             self.pieces.push(Vec::new());
         }
         let last = self.pieces.len() - 1;
-        let piece = &mut self.pieces[last];
-        piece.extend_from_slice(&head);
-        piece
+        self.pieces[last].extend_from_slice(&head);
+        if values.len() < MANY_BYTES {
+            self.pieces[last].extend_from_slice(&values);
+        } else {
+            self.pieces.extend([values, Vec::new()]);
+        }
     }
 
     /// Appends a small value of any form, as JSON.

@@ -16,7 +16,7 @@ mod level;
 mod memory;
 
 pub use level::Level;
-pub use memory::{fetch, zeroed};
+pub use memory::{fetch, room_for, zeroed};
 
 /// Sums of floating-point products run in so many lanes: four registers of AVX2, two of AVX-512.
 const LANES: usize = 32;

@@ -28,17 +28,30 @@ pub fn fetch<T>(row: &[T]) {
 /// is read at random in them later misses less.
 pub fn zeroed<T: Zeroable>(count: usize) -> Vec<T> {
     let zeros = bytemuck::zeroed_vec(count);
-    #[cfg(target_os = "linux")]
-    if size_of_val::<[T]>(&zeros) >= LARGE {
-        ask_for_large_pages(&zeros);
-    }
+    ask_for_large_pages(&zeros);
     zeros
 }
 
-/// Of all pages that the memory touches: a mapping of which one part is treated in another way
-/// could no longer grow where it is.
-#[cfg(target_os = "linux")]
+/// Room for so many values, in pages like those of [`zeroed`].
+pub fn room_for<T>(count: usize) -> Vec<T> {
+    let mut room = Vec::with_capacity(count);
+    ask_for_large_pages(room.spare_capacity_mut());
+    room
+}
+
+/// Of all pages that a large piece of memory touches: a mapping of which one part is treated in
+/// another way could no longer grow where it is.
 fn ask_for_large_pages<T>(memory: &[T]) {
+    #[cfg(target_os = "linux")]
+    if size_of_val(memory) >= LARGE {
+        advise(memory);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
+}
+
+#[cfg(target_os = "linux")]
+fn advise<T>(memory: &[T]) {
     let page = rustix::param::page_size();
     let range = memory.as_ptr_range();
     let start = range.start.addr() / page * page;
@@ -59,6 +72,10 @@ mod tests {
     fn zeros_of_any_size() {
         for count in [0, 1, 5_000_000] {
             assert!(zeroed::<u32>(count) == vec![0; count]);
+            let mut room = room_for::<u32>(count);
+            let start = room.as_ptr();
+            room.extend(0..count as u32);
+            assert!(room.as_ptr() == start && room.iter().copied().eq(0..count as u32));
         }
     }
 }

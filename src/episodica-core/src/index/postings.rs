@@ -291,9 +291,8 @@ impl Postings {
         self.dictionary.pack(packer);
         let lists = || self.lists.iter().map(|list| (list.postings(&self.column), list.alive));
         let sizes = lists().map(|(postings, alive)| [postings.len() as u32, alive]);
-        packer.column(&sizes.collect::<Vec<_>>());
-        let postings: Vec<&[Posting]> = lists().map(|(postings, _)| postings).collect();
-        packer.column(&postings.concat());
+        packer.values(sizes);
+        packer.parts(lists().map(|(postings, _)| postings));
         packer.column(&self.documents);
         self.distinct.pack(packer);
     }

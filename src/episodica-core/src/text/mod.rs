@@ -18,6 +18,7 @@ pub(crate) mod vocabulary;
 pub(crate) mod words;
 
 pub use language::{Language, language};
+pub(crate) use normalized::is_normalized_as;
 pub use normalized::{normalized, normalized_hash};
 pub use script::{is_cjk, is_han};
 pub use sentences::sentences;

@@ -2,7 +2,7 @@
 //! would overlook.
 
 use sha2::{Digest, Sha256};
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::ids::to_hex;
 
@@ -42,20 +42,49 @@ pub fn normalized(text: &str) -> String {
         }
         return without_outer(folded);
     }
-    // Lower-casing can undo NFKC (`İ` becomes `i` and a mark), so composition runs again over the
-    // result.
-    for c in text.nfkc().flat_map(char::to_lowercase).nfkc() {
+    let mut push = |c: char| {
         if c.is_whitespace() {
             gap = true;
-            continue;
+            return;
         }
         if gap && !folded.is_empty() {
             folded.push(' ');
         }
         gap = false;
         folded.push(c);
+    };
+    // Most text is in NFKC as it is, and stays so when it is lower-cased.
+    if is_composed(text.chars()) && is_composed(text.chars().flat_map(char::to_lowercase)) {
+        text.chars().flat_map(char::to_lowercase).for_each(&mut push);
+    } else {
+        // Lower-casing can undo NFKC (`İ` becomes `i` and a mark), so composition runs again over
+        // the result.
+        text.nfkc().flat_map(char::to_lowercase).nfkc().for_each(&mut push);
     }
     without_outer(folded)
+}
+
+fn is_composed(text: impl Iterator<Item = char>) -> bool {
+    is_nfkc_quick(text) == IsNormalized::Yes
+}
+
+/// Is `form` the [`normalized`] form of a text? Of two that differ, a few characters mostly show
+/// it.
+pub(crate) fn is_normalized_as(text: &str, form: &str) -> bool {
+    !begins_otherwise(text, form) && normalized(text) == form
+}
+
+/// True if the normalized form of a text certainly begins in another way than `form`.
+fn begins_otherwise(text: &str, form: &str) -> bool {
+    let text = text.trim_start_matches(|c: char| is_outer_punctuation(c) || c.is_whitespace());
+    // What follows a character may be composed with it.
+    let plain = match text.bytes().position(|byte| !byte.is_ascii()) {
+        Some(end) => &text[..end.saturating_sub(1)],
+        None => text,
+    };
+    let form = form.bytes().filter(|byte| *byte != b' ');
+    let plain = plain.bytes().filter(|byte| !char::from(*byte).is_whitespace());
+    plain.zip(form).any(|(a, b)| a.to_ascii_lowercase() != b)
 }
 
 fn without_outer(folded: String) -> String {
@@ -114,6 +143,23 @@ mod tests {
         fn normalizing_twice_changes_nothing(text in "\\PC{0,40}") {
             let once = normalized(&text);
             prop_assert_eq!(normalized(&once), once);
+        }
+
+        #[test]
+        fn text_in_nfkc_is_folded_as_any_other(text in "\\PC{0,40}") {
+            let slowly: String = text.nfkc().flat_map(char::to_lowercase).nfkc().collect();
+            let words: Vec<&str> = slowly.split_whitespace().collect();
+            prop_assert_eq!(normalized(&text), without_outer(words.join(" ")));
+        }
+
+        #[test]
+        fn the_form_of_a_text_is_recognized(
+            texts in ("[ .\"!aAé\u{301}ﬁＡ]{0,6}", "[ .\"!aAé\u{301}ﬁＡ]{0,6}"),
+        ) {
+            for (text, other) in [(&texts.0, &texts.1), (&texts.0, &texts.0)] {
+                let form = normalized(other);
+                prop_assert_eq!(is_normalized_as(text, &form), normalized(text) == form);
+            }
         }
     }
 }

@@ -67,15 +67,30 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
             Cow::Borrowed(text)
         };
     }
+    let mut folded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.bytes().position(|byte| !byte.is_ascii()) {
+        // What follows a character may be composed with it; no ASCII character is composed with
+        // what it follows.
+        let start = first.saturating_sub(1);
+        let end = rest[first..].find(|c: char| c.is_ascii()).map_or(rest.len(), |at| first + at);
+        folded.extend(rest[..start].chars().map(|c| c.to_ascii_lowercase()));
+        fold_marked(&rest[start..end], &mut folded);
+        rest = &rest[end..];
+    }
+    folded.extend(rest.chars().map(|c| c.to_ascii_lowercase()));
+    Cow::Owned(folded)
+}
+
+fn fold_marked(text: &str, folded: &mut String) {
     let decomposed =
         text.nfkd().filter(|c| !is_combining_mark(*c) || matches!(c, '\u{3099}' | '\u{309a}'));
-    Cow::Owned(
+    folded.extend(
         decomposed
             .nfc()
             .flat_map(char::to_lowercase)
-            .map(|c| if c == '\u{2019}' { '\'' } else { c })
-            .collect(),
-    )
+            .map(|c| if c == '\u{2019}' { '\'' } else { c }),
+    );
 }
 
 /// Calls `visit` with every run of letters and digits in folded form, and true if its script is
@@ -119,14 +134,17 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
 pub(crate) fn for_each_word_letter(text: &str, mut visit: impl FnMut(char, bool)) {
     let mut open = false;
     let mut read = |character: char| {
+        let (letter, belongs) = match character {
+            '\'' | '’' => ('\'', open),
+            _ => (character, character.is_alphanumeric()),
+        };
         let wide = is_ideograph_or_kana(character);
-        let inner = open && matches!(character, '\'' | '’');
         if wide {
             visit(character, true);
-        } else if character.is_alphanumeric() || inner {
-            visit(if character == '’' { '\'' } else { character }, !open);
+        } else if belongs {
+            visit(letter, !open);
         }
-        open = !wide && (character.is_alphanumeric() || inner);
+        open = !wide && belongs;
     };
     for character in text.chars() {
         if character.is_ascii() {
@@ -152,7 +170,18 @@ pub(crate) fn for_each_bigram(run: &str, mut visit: impl FnMut(&str)) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_text_is_folded_piece_by_piece_as_in_one(text in "([a-cA-C '’éÉ\\u{301}\\u{327}ßİﬁＡ한가か\\u{3099}]|\\PC){0,30}") {
+            let mut whole = String::new();
+            fold_marked(&text, &mut whole);
+            prop_assert_eq!(fold(&text), whole);
+        }
+    }
 
     #[test]
     fn words_keep_combining_marks_and_apostrophes() {

@@ -62,7 +62,7 @@ impl Written {
 }
 
 /// Raised with every change of the packs, and of what they are computed with.
-const LAYOUT: u32 = 7;
+const LAYOUT: u32 = 8;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {
@@ -316,7 +316,7 @@ fn pack_episodes(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
     view.narratives.postings.pack(&mut packer);
     view.members.pack(&mut packer);
     packer.column(&view.episode_of);
-    packer.column(&view.hidden.episodes.iter().copied().collect::<Vec<_>>());
+    packer.values(view.hidden.episodes.iter().copied());
     Some(packer)
 }
 
@@ -348,7 +348,7 @@ fn pack_facts(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
     packer.column(&texts);
     view.attributes.pack(&mut packer);
     let expiring = view.hidden.expiring.iter();
-    packer.column(&expiring.map(|(at, slot)| [*at, i64::from(*slot)]).collect::<Vec<_>>());
+    packer.values(expiring.map(|(at, slot)| [*at, i64::from(*slot)]));
     Some(packer)
 }
 

@@ -301,9 +301,9 @@ impl<R: InMemory> Table<R> {
         self.ids.pack(packer);
         packer.column(&self.slots);
         let is_there = |cell: &Cell<R>| u8::from(!matches!(cell, Cell::Gone));
-        packer.column(&self.cells.iter().map(is_there).collect::<Vec<_>>());
+        packer.values(self.cells.iter().map(is_there));
         let counts = history.iter().map(|(number, revisions)| [*number, revisions.len() as u32]);
-        packer.column(&counts.collect::<Vec<_>>());
+        packer.values(counts);
         packer.column(&slots);
         Some(())
     }

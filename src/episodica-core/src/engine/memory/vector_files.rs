@@ -4,8 +4,6 @@
 //! later append to it. A slot never gets another vector while a view lasts, so a row once written
 //! stays true; what was removed from the view stays in the file until it is written anew.
 
-use ndarray::Axis;
-
 use crate::engine::memory::snapshot::VectorSums;
 use crate::engine::memory::view::{NONE, View};
 use crate::index::{Field, VectorIndex};
@@ -126,7 +124,7 @@ impl VectorFiles {
         for (field, places) in fields(view).into_iter().zip(&self.places) {
             let labels = labels(field);
             packer.column(labels);
-            packer.column(&labels.iter().map(|label| places[*label as usize]).collect::<Vec<_>>());
+            packer.values(labels.iter().map(|label| places[*label as usize]));
         }
     }
 }
@@ -159,9 +157,6 @@ fn put(places: &mut Vec<u32>, label: u64, row: usize) {
 
 /// Copies of these rows, in half precision if wanted.
 fn copied(rows: &Matrix<'_>, places: &[usize], is_half: bool) -> Matrix<'static> {
-    let rows: Matrix<'static> = match rows {
-        Matrix::Single(rows) => rows.select(Axis(0), places).into(),
-        Matrix::Half(rows) => rows.select(Axis(0), places).into(),
-    };
+    let rows = rows.picked(places);
     if is_half { Matrix::Half(rows.into_half()) } else { rows }
 }

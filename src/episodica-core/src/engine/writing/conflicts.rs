@@ -14,7 +14,7 @@ use crate::engine::memory::attributes::Stated;
 use crate::engine::memory::view::View;
 use crate::engine::memory::wording::Wording;
 use crate::generate::facts::Candidate;
-use crate::generate::reconcile::concerns;
+use crate::generate::reconcile::{Decision, Said};
 use crate::model::SemanticMemory;
 use crate::store::StateRecord;
 
@@ -118,18 +118,35 @@ pub(crate) struct Conflicts {
 }
 
 impl Conflicts {
+    fn said_by<'a>(&'a self, candidate: &'a Candidate) -> Said<'a> {
+        Said::by(candidate, &self.wording.normalized)
+    }
+
+    /// Decides by rules what to do with the candidate; see
+    /// [`reconcile_offline`](crate::generate::reconcile::reconcile_offline).
+    pub fn reconcile(
+        &self,
+        candidate: &Candidate,
+        nearest: &[(Arc<SemanticMemory>, f32)],
+    ) -> Decision {
+        let nearest: Vec<(&SemanticMemory, f32)> =
+            nearest.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
+        self.said_by(candidate).reconciled(&nearest)
+    }
+
     fn concern(&self, candidate: &Candidate, fresh: &Fresh) -> bool {
         fresh.memory.is_current()
             && (fresh.wording.normalized == self.wording.normalized
                 || self.stated.may_concern(&fresh.stated))
-            && concerns(candidate, &fresh.memory)
+            && self.said_by(candidate).concerns(&fresh.memory)
     }
 
     /// Finds the facts of the view that may conflict with a candidate in these words.
     pub fn find(view: &View, candidate: &Candidate, wording: Arc<Wording>) -> Self {
         let stated = Stated::by(candidate, wording.signature);
         let mut slots = in_view(view, &stated, &wording);
-        slots.retain(|slot| view.facts.get(*slot).is_some_and(|known| concerns(candidate, known)));
+        let said = Said::by(candidate, &wording.normalized);
+        slots.retain(|slot| view.facts.get(*slot).is_some_and(|known| said.concerns(known)));
         Self { wording, stated, slots }
     }
 }

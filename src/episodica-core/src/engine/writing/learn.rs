@@ -25,7 +25,7 @@ use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::facts::model::Occurred;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
-use crate::generate::reconcile::{Decision, apply, close, reconcile_offline};
+use crate::generate::reconcile::{Decision, apply, close};
 use crate::model::{Episode, Provenance, SemanticMemory};
 use crate::parallel;
 use crate::store::StateRecord;
@@ -332,9 +332,7 @@ impl Services {
                     candidate,
                     &conflicts[row],
                 );
-                let scored: Vec<(&SemanticMemory, f32)> =
-                    near.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
-                let decision = reconcile_offline(candidate, &scored);
+                let decision = conflicts[row].reconcile(candidate, &near);
                 (decision, near.into_iter().map(|(fact, _)| fact).collect())
             });
             let known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();

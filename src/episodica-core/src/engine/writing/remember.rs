@@ -18,7 +18,7 @@ use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::engine::writing::learn::ignored;
 use crate::error::{Error, Result};
 use crate::generate::facts::{Candidate, of_kind, stated};
-use crate::generate::reconcile::{Applied, Decision, apply, reconcile_offline};
+use crate::generate::reconcile::{Applied, Decision, apply};
 use crate::ids::record_id;
 use crate::model::{EventKind, MemoryKind, PROCEDURE, Procedure, Provenance, SemanticMemory};
 
@@ -81,9 +81,7 @@ impl Services {
             let conflicts = Conflicts::find(&view, &candidate, wording);
             let near =
                 Learned::default().concerned(&view, rows.as_ref(), 0, &candidate, &conflicts);
-            let scored: Vec<(&SemanticMemory, f32)> =
-                near.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
-            let decision = reconcile_offline(&candidate, &scored);
+            let decision = conflicts.reconcile(&candidate, &near);
             (decision, near.into_iter().map(|(fact, _)| fact).collect::<Vec<_>>())
         };
         if decision.event == EventKind::Ignore

@@ -59,7 +59,7 @@ impl Cues {
                 }
             }
         }
-        if !lower.is_ascii() {
+        if lower.contains(is_cjk) {
             for (run, sign) in &*UNSPACED {
                 if lower.contains(run) {
                     cues.add(*sign);

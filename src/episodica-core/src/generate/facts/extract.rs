@@ -16,7 +16,7 @@ use crate::clock::Moment;
 use crate::config::{Config, LearnFrom};
 use crate::generate::episode::{EpisodeText, Told, sentences_told, write_and_tell};
 use crate::model::{MemoryKind, Message};
-use crate::text::normalized_hash;
+use crate::text::normalized;
 
 /// Version of the rules, stored with their output.
 pub const RULES_VERSION: &str = "facts-3";
@@ -144,7 +144,7 @@ pub(super) fn extract(
     keep_best(&mut ranked, messages.len(), rules, &mut out);
     let mut seen = HashSet::new();
     for Ranked { candidate, .. } in ranked {
-        if seen.insert(normalized_hash(&candidate.content)) {
+        if seen.insert(normalized(&candidate.content)) {
             out.candidates.push(candidate);
         } else {
             out.reject(RejectReason::Duplicate);

@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
+use aho_corasick::AhoCorasick;
+
 use super::candidate::Candidate;
 use super::extract::is_machinery;
+use crate::fork::Lazy;
 use crate::generate::episode::Told;
 use crate::model::{MemoryKind, Message};
 use crate::text::Language;
@@ -112,6 +115,9 @@ const SOLUTIONS: [&str; 23] = [
     "就正常了",
 ];
 
+static SOLUTION: Lazy<AhoCorasick> =
+    Lazy::new(|| AhoCorasick::new(SOLUTIONS).expect("invariant: few short phrases"));
+
 /// True if the sentence explains a procedure: "To deploy, run `make ship`."
 pub(super) fn is_procedure(sentence: &str, language: Language) -> bool {
     let has_code = sentence.matches('`').count() >= 2;
@@ -207,6 +213,5 @@ fn is_problem(told: &Told) -> bool {
 
 fn is_solution(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    SOLUTIONS.iter().any(|sign| lower.contains(sign))
-        && !["如果", "要是"].iter().any(|word| sentence.starts_with(word))
+    SOLUTION.is_match(&lower) && !["如果", "要是"].iter().any(|word| sentence.starts_with(word))
 }

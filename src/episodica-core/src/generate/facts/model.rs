@@ -22,7 +22,7 @@ use crate::llm::{
     single_line,
 };
 use crate::model::{MemoryKind, Message, SemanticMemory};
-use crate::text::normalized_hash;
+use crate::text::normalized;
 
 /// Maximum length of a fact, in characters.
 const MAX_FACT_CHARS: usize = 400;
@@ -137,7 +137,7 @@ pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<
             Ok((candidate, _)) if !is_learned(&candidate, messages, config.learn_from) => {
                 facts.extraction.reject(RejectReason::NotAboutUser);
             }
-            Ok((candidate, occurred)) if seen.insert(normalized_hash(&candidate.content)) => {
+            Ok((candidate, occurred)) if seen.insert(normalized(&candidate.content)) => {
                 facts.extraction.candidates.push(candidate);
                 facts.occurred.push(occurred);
             }

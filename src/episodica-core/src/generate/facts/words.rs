@@ -182,7 +182,7 @@ impl Reading {
             }
             reading.all.add(signs);
         }
-        if !lower.is_ascii() {
+        if lower.contains(is_cjk) {
             for (run, signs) in UNSPACED.iter().filter(|(run, _)| lower.contains(run)) {
                 reading.all.add(*signs);
                 if lower.starts_with(run) {

@@ -1,13 +1,14 @@
 //! The rules for reconciling without a model.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use crate::clock::Moment;
 use crate::generate::facts::Candidate;
 use crate::model::{EventKind, SemanticMemory};
 use crate::text::hash::Fnv1a;
-use crate::text::normalized;
 use crate::text::words::for_each_word_letter;
+use crate::text::{is_normalized_as, normalized};
 
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,40 +92,65 @@ pub fn is_single_valued(attribute: &str) -> bool {
 /// another value of the same single-valued attribute of the same subject; the cosines only order
 /// the choice among several matching facts.
 pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32)]) -> Decision {
-    let mut order: Vec<usize> = (0..nearest.len()).collect();
-    order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
-    // What an agent did is no statement that another could repeat.
-    let current =
-        |index: &&usize| nearest[**index].0.is_current() && !nearest[**index].0.is_procedure();
-
-    let text = normalized(&candidate.content);
-    let same_text = |index: &&usize| normalized(&nearest[**index].0.content) == text;
-    if let Some(index) = order.iter().filter(current).find(same_text) {
-        return repeats(candidate, nearest[*index].0, *index, "says the same");
-    }
-    if let Some(found) =
-        order.iter().find_map(|index| by_attribute(candidate, nearest[*index].0, *index))
-    {
-        return found;
-    }
-    if let Some(found) = order
-        .iter()
-        .filter(current)
-        .find_map(|index| by_extent(candidate, nearest[*index].0, *index))
-    {
-        return found;
-    }
-    decision(EventKind::Add, None, "new")
+    Said::by(candidate, &normalized(&candidate.content)).reconciled(nearest)
 }
 
-/// True if a rule may apply to a candidate and one known fact. All other facts may be left out of
-/// `nearest` above.
-pub(crate) fn concerns(candidate: &Candidate, known: &SemanticMemory) -> bool {
-    reconcile_offline(candidate, &[(known, 0.0)]).target.is_some()
+/// What a candidate says, read once for all facts that it is compared with.
+pub(crate) struct Said<'a> {
+    candidate: &'a Candidate,
+    /// Its [`normalized`] text.
+    normalized: &'a str,
+    words: OnceCell<Vec<String>>,
+}
+
+impl<'a> Said<'a> {
+    /// What a candidate says, whose text is so when normalized.
+    pub fn by(candidate: &'a Candidate, normalized: &'a str) -> Self {
+        Self { candidate, normalized, words: OnceCell::new() }
+    }
+
+    fn words(&self) -> &[String] {
+        self.words.get_or_init(|| words(&self.candidate.content))
+    }
+
+    /// See [`reconcile_offline`].
+    pub fn reconciled(&self, nearest: &[(&SemanticMemory, f32)]) -> Decision {
+        let mut order: Vec<usize> = (0..nearest.len()).collect();
+        order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
+        // What an agent did is no statement that another could repeat.
+        let current =
+            |index: &&usize| nearest[**index].0.is_current() && !nearest[**index].0.is_procedure();
+
+        let same_text =
+            |index: &&usize| is_normalized_as(&nearest[**index].0.content, self.normalized);
+        if let Some(index) = order.iter().filter(current).find(same_text) {
+            return repeats(self.candidate, nearest[*index].0, *index, "says the same");
+        }
+        if let Some(found) =
+            order.iter().find_map(|index| by_attribute(self, nearest[*index].0, *index))
+        {
+            return found;
+        }
+        if let Some(found) = order
+            .iter()
+            .filter(current)
+            .find_map(|index| by_extent(self, nearest[*index].0, *index))
+        {
+            return found;
+        }
+        decision(EventKind::Add, None, "new")
+    }
+
+    /// True if a rule may apply to it and one known fact. All other facts may be left out when it
+    /// is reconciled.
+    pub fn concerns(&self, known: &SemanticMemory) -> bool {
+        self.reconciled(&[(known, 0.0)]).target.is_some()
+    }
 }
 
 /// Another value of the same single-valued attribute: the later value wins.
-fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Option<Decision> {
+fn by_attribute(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option<Decision> {
+    let candidate = said.candidate;
     let value = known_value(known);
     if !known.is_current()
         || !same_attribute(candidate, known)
@@ -136,7 +162,7 @@ fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> 
     if candidate.value == value {
         // A repeated value with fewer or other words is not news; `by_extent` handles one with more
         // words.
-        let news = words(&candidate.content).len() > words(&known.content).len();
+        let news = said.words().len() > words(&known.content).len();
         return (!news && is_single_valued(&candidate.attribute)).then(|| {
             let why = format!("{} is known to be {value}", candidate.attribute);
             repeats(candidate, known, index, &why)
@@ -164,29 +190,30 @@ fn by_attribute(candidate: &Candidate, known: &SemanticMemory, index: usize) -> 
 }
 
 /// One fact contains the other, word for word, about the same subject.
-fn by_extent(candidate: &Candidate, known: &SemanticMemory, index: usize) -> Option<Decision> {
+fn by_extent(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option<Decision> {
+    let candidate = said.candidate;
     if !same_subject(candidate, known) || candidate.kind != known.kind {
         return None;
     }
-    let (new, old) = (words(&candidate.content), words(&known.content));
+    let (new, old) = (said.words(), words(&known.content));
     if new.is_empty() || old.is_empty() {
         return None;
     }
-    if contains_run(&old, &new) {
+    if contains_run(&old, new) {
         return Some(repeats(candidate, known, index, "contained in a known fact"));
     }
     let (new_set, old_set): (BTreeSet<_>, BTreeSet<_>) =
         (new.iter().collect(), old.iter().collect());
     // The same words in another order, or one or two fewer.
     let nearly = new_set.is_subset(&old_set) && 5 * new_set.len() >= 4 * old_set.len();
-    if nearly && negated(&new) == negated(&old) {
+    if nearly && negated(new) == negated(&old) {
         return Some(repeats(candidate, known, index, "nearly the same as a known fact"));
     }
     let extends = same_attribute(candidate, known)
         && !candidate.attribute.is_empty()
         && new_set.is_superset(&old_set)
         && new_set.len() > old_set.len();
-    (extends && negated(&new) == negated(&old))
+    (extends && negated(new) == negated(&old))
         .then(|| decision(EventKind::Update, Some(index), "says more than a known fact"))
 }
 
@@ -248,8 +275,8 @@ pub(super) fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// The words of a fact as a 64-bit set, one bit per word: a fast check that two facts don't contain
-/// each other.
+/// The words of a fact as a 64-bit set, three bits per word: a fast check that two facts don't
+/// contain each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub(crate) struct Signature(u64);
@@ -258,16 +285,19 @@ impl Signature {
     /// The word set of a fact.
     pub fn of(text: &str) -> Self {
         let (mut bits, mut hash) = (0, None::<Fnv1a>);
-        let bit = |hash: Option<Fnv1a>| {
-            hash.map_or(0, |hash| 1 << (hash.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58))
+        let bits_of = |hash: Option<Fnv1a>| {
+            hash.map_or(0_u64, |hash| {
+                let number = hash.finish().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                [58, 52, 46].iter().fold(0, |bits, shift| bits | 1 << (number >> shift & 63))
+            })
         };
         for_each_word_letter(text, |letter, begins| {
             if begins {
-                bits |= bit(hash.take());
+                bits |= bits_of(hash.take());
             }
             hash.get_or_insert_default().push(letter);
         });
-        Self(bits | bit(hash))
+        Self(bits | bits_of(hash))
     }
 
     /// True if one of the two facts may contain all words of the other. Never `false` if one does.

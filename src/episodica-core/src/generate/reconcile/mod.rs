@@ -14,7 +14,7 @@ mod records;
 mod tests;
 
 pub use decide::{Decision, is_single_valued, reconcile_offline};
-pub(crate) use decide::{Signature, concerns, known_value};
+pub(crate) use decide::{Said, Signature, known_value};
 pub(crate) use pairing::{ends, topics};
 pub use records::apply;
 pub(crate) use records::{Applied, close, restore};

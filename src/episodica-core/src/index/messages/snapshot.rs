@@ -84,10 +84,10 @@ impl MessageIndex {
     /// For a snapshot: all but the messages themselves and the vectors.
     pub fn pack(&self, packer: &mut Packer) {
         self.field.postings.pack(packer);
-        packer.column(&self.rows.iter().map(|row| [row.previous, row.next]).collect::<Vec<_>>());
+        packer.values(self.rows.iter().map(|row| [row.previous, row.next]));
         packer.column(&self.links);
         packer.column(&self.window_lengths);
-        packer.column(&self.priors.iter().map(PackedPrior::from).collect::<Vec<_>>());
+        packer.values(self.priors.iter().map(PackedPrior::from));
         self.ids.pack(packer);
         self.names.pack(packer);
         packer.json(&self.ends.iter().collect::<Vec<_>>());
