@@ -13,9 +13,11 @@
 use std::ops::ControlFlow;
 
 use rust_stemmers::{Algorithm, Stemmer};
+use rustc_hash::FxHashSet;
 use unicode_normalization::UnicodeNormalization;
 
 use super::wordpiece::{WordKind, WordPiece, for_each_word};
+use crate::fork::Lazy;
 use crate::text::hash::{fnv1a, mix};
 use crate::text::script::{is_abugida, is_han, is_hangul, is_kana, is_katakana};
 
@@ -252,10 +254,15 @@ impl Features<'_> {
 /// Characters of grammar: Chinese particles and pronouns, Japanese particles (without voicing
 /// marks, which BERT's cleaning drops).
 fn is_particle(c: char) -> bool {
+    PARTICLES.contains(&c)
+}
+
+static PARTICLES: Lazy<FxHashSet<char>> = Lazy::new(|| {
     "的了是我你他她它们們在有和与與不也就都很吗嗎呢吧啊个個一这這那着把被给給会會要说說去来來到上私\
      はかをにてとものへや"
-        .contains(c)
-}
+        .chars()
+        .collect()
+});
 
 /// Syllables of Korean particles and verb endings that hardly any noun ends with.
 fn is_korean_ending(c: char) -> bool {

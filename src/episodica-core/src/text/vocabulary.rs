@@ -6,7 +6,7 @@ use crate::fork::Lazy;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Language;
+use super::{Language, Phrases};
 
 const TABLE: &str = include_str!("vocabulary.txt");
 
@@ -42,7 +42,8 @@ static TIME_WORDS: Lazy<FxHashSet<&str>> =
     Lazy::new(|| shared("time").chain(shared("moment")).collect());
 static WHEN_WORDS: Lazy<FxHashSet<&str>> =
     Lazy::new(|| shared("time").chain(shared("when")).collect());
-static UNSPACED_TIME_WORDS: Lazy<Vec<&str>> = Lazy::new(|| shared("moment-unspaced").collect());
+static UNSPACED_TIME_WORDS: Lazy<Phrases<()>> =
+    Lazy::new(|| Phrases::new(shared("moment-unspaced").map(|phrase| (phrase, ()))));
 static BASE_FORMS: Lazy<FxHashMap<&str, &str>> = Lazy::new(|| {
     lines(TABLE)
         .filter(|(list, _)| *list == "irregular")
@@ -64,11 +65,7 @@ pub(crate) fn base_form(word: &str) -> &str {
 /// Whether a lower-case word is an expression of time; `unspaced` if it is a run of a script
 /// without spaces.
 pub(crate) fn tells_time(word: &str, unspaced: bool) -> bool {
-    if unspaced {
-        UNSPACED_TIME_WORDS.iter().any(|listed| word.contains(listed))
-    } else {
-        TIME_WORDS.contains(word)
-    }
+    if unspaced { UNSPACED_TIME_WORDS.are_in(word) } else { TIME_WORDS.contains(word) }
 }
 
 /// Whether a lower-case English word occurs in questions about a time.

@@ -96,10 +96,10 @@ fn message_of(view: &View, candidate: &Candidate) -> Option<u32> {
 
 impl OfMessage {
     fn read(view: &View, slot: u32, message: &Message) -> Self {
-        let cues = Cues::of_message(&message.content);
+        let (cues, sentences) = Cues::of_message(&message.content);
         let mut found: Vec<&'static Ending> = Vec::new();
         if !cues.dreamt {
-            for ending in sentences(&message.content).flat_map(endings) {
+            for ending in sentences.into_iter().flat_map(endings) {
                 if !found.iter().any(|known| std::ptr::eq(*known, ending)) {
                     found.push(ending);
                 }
@@ -108,12 +108,6 @@ impl OfMessage {
         let earlier = if cues.may_end() { earlier(view, slot, message) } else { Vec::new() };
         Self { cues, earlier, endings: found }
     }
-}
-
-/// The sentences of a message that suppose nothing.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    text.split_inclusive(['.', '!', '?', '。', '！', '？', '\n'])
-        .filter(|sentence| Cues::of(sentence).is_real())
 }
 
 /// The current facts that fill one of the slots for the speaker of a candidate.

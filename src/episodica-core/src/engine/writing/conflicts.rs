@@ -122,8 +122,7 @@ impl Conflicts {
         Said::by(candidate, &self.wording.normalized)
     }
 
-    /// Decides by rules what to do with the candidate; see
-    /// [`reconcile_offline`](crate::generate::reconcile::reconcile_offline).
+    /// Decides by rules what to do with the candidate, see [`Said::reconcile_offline`].
     pub fn reconcile(
         &self,
         candidate: &Candidate,
@@ -131,7 +130,7 @@ impl Conflicts {
     ) -> Decision {
         let nearest: Vec<(&SemanticMemory, f32)> =
             nearest.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
-        self.said_by(candidate).reconciled(&nearest)
+        self.said_by(candidate).reconcile_offline(&nearest)
     }
 
     fn concern(&self, candidate: &Candidate, fresh: &Fresh) -> bool {

@@ -168,10 +168,13 @@ fn attributed(name: &str, language: Language, text: &str, asked: bool) -> String
     }
 }
 
-/// The text with its first letter in upper case.
+/// The text with its first letter in upper case, if that is one letter: no longer than before.
 pub(super) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+    let Some(first) = chars.next() else { return String::new() };
+    let mut upper = first.to_uppercase();
+    let first = upper.next().filter(|_| upper.next().is_none()).unwrap_or(first);
+    std::iter::once(first).chain(chars).collect()
 }
 
 /// The first line: date and participants.

@@ -252,6 +252,12 @@ fn huge_messages_are_bounded() {
     assert!(started.elapsed().as_secs() < 20);
 }
 
+#[test]
+fn a_capital_is_one_letter_for_one() {
+    let given = ["éa", "ßa", "ῲ", "x", ""].map(super::narrative::capitalised);
+    assert_eq!(given, ["Éa", "ßa", "ῲ", "X", ""]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -5,8 +5,8 @@
 use crate::fork::Lazy;
 use rustc_hash::FxHashMap;
 
-use crate::text::is_cjk;
 use crate::text::words::runs;
+use crate::text::{Phrases, is_cjk};
 
 const TABLE: &str = include_str!("cues.txt");
 
@@ -31,9 +31,9 @@ pub(crate) struct Cues {
 
 impl Cues {
     /// Reads a message. A sentence that supposes something, or adds to an existing value, changes
-    /// nothing.
-    pub fn of_message(text: &str) -> Self {
-        let mut cues = Self::default();
+    /// nothing. Also returns the sentences that suppose nothing.
+    pub fn of_message(text: &str) -> (Self, Vec<&str>) {
+        let (mut cues, mut real) = (Self::default(), Vec::new());
         for sentence in text.split_inclusive(['.', '!', '?', '。', '！', '？', '\n']) {
             let found = Self::of(sentence);
             let adds = found.beside && !found.end;
@@ -42,8 +42,11 @@ impl Cues {
             cues.end |= found.end && !found.supposed;
             cues.limit |= found.limit;
             cues.dreamt |= found.dreamt;
+            if found.is_real() {
+                real.push(sentence);
+            }
         }
-        cues
+        (cues, real)
     }
 
     /// Reads a sentence.
@@ -60,11 +63,7 @@ impl Cues {
             }
         }
         if lower.contains(is_cjk) {
-            for (run, sign) in &*UNSPACED {
-                if lower.contains(run) {
-                    cues.add(*sign);
-                }
-            }
+            UNSPACED.in_text(&lower).for_each(|(_, sign)| cues.add(*sign));
         }
         cues
     }
@@ -134,8 +133,8 @@ static SPACED: Lazy<Spaced> = Lazy::new(|| {
     spaced
 });
 
-static UNSPACED: Lazy<Vec<(&'static str, Sign)>> =
-    Lazy::new(|| expressions().filter(|(text, _)| text.contains(is_cjk)).collect());
+static UNSPACED: Lazy<Phrases<Sign>> =
+    Lazy::new(|| Phrases::new(expressions().filter(|(text, _)| text.contains(is_cjk))));
 
 fn expressions() -> impl Iterator<Item = (&'static str, Sign)> {
     let mut sign = Sign::Change;
@@ -179,9 +178,10 @@ mod tests {
 
     #[test]
     fn a_sentence_that_supposes_or_adds_says_nothing_of_the_rest_of_its_message() {
-        let cues = Cues::of_message("If only I slept. I sold the car. We also moved to Rome.");
+        let (cues, real) = Cues::of_message("If only I slept. I sold the car. We also moved.");
         assert!(cues.end && !cues.change && cues.may_end());
-        assert!(!Cues::of_message("I dreamt again. I sold the car.").may_end());
-        assert!(Cues::of_message("We moved to Rome. It's for the weekend.").limit);
+        assert_eq!(real, [" I sold the car.", " We also moved."]);
+        assert!(!Cues::of_message("I dreamt again. I sold the car.").0.may_end());
+        assert!(Cues::of_message("We moved to Rome. It's for the weekend.").0.limit);
     }
 }

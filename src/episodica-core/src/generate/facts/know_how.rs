@@ -3,15 +3,13 @@
 
 use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
-
 use super::candidate::Candidate;
 use super::extract::is_machinery;
 use crate::fork::Lazy;
 use crate::generate::episode::Told;
 use crate::model::{MemoryKind, Message};
-use crate::text::Language;
 use crate::text::words::runs;
+use crate::text::{Language, Phrases};
 
 /// Maximum number of messages between a problem and its solution.
 const CASE_REACH: usize = 8;
@@ -115,8 +113,8 @@ const SOLUTIONS: [&str; 23] = [
     "就正常了",
 ];
 
-static SOLUTION: Lazy<AhoCorasick> =
-    Lazy::new(|| AhoCorasick::new(SOLUTIONS).expect("invariant: few short phrases"));
+static SOLUTION: Lazy<Phrases<()>> =
+    Lazy::new(|| Phrases::new(SOLUTIONS.into_iter().map(|phrase| (phrase, ()))));
 
 /// True if the sentence explains a procedure: "To deploy, run `make ship`."
 pub(super) fn is_procedure(sentence: &str, language: Language) -> bool {
@@ -213,5 +211,5 @@ fn is_problem(told: &Told) -> bool {
 
 fn is_solution(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    SOLUTION.is_match(&lower) && !["如果", "要是"].iter().any(|word| sentence.starts_with(word))
+    SOLUTION.are_in(&lower) && !["如果", "要是"].iter().any(|word| sentence.starts_with(word))
 }

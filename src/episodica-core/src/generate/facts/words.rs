@@ -3,8 +3,8 @@
 use crate::fork::Lazy;
 use std::collections::HashMap;
 
-use crate::text::is_cjk;
 use crate::text::words::runs;
+use crate::text::{Phrases, is_cjk};
 
 /// The signs of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -149,11 +149,11 @@ static SPACED: Lazy<HashMap<&'static str, Signs>> = Lazy::new(|| {
     words
 });
 
-static UNSPACED: Lazy<Vec<(&'static str, Signs)>> = Lazy::new(|| {
+static UNSPACED: Lazy<Phrases<Signs>> = Lazy::new(|| {
     let all = LISTS.iter().flat_map(|(sign, list)| {
         list.split_whitespace().filter(|word| word.contains(is_cjk)).map(|word| (word, *sign))
     });
-    all.collect()
+    Phrases::new(all)
 });
 
 /// The signs of the words of a sentence.
@@ -183,9 +183,9 @@ impl Reading {
             reading.all.add(signs);
         }
         if lower.contains(is_cjk) {
-            for (run, signs) in UNSPACED.iter().filter(|(run, _)| lower.contains(run)) {
+            for (at, signs) in UNSPACED.in_text(&lower) {
                 reading.all.add(*signs);
-                if lower.starts_with(run) {
+                if at == 0 {
                     reading.first.add(*signs);
                 }
             }

@@ -7,8 +7,8 @@ use crate::clock::Moment;
 use crate::generate::facts::Candidate;
 use crate::model::{EventKind, SemanticMemory};
 use crate::text::hash::Fnv1a;
+use crate::text::is_normalized_as;
 use crate::text::words::for_each_word_letter;
-use crate::text::{is_normalized_as, normalized};
 
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,20 +85,10 @@ pub fn is_single_valued(attribute: &str) -> bool {
         || SINGLE_VALUED.contains(&attribute)
 }
 
-/// Decides by rules what to do with `candidate`, given the owner's nearest facts with their
-/// cosines.
-///
-/// Conservative: adds the candidate if no rule applies. Supersedes a fact only by a later fact with
-/// another value of the same single-valued attribute of the same subject; the cosines only order
-/// the choice among several matching facts.
-pub fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32)]) -> Decision {
-    Said::by(candidate, &normalized(&candidate.content)).reconciled(nearest)
-}
-
 /// What a candidate says, read once for all facts that it is compared with.
 pub(crate) struct Said<'a> {
     candidate: &'a Candidate,
-    /// Its [`normalized`] text.
+    /// Its [`normalized`](crate::text::normalized) text.
     normalized: &'a str,
     words: OnceCell<Vec<String>>,
 }
@@ -113,8 +103,13 @@ impl<'a> Said<'a> {
         self.words.get_or_init(|| words(&self.candidate.content))
     }
 
-    /// See [`reconcile_offline`].
-    pub fn reconciled(&self, nearest: &[(&SemanticMemory, f32)]) -> Decision {
+    /// Decides by rules what to do with the candidate, given the owner's nearest facts with their
+    /// cosines.
+    ///
+    /// Conservative: adds the candidate if no rule applies. Supersedes a fact only by a later fact
+    /// with another value of the same single-valued attribute of the same subject; the cosines only
+    /// order the choice among several matching facts.
+    pub fn reconcile_offline(&self, nearest: &[(&SemanticMemory, f32)]) -> Decision {
         let mut order: Vec<usize> = (0..nearest.len()).collect();
         order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
         // What an agent did is no statement that another could repeat.
@@ -144,7 +139,7 @@ impl<'a> Said<'a> {
     /// True if a rule may apply to it and one known fact. All other facts may be left out when it
     /// is reconciled.
     pub fn concerns(&self, known: &SemanticMemory) -> bool {
-        self.reconciled(&[(known, 0.0)]).target.is_some()
+        self.reconcile_offline(&[(known, 0.0)]).target.is_some()
     }
 }
 

@@ -245,7 +245,7 @@ mod tests {
         let (before, after) = (topics(&old.content), topics(said));
         let shared: Vec<&str> =
             after.iter().filter(|topic| before.contains(topic)).map(String::as_str).collect();
-        ends(&candidate(attribute, value, said), said, Cues::of_message(said), old, &shared)
+        ends(&candidate(attribute, value, said), said, Cues::of_message(said).0, old, &shared)
     }
 
     #[test]
