@@ -1,7 +1,8 @@
 //! Whole files: atomic replacement, checksums, removal; and the store's errors about them.
 //!
 //! A file is replaced by writing and syncing `<file>.tmp`, renaming it over the file and syncing
-//! the directory: after a crash, either the old or the new file exists. A missing directory is made.
+//! the directory: after a crash, either the old or the new file exists. A missing directory is
+//! made.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -176,7 +176,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_folded_piece_by_piece_as_in_one(text in "([a-cA-C '’éÉ\\u{301}\\u{327}ßİﬁＡ한가か\\u{3099}]|\\PC){0,30}") {
+        fn a_text_is_folded_piece_by_piece_as_in_one(
+            text in "([a-cA-C '’éÉ\\u{301}\\u{327}ßİﬁＡ한가か\\u{3099}]|\\PC){0,30}",
+        ) {
             let mut whole = String::new();
             fold_marked(&text, &mut whole);
             prop_assert_eq!(fold(&text), whole);
