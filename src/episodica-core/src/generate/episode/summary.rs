@@ -4,6 +4,7 @@ use super::narrative::fits;
 use super::passage::{Passage, clip, passage};
 use super::salience::Scored;
 use super::source::Source;
+use super::told::without_emphasis;
 use crate::text::Language;
 
 /// Maximum number of tokens of a summary.
@@ -120,5 +121,5 @@ pub(super) fn without_notes(text: &str) -> String {
 
 /// The text without list, heading and emphasis markers.
 pub(super) fn plain(text: &str) -> String {
-    text.trim_start_matches(['#', '*', '-', '>', '•', '+', ' ']).replace("**", "").replace("__", "")
+    without_emphasis(text.trim_start_matches(['#', '*', '-', '>', '•', '+', ' ']))
 }

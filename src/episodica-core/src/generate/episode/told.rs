@@ -120,14 +120,25 @@ fn quotation(name: &str, text: &str, language: Language) -> String {
 const QUOTES: [(char, char); 6] =
     [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」'), ('『', '』')];
 
+/// The text without markers of emphasis. Most texts have none.
+pub(super) fn without_emphasis(text: &str) -> String {
+    if text.contains(['*', '_']) {
+        text.replace("**", "").replace("__", "")
+    } else {
+        text.to_owned()
+    }
+}
+
 /// A sentence without emoji, list and emphasis markers, ellipses, and unpaired quotation marks;
 /// `None` if nothing remains.
 fn tidy(text: &str, language: Language) -> Option<String> {
     let chinese = language == Language::Chinese;
     let text = text.trim_start_matches(['#', '*', '-', '>', '•', '+', '~', ' ']);
-    let mut out: String = text.replace("**", "").replace("__", "");
-    for dots in ["……", "…", "...."] {
-        out = out.replace(dots, "...");
+    let mut out = without_emphasis(text);
+    if out.contains('…') || out.contains("....") {
+        for dots in ["……", "…", "...."] {
+            out = out.replace(dots, "...");
+        }
     }
     if out.contains("...") {
         let whole = out.trim_end_matches(['.', ' ']).to_owned();
