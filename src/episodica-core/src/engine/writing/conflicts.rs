@@ -71,7 +71,8 @@ impl Learned {
 
     /// True if a fact of this step may conflict with a candidate.
     pub fn may_concern(&self, candidate: &Candidate, conflicts: &Conflicts) -> bool {
-        self.latest.values().any(|fresh| conflicts.concern(candidate, fresh))
+        let said = conflicts.said_by(candidate);
+        self.latest.values().any(|fresh| conflicts.concern(&said, fresh))
     }
 
     /// The facts that may conflict with a candidate, nearest first, with their cosines. `row` is
@@ -98,8 +99,9 @@ impl Learned {
                 ));
             }
         }
+        let said = conflicts.said_by(candidate);
         for fresh in self.latest.values() {
-            if conflicts.concern(candidate, fresh) {
+            if conflicts.concern(&said, fresh) {
                 let other = rows.zip(fresh.row).map(|(rows, row)| rows.row(row));
                 near.push((Arc::clone(&fresh.memory), cosine(vector, other)));
             }
@@ -133,11 +135,11 @@ impl Conflicts {
         self.said_by(candidate).reconcile_offline(&nearest)
     }
 
-    fn concern(&self, candidate: &Candidate, fresh: &Fresh) -> bool {
+    fn concern(&self, said: &Said<'_>, fresh: &Fresh) -> bool {
         fresh.memory.is_current()
             && (fresh.wording.normalized == self.wording.normalized
                 || self.stated.may_concern(&fresh.stated))
-            && self.said_by(candidate).concerns(&fresh.memory)
+            && said.concerns(&fresh.memory)
     }
 
     /// Finds the facts of the view that may conflict with a candidate in these words.
