@@ -101,6 +101,7 @@ smoke-adapters: $(NATIVE)  ## Run the code of the adapters' pages with the newes
 .PHONY: check
 check: $(NATIVE)  ## Check format, lints, types and stubs: the one command before a commit
 	cargo fmt --all --check
+	cargo metadata --locked --format-version 1 --manifest-path benches/Cargo.toml >/dev/null
 	PYO3_CONFIG_FILE=$$(ls -t $(TARGET)/maturin/pyo3-config-*-abi3.txt | head -n 1) \
 		cargo clippy $(PROFILE) --locked --workspace --all-targets -- -D warnings
 	ruff check
