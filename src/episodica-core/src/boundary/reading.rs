@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::cues;
 use crate::model::Message;
 use crate::text::hash::fnv1a;
-use crate::text::script::is_unspaced;
+use crate::text::script::{is_alphanumeric, is_unspaced};
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{for_each_word, runs};
 
@@ -146,8 +146,8 @@ fn fold(text: &str) -> String {
 fn ends_word(cue: &str, rest: &str) -> bool {
     let last = cue.chars().next_back().unwrap_or(' ');
     is_unspaced(last)
-        || !last.is_alphanumeric()
-        || !rest.chars().next().is_some_and(|c| c.is_alphanumeric() || c == '\'')
+        || !is_alphanumeric(last)
+        || !rest.chars().next().is_some_and(|c| is_alphanumeric(c) || c == '\'')
 }
 
 /// Cues by their first byte, so that only few are compared at each word.
@@ -181,7 +181,7 @@ impl Cues {
         let mut inside = false;
         text.char_indices().any(|(at, c)| {
             let starts = !inside || is_unspaced(c);
-            inside = c.is_alphanumeric() || c == '\'';
+            inside = is_alphanumeric(c) || c == '\'';
             starts && inside && self.opens(&text[at..])
         })
     }
@@ -259,7 +259,7 @@ pub(super) fn surface(text: &str, term: u64) -> Option<String> {
 fn clauses(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(['.', '!', '?', '。', '！', '？', '\n', ';', '；', '…'])
         .map(str::trim)
-        .filter(|part| part.chars().any(char::is_alphanumeric))
+        .filter(|part| part.chars().any(is_alphanumeric))
 }
 
 fn turn_of(folded: &str) -> Turn {
@@ -294,7 +294,7 @@ fn closes(folded: &str) -> bool {
 
 fn is_backchannel(folded: &str) -> bool {
     let mut words = 0;
-    for word in runs(folded, |c| c.is_alphanumeric() || c == '\'') {
+    for word in runs(folded, |c| is_alphanumeric(c) || c == '\'') {
         words += 1;
         if words > 7 {
             return false;

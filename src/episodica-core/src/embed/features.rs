@@ -19,7 +19,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::wordpiece::{WordKind, WordPiece, for_each_word};
 use crate::fork::Lazy;
 use crate::text::hash::{fnv1a, mix};
-use crate::text::script::{is_abugida, is_han, is_hangul, is_kana, is_katakana};
+use crate::text::script::{is_abugida, is_alphanumeric, is_han, is_hangul, is_kana, is_katakana};
 
 /// Tokens of the vocabulary; feature ids from here on are buckets.
 pub(super) const VOCABULARY: u16 = 30_522;
@@ -115,10 +115,10 @@ fn writing(c: char) -> Writing {
         _ if is_kana(c) || is_han(c) => Writing::Unspaced,
         _ if is_hangul(c) => Writing::Hangul,
         _ if is_abugida(c) => Writing::Abugida,
-        ..0x0370 | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF if c.is_alphanumeric() => {
+        ..0x0370 | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF if is_alphanumeric(c) => {
             Writing::Latin
         }
-        _ if c.is_alphanumeric() => Writing::Spaced,
+        _ if is_alphanumeric(c) => Writing::Spaced,
         _ => Writing::Symbol,
     }
 }

@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap;
 use unicode_categories::UnicodeCategories;
 use unicode_normalization::char::decompose_canonical;
 
+use crate::text::script::{is_alphabetic, is_alphanumeric, is_inert};
+
 /// Longer words, in characters, are not looked up (as in BERT).
 const MAX_WORD_CHARS: usize = 100;
 
@@ -61,7 +63,7 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> Words<V> {
     }
 
     fn push_wide(&mut self, c: char) -> ControlFlow<()> {
-        let letter = c.is_alphabetic();
+        let letter = is_alphabetic(c);
         if !letter && (c == '\u{fffd}' || c.is_other()) {
             return ControlFlow::Continue(());
         }
@@ -69,6 +71,9 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> Words<V> {
             return self.end_run();
         }
         if is_bert_han(c) {
+            if is_inert(c) {
+                return self.single(c.encode_utf8(&mut [0; 4]), WordKind::Han);
+            }
             let mut han = String::new();
             decompose_canonical(c, |part| han.push(part));
             return self.single(&han, WordKind::Han);
@@ -88,7 +93,7 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> Words<V> {
             return ControlFlow::Continue(());
         }
         for c in part.to_lowercase() {
-            if c.is_ascii_punctuation() || (!c.is_alphanumeric() && c.is_punctuation()) {
+            if c.is_ascii_punctuation() || (!is_alphanumeric(c) && c.is_punctuation()) {
                 self.single(c.encode_utf8(&mut [0; 4]), WordKind::Punctuation)?;
             } else {
                 self.extend(c);

@@ -39,13 +39,21 @@ pub struct Terms {
 impl Terms {
     /// Reads a record's text.
     pub fn of(text: &str) -> Self {
+        Self::of_words(text, |_, _| ())
+    }
+
+    /// Reads a record's text and calls `visit` with each word, see [`for_each_word`].
+    pub(super) fn of_words(text: &str, mut visit: impl FnMut(&str, bool)) -> Self {
         let mut terms = Self {
             text: String::with_capacity(text.len()),
             ends: Vec::with_capacity(text.len() / 8),
         };
-        for_each_term(text, |term| {
-            terms.text.push_str(term.text);
-            terms.ends.push((terms.text.len() as u32, term.counts));
+        for_each_word(text, |word, unspaced| {
+            visit(word, unspaced);
+            for_each_term_of(word, unspaced, |term| {
+                terms.text.push_str(term.text);
+                terms.ends.push((terms.text.len() as u32, term.counts));
+            });
         });
         terms
     }
@@ -63,17 +71,20 @@ impl Terms {
 
 /// Calls `visit` with every term of a record's text, repetitions included.
 pub fn for_each_term(text: &str, mut visit: impl FnMut(Term<'_>)) {
-    for_each_word(text, |word, unspaced| {
-        if unspaced {
-            let single =
-                for_each_bigram(word, |bigram| visit(Term { text: bigram, counts: true })) == 0;
-            for (at, c) in word.char_indices() {
-                visit(Term { text: &word[at..at + c.len_utf8()], counts: single });
-            }
-        } else if !is_function_word(word) {
-            with_stem(word, |stem| visit(Term { text: stem, counts: true }));
+    for_each_word(text, |word, unspaced| for_each_term_of(word, unspaced, &mut visit));
+}
+
+/// Calls `visit` with the terms of a folded word, or of a run of an unspaced script.
+fn for_each_term_of(word: &str, unspaced: bool, mut visit: impl FnMut(Term<'_>)) {
+    if unspaced {
+        let single =
+            for_each_bigram(word, |bigram| visit(Term { text: bigram, counts: true })) == 0;
+        for (at, c) in word.char_indices() {
+            visit(Term { text: &word[at..at + c.len_utf8()], counts: single });
         }
-    });
+    } else if !is_function_word(word) {
+        with_stem(word, |stem| visit(Term { text: stem, counts: true }));
+    }
 }
 
 /// Stems that a thread remembers; then it forgets all and starts again. Talk repeats its words:

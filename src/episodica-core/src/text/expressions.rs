@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
-use regex::{Regex, RegexBuilder};
+use regex::{Captures, Regex, RegexBuilder};
 use regex_automata::util::syntax;
 use regex_automata::{Input, meta};
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -36,20 +36,30 @@ const MAX_DIGITS: usize = 8;
 pub(crate) struct Expression {
     pattern: String,
     compiled: OnceLock<Regex>,
+    /// The same, by backtracking alone.
+    backtracking: OnceLock<Regex>,
 }
 
 impl Expression {
     /// For a pattern of this crate. Unit tests compile all at once, so that they find a wrong one.
     pub(crate) fn new(pattern: String) -> Self {
-        let expression = Self { pattern, compiled: OnceLock::new() };
+        let expression = Self { pattern, compiled: OnceLock::new(), backtracking: OnceLock::new() };
         if cfg!(test) {
             let _ = expression.as_str();
         }
         expression
     }
 
-    fn compile(&self) -> Regex {
-        let regex = RegexBuilder::new(&self.pattern).case_insensitive(true).build();
+    /// The groups of the first match in a text that is known to match. A place is searched for
+    /// backwards with a lazy automaton, which meets new states in every text where a class repeats
+    /// up to a bound: building them takes ten times as long as backtracking.
+    pub(crate) fn groups<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
+        let without_automaton = || self.compile(|builder| builder.dfa_size_limit(0));
+        compiled(&self.backtracking, without_automaton).captures(text)
+    }
+
+    fn compile(&self, set: impl FnOnce(&mut RegexBuilder) -> &mut RegexBuilder) -> Regex {
+        let regex = set(RegexBuilder::new(&self.pattern).case_insensitive(true)).build();
         regex.expect("invariant: the patterns are tested")
     }
 }
@@ -58,7 +68,7 @@ impl Deref for Expression {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
-        compiled(&self.compiled, || self.compile())
+        compiled(&self.compiled, || self.compile(|builder| builder))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::fork::Lazy;
 
 use rustc_hash::FxHashMap;
 
-use super::script::{is_cjk, is_han};
+use super::script::{is_alphabetic, is_cjk, is_han};
 use super::vocabulary::shared;
 use super::words::words;
 
@@ -57,7 +57,7 @@ pub fn language(text: &str) -> Language {
             _ if c.is_ascii() => {}
             _ if is_han(c) => han += 1,
             _ if is_cjk(c) => syllables += 1,
-            _ if c.is_alphabetic() => foreign_letters += 1,
+            _ if is_alphabetic(c) => foreign_letters += 1,
             _ => {}
         }
     }
@@ -68,7 +68,7 @@ pub fn language(text: &str) -> Language {
     let (mut plain_words, mut english, mut shared) = (0usize, 0usize, 0usize);
     let mut foreign = Votes::default();
     for word in
-        words(sample).filter(|word| word.starts_with(|c: char| c.is_alphabetic() && !is_cjk(c)))
+        words(sample).filter(|word| word.starts_with(|c: char| is_alphabetic(c) && !is_cjk(c)))
     {
         plain_words += 1;
         match function_word(word) {

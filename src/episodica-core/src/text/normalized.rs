@@ -4,6 +4,7 @@
 use sha2::{Digest, Sha256};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
+use super::script::is_inert;
 use crate::ids::to_hex;
 
 /// Sentence punctuation, quotes and brackets. Excludes symbols that change the meaning at the end
@@ -53,8 +54,9 @@ pub fn normalized(text: &str) -> String {
         gap = false;
         folded.push(c);
     };
-    // Most text is in NFKC as it is, and stays so when it is lower-cased.
-    if is_composed(text.chars()) && is_composed(text.chars().flat_map(char::to_lowercase)) {
+    if text.chars().all(|c| c.is_ascii() || is_inert(c)) {
+        text.chars().map(|c| c.to_ascii_lowercase()).for_each(&mut push);
+    } else if is_composed(text.chars()) && is_composed(text.chars().flat_map(char::to_lowercase)) {
         text.chars().flat_map(char::to_lowercase).for_each(&mut push);
     } else {
         // Lower-casing can undo NFKC (`İ` becomes `i` and a mark), so composition runs again over
@@ -77,14 +79,20 @@ pub(crate) fn is_normalized_as(text: &str, form: &str) -> bool {
 /// True if the normalized form of a text certainly begins in another way than `form`.
 fn begins_otherwise(text: &str, form: &str) -> bool {
     let text = text.trim_start_matches(|c: char| is_outer_punctuation(c) || c.is_whitespace());
-    // What follows a character may be composed with it.
-    let plain = match text.bytes().position(|byte| !byte.is_ascii()) {
-        Some(end) => &text[..end.saturating_sub(1)],
-        None => text,
-    };
-    let form = form.bytes().filter(|byte| *byte != b' ');
-    let plain = plain.bytes().filter(|byte| !char::from(*byte).is_whitespace());
-    plain.zip(form).any(|(a, b)| a.to_ascii_lowercase() != b)
+    let mut chars = text.chars().filter(|c| !c.is_whitespace()).peekable();
+    let mut form = form.chars().filter(|c| *c != ' ');
+    while let (Some(a), Some(b)) = (chars.next(), form.next()) {
+        // What follows a character of ASCII may be composed with it.
+        let is_plain = |c: char| c.is_ascii() || is_inert(c);
+        let alone = is_inert(a) || a.is_ascii() && chars.peek().is_none_or(|c| is_plain(*c));
+        if !alone {
+            return false;
+        }
+        if a.to_ascii_lowercase() != b {
+            return true;
+        }
+    }
+    false
 }
 
 fn without_outer(folded: String) -> String {

@@ -73,3 +73,81 @@ pub(crate) fn is_unspaced(c: char) -> bool {
 pub(crate) fn is_emoji(c: char) -> bool {
     matches!(c as u32, 0x1F000..=0x1FAFF | 0x2600..=0x27BF | 0x2B00..=0x2BFF | 0xFE0F | 0x200D)
 }
+
+/// [`char::is_alphabetic`], which takes a hundred instructions a character beyond ASCII.
+pub(crate) fn is_alphabetic(c: char) -> bool {
+    c.is_ascii_alphabetic() || !c.is_ascii() && frequent(c).unwrap_or_else(|| c.is_alphabetic())
+}
+
+/// [`char::is_alphanumeric`], see [`is_alphabetic`].
+pub(crate) fn is_alphanumeric(c: char) -> bool {
+    c.is_ascii_alphanumeric() || !c.is_ascii() && frequent(c).unwrap_or_else(|| c.is_alphanumeric())
+}
+
+/// Whether a frequent character beyond ASCII is a letter; none of them is a digit.
+fn frequent(c: char) -> Option<bool> {
+    match c {
+        // Latin, Cyrillic, kana, Han, Hangul.
+        '\u{c0}'..='\u{d6}'
+        | '\u{d8}'..='\u{f6}'
+        | '\u{f8}'..='\u{2c1}'
+        | '\u{400}'..='\u{481}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30a1}'..='\u{30fa}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7a3}' => Some(true),
+        // Dashes, quotation marks, ellipses; Chinese punctuation; emoji.
+        '\u{2010}'..='\u{2027}'
+        | '\u{3000}'..='\u{3003}'
+        | '\u{3008}'..='\u{3011}'
+        | '\u{ff01}'
+        | '\u{ff0c}'
+        | '\u{ff1a}'
+        | '\u{ff1b}'
+        | '\u{ff1f}'
+        | '\u{1f300}'..='\u{1faff}' => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether every normalization of Unicode and lower case leave `c` as it is, whatever stands beside
+/// it. Not all such characters: ideographs, and marks that much text has.
+pub(crate) fn is_inert(c: char) -> bool {
+    matches!(c,
+        '\u{2012}'..='\u{2015}'
+        | '\u{2018}'..='\u{2023}'
+        | '\u{3001}'..='\u{3003}'
+        | '\u{3008}'..='\u{3011}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{1f300}'..='\u{1faff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_normalization::UnicodeNormalization;
+    use unicode_normalization::char::{canonical_combining_class, decompose_canonical};
+
+    use super::*;
+
+    #[test]
+    fn letters_and_digits_are_those_of_the_standard_library() {
+        for c in '\0'..=char::MAX {
+            assert_eq!(is_alphabetic(c), c.is_alphabetic(), "{c:?}");
+            assert_eq!(is_alphanumeric(c), c.is_alphanumeric(), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn inert_characters_are_neither_changed_nor_composed() {
+        for c in '\0'..=char::MAX {
+            if is_inert(c) {
+                assert!(c.nfkc().eq([c]) && c.nfkd().eq([c]) && c.to_lowercase().eq([c]), "{c:?}");
+                assert_eq!(canonical_combining_class(c), 0, "{c:?}");
+                continue;
+            }
+            let mut parts = Vec::new();
+            decompose_canonical(c, |part| parts.push(part));
+            assert!(parts.len() < 2 || !parts.into_iter().any(is_inert), "{c:?}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::script::{is_cjk, is_ideograph_or_kana, is_unspaced};
+use super::script::{is_alphanumeric, is_cjk, is_ideograph_or_kana, is_inert, is_unspaced};
 
 /// The runs of characters that belong to a word, none empty.
 pub(crate) fn runs(text: &str, belongs: impl Fn(char) -> bool) -> impl Iterator<Item = &str> {
@@ -21,7 +21,7 @@ pub(crate) fn runs(text: &str, belongs: impl Fn(char) -> bool) -> impl Iterator<
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let start = rest.find(|c: char| c.is_alphanumeric())?;
+        let start = rest.find(is_alphanumeric)?;
         rest = &rest[start..];
         let mut end = 0;
         let mut chars = rest.char_indices().peekable();
@@ -33,9 +33,9 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
                 break;
             }
             let inner = matches!(c, '\'' | '’')
-                && chars.peek().is_some_and(|(_, next)| next.is_alphanumeric() && !is_cjk(*next));
+                && chars.peek().is_some_and(|(_, next)| is_alphanumeric(*next) && !is_cjk(*next));
             // Scripts such as Devanagari write vowels with combining marks.
-            if !c.is_alphanumeric() && !inner && !is_combining_mark(c) {
+            if !is_alphanumeric(c) && !inner && !is_combining_mark(c) {
                 break;
             }
             end = at + c.len_utf8();
@@ -83,6 +83,10 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
 }
 
 fn fold_marked(text: &str, folded: &mut String) {
+    if text.chars().all(|c| c.is_ascii() || is_inert(c)) {
+        let plain = |c: char| if c == '\u{2019}' { '\'' } else { c.to_ascii_lowercase() };
+        return folded.extend(text.chars().map(plain));
+    }
     let decomposed =
         text.nfkd().filter(|c| !is_combining_mark(*c) || matches!(c, '\u{3099}' | '\u{309a}'));
     folded.extend(
@@ -101,10 +105,10 @@ fn fold_marked(text: &str, folded: &mut String) {
 pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
     let folded = fold(text);
     let mut rest: &str = &folded;
-    while let Some(start) = rest.find(|c: char| c.is_alphanumeric()) {
+    while let Some(start) = rest.find(is_alphanumeric) {
         rest = &rest[start..];
         let unspaced = rest.chars().next().is_some_and(is_unspaced);
-        let belongs = |c: char| c.is_alphanumeric() && is_unspaced(c) == unspaced;
+        let belongs = |c: char| is_alphanumeric(c) && is_unspaced(c) == unspaced;
         let mut end = rest.find(|c: char| !belongs(c)).unwrap_or(rest.len());
         let word = &rest[..end];
         let tail = if unspaced {
@@ -136,7 +140,7 @@ pub(crate) fn for_each_word_letter(text: &str, mut visit: impl FnMut(char, bool)
     let mut read = |character: char| {
         let (letter, belongs) = match character {
             '\'' | '’' => ('\'', open),
-            _ => (character, character.is_alphanumeric()),
+            _ => (character, is_alphanumeric(character)),
         };
         let wide = is_ideograph_or_kana(character);
         if wide {

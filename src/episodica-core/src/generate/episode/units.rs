@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::lexicon::{Class, class_of, exact_key, key};
 use super::passage::Passage;
+use crate::text::script::is_alphanumeric;
 use crate::text::time::TimeMention;
 use crate::text::{is_cjk, sentences};
 
@@ -106,9 +107,9 @@ fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
         let from = sentence.as_ptr() as usize - text.as_ptr() as usize;
         let to = from + sentence.len();
         let asks = sentence
-            .trim_end_matches(|c: char| !c.is_alphanumeric() && c != '?' && c != '？')
+            .trim_end_matches(|c: char| !is_alphanumeric(c) && c != '?' && c != '？')
             .ends_with(['?', '？'])
-            || sentence.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(['吗', '呢']);
+            || sentence.trim_end_matches(|c: char| !is_alphanumeric(c)).ends_with(['吗', '呢']);
         found.push(Unit::new(from..to, false, asks, words(text, from, to)));
     }
 }
@@ -136,7 +137,7 @@ fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
     let mut chars = text[start..end].char_indices().map(|(at, c)| (start + at, c)).peekable();
     let (mut breaks, mut first) = (true, true);
     while let Some((at, c)) = chars.next() {
-        if !c.is_alphanumeric() {
+        if !is_alphanumeric(c) {
             breaks |= !is_gap(c);
             continue;
         }
@@ -144,7 +145,7 @@ fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
         let (mut stop, mut technical) = (at + c.len_utf8(), c.is_ascii_digit());
         let mut previous = c;
         while let Some((next_at, next)) = chars.peek().copied() {
-            if next.is_alphanumeric() && is_cjk(next) == unspaced {
+            if is_alphanumeric(next) && is_cjk(next) == unspaced {
                 technical |=
                     next.is_ascii_digit() || next.is_uppercase() && previous.is_lowercase();
                 stop = next_at + next.len_utf8();
@@ -156,7 +157,7 @@ fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
                 && text[next_at + next.len_utf8()..end]
                     .chars()
                     .next()
-                    .is_some_and(|c| (c.is_alphanumeric() || c == ':') && !is_cjk(c))
+                    .is_some_and(|c| (is_alphanumeric(c) || c == ':') && !is_cjk(c))
             {
                 technical |= !matches!(next, '\'' | '’' | ',' | '-' | '·' | '&');
                 previous = next;

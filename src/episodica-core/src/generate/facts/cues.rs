@@ -5,6 +5,7 @@
 use crate::fork::Lazy;
 use rustc_hash::FxHashMap;
 
+use crate::text::script::is_alphanumeric;
 use crate::text::words::runs;
 use crate::text::{Phrases, is_cjk};
 
@@ -54,7 +55,7 @@ impl Cues {
         let mut cues = Self::default();
         let lower = text.to_lowercase().replace('’', "'");
         let words: Vec<&str> =
-            runs(&lower, |c| c.is_alphanumeric() || matches!(c, '\'' | '-')).collect();
+            runs(&lower, |c| is_alphanumeric(c) || matches!(c, '\'' | '-')).collect();
         for (at, word) in words.iter().enumerate() {
             for (rest, sign) in SPACED.get(word).into_iter().flatten() {
                 if words.len() > at + rest.len() && matches(&words[at + 1..], rest) {

@@ -185,7 +185,7 @@ pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<Filled>
     let candidates = table.lines.candidates(&plain);
     let mut matching = candidates.filter(|(pattern, _)| pattern.is_match(&plain));
     matching.find_map(|(pattern, slot)| {
-        let found = pattern.captures(&plain)?;
+        let found = pattern.groups(&plain)?;
         filled(&table.slots[*slot], &found, date)
     })
 }

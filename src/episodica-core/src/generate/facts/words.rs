@@ -1,8 +1,9 @@
 //! Word lists that show the kind of a sentence, for the languages with such lists.
 
-use crate::fork::Lazy;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
+use crate::fork::Lazy;
+use crate::text::script::is_alphanumeric;
 use crate::text::words::runs;
 use crate::text::{Phrases, is_cjk};
 
@@ -139,8 +140,8 @@ const LISTS: [(Signs, &str); 12] = [
     ),
 ];
 
-static SPACED: Lazy<HashMap<&'static str, Signs>> = Lazy::new(|| {
-    let mut words: HashMap<&str, Signs> = HashMap::new();
+static SPACED: Lazy<FxHashMap<&'static str, Signs>> = Lazy::new(|| {
+    let mut words: FxHashMap<&str, Signs> = FxHashMap::default();
     for (sign, list) in LISTS {
         for word in list.split_whitespace().filter(|word| !word.contains(is_cjk)) {
             words.entry(word).or_default().add(sign);
@@ -170,7 +171,7 @@ impl Reading {
     pub fn of(sentence: &str) -> Self {
         let mut reading = Self::default();
         let lower = sentence.to_lowercase().replace('’', "'");
-        let letters = |c: char| c.is_alphanumeric() || c == '\'';
+        let letters = |c: char| is_alphanumeric(c) || c == '\'';
         let words = runs(&lower, letters).map(|word| word.trim_matches('\''));
         for (at, word) in words.filter(|word| !word.is_empty()).enumerate() {
             let mut signs = SPACED.get(word).copied().unwrap_or_default();

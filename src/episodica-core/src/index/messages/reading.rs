@@ -1,8 +1,8 @@
 //! Features of a message's text alone.
 
 use crate::index::Terms;
+use crate::text::script::is_alphanumeric;
 use crate::text::vocabulary::tells_time;
-use crate::text::words::for_each_word;
 
 /// The features of a message's text. Reading needs no index, so many messages are read in parallel
 /// before they are added one by one.
@@ -18,14 +18,16 @@ pub struct MessageReading {
 impl MessageReading {
     /// Of a message's text with its WordPiece ids.
     pub fn of(content: &str, tokens: Vec<u16>) -> Self {
-        let (question_share, tells_time) = read(content);
+        let mut time = false;
+        let terms = Terms::of_words(content, |word, unspaced| time |= tells_time(word, unspaced));
         let has_number = content.bytes().any(|byte| byte.is_ascii_digit());
-        Self { terms: Terms::of(content), tokens, question_share, tells_time, has_number }
+        let question_share = question_share(content);
+        Self { terms, tokens, question_share, tells_time: time, has_number }
     }
 }
 
-/// The share of sentences that are questions, and whether the text names a time.
-fn read(text: &str) -> (f32, bool) {
+/// The share of sentences that are questions.
+fn question_share(text: &str) -> f32 {
     let (mut asking, mut sentences, mut open) = (0_u32, 0_u32, false);
     let mut ends = |c: char, open: &mut bool| match c {
         '?' | '？' if *open => {
@@ -37,11 +39,9 @@ fn read(text: &str) -> (f32, bool) {
             sentences += 1;
             *open = false;
         }
-        _ => *open |= c.is_alphanumeric(),
+        _ => *open |= is_alphanumeric(c),
     };
     text.chars().for_each(|c| ends(c, &mut open));
     sentences += u32::from(open);
-    let mut time = false;
-    for_each_word(text, |word, unspaced| time |= tells_time(word, unspaced));
-    (asking as f32 / sentences.max(1) as f32, time)
+    asking as f32 / sentences.max(1) as f32
 }

@@ -1,8 +1,9 @@
 //! English in the third person: every first-person subject needs a verb with a known third-person
 //! form, and the sentence must not address anybody.
 
+use rustc_hash::FxHashSet;
+
 use crate::fork::Lazy;
-use std::collections::HashSet;
 
 /// Verbs whose third-person form adds an `s`; their plain form after "I" is the present tense.
 const PRESENT: &str = "\
@@ -70,7 +71,7 @@ const REQUESTS: &str = "\
     wait join don't do can could would will";
 
 /// A list as a set.
-type List = Lazy<HashSet<&'static str>>;
+type List = Lazy<FxHashSet<&'static str>>;
 
 static PRESENT_SET: List = Lazy::new(|| PRESENT.split_whitespace().collect());
 static PAST_SET: List =
