@@ -307,6 +307,11 @@ fn is_verb_form(word: &str) -> bool {
     word.len() > 4 && (word.ends_with("ed") || word.ends_with("ing")) && word.is_ascii()
 }
 
+/// "Maya" of "Maya's".
+fn without_possessive(word: &str) -> &str {
+    word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word)
+}
+
 /// The phrase with the capitals of its names, without the capital of the sentence start.
 fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
     let mut out = String::new();
@@ -314,8 +319,8 @@ fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
         if at > 0 {
             out.push(' ');
         }
-        let text = turn.word_text(word).trim_end_matches("'s").trim_end_matches("’s");
-        let text = if at + 1 < words.len() { turn.word_text(word) } else { text };
+        let text = turn.word_text(word);
+        let text = if at + 1 < words.len() { text } else { without_possessive(text) };
         let shouted = text.chars().filter(|c| c.is_alphabetic()).count() > 4
             && !text.chars().any(char::is_lowercase);
         let opens = at == 0 && opens_name(salience, words);
@@ -387,7 +392,7 @@ pub(super) fn entities(source: &Source, salience: &Salience, most: usize) -> Vec
                     at += 1;
                 }
                 let text = &turn.text[word.start..unit.words[at - 1].end];
-                let text = text.trim_end_matches("'s").trim_end_matches("’s");
+                let text = without_possessive(text);
                 let own = unit.words[start..at]
                     .iter()
                     .all(|word| source.name_keys.contains_key(&word.key));

@@ -90,7 +90,7 @@ pub(crate) struct Said<'a> {
     candidate: &'a Candidate,
     /// Its [`normalized`](crate::text::normalized) text.
     normalized: &'a str,
-    words: OnceCell<Vec<String>>,
+    words: OnceCell<Words>,
 }
 
 impl<'a> Said<'a> {
@@ -99,8 +99,8 @@ impl<'a> Said<'a> {
         Self { candidate, normalized, words: OnceCell::new() }
     }
 
-    fn words(&self) -> &[String] {
-        self.words.get_or_init(|| words(&self.candidate.content))
+    fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(&self.candidate.content))
     }
 
     /// Decides by rules what to do with the candidate, given the owner's nearest facts with their
@@ -157,7 +157,7 @@ fn by_attribute(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option
     if candidate.value == value {
         // A repeated value with fewer or other words is not news; `by_extent` handles one with more
         // words.
-        let news = said.words().len() > words(&known.content).len();
+        let news = said.words().count() > Words::of(&known.content).count();
         return (!news && is_single_valued(&candidate.attribute)).then(|| {
             let why = format!("{} is known to be {value}", candidate.attribute);
             repeats(candidate, known, index, &why)
@@ -190,25 +190,26 @@ fn by_extent(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option<De
     if !same_subject(candidate, known) || candidate.kind != known.kind {
         return None;
     }
-    let (new, old) = (said.words(), words(&known.content));
+    let (new, old) = (said.words(), Words::of(&known.content));
     if new.is_empty() || old.is_empty() {
         return None;
     }
-    if contains_run(&old, new) {
+    if old.contain(new) {
         return Some(repeats(candidate, known, index, "contained in a known fact"));
     }
     let (new_set, old_set): (BTreeSet<_>, BTreeSet<_>) =
         (new.iter().collect(), old.iter().collect());
     // The same words in another order, or one or two fewer.
     let nearly = new_set.is_subset(&old_set) && 5 * new_set.len() >= 4 * old_set.len();
-    if nearly && negated(new) == negated(&old) {
+    let as_true = new.are_negated() == old.are_negated();
+    if nearly && as_true {
         return Some(repeats(candidate, known, index, "nearly the same as a known fact"));
     }
     let extends = same_attribute(candidate, known)
         && !candidate.attribute.is_empty()
         && new_set.is_superset(&old_set)
         && new_set.len() > old_set.len();
-    (extends && negated(new) == negated(&old))
+    (extends && as_true)
         .then(|| decision(EventKind::Update, Some(index), "says more than a known fact"))
 }
 
@@ -250,24 +251,44 @@ pub(crate) fn known_value(known: &SemanticMemory) -> &str {
     known.metadata.get("value").and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 
-pub(super) fn negated(words: &[String]) -> bool {
-    words.iter().any(|word| {
-        matches!(word.as_str(), "not" | "no" | "never" | "不" | "没") || word.ends_with("n't")
-    })
-}
+/// The words of a fact in lower case, with a space before each and behind the last.
+pub(super) struct Words(String);
 
-/// True if `needle` occurs in `hay` as a run of whole words.
-fn contains_run(hay: &[String], needle: &[String]) -> bool {
-    hay.windows(needle.len()).any(|window| window == needle)
-}
+impl Words {
+    pub fn of(text: &str) -> Self {
+        let mut words = String::with_capacity(text.len() + 2);
+        for_each_word_letter(text, |letter, begins| {
+            if begins {
+                words.push(' ');
+            }
+            words.push(letter);
+        });
+        words.push(' ');
+        Self(words)
+    }
 
-pub(super) fn words(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for_each_word_letter(text, |letter, begins| match words.last_mut() {
-        Some(word) if !begins => word.push(letter),
-        _ => words.push(letter.to_string()),
-    });
-    words
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.split(' ').filter(|word| !word.is_empty())
+    }
+
+    fn count(&self) -> usize {
+        self.iter().count()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    /// Do they contain a run of whole words?
+    fn contain(&self, run: &Self) -> bool {
+        self.0.contains(&run.0)
+    }
+
+    pub fn are_negated(&self) -> bool {
+        self.iter().any(|word| {
+            matches!(word, "not" | "no" | "never" | "不" | "没") || word.ends_with("n't")
+        })
+    }
 }
 
 /// The words of a fact as a 64-bit set, three bits per word: a fast check that two facts don't

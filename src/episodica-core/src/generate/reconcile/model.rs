@@ -11,9 +11,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::decide::{
-    Decision, is_single_valued, known_value, negated, same_attribute, same_subject, words,
-};
+use super::decide::{Decision, Words, is_single_valued, known_value, same_attribute, same_subject};
 use crate::error::Result;
 use crate::generate::facts::{Candidate, Cues, numbers, supported};
 use crate::llm::{AnswerSchema, Prompt, Template, json, render, single_line};
@@ -229,14 +227,14 @@ const QUALIFIERS: [&str; 18] = [
 /// Such a candidate is news, however similar the two are.
 fn says_more(candidate: &Candidate, memory: &str) -> bool {
     let (content, when) = (&candidate.content, candidate.valid_from);
-    let (new, old) = (words(content), words(memory));
+    let (new, old) = (Words::of(content), Words::of(memory));
     let days = |text: &str| mentions(text, when).iter().map(TimeMention::iso).collect::<Vec<_>>();
     let (known_numbers, known_days) = (numbers(memory), days(memory));
-    negated(&new) != negated(&old)
+    new.are_negated() != old.are_negated()
         || numbers(content).iter().any(|number| !known_numbers.contains(number))
         || days(content).iter().any(|day| !known_days.contains(day))
         || QUALIFIERS.iter().any(|qualifier| {
-            let has = |words: &[String]| words.iter().any(|word| word == qualifier);
+            let has = |words: &Words| words.iter().any(|word| word == *qualifier);
             has(&new) && !has(&old)
         })
 }

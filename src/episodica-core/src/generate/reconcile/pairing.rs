@@ -187,11 +187,14 @@ fn quantities(text: &str) -> Vec<(String, String)> {
 
 /// True for a part of a date: the name of a month in any language, 年, 月, 日 and 号.
 fn is_of_date(word: &str) -> bool {
+    matches!(word, "年" | "月" | "日" | "号") || MONTHS.contains(&word.to_lowercase())
+}
+
+static MONTHS: Lazy<FxHashSet<String>> = Lazy::new(|| {
     use Language::{English, French, German, Spanish};
     let names = [English, French, German, Spanish].into_iter().flat_map(months);
-    matches!(word, "年" | "月" | "日" | "号")
-        || names.into_iter().any(|name| name.to_lowercase() == word.to_lowercase())
-}
+    names.map(|name| name.to_lowercase()).collect()
+});
 
 /// Words after a number that are not units.
 fn is_function_like(word: &str) -> bool {

@@ -1,9 +1,12 @@
 //! English in the third person: every first-person subject needs a verb with a known third-person
 //! form, and the sentence must not address anybody.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashSet;
 
 use crate::fork::Lazy;
+use crate::text::script::is_alphanumeric;
 
 /// Verbs whose third-person form adds an `s`; their plain form after "I" is the present tense.
 const PRESENT: &str = "\
@@ -113,13 +116,14 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
         return None;
     }
     let mut words: Vec<&str> = sentence.split(' ').filter(|word| !word.is_empty()).collect();
-    while words.len() > 2
-        && (words[0].ends_with([',', '!', '.']) && FILLER_SET.contains(&*bare(words[0]))
-            || BARE_FILLERS.split_whitespace().any(|filler| filler == bare(words[0])))
-    {
-        words.remove(0);
-    }
-    let bares: Vec<String> = words.iter().map(|word| bare(word)).collect();
+    let is_filler = |word: &str| {
+        let plain = bare(word);
+        word.ends_with([',', '!', '.']) && FILLER_SET.contains(&*plain)
+            || BARE_FILLERS.split_whitespace().any(|filler| filler == plain)
+    };
+    let fillers = words.iter().take_while(|word| is_filler(word)).count();
+    words.drain(..fillers.min(words.len().saturating_sub(2)));
+    let bares: Vec<Cow<'_, str>> = words.iter().map(|word| bare(word)).collect();
     if bares.is_empty() {
         return None;
     }
@@ -149,7 +153,7 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
             "my" => rewriting.name_as(&possessive(name)),
             "mine" => rewriting.name_as(&format!("{}{}", possessive(name), tail(words[at]))),
             "me" => rewriting.name_as(&format!("{name}{}", tail(words[at]))),
-            _ => rewriting.out.push(words[at].to_owned()),
+            _ => rewriting.out.push(Cow::Borrowed(words[at])),
         }
         at += 1;
     }
@@ -157,21 +161,21 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
 }
 
 /// True for "I do, but": the auxiliary stands for an earlier verb.
-fn stands_for_a_verb(words: &[&str], bares: &[String]) -> bool {
+fn stands_for_a_verb(words: &[&str], bares: &[Cow<'_, str>]) -> bool {
     let is_auxiliary = |word: &str| matches!(word, "do" | "don't" | "did" | "didn't" | "have");
     (1..words.len()).any(|at| {
-        let next = bares.get(at + 1).map(String::as_str);
+        let next = bares.get(at + 1).map(|word| &**word);
         let breaks = words[at].ends_with([',', '.', '!']) || matches!(next, None | Some("but"));
         bares[at - 1] == "i" && is_auxiliary(&bares[at]) && breaks
     })
 }
 
 /// True for "My goodness" and "Oh my", which are not possessives.
-fn is_exclamation(bares: &[String]) -> bool {
+fn is_exclamation(bares: &[Cow<'_, str>]) -> bool {
     bares.iter().enumerate().any(|(at, word)| {
         word == "my"
             && matches!(
-                bares.get(at + 1).map(String::as_str),
+                bares.get(at + 1).map(|word| &**word),
                 None | Some("goodness" | "god" | "gosh" | "word" | "bad")
             )
     })
@@ -190,20 +194,20 @@ fn tail(word: &str) -> &str {
 struct Rewriting<'a> {
     name: &'a str,
     words: &'a [&'a str],
-    bares: &'a [String],
-    out: Vec<String>,
+    bares: &'a [Cow<'a, str>],
+    out: Vec<Cow<'a, str>>,
     /// Number of times the sentence already names the speaker.
     named: usize,
 }
 
 impl Rewriting<'_> {
     fn name_as(&mut self, form: &str) {
-        self.out.push(form.to_owned());
+        self.out.push(Cow::Owned(form.to_owned()));
         self.named += 1;
     }
 
     fn bare(&self, at: usize) -> &str {
-        self.bares.get(at).map_or("", String::as_str)
+        self.bares.get(at).map_or("", |word| &**word)
     }
 
     /// Rewrites the subject at `at` with its verb and returns the number of words consumed. `first`
@@ -239,7 +243,7 @@ impl Rewriting<'_> {
             verb += 1;
         }
         let is_known = PRESENT_SET.contains(self.bare(verb)) || self.bare(verb) == "don't";
-        let is_verb = |word: &String| {
+        let is_verb = |word: &Cow<'_, str>| {
             PRESENT_SET.contains(&**word)
                 || PAST_SET.contains(&**word)
                 || matches!(&**word, "is" | "are" | "has" | "does")
@@ -248,7 +252,7 @@ impl Rewriting<'_> {
         let is_whole = self.bare(0) == "my" && at < 6 && !self.bares[1..at].iter().any(is_verb);
         let is_plain = self.bare(at) == "i" && is_known && is_whole;
         is_plain.then(|| {
-            self.out.extend(self.words[at + 1..=verb].iter().map(|word| (*word).to_owned()));
+            self.out.extend(self.words[at + 1..=verb].iter().map(|word| Cow::Borrowed(*word)));
             verb + 1 - at
         })
     }
@@ -272,8 +276,6 @@ impl Rewriting<'_> {
         while next < at + 3 && ADVERB_SET.contains(self.bare(next)) {
             next += 1;
         }
-        let adverbs: Vec<String> =
-            self.words[at + 1..next].iter().map(|word| (*word).to_owned()).collect();
         let verb = self.bare(next).to_owned();
         let contracted = match self.bare(at) {
             "i'm" | "im" => "is",
@@ -288,7 +290,7 @@ impl Rewriting<'_> {
             if self.bare(at) != "i'll" && self.has_second_verb(at + 1) {
                 return None;
             }
-            self.out.push(contracted.to_owned());
+            self.out.push(Cow::Borrowed(contracted));
             return Some(1);
         }
         let word = self.words.get(next)?;
@@ -310,17 +312,17 @@ impl Rewriting<'_> {
         } else {
             Some(self.second_verb(next, &verb)?)
         };
-        self.out.extend(adverbs);
-        self.out.push(format!("{form}{}", tail(word)));
+        self.out.extend(self.words[at + 1..next].iter().map(|word| Cow::Borrowed(*word)));
+        self.out.push(Cow::Owned(format!("{form}{}", tail(word))));
         let Some(second) = second else { return Some(next + 1 - at) };
         for between in next + 1..second {
             match self.bare(between) {
                 "my" => self.name_as(&possessive(self.name)),
-                _ => self.out.push(self.words[between].to_owned()),
+                _ => self.out.push(Cow::Borrowed(self.words[between])),
             }
         }
         let form = third_person(self.bare(second));
-        self.out.push(format!("{form}{}", tail(self.words[second])));
+        self.out.push(Cow::Owned(format!("{form}{}", tail(self.words[second]))));
         Some(second + 1 - at)
     }
 
@@ -334,7 +336,7 @@ impl Rewriting<'_> {
         let second = (first + 2..self.bares.len())
             .find(|at| PRESENT_SET.contains(self.bare(*at)) && self.bare(*at - 1) == "and")?;
         let between = &self.bares[first + 1..second];
-        let opens_another = |word: &String| {
+        let opens_another = |word: &Cow<'_, str>| {
             word == "to"
                 || word == "me"
                 || word == "that"
@@ -394,12 +396,15 @@ pub(in crate::generate::episode) fn possessive(name: &str) -> String {
 }
 
 /// The word in lower case, without surrounding punctuation, with straight apostrophes.
-fn bare(word: &str) -> String {
-    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-    if word.is_ascii() {
-        word.to_ascii_lowercase()
+fn bare(word: &str) -> Cow<'_, str> {
+    let word = word.trim_matches(|c: char| !is_alphanumeric(c));
+    if !word.is_ascii() {
+        return Cow::Owned(word.replace('’', "'").to_lowercase());
+    }
+    if word.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(word.to_ascii_lowercase())
     } else {
-        word.replace('’', "'").to_lowercase()
+        Cow::Borrowed(word)
     }
 }
 
