@@ -1,7 +1,8 @@
 //! The rules for reconciling without a model.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 
 use crate::clock::Moment;
 use crate::generate::facts::Candidate;
@@ -197,18 +198,16 @@ fn by_extent(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option<De
     if old.contain(new) {
         return Some(repeats(candidate, known, index, "contained in a known fact"));
     }
-    let (new_set, old_set): (BTreeSet<_>, BTreeSet<_>) =
-        (new.iter().collect(), old.iter().collect());
     // The same words in another order, or one or two fewer.
-    let nearly = new_set.is_subset(&old_set) && 5 * new_set.len() >= 4 * old_set.len();
+    let nearly = new.are_among(&old) && 5 * new.distinct().len() >= 4 * old.distinct().len();
     let as_true = new.are_negated() == old.are_negated();
     if nearly && as_true {
         return Some(repeats(candidate, known, index, "nearly the same as a known fact"));
     }
     let extends = same_attribute(candidate, known)
         && !candidate.attribute.is_empty()
-        && new_set.is_superset(&old_set)
-        && new_set.len() > old_set.len();
+        && old.are_among(new)
+        && new.distinct().len() > old.distinct().len();
     (extends && as_true)
         .then(|| decision(EventKind::Update, Some(index), "says more than a known fact"))
 }
@@ -267,7 +266,7 @@ impl Words {
         Self(words)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split(' ').filter(|word| !word.is_empty())
     }
 
@@ -277,6 +276,16 @@ impl Words {
 
     fn is_empty(&self) -> bool {
         self.iter().next().is_none()
+    }
+
+    fn distinct(&self) -> FxHashSet<&str> {
+        self.iter().collect()
+    }
+
+    /// Is each of them one of the others? Facts begin alike: the last word mostly shows that not.
+    fn are_among(&self, others: &Self) -> bool {
+        let has = |last: &str| others.iter().any(|other| other == last);
+        self.iter().next_back().is_none_or(has) && self.distinct().is_subset(&others.distinct())
     }
 
     /// Do they contain a run of whole words?
