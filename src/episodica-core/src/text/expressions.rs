@@ -5,15 +5,14 @@
 //! would find them exactly, but in texts beyond ASCII it simulates all expressions at once where
 //! one of them has a word boundary.
 
-use std::ops::Deref;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
-use regex::{Captures, Regex, RegexBuilder};
 use regex_automata::util::syntax;
 use regex_automata::{Input, meta};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use super::expression::Expression;
 use crate::fork::make;
 
 /// Largest class of characters that is written out as literals.
@@ -30,52 +29,6 @@ const MAX_NEEDS: usize = 4;
 
 /// Longest number that a need asks for, in digits.
 const MAX_DIGITS: usize = 8;
-
-/// An expression that ignores case, compiled when it is first used: that takes a third of a
-/// millisecond, and a new process that asks one question needs few of hundreds.
-pub(crate) struct Expression {
-    pattern: String,
-    compiled: OnceLock<Regex>,
-    /// The same, by backtracking alone.
-    backtracking: OnceLock<Regex>,
-}
-
-impl Expression {
-    /// For a pattern of this crate. Unit tests compile all at once, so that they find a wrong one.
-    pub(crate) fn new(pattern: String) -> Self {
-        let expression = Self { pattern, compiled: OnceLock::new(), backtracking: OnceLock::new() };
-        if cfg!(test) {
-            let _ = expression.as_str();
-        }
-        expression
-    }
-
-    /// The groups of the first match in a text that is known to match. A place is searched for
-    /// backwards with a lazy automaton, which meets new states in every text where a class repeats
-    /// up to a bound: building them takes ten times as long as backtracking.
-    pub(crate) fn groups<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
-        let without_automaton = || self.compile(|builder| builder.dfa_size_limit(0));
-        compiled(&self.backtracking, without_automaton).captures(text)
-    }
-
-    fn compile(&self, set: impl FnOnce(&mut RegexBuilder) -> &mut RegexBuilder) -> Regex {
-        let regex = set(RegexBuilder::new(&self.pattern).case_insensitive(true)).build();
-        regex.expect("invariant: the patterns are tested")
-    }
-}
-
-impl Deref for Expression {
-    type Target = Regex;
-
-    fn deref(&self) -> &Regex {
-        compiled(&self.compiled, || self.compile(|builder| builder))
-    }
-}
-
-/// What an expression is compiled to, when it is first asked for.
-fn compiled<T>(known: &OnceLock<T>, compile: impl FnOnce() -> T) -> &T {
-    known.get().unwrap_or_else(|| make(|| known.get_or_init(compile)))
-}
 
 /// Expressions that ignore case and are looked for together: where several match at one place, the
 /// first of them counts. Only where a match ends is found, which takes one pass over the text.
@@ -100,7 +53,7 @@ impl Kinds {
             let regex = meta::Builder::new().syntax(ignoring_case).build_many(&self.patterns);
             regex.expect("invariant: the patterns are tested")
         };
-        compiled(&self.compiled, compile)
+        self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(compile)))
     }
 
     /// The numbers of the patterns that match in `text`, from its start to its end; a match begins
@@ -332,6 +285,8 @@ fn cases(literal: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use regex::Regex;
+
     use super::*;
 
     #[test]

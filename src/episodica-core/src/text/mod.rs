@@ -5,6 +5,7 @@
 //! length of the text unless its documentation says otherwise. The index module defines the terms
 //! of the lexical index.
 
+pub(crate) mod expression;
 pub(crate) mod expressions;
 pub(crate) mod hash;
 mod language;

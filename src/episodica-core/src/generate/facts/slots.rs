@@ -5,9 +5,8 @@
 
 use crate::fork::Lazy;
 
-use regex::Captures;
-
 use crate::model::MemoryKind;
+use crate::text::expression::Match;
 use crate::text::expressions::Expressions;
 use crate::text::time::TimeMention;
 
@@ -181,17 +180,12 @@ pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<Filled>
     }
     let plain = sentence.replace('’', "'");
     let table = &*SLOTS;
-    // Captures are allocated only for a pattern that matches.
-    let candidates = table.lines.candidates(&plain);
-    let mut matching = candidates.filter(|(pattern, _)| pattern.is_match(&plain));
-    matching.find_map(|(pattern, slot)| {
-        let found = pattern.groups(&plain)?;
-        filled(&table.slots[*slot], &found, date)
-    })
+    let mut candidates = table.lines.candidates(&plain);
+    candidates.find_map(|(pattern, slot)| filled(&table.slots[*slot], &pattern.find(&plain)?, date))
 }
 
-fn filled(slot: &Slot, found: &Captures<'_>, date: Option<&TimeMention>) -> Option<Filled> {
-    let group = |name| found.name(name).map(|group| group.as_str());
+fn filled(slot: &Slot, found: &Match<'_>, date: Option<&TimeMention>) -> Option<Filled> {
+    let group = |name| found.group(name);
     let value = match date.filter(|_| slot.dated) {
         Some(date) => date.iso(),
         None if slot.dated => return None,

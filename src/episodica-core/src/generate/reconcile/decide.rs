@@ -267,7 +267,7 @@ impl Words {
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.0.split(' ').filter(|word| !word.is_empty())
+        self.0.split_ascii_whitespace()
     }
 
     fn count(&self) -> usize {

@@ -1,11 +1,11 @@
 //! The meaning of a pattern match: its days, and how certain they are.
 
 use jiff::civil::Date;
-use regex::Captures;
 
 use super::calendar::{self, Days, Lean, Unit};
 use super::mention::{Grain, Naming};
 use super::patterns::{FEW, Meaning, Patterns, Step};
+use crate::text::expression::Match;
 
 /// The days of a match, and their output form.
 pub(super) struct Found {
@@ -66,7 +66,7 @@ pub(super) struct Place<'p, 't> {
     pub today: Date,
     pub start: usize,
     pub end: usize,
-    pub captures: &'p Captures<'t>,
+    pub found: &'p Match<'t>,
 }
 
 impl Place<'_, '_> {
@@ -143,7 +143,7 @@ impl Place<'_, '_> {
     }
 
     fn group(&self, name: &str) -> Option<&str> {
-        self.captures.name(name).map(|group| group.as_str())
+        self.found.group(name)
     }
 
     fn number<T: std::str::FromStr>(&self, group: &str) -> Option<T> {

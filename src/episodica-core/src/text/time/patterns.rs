@@ -6,17 +6,19 @@
 //! `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a range. Of the matches at one position, the
 //! longest wins.
 
+use std::ops::Range;
+
 use crate::fork::Lazy;
 
 use jiff::civil::Date;
-use regex::Captures;
 
 use super::calendar::{Holiday, Unit};
 use super::languages::{english, french, german, spanish};
 use super::meaning::Place;
 use super::mention::TimeMention;
 use super::tense::{self, Reader};
-use crate::text::expressions::{Expression, Expressions};
+use crate::text::expression::{Expression, Match};
+use crate::text::expressions::Expressions;
 use crate::text::{Language, is_cjk};
 
 /// The value of "a few" among the counts of a language.
@@ -258,26 +260,23 @@ impl Patterns {
 
     /// The mentions of `text` for a text written on `today`, in order and without overlaps.
     pub(super) fn scan(&self, text: &str, today: Date) -> Vec<TimeMention> {
-        let mut matches: Vec<(Captures<'_>, Meaning)> = Vec::new();
-        // Captures are allocated only for a pattern that matches.
-        let candidates = self.patterns.candidates(text);
-        for (regex, meaning) in candidates.filter(|(regex, _)| regex.is_match(text)) {
-            matches.extend(regex.captures_iter(text).map(|found| (found, *meaning)));
+        let mut matches: Vec<(Match<'_>, Meaning)> = Vec::new();
+        for (expression, meaning) in self.patterns.candidates(text) {
+            matches.extend(expression.find_all(text).map(|found| (found, *meaning)));
         }
-        let place = |captures: &Captures<'_>| {
-            let whole = captures.get_match();
-            (whole.start(), std::cmp::Reverse(whole.end()))
+        let place = |found: &Match<'_>| {
+            let Range { start, end } = found.range();
+            (start, std::cmp::Reverse(end))
         };
-        matches.sort_by_key(|(captures, _)| place(captures));
+        matches.sort_by_key(|(found, _)| place(found));
         let mut mentions = Vec::new();
         let mut free = 0;
-        for (captures, meaning) in &matches {
-            let whole = captures.get_match();
-            let (start, end) = (whole.start(), whole.end());
+        for (found, meaning) in &matches {
+            let Range { start, end } = found.range();
             if start < free || !self.stands_alone(text, start, end) {
                 continue;
             }
-            let place = Place { patterns: self, text, today, start, end, captures };
+            let place = Place { patterns: self, text, today, start, end, found };
             let Some(found) = place.resolve(*meaning) else { continue };
             free = end;
             mentions.push(TimeMention {
@@ -332,6 +331,6 @@ impl Patterns {
         let from = (end.saturating_sub(REACH)..=start).find(|at| text.is_char_boundary(*at));
         let from = from.unwrap_or(start);
         let Some(rejected) = &self.rejected else { return true };
-        rejected.find(&text[from..end]).is_none_or(|found| from + found.start() >= start)
+        rejected.find(&text[from..end]).is_none_or(|found| from + found.range().start >= start)
     }
 }

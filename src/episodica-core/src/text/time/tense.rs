@@ -8,7 +8,8 @@ use std::ops::Range;
 use super::calendar::Lean;
 use super::languages::{chinese, english, french, german, spanish};
 use crate::fork::Lazy;
-use crate::text::expressions::{Expression, Kinds};
+use crate::text::expression::Expression;
+use crate::text::expressions::Kinds;
 
 /// Number of bytes that are read on either side of a date.
 const REACH: usize = 240;
@@ -130,7 +131,7 @@ impl Reader {
         if ends_sentence(&after[..after.len() - next.len()]) {
             return own;
         }
-        let end = self.bounds.find(next).map_or(next.len(), |bound| bound.start());
+        let end = self.bounds.find(next).map_or(next.len(), |bound| bound.range().start);
         match self.read("", &next[..end]) {
             Lean::Unknown => own,
             found => found,
@@ -142,12 +143,12 @@ impl Reader {
         let window = window(text, &place);
         let before = &text[window.start..place.start];
         let after = &text[place.end..window.end];
-        let end = self.bounds.find(after).map_or(after.len(), |bound| bound.start());
+        let end = self.bounds.find(after).map_or(after.len(), |bound| bound.range().start);
         window.start + self.last_bound(before)..place.end + end
     }
 
     fn last_bound(&self, text: &str) -> usize {
-        self.bounds.find_iter(text).last().map_or(0, |bound| bound.end())
+        self.bounds.find_all(text).last().map_or(0, |bound| bound.range().end)
     }
 
     /// The tense of a clause; `before` and `after` are its parts around the date.

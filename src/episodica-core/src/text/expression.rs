@@ -1,0 +1,234 @@
+//! One expression of a table: an automaton finds where a match ends, backtracking finds its groups.
+//!
+//! The engines of the `regex` crate would also search backwards for where a match begins. Their
+//! automata for that take two thirds of the memory, since a class of letters read backwards is
+//! three times as large, and meet new states in most texts.
+
+use std::ops::Range;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::OnceLock;
+
+use regex_automata::hybrid::dfa::{self, DFA};
+use regex_automata::nfa::thompson::backtrack::{self, BoundedBacktracker};
+use regex_automata::nfa::thompson::pikevm::PikeVM;
+use regex_automata::nfa::thompson::{Compiler, NFA};
+use regex_automata::util::captures::Captures;
+use regex_automata::util::pool::Pool;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input, MatchError};
+
+use crate::fork::{Lazy, make};
+
+/// A regular expression that ignores case and matches no empty text, compiled when it is first
+/// used.
+pub(crate) struct Expression {
+    text: String,
+    compiled: OnceLock<Engines>,
+}
+
+/// A match in a text.
+#[derive(Debug)]
+pub(crate) struct Match<'t> {
+    text: &'t str,
+    groups: Captures,
+}
+
+/// The ways to search, over one automaton.
+struct Engines {
+    /// Finds where the first match ends, in one pass; gives up where a letter beyond ASCII is next
+    /// to a boundary of words.
+    forward: DFA,
+    /// What each thread has found out of its states.
+    states: Kept<dfa::Cache>,
+    /// Finds the groups of a match in a short text.
+    backtracking: BoundedBacktracker,
+    nfa: NFA,
+}
+
+/// Kept for the next search, by any thread.
+type Kept<T> = Pool<T, Box<dyn Fn() -> T + Send + Sync + UnwindSafe + RefUnwindSafe>>;
+
+/// What backtracking has visited, for all expressions: each search begins anew.
+static VISITED: Lazy<Kept<Option<backtrack::Cache>>> = Lazy::new(|| Pool::new(Box::new(|| None)));
+
+impl Expression {
+    /// For a pattern of this crate. Unit tests compile all at once, so that they find a wrong one.
+    pub(crate) fn new(text: String) -> Self {
+        let pattern = Self { text, compiled: OnceLock::new() };
+        if cfg!(test) {
+            let _ = pattern.engines();
+        }
+        pattern
+    }
+
+    fn engines(&self) -> &Engines {
+        let compile = || Engines::new(&self.text);
+        self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(compile)))
+    }
+
+    /// Does it match anywhere in `text`?
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        let (engines, input) = (self.engines(), Input::new(text).earliest(true));
+        match engines.end_of_match(&input) {
+            Ok(end) => end.is_some(),
+            Err(_) => engines.groups(input).is_some(),
+        }
+    }
+
+    /// The first match in `text`.
+    pub(crate) fn find<'t>(&self, text: &'t str) -> Option<Match<'t>> {
+        self.find_from(text, 0)
+    }
+
+    /// All matches in `text`; each begins behind the one before.
+    pub(crate) fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = Match<'t>> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let found = self.find_from(text, at)?;
+            at = found.range().end;
+            Some(found)
+        })
+    }
+
+    fn find_from<'t>(&self, text: &'t str, at: usize) -> Option<Match<'t>> {
+        let engines = self.engines();
+        let mut input = Input::new(text).span(at..text.len());
+        if let Ok(end) = engines.end_of_match(&input) {
+            input.set_end(end?);
+            if let Some(start) = engines.start_of_match(&input) {
+                input.set_start(start);
+            }
+        }
+        Some(Match { text, groups: engines.groups(input)? })
+    }
+}
+
+impl Match<'_> {
+    /// Where it is, in bytes.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.groups.get_match().expect("invariant: it was found").range()
+    }
+}
+
+impl<'t> Match<'t> {
+    /// The text of a named group, if it takes part in the match.
+    pub(crate) fn group(&self, name: &str) -> Option<&'t str> {
+        self.groups.get_group_by_name(name).map(|span| &self.text[span])
+    }
+}
+
+impl Engines {
+    fn new(pattern: &str) -> Self {
+        let ignoring_case = syntax::Config::new().case_insensitive(true);
+        let nfa = Compiler::new().syntax(ignoring_case).build(pattern);
+        let nfa = nfa.expect("invariant: the patterns are tested");
+        // As the `regex` crate: an automaton that forgets its states too often gives up.
+        let config = dfa::Config::new()
+            .unicode_word_boundary(true)
+            .skip_cache_capacity_check(true)
+            .minimum_cache_clear_count(Some(3))
+            .minimum_bytes_per_state(Some(10));
+        let forward = DFA::builder().configure(config).build_from_nfa(nfa.clone());
+        let forward = forward.expect("invariant: the patterns are tested");
+        let backtracking = BoundedBacktracker::builder().build_from_nfa(nfa.clone());
+        let backtracking = backtracking.expect("invariant: the patterns are tested");
+        let of = forward.clone();
+        let states = Pool::new(Box::new(move || of.create_cache()) as _);
+        Self { forward, states, backtracking, nfa }
+    }
+
+    fn end_of_match(&self, input: &Input<'_>) -> Result<Option<usize>, MatchError> {
+        let found = self.forward.try_search_fwd(&mut self.states.get(), input)?;
+        Ok(found.map(|found| found.offset()))
+    }
+
+    /// The first place from which there is a match. A search from one place ends after a few bytes,
+    /// where backtracking would need all that is before the match.
+    fn start_of_match(&self, input: &Input<'_>) -> Option<usize> {
+        let from = |at| input.clone().span(at..input.end()).anchored(Anchored::Yes);
+        let mut states = self.states.get();
+        let mut found = |at| match self.forward.try_search_fwd(&mut states, &from(at)) {
+            Ok(None) => None,
+            Ok(Some(_)) => Some(Some(at)),
+            Err(_) => Some(None),
+        };
+        input.get_range().find_map(&mut found)?
+    }
+
+    /// The groups of the first match.
+    fn groups(&self, input: Input<'_>) -> Option<Captures> {
+        let mut groups = Captures::all(self.nfa.group_info().clone());
+        let mut visited = VISITED.get();
+        let visited = match &mut *visited {
+            Some(visited) => {
+                visited.reset(&self.backtracking);
+                visited
+            }
+            none => none.insert(self.backtracking.create_cache()),
+        };
+        if self.backtracking.try_captures(visited, input.clone(), &mut groups).is_err() {
+            // The text is too long for it.
+            let simulation = PikeVM::builder().build_from_nfa(self.nfa.clone());
+            let simulation = simulation.expect("invariant: the patterns are tested");
+            simulation.captures(&mut simulation.create_cache(), input, &mut groups);
+        }
+        groups.is_match().then_some(groups)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use regex::{Regex, RegexBuilder};
+
+    use super::*;
+
+    const PATTERNS: [&str; 6] = [
+        r"\bin (?P<n>\d{1,4}|two|a few) (?P<unit>days?|weeks?)\b",
+        r"(?P<y>[12]\d{3})-(?P<m>\d\d)",
+        r"\b(?P<mon>märz|may)(?: (?P<d>[0-3]?\d))?(?:st|th)?\b",
+        r"(?:搬到|住在)(?P<v>[^，。,\s]{1,8}?)(?:了|，|。|$)",
+        r"^my (?P<o>[\w' ]{2,20}?) is (?P<v>(?-i:\p{Lu})[^\s,.]*(?: \p{Lu}\w+){0,2})",
+        r"\w+ing\b",
+    ];
+
+    static BOTH: Lazy<Vec<(Expression, Regex)>> = Lazy::new(|| {
+        let regex = |text| RegexBuilder::new(text).case_insensitive(true).build().unwrap();
+        PATTERNS.iter().map(|text| (Expression::new((*text).to_owned()), regex(text))).collect()
+    });
+
+    fn assert_same(ours: &Expression, regex: &Regex, text: &str) {
+        assert_eq!(ours.is_match(text), regex.is_match(text), "{regex}: {text}");
+        let names: Vec<&str> = regex.capture_names().flatten().collect();
+        let found: Vec<_> = ours
+            .find_all(text)
+            .map(|found| (found.range(), names.iter().map(|name| found.group(name)).collect()))
+            .collect();
+        let expected: Vec<(Range<usize>, Vec<Option<&str>>)> = regex
+            .captures_iter(text)
+            .map(|found| {
+                let group = |name: &&str| found.name(name).map(|group| group.as_str());
+                (found.get_match().range(), names.iter().map(group).collect())
+            })
+            .collect();
+        assert_eq!(found, expected, "{regex}: {text}");
+    }
+
+    proptest! {
+        #[test]
+        fn matches_and_groups_are_those_of_the_regex_crate(
+            text in "(In |in a few |two |12 |2024-0|days?|week|, |May 3rd|märz 2|é|my dog's |is )\
+                {0,6}(Ana |Bo|ing |住在|搬到北京|了|，| |May|\\PC){0,6}",
+        ) {
+            BOTH.iter().for_each(|(ours, regex)| assert_same(ours, regex, &text));
+        }
+    }
+
+    #[test]
+    fn long_texts_are_searched_as_short_ones_are() {
+        for filler in ["on and on, ", "weiter, ähnlich, "] {
+            let text = format!("In 2 days. {}in two weeks; 2024-05", filler.repeat(20_000));
+            BOTH.iter().for_each(|(ours, regex)| assert_same(ours, regex, &text));
+        }
+    }
+}
