@@ -75,17 +75,20 @@ pub(crate) fn is_emoji(c: char) -> bool {
 }
 
 /// [`char::is_alphabetic`], which takes a hundred instructions a character beyond ASCII.
+#[inline]
 pub(crate) fn is_alphabetic(c: char) -> bool {
-    c.is_ascii_alphabetic() || !c.is_ascii() && frequent(c).unwrap_or_else(|| c.is_alphabetic())
+    if c.is_ascii() { c.is_ascii_alphabetic() } else { is_letter(c, char::is_alphabetic) }
 }
 
 /// [`char::is_alphanumeric`], see [`is_alphabetic`].
+#[inline]
 pub(crate) fn is_alphanumeric(c: char) -> bool {
-    c.is_ascii_alphanumeric() || !c.is_ascii() && frequent(c).unwrap_or_else(|| c.is_alphanumeric())
+    if c.is_ascii() { c.is_ascii_alphanumeric() } else { is_letter(c, char::is_alphanumeric) }
 }
 
-/// Whether a frequent character beyond ASCII is a letter; none of them is a digit.
-fn frequent(c: char) -> Option<bool> {
+/// Whether a character beyond ASCII is a letter: frequent ones, none of them a digit, are known by
+/// their ranges, `else_is` tells of the others.
+fn is_letter(c: char, else_is: fn(char) -> bool) -> bool {
     match c {
         // Latin, Cyrillic, kana, Han, Hangul.
         '\u{c0}'..='\u{d6}'
@@ -95,7 +98,7 @@ fn frequent(c: char) -> Option<bool> {
         | '\u{3041}'..='\u{3096}'
         | '\u{30a1}'..='\u{30fa}'
         | '\u{4e00}'..='\u{9fff}'
-        | '\u{ac00}'..='\u{d7a3}' => Some(true),
+        | '\u{ac00}'..='\u{d7a3}' => true,
         // Dashes, quotation marks, ellipses; Chinese punctuation; emoji.
         '\u{2010}'..='\u{2027}'
         | '\u{3000}'..='\u{3003}'
@@ -105,8 +108,8 @@ fn frequent(c: char) -> Option<bool> {
         | '\u{ff1a}'
         | '\u{ff1b}'
         | '\u{ff1f}'
-        | '\u{1f300}'..='\u{1faff}' => Some(false),
-        _ => None,
+        | '\u{1f300}'..='\u{1faff}' => false,
+        _ => else_is(c),
     }
 }
 
