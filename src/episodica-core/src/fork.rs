@@ -72,6 +72,11 @@ pub(crate) fn make<T>(make: impl FnOnce() -> T) -> T {
     make()
 }
 
+/// The value of a place, made at its first use as [`make`] makes it.
+pub(crate) fn get_or_make<T>(place: &OnceLock<T>, first: impl FnOnce() -> T) -> &T {
+    place.get().unwrap_or_else(|| make(|| place.get_or_init(first)))
+}
+
 /// Counts a thread that makes a value, while it lives.
 struct Making;
 
@@ -107,7 +112,7 @@ impl<T> Deref for Lazy<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.value.get().unwrap_or_else(|| make(|| self.value.get_or_init(self.make)))
+        get_or_make(&self.value, self.make)
     }
 }
 

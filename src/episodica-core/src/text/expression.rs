@@ -9,18 +9,19 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::OnceLock;
 
 use regex_automata::hybrid::dfa::{self, DFA};
+use regex_automata::nfa::thompson::Compiler;
 use regex_automata::nfa::thompson::backtrack::{self, BoundedBacktracker};
 use regex_automata::nfa::thompson::pikevm::PikeVM;
-use regex_automata::nfa::thompson::{Compiler, NFA};
 use regex_automata::util::captures::Captures;
 use regex_automata::util::pool::Pool;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchError};
 
-use crate::fork::{Lazy, make};
+use crate::fork::{Lazy, get_or_make};
 
 /// A regular expression that ignores case and matches no empty text, compiled when it is first
-/// used.
+/// used: that takes some milliseconds, and a new process that asks one question needs few of
+/// hundreds.
 pub(crate) struct Expression {
     text: String,
     compiled: OnceLock<Engines>,
@@ -35,14 +36,13 @@ pub(crate) struct Match<'t> {
 
 /// The ways to search, over one automaton.
 struct Engines {
-    /// Finds where the first match ends, in one pass; gives up where a letter beyond ASCII is next
-    /// to a boundary of words.
+    /// Finds where the first match ends, in one pass; gives up at a character beyond ASCII if the
+    /// expression has boundaries of words.
     forward: DFA,
-    /// What each thread has found out of its states.
+    /// The states that each thread has met.
     states: Kept<dfa::Cache>,
     /// Finds the groups of a match in a short text.
     backtracking: BoundedBacktracker,
-    nfa: NFA,
 }
 
 /// Kept for the next search, by any thread.
@@ -54,16 +54,15 @@ static VISITED: Lazy<Kept<Option<backtrack::Cache>>> = Lazy::new(|| Pool::new(Bo
 impl Expression {
     /// For a pattern of this crate. Unit tests compile all at once, so that they find a wrong one.
     pub(crate) fn new(text: String) -> Self {
-        let pattern = Self { text, compiled: OnceLock::new() };
+        let expression = Self { text, compiled: OnceLock::new() };
         if cfg!(test) {
-            let _ = pattern.engines();
+            let _ = expression.engines();
         }
-        pattern
+        expression
     }
 
     fn engines(&self) -> &Engines {
-        let compile = || Engines::new(&self.text);
-        self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(compile)))
+        get_or_make(&self.compiled, || Engines::new(&self.text))
     }
 
     /// Does it match anywhere in `text`?
@@ -130,11 +129,11 @@ impl Engines {
             .minimum_bytes_per_state(Some(10));
         let forward = DFA::builder().configure(config).build_from_nfa(nfa.clone());
         let forward = forward.expect("invariant: the patterns are tested");
-        let backtracking = BoundedBacktracker::builder().build_from_nfa(nfa.clone());
+        let backtracking = BoundedBacktracker::builder().build_from_nfa(nfa);
         let backtracking = backtracking.expect("invariant: the patterns are tested");
         let of = forward.clone();
         let states = Pool::new(Box::new(move || of.create_cache()) as _);
-        Self { forward, states, backtracking, nfa }
+        Self { forward, states, backtracking }
     }
 
     fn end_of_match(&self, input: &Input<'_>) -> Result<Option<usize>, MatchError> {
@@ -157,7 +156,7 @@ impl Engines {
 
     /// The groups of the first match.
     fn groups(&self, input: Input<'_>) -> Option<Captures> {
-        let mut groups = Captures::all(self.nfa.group_info().clone());
+        let mut groups = self.backtracking.create_captures();
         let mut visited = VISITED.get();
         let visited = match &mut *visited {
             Some(visited) => {
@@ -168,7 +167,7 @@ impl Engines {
         };
         if self.backtracking.try_captures(visited, input.clone(), &mut groups).is_err() {
             // The text is too long for it.
-            let simulation = PikeVM::builder().build_from_nfa(self.nfa.clone());
+            let simulation = PikeVM::builder().build_from_nfa(self.backtracking.get_nfa().clone());
             let simulation = simulation.expect("invariant: the patterns are tested");
             simulation.captures(&mut simulation.create_cache(), input, &mut groups);
         }

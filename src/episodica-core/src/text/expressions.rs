@@ -13,7 +13,7 @@ use regex_automata::{Input, meta};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::expression::Expression;
-use crate::fork::make;
+use crate::fork::get_or_make;
 
 /// Largest class of characters that is written out as literals.
 const WRITTEN_OUT: usize = 12;
@@ -53,7 +53,7 @@ impl Kinds {
             let regex = meta::Builder::new().syntax(ignoring_case).build_many(&self.patterns);
             regex.expect("invariant: the patterns are tested")
         };
-        self.compiled.get().unwrap_or_else(|| make(|| self.compiled.get_or_init(compile)))
+        get_or_make(&self.compiled, compile)
     }
 
     /// The numbers of the patterns that match in `text`, from its start to its end; a match begins

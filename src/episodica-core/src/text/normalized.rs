@@ -4,7 +4,7 @@
 use sha2::{Digest, Sha256};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-use super::script::is_inert;
+use super::script::{is_inert, is_plain};
 use crate::ids::to_hex;
 
 /// Sentence punctuation, quotes and brackets. Excludes symbols that change the meaning at the end
@@ -54,7 +54,7 @@ pub fn normalized(text: &str) -> String {
         gap = false;
         folded.push(c);
     };
-    if text.chars().all(|c| c.is_ascii() || is_inert(c)) {
+    if text.chars().all(is_plain) {
         text.chars().map(|c| c.to_ascii_lowercase()).for_each(&mut push);
     } else if is_composed(text.chars()) && is_composed(text.chars().flat_map(char::to_lowercase)) {
         text.chars().flat_map(char::to_lowercase).for_each(&mut push);
@@ -83,9 +83,8 @@ fn begins_otherwise(text: &str, form: &str) -> bool {
     let mut form = form.chars().filter(|c| *c != ' ');
     while let (Some(a), Some(b)) = (chars.next(), form.next()) {
         // What follows a character of ASCII may be composed with it.
-        let is_plain = |c: char| c.is_ascii() || is_inert(c);
-        let alone = is_inert(a) || a.is_ascii() && chars.peek().is_none_or(|c| is_plain(*c));
-        if !alone {
+        let stays = is_inert(a) || a.is_ascii() && chars.peek().is_none_or(|c| is_plain(*c));
+        if !stays {
             return false;
         }
         if a.to_ascii_lowercase() != b {

@@ -125,6 +125,12 @@ pub(crate) fn is_inert(c: char) -> bool {
         | '\u{1f300}'..='\u{1faff}')
 }
 
+/// Whether normalization changes `c` only together with others: ASCII, and what is inert. A text
+/// of such characters alone stays as it is, apart from case.
+pub(crate) fn is_plain(c: char) -> bool {
+    c.is_ascii() || is_inert(c)
+}
+
 #[cfg(test)]
 mod tests {
     use unicode_normalization::UnicodeNormalization;

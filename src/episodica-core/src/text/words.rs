@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::script::{is_alphanumeric, is_cjk, is_ideograph_or_kana, is_inert, is_unspaced};
+use super::script::{is_alphanumeric, is_cjk, is_ideograph_or_kana, is_plain, is_unspaced};
 
 /// The runs of characters that belong to a word, none empty.
 pub(crate) fn runs(text: &str, belongs: impl Fn(char) -> bool) -> impl Iterator<Item = &str> {
@@ -83,7 +83,7 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
 }
 
 fn fold_marked(text: &str, folded: &mut String) {
-    if text.chars().all(|c| c.is_ascii() || is_inert(c)) {
+    if text.chars().all(is_plain) {
         let plain = |c: char| if c == '\u{2019}' { '\'' } else { c.to_ascii_lowercase() };
         return folded.extend(text.chars().map(plain));
     }

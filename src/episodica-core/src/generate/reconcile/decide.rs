@@ -200,15 +200,15 @@ fn by_extent(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option<De
     }
     // The same words in another order, or one or two fewer.
     let nearly = new.are_among(&old) && 5 * new.distinct().len() >= 4 * old.distinct().len();
-    let as_true = new.are_negated() == old.are_negated();
-    if nearly && as_true {
+    let agree = || new.are_negated() == old.are_negated();
+    if nearly && agree() {
         return Some(repeats(candidate, known, index, "nearly the same as a known fact"));
     }
     let extends = same_attribute(candidate, known)
         && !candidate.attribute.is_empty()
         && old.are_among(new)
         && new.distinct().len() > old.distinct().len();
-    (extends && as_true)
+    (extends && agree())
         .then(|| decision(EventKind::Update, Some(index), "says more than a known fact"))
 }
 
