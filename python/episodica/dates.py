@@ -44,6 +44,16 @@ def aware(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def is_rfc3339(text: str) -> bool:
+    """Whether a text is a moment as the engine reads it."""
+    if not _RFC3339.fullmatch(text):
+        return False
+    try:
+        return MINYEAR < datetime.fromisoformat(text).year < MAXYEAR
+    except ValueError:
+        return False
+
+
 def rfc3339(value: object, what: str) -> str:
     """The moment as the engine reads it.
 
@@ -59,6 +69,8 @@ def rfc3339(value: object, what: str) -> str:
     InvalidInputError
         For what is no date, and for moments outside the years 1 to 9999 (UTC).
     """
+    if type(value) is str and is_rfc3339(value):
+        return value
     kind = type(value).__name__
     if kind == "datetime64":
         # NumPy's own conversion gives a `datetime` of microseconds and coarser units only.
@@ -69,8 +81,6 @@ def rfc3339(value: object, what: str) -> str:
         )
     if isinstance(value, str):
         moment = _from_text(value, what)
-        if _RFC3339.fullmatch(value) and MINYEAR < moment.year < MAXYEAR:
-            return value
     elif isinstance(value, datetime):
         moment = value
     elif isinstance(value, date):

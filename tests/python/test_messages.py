@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import UserDict
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from types import MappingProxyType
 from typing import Any
@@ -229,6 +230,28 @@ def test_any_iterable_of_any_mapping() -> None:
     assert len(normalise(dict(BASE) for _ in range(3))) == 3
     assert normalise((UserDict(BASE), MappingProxyType(BASE))) == normalise([BASE, BASE])
     assert normalise([]) == []
+
+
+def test_an_error_of_the_callers_iterable_passes_as_it_is() -> None:
+    def failing() -> Iterator[dict[str, str]]:
+        yield dict(BASE)
+        raise InvalidInputError("the source is broken")
+
+    with pytest.raises(InvalidInputError, match=r"^the source is broken$"):
+        normalise(failing())
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "2024-02-30T00:00:00+00:00",
+        "2024-01-01T25:00:00+00:00",
+        "2024-13-01T00:00:00.000000+01:00",
+    ],
+)
+def test_dates_that_only_look_right_are_refused_by_position(date: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^message 1: `timestamp` is not an ISO 8601 date"):
+        normalise([BASE, {**BASE, "timestamp": date}])
 
 
 def test_messages_of_another_memory_can_be_added() -> None:

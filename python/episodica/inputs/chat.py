@@ -109,7 +109,7 @@ def role_of(message: Mapping[str, Any]) -> object:
     return _ROLES.get(role, role) if isinstance(role, str) else role
 
 
-def text_of(message: Mapping[str, Any], place: str) -> object:
+def text_of(message: Mapping[str, Any]) -> object:
     """The text of a message, or the ``content`` that is no text; ``None`` where nothing is said.
 
     Raises
@@ -120,9 +120,9 @@ def text_of(message: Mapping[str, Any], place: str) -> object:
     content = message.get("content")
     parts = message.get("parts")
     if isinstance(content, (list, tuple)):
-        content = _joined(_part(part, number, place, 0) for number, part in enumerate(content))
+        content = _joined(_part(part, number, 0) for number, part in enumerate(content))
     elif content is None and isinstance(parts, (list, tuple)):
-        content = _joined(_gemini_part(part, number, place) for number, part in enumerate(parts))
+        content = _joined(_gemini_part(part, number) for number, part in enumerate(parts))
     if content is not None and not isinstance(content, str):
         return content
     spoken = content or _spoken(message)
@@ -133,7 +133,7 @@ def text_of(message: Mapping[str, Any], place: str) -> object:
     return spoken or called or content
 
 
-def spoken_of(message: Mapping[str, Any], place: str) -> str:
+def spoken_of(message: Mapping[str, Any]) -> str:
     """What a message says in words, without its calls of tools and their results."""
     content = message.get("content")
     parts = content if isinstance(content, (list, tuple)) else message.get("parts")
@@ -241,20 +241,20 @@ def _joined(texts: Iterable[str]) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def _part(part: object, number: int, place: str, depth: int) -> str:
+def _part(part: object, number: int, depth: int) -> str:
     if isinstance(part, str):
         return part
     kind = _get(part, "type")
     if not isinstance(kind, str):
         raise InvalidInputError(
-            f"{place}: content part {number} has no `type`",
+            f"content part {number} has no `type`",
             hint='a part is like {"type": "text", "text": "..."}',
         )
     if kind in _TEXT_PARTS:
         text = _get(part, _TEXT_PARTS[kind])
         if not isinstance(text, str):
             raise InvalidInputError(
-                f"{place}: `{_TEXT_PARTS[kind]}` of content part {number} must be a str, "
+                f"`{_TEXT_PARTS[kind]}` of content part {number} must be a str, "
                 f"not `{type(text).__name__}`"
             )
         return text
@@ -265,7 +265,7 @@ def _part(part: object, number: int, place: str, depth: int) -> str:
     return f"[{shown(kind.removeprefix('input_').removesuffix('_url'))}]"
 
 
-def _gemini_part(part: object, number: int, place: str) -> str:
+def _gemini_part(part: object, number: int) -> str:
     """The text of a part of Gemini, whose key says what it is."""
     held = _first(part, _GEMINI_CALL)
     if held is not None:
@@ -278,7 +278,7 @@ def _gemini_part(part: object, number: int, place: str) -> str:
         kind = _first(held, ("mime_type", "mimeType")) or "file"
         return f"[{shown(str(kind).partition('/')[0])}]"
     text = _get(part, "text")
-    return text if isinstance(text, str) else _part(part, number, place, 0)
+    return text if isinstance(text, str) else _part(part, number, 0)
 
 
 def _first(holder: object, names: Iterable[str]) -> Any:
@@ -290,9 +290,7 @@ def _result(content: object, depth: int) -> str:
     """The words of a tool's result: text, parts, or JSON."""
     if isinstance(content, (list, tuple)) and depth < _DEEPEST_RESULT:
         try:
-            return _joined(
-                _part(part, number, "", depth + 1) for number, part in enumerate(content)
-            )
+            return _joined(_part(part, number, depth + 1) for number, part in enumerate(content))
         except InvalidInputError:
             return _written(content)
     return _written(content)

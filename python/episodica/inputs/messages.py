@@ -81,41 +81,48 @@ def normalise(messages: object, agent_id: str | None = None) -> list[dict[str, A
         raise InvalidInputError(
             f"messages must be a list of mappings, not `{type(messages).__name__}`", hint=hint
         )
-    read = (_message(raw, position, agent_id) for position, raw in enumerate(given))
-    return _dated([message for message in read if message is not None])
+    read = []
+    for position, raw in enumerate(given):
+        try:
+            message = _message(raw, agent_id)
+        except InvalidInputError as error:
+            text = f"message {position}: {error.message}"
+            raise InvalidInputError(text, hint=error.hint) from None
+        if message is not None:
+            read.append(message)
+    return _dated(read)
 
 
-def _message(raw: object, position: int, agent_id: str | None) -> dict[str, Any] | None:
+def _message(raw: object, agent_id: str | None) -> dict[str, Any] | None:
     """The message in the engine's form; ``None`` for an API's message that says nothing."""
-    place = f"message {position}"
     if isinstance(raw, Message):
         raw = raw.to_dict()
         del raw["seq"]
     message = as_mapping(raw)
     if message is None:
-        raise InvalidInputError(f"{place}: must be a mapping, not `{type(raw).__name__}`")
+        raise InvalidInputError(f"must be a mapping, not `{type(raw).__name__}`")
     # Nothing of a chat API's is beside the text of most messages.
-    is_plain = message.keys() <= _KEYS
+    is_plain = _KEYS.issuperset(message)
     if not is_plain:
-        _check_keys(message, place)
+        _check_keys(message)
     get = message.get
-    role = _role(role_of(message), place)
-    content = _content(message, place, is_plain)
+    role = _role(role_of(message))
+    content = _content(message, is_plain)
     if content is None:
         return None
     timestamp, metadata = get("timestamp"), get("metadata")
     when, called = (
-        (timestamp, "timestamp") if timestamp is not None else (get("created_at"), "created_at")
+        (timestamp, "`timestamp`") if timestamp is not None else (get("created_at"), "`created_at`")
     )
     return {
         "role": role,
         "content": content,
-        "name": _optional(get("name"), "name", place),
-        "timestamp": None if when is None else rfc3339(when, f"{place}: `{called}`"),
-        "session_id": _optional(get("session_id"), "session_id", place),
-        "agent_id": _optional(get("agent_id"), "agent_id", place) or agent_id,
-        "metadata": None if metadata is None else json_text(metadata, f"{place}: metadata"),
-        "message_id": _message_id(message, place),
+        "name": _optional(get("name"), "name"),
+        "timestamp": None if when is None else rfc3339(when, called),
+        "session_id": _optional(get("session_id"), "session_id"),
+        "agent_id": _optional(get("agent_id"), "agent_id") or agent_id,
+        "metadata": None if metadata is None else json_text(metadata, "metadata"),
+        "message_id": _message_id(message),
     }
 
 
@@ -140,14 +147,14 @@ def _dated(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return messages
 
 
-def _check_keys(message: Mapping[Any, Any], place: str) -> None:
+def _check_keys(message: Mapping[Any, Any]) -> None:
     unknown = (key for key in message if key not in _KEYS and key not in _FOREIGN_KEYS)
     missing = frozenset(_KEYS - message.keys())
     for key in islice(unknown, _MOST_UNKNOWN_KEYS):
         hint = _meant(shown(key), missing)
         if hint and hint.startswith("did you mean"):
             raise InvalidInputError(
-                f"{place}: unknown key: `{shown(key)}`",
+                f"unknown key: `{shown(key)}`",
                 hint=f"{hint} what belongs to no key goes into `metadata`",
             )
 
@@ -156,54 +163,54 @@ def _check_keys(message: Mapping[Any, Any], place: str) -> None:
 _meant = lru_cache(maxsize=4096)(nearest_hint)
 
 
-def _role(role: object, place: str) -> str:
+def _role(role: object) -> str:
     if role is None:
         raise InvalidInputError(
-            f"{place}: `role` is missing",
+            "`role` is missing",
             hint='every message is a mapping like {"role": "user", "content": "..."}',
         )
     if not isinstance(role, str):
-        raise InvalidInputError(f"{place}: `role` must be a str, not `{type(role).__name__}`")
+        raise InvalidInputError(f"`role` must be a str, not `{type(role).__name__}`")
     if not role.strip():
-        raise InvalidInputError(f"{place}: `role` is empty")
-    return role if role.isascii() else check_text(role, f"{place}: `role`")
+        raise InvalidInputError("`role` is empty")
+    return role if role.isascii() else check_text(role, "`role`")
 
 
-def _optional(value: object, key: str, place: str) -> str | None:
+def _optional(value: object, key: str) -> str | None:
     """A text that may be absent; an empty one counts as absent."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise InvalidInputError(f"{place}: `{key}` must be a str, not `{type(value).__name__}`")
-    return value if value.isascii() else check_text(value, f"{place}: `{key}`")
+        raise InvalidInputError(f"`{key}` must be a str, not `{type(value).__name__}`")
+    return value if value.isascii() else check_text(value, f"`{key}`")
 
 
-def _message_id(message: Mapping[str, Any], place: str) -> str | None:
+def _message_id(message: Mapping[str, Any]) -> str | None:
     """``message_id``, or the ``id`` of a chat API, which may be a number."""
-    own = _optional(message.get("message_id"), "message_id", place)
+    own = _optional(message.get("message_id"), "message_id")
     given = message.get("id")
     if own is not None or given is None:
         return own
     if isinstance(given, int) and not isinstance(given, bool):
         return shown(given)
-    return _optional(given, "id", place)
+    return _optional(given, "id")
 
 
-def _content(message: Mapping[str, Any], place: str, is_plain: bool) -> str | None:
+def _content(message: Mapping[str, Any], is_plain: bool) -> str | None:
     text = message.get("content")
     if not is_plain or not isinstance(text, str):
-        text = text_of(message, place)
+        text = text_of(message)
     if text is None:
         if may_be_silent(message):
             return None
         state = "must be a str, not `None`" if "content" in message else "is missing"
         other = next((key for key in ("text", "message", "body") if key in message), None)
         hint = f"the text belongs under `content`, not `{other}`" if other else None
-        raise InvalidInputError(f"{place}: `content` {state}", hint=hint)
+        raise InvalidInputError(f"`content` {state}", hint=hint)
     if not isinstance(text, str):
         raise InvalidInputError(
-            f"{place}: `content` must be a str or a list of parts, not `{type(text).__name__}`"
+            f"`content` must be a str or a list of parts, not `{type(text).__name__}`"
         )
     if not text or text.isspace():
-        raise InvalidInputError(f"{place}: `content` is empty")
-    return text if text.isascii() else check_text(text, f"{place}: `content`")
+        raise InvalidInputError("`content` is empty")
+    return text if text.isascii() else check_text(text, "`content`")

@@ -104,10 +104,10 @@ def _read(
     proofs: list[str] = []
     asked: str | None = None
     said: str | None = None
-    for number, message in enumerate(_mappings(messages)):
+    for message in _mappings(messages):
         own = message.get("message_id") or message.get("id")
         proofs += [own] if isinstance(own, str) else []
-        role, text = role_of(message), spoken_of(message, f"message {number}")
+        role, text = role_of(message), spoken_of(message)
         if role == "user" and text and asked is None:
             asked = text
         for tool in tools_of(message):
