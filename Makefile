@@ -101,7 +101,7 @@ smoke-adapters: $(NATIVE)  ## Run the code of the adapters' pages with the newes
 .PHONY: check
 check: $(NATIVE)  ## Check format, lints, types and stubs: the one command before a commit
 	cargo fmt --all --check
-	cargo metadata --locked --format-version 1 --manifest-path benches/Cargo.toml >/dev/null
+	cargo metadata --locked --format-version 1 --manifest-path benches/criterion/Cargo.toml >/dev/null
 	PYO3_CONFIG_FILE=$$(ls -t $(TARGET)/maturin/pyo3-config-*-abi3.txt | head -n 1) \
 		cargo clippy $(PROFILE) --locked --workspace --all-targets -- -D warnings
 	ruff check
@@ -164,12 +164,12 @@ bench-quick: $(NATIVE)  ## Measure speed over a real conversation; BENCH_DATA=fi
 
 .PHONY: bench-kernels
 bench-kernels: $(SETUP)  ## Time the kernels with criterion
-	cargo bench --locked --manifest-path benches/Cargo.toml
+	cargo run $(PROFILE) --locked --manifest-path benches/criterion/Cargo.toml -- --bench
 
 .PHONY: bench-guard
 bench-guard: $(SETUP)  ## Compare instruction counts of the kernels with the committed ones; GUARD=--write keeps new ones
-	cargo build --release --locked --manifest-path benches/Cargo.toml --bin once
-	$(BIN)/python tools/instruction_guard.py $(GUARD) "$(or $(CARGO_TARGET_DIR),benches/target)/release/once"
+	cargo build $(PROFILE) --locked --workspace --bin once
+	$(BIN)/python tools/instruction_guard.py $(GUARD) "$(TARGET)/release/once"
 
 .PHONY: bench-serve
 bench-serve: $(NATIVE)  ## Measure the HTTP service next to the same calls in process; figures of docs/serve.md
@@ -213,10 +213,9 @@ site: $(DOCS)  ## Build the documentation from what is there, without the engine
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 .PHONY: wheel
-# Stripped of the symbols that profilers read: a megabyte of sixteen.
 wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
 	rm -f dist/*.whl
-	maturin build $(PROFILE) --locked --strip --auditwheel repair --out dist
+	maturin build $(PROFILE) --locked --auditwheel repair --out dist
 	@$(BIN)/python tools/wheel_size.py dist
 
 .PHONY: wheel-test

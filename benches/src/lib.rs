@@ -55,7 +55,7 @@ fn messages(count: usize) -> Vec<Arc<Message>> {
             message_id: format!("m{number}"),
             seq: number as u64,
             role: "user".into(),
-            name: Some(if number % 2 == 0 { "Ann" } else { "Ben" }.into()),
+            name: Some(if number.is_multiple_of(2) { "Ann" } else { "Ben" }.into()),
             content: text(number),
             timestamp: start,
             session_id: Some(format!("s{}", number / 10).into()),

@@ -22,7 +22,8 @@ def reasons(language: str) -> list[str]:
 
 
 def test_rust_dependencies_have_reasons() -> None:
-    members = [read_toml(path) for path in (ROOT / "src").glob("*/Cargo.toml")]
+    manifests = [*(ROOT / "src").glob("*/Cargo.toml"), ROOT / "benches" / "Cargo.toml"]
+    members = [read_toml(path) for path in manifests]
     tables = [
         member.get(kind, {})
         for member in members
