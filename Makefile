@@ -53,7 +53,9 @@ test: test-rust test-python  ## Run all tests
 
 .PHONY: test-rust
 test-rust: $(SETUP) $(MODEL)  ## Run the tests of the Rust crates
-	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) cargo test $(PROFILE) --locked --workspace
+	@# Without the examples, which would be linked to be tried: the lints check that they compile.
+	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) cargo test $(PROFILE) --locked --workspace --tests
+	cargo test $(PROFILE) --locked --workspace --doc
 
 .PHONY: test-python
 test-python: $(NATIVE) $(MODEL)  ## Run the tests of the Python package
@@ -81,7 +83,7 @@ torture: export TORTURE_SCALE := $(TORTURE_SCALE)
 torture: export TORTURE_COUNTS := $(TORTURE_COUNTS)
 torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TORTURE_SCALE=0.1 for less
 	rm -f "$(TORTURE_COUNTS)"
-	cargo test $(PROFILE) --locked --workspace --test store_crash --test engine --test mutations --test faiss
+	cargo test $(PROFILE) --locked --workspace --test integration --test faiss
 	@# What only computes runs beside what mostly waits: for processes, disks and models.
 	{ $(BIN)/python -m pytest $(COMPUTING) && \
 		$(BIN)/python tests/support/postgres.py $(BIN)/python -m pytest tests/torture/test_nodes.py; } \

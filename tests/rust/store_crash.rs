@@ -5,11 +5,6 @@
 //! Whatever happens in between, opening the store again must show all of that, nothing that was
 //! erased, and no text that nobody wrote.
 
-#![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
-
-#[path = "counts.rs"]
-mod counts;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
@@ -23,6 +18,8 @@ use episodica_core::store::testing::{CountdownBackend, Failure, MemoryBackend, R
 use episodica_core::store::{
     CacheRow, Erasure, LoadedUser, LogKind, LogPosition, Mode, StateRecord, Store, VectorCacheHead,
 };
+
+use crate::counts;
 
 type Disk = CountdownBackend<MemoryBackend>;
 

@@ -16,8 +16,8 @@ use episodica_core::store::testing::{MemoryBackend, Random};
 use episodica_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use super::counts::{report, rounds};
 use super::support::*;
+use crate::counts::{report, rounds};
 
 /// A message with the word `word` in a sentence that teaches something, or not.
 fn sentence(random: &mut Random, word: &str) -> String {

@@ -15,8 +15,8 @@ use episodica_core::score::Method;
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 use episodica_core::store::{DeadLetter, Layout, LogKind, SideFile};
 
-use super::counts::report;
 use super::support::*;
+use crate::counts::report;
 
 /// A store with two users, their caches written, and a file of every other kind.
 fn furnished() -> Disk {

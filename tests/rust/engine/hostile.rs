@@ -15,9 +15,9 @@ use episodica_core::store::{Layout, LogKind};
 use episodica_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-use super::child::in_child;
-use super::counts::{report, rounds};
 use super::support::*;
+use crate::child::in_child;
+use crate::counts::{report, rounds};
 
 const LOG: &str = "/m/messages/alice_messages.jsonl";
 /// Bytes before a column: the number of its values, and their checksum.
@@ -305,7 +305,7 @@ fn acknowledged(disk: &MemoryBackend) -> Vec<String> {
 
 #[test]
 fn a_cache_changed_on_purpose_is_used_or_left_aside() {
-    in_child("hostile::a_cache_changed_on_purpose_is_used_or_left_aside", || {
+    in_child("engine::hostile::a_cache_changed_on_purpose_is_used_or_left_aside", || {
         let (written, mut random) = (furnished(), Random::new(29));
         let (layout, owner) = layout();
         let path = layout.snapshot_path(&owner);

@@ -9,8 +9,8 @@ use episodica_core::model::NewMessage;
 use episodica_core::score::{HitKind, Method, Record};
 use episodica_core::store::testing::{MemoryBackend, Random};
 
-use super::counts::{report, rounds};
 use super::support::*;
+use crate::counts::{report, rounds};
 
 const KINDS: [HitKind; 3] = [HitKind::Message, HitKind::Episodic, HitKind::Semantic];
 const QUESTIONS: [&str; 6] = [

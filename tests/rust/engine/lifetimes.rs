@@ -8,8 +8,8 @@ use episodica_core::engine::{AnyRecord, RecordKind};
 use episodica_core::score::Method;
 use episodica_core::store::testing::MemoryBackend;
 
-use super::counts::rounds;
 use super::support::*;
+use crate::counts::rounds;
 
 #[test]
 fn deleting_a_user_and_asking_for_their_records_never_wait_for_each_other() {

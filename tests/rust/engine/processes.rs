@@ -7,9 +7,9 @@ use episodica_core::engine::{AnyRecord, Engine, RecordKind};
 use episodica_core::score::Method;
 use episodica_core::store::testing::{MemoryBackend, Random};
 
-use super::counts::{report, rounds};
 use super::in_place::{any_message, assert_nearly_same_answers, id_of};
 use super::support::*;
+use crate::counts::{report, rounds};
 
 /// What vectors lose when they are kept in half precision.
 const HALF: f64 = 5e-3;

@@ -13,8 +13,8 @@ use episodica_core::score::{HitKind, Method, Record};
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 use episodica_core::store::{Layout, LogKind};
 
-use super::counts::rounds;
 use super::support::*;
+use crate::counts::rounds;
 
 fn path() -> PathBuf {
     Layout::new(Path::new("/m")).snapshot_path(&Owner::new("default", "alice").unwrap())

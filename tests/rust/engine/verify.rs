@@ -10,8 +10,8 @@ use episodica_core::store::backend::Backend;
 use episodica_core::store::testing::{MemoryBackend, Random};
 use episodica_core::store::{Layout, LogKind};
 
-use super::counts::{report, rounds};
 use super::support::*;
+use crate::counts::{report, rounds};
 
 const LOG: &str = "/m/messages/alice_messages.jsonl";
 

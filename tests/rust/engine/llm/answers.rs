@@ -8,7 +8,7 @@ use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::store::testing::Failure;
 use proptest::prelude::*;
 
-use crate::support::NOW;
+use crate::engine::support::NOW;
 
 use super::*;
 

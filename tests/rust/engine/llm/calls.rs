@@ -13,7 +13,7 @@ use episodica_core::model::ServiceHealth;
 use episodica_core::score::Method;
 use serde_json::json;
 
-use crate::support::{NO_VECTOR, NOW, found, moment, open_with, said};
+use crate::engine::support::{NO_VECTOR, NOW, found, moment, open_with, said};
 
 use super::*;
 

@@ -18,7 +18,7 @@ use episodica_core::store::testing::MemoryBackend;
 use episodica_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::support::{Disk, NOW, open_with, records, said};
+use crate::engine::support::{Disk, NOW, open_with, records, said};
 
 pub fn disk() -> Disk {
     Disk::new(MemoryBackend::new())

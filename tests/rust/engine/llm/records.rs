@@ -11,7 +11,7 @@ use episodica_core::model::NewMessage;
 use episodica_core::score::{Filter, Form, HitKind, Method, Request};
 use serde_json::{Value, json};
 
-use crate::support::{NOW, files_with, moment, said};
+use crate::engine::support::{NOW, files_with, moment, said};
 
 use super::*;
 

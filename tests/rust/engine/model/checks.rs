@@ -3,7 +3,7 @@
 use episodica_core::engine::{AnyRecord, RecordKind};
 use episodica_core::score::Method;
 
-use crate::support::*;
+use crate::engine::support::*;
 
 use super::USERS;
 use super::operations::Op;

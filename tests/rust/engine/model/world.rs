@@ -8,7 +8,7 @@ use episodica_core::ErrorKind;
 use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind};
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 
-use crate::support::*;
+use crate::engine::support::*;
 
 use super::USERS;
 use super::operations::{Crash, Op};

@@ -2,17 +2,15 @@
 //! each in an ordinary test, a minute each in `make torture`. The seed is fixed, so a failure comes
 //! again.
 
-#![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
-
-#[path = "../counts.rs"]
-mod counts;
-#[path = "../../../fuzz/src/targets.rs"]
+#[path = "../../fuzz/src/targets.rs"]
 mod targets;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use episodica_core::store::testing::Random;
+
+use crate::counts;
 
 /// Pieces that readers look for.
 const WORDS: [&str; 24] = [

@@ -1,13 +1,7 @@
 //! The engine under attack, on files that lose power and disks that fail: what it acknowledged
 //! stays, what was deleted stays deleted.
 
-#![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
-
 mod audit;
-#[path = "../child.rs"]
-mod child;
-#[path = "../counts.rs"]
-mod counts;
 mod deletion;
 mod endings;
 mod forgetting;
