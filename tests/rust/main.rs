@@ -1,5 +1,5 @@
-//! The core from outside: the store and the engine over it under attack, and whatever reads bytes of
-//! others over changed ones. One program, because linking takes longer than most of its tests.
+//! The core from outside: the store and the engine under attack, and readers of foreign bytes over
+//! changed ones. One program, because linking takes longer than most of its tests.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail the test")]
 
