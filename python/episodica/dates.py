@@ -44,16 +44,6 @@ def aware(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def is_rfc3339(text: str) -> bool:
-    """Whether a text is a moment as the engine reads it."""
-    if not _RFC3339.fullmatch(text):
-        return False
-    try:
-        return MINYEAR < datetime.fromisoformat(text).year < MAXYEAR
-    except ValueError:
-        return False
-
-
 def rfc3339(value: object, what: str) -> str:
     """The moment as the engine reads it.
 
@@ -62,14 +52,14 @@ def rfc3339(value: object, what: str) -> str:
     value
         Any :data:`TimeLike`.
     what
-        What to call it in an error, e.g. ``message 3: `timestamp```.
+        What to call it in an error, e.g. `` `timestamp` ``.
 
     Raises
     ------
     InvalidInputError
         For what is no date, and for moments outside the years 1 to 9999 (UTC).
     """
-    if type(value) is str and is_rfc3339(value):
+    if isinstance(value, str) and _is_rfc3339(value):
         return value
     kind = type(value).__name__
     if kind == "datetime64":
@@ -102,6 +92,16 @@ def rfc3339_end(value: object, what: str) -> str:
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time.max)
     return rfc3339(value, what)
+
+
+def _is_rfc3339(text: str) -> bool:
+    """Whether a text is a moment in the engine's own form."""
+    if not _RFC3339.fullmatch(text):
+        return False
+    try:
+        return MINYEAR < datetime.fromisoformat(text).year < MAXYEAR
+    except ValueError:
+        return False
 
 
 def _from_text(text: str, what: str) -> datetime:
