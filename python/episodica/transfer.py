@@ -91,7 +91,7 @@ def export(
     """Writes a user's records to a file, under its name only when it is whole."""
     target = Path(path)
     is_markdown = target.suffix.lower() in _MARKDOWN if format is None else format == "markdown"
-    write = _write_markdown if is_markdown else _write_jsonl
+    write = _write_markdown if is_markdown else write_jsonl
     growing = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
         try:
@@ -111,7 +111,8 @@ def export(
     return report
 
 
-def _write_jsonl(memory: _Reader, user: str, file: IO[str]) -> ExportReport:
+def write_jsonl(memory: _Reader, user: str, file: IO[str]) -> ExportReport:
+    """Writes an export to an open file."""
     (messages, episodes, facts), counts, unlearned = memory._engine.export_records(user)
     head = {
         "format": EXPORT,

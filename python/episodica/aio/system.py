@@ -11,6 +11,7 @@ from ..models import LLM, Embedding
 from ..rerankers import Reranker
 from ..system import MemorySystem
 from .methods import AsyncMethods, AsyncPlots
+from .running import run_alone
 
 
 class AsyncMemorySystem(AsyncMethods):
@@ -121,6 +122,30 @@ class AsyncMemorySystem(AsyncMethods):
         other = object.__new__(type(self))
         AsyncMethods.__init__(other, self._memory.in_timezone(timezone))
         return other
+
+    async def close(self, timeout: float = 30.0) -> None:
+        """Closes the system. A second call does nothing.
+
+        Finishes pending work for at most ``timeout`` seconds and persists the rest, in a thread of
+        its own: calls that hang in the loop's threads don't delay it.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to spend on pending work, 0 or more.
+
+        Raises
+        ------
+        InvalidInputError
+            For a negative ``timeout``.
+
+        Examples
+        --------
+        >>> await memory.close(timeout=5)
+        >>> memory.closed
+        True
+        """
+        await run_alone(self._memory.close, timeout)
 
     async def __aenter__(self) -> Self:
         self._memory.__enter__()

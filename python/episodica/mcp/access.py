@@ -7,7 +7,6 @@ that the server was started for. Without keys the server answers on this machine
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..server.keys import SCOPES, Key, KeyRing
-from ..server.limiter import Limiter
+from ..server.limits import Shared
 from ..server.local import is_foreign
 
 # Requests per minute of a key that has no limit of its own.
@@ -95,7 +94,7 @@ class Guard:
         self._user = user
         self._local = local
         self._needed = needed
-        self._limiter = Limiter()
+        self._shared = Shared()
         self._inside = RequestBodyLimitMiddleware(self._check, DEFAULT_MAX_REQUEST_BODY_SIZE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -133,7 +132,7 @@ class Guard:
         key = self._key(headers)
         per_minute = key.rate_per_minute if key and key.rate_per_minute else _PER_MINUTE
         name = key.id if key else _LOCAL
-        wait = self._limiter.take(name, per_minute, time.monotonic())
+        wait = self._shared.take(name, per_minute)
         if wait > 0:
             after = {"Retry-After": str(int(wait) + 1)}
             raise _RefusedError(429, f"more than {per_minute} requests per minute", **after)

@@ -6,7 +6,6 @@ sends ``Origin``, or a ``Host`` that is not this machine.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import unquote_to_bytes
@@ -17,10 +16,13 @@ from fastapi.security.http import HTTPAuthorizationCredentials
 
 from .explorer import OneTimeAddress
 from .keys import SCOPES, Key, KeyRing
-from .limiter import Limiter
+from .limits import Shared
 from .local import is_foreign
 from .problems import ServiceError, not_found
 from .settings import ServerSettings
+
+# The key id of callers without a key.
+_LOCAL = "local"
 
 bearer = HTTPBearer(auto_error=False, description="A key of `episodica keys create`.")
 
@@ -33,6 +35,11 @@ class Caller:
     user: str
     scopes: tuple[str, ...]
     key_id: str
+
+    @property
+    def has_key(self) -> bool:
+        """Whether it came with a key."""
+        return self.key_id != _LOCAL
 
     def opens(self, user: str) -> bool:
         """Whether this user's data is theirs to see."""
@@ -52,11 +59,13 @@ class Caller:
 class Gatekeeper:
     """Decides who a request comes from."""
 
-    def __init__(self, settings: ServerSettings, address: OneTimeAddress | None = None) -> None:
+    def __init__(
+        self, settings: ServerSettings, shared: Shared, address: OneTimeAddress | None = None
+    ) -> None:
         self.keys = KeyRing(settings.keys_path)
         self._settings = settings
         self._address = address
-        self._limiter = Limiter()
+        self._shared = shared
 
     def caller(self, request: Request, text: str | None) -> Caller:
         """The caller of a request; refuses unknown and busy ones."""
@@ -64,8 +73,8 @@ class Gatekeeper:
         per_minute = self._settings.rate_per_minute
         if key is not None and key.rate_per_minute is not None:
             per_minute = key.rate_per_minute
-        key_id = key.id if key else "local"
-        wait = self._limiter.take(key_id, per_minute, time.monotonic())
+        key_id = key.id if key else _LOCAL
+        wait = self._shared.take(key_id, per_minute)
         if wait > 0:
             raise ServiceError(
                 429,
@@ -76,6 +85,14 @@ class Gatekeeper:
         if key is None:
             return Caller(self._settings.tenant, "*", SCOPES, key_id)
         return Caller(key.tenant, key.user, key.scopes, key_id)
+
+    def still_allows(self, caller: Caller) -> bool:
+        """Whether a caller would be let in now: keys are revoked and end while streams go on."""
+        if self._address is not None:
+            return True
+        if caller.has_key:
+            return self.keys.holds(caller.key_id)
+        return not self.keys and self._settings.is_local
 
     def exchange(self, token: str) -> str:
         """The credential for the token of a one-time address."""

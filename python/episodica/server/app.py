@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,9 +18,12 @@ from fastapi.routing import APIRoute
 from .. import _native
 from . import problems
 from .access import Gatekeeper
+from .connection import CLIENT_LIMITS, ClientLimits
+from .ending import Deadline
 from .explorer import OneTimeAddress
 from .guard import Guard
 from .idempotency import Replays
+from .limits import Shared
 from .memories import Memories
 from .routes import (
     changes,
@@ -36,12 +40,11 @@ from .routes import (
 )
 from .settings import ServerSettings
 from .state import Service
-from .stream import Stream
-from .telemetry.metrics import Metrics
+from .stream import Stream, followers_of
+from .telemetry.metrics import FOLDER, Metrics
 from .telemetry.spans import Tracer
+from .work import Work
 
-# Threads in which the memory works; most of them wait for the disk.
-_THREADS = 32
 _ROUTERS = (
     operation,
     messages,
@@ -72,32 +75,41 @@ def create_app(
     told = ServerSettings.from_environment() if settings is None else settings
     memories = Memories(told)
     metrics = Metrics(told.metrics)
+    folder = os.environ.get(FOLDER) if told.workers > 1 else None
+    shared = Shared(None if folder is None else Path(folder))
+    gatekeeper = Gatekeeper(told, shared, address)
     service = Service(
         settings=told,
         memories=memories,
-        gatekeeper=Gatekeeper(told, address),
+        gatekeeper=gatekeeper,
         replays=Replays(),
         metrics=metrics,
         tracer=Tracer(told.tracing),
-        stream=Stream(memories, metrics),
+        stream=Stream(memories, metrics, gatekeeper.keys, followers_of(told, shared)),
+        work=Work(told, shared),
+        deadline=Deadline(told.shutdown_timeout_seconds),
     )
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="episodica") as threads:
-            asyncio.get_running_loop().set_default_executor(threads)
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, object]]:
+        asyncio.get_running_loop().set_default_executor(service.work.threads)
+        _drain_on_signals(service)
+        measuring: asyncio.Task[None] | None = None
+        try:
             # A store that can't be opened ends the start, not the first request.
             await memories.of(told.tenant)
-            _drain_on_signals(memories)
             service.stream.start()
             measuring = asyncio.create_task(operation.measure_again(service))
-            try:
-                yield
-            finally:
-                memories.is_draining = True
+            limits = ClientLimits(told.body_timeout_seconds, told.send_timeout_seconds)
+            yield {CLIENT_LIMITS: limits}
+        finally:
+            memories.is_draining = True
+            if measuring is not None:
                 measuring.cancel()
-                await service.stream.stop()
-                await memories.close()
+            await service.stream.stop()
+            await memories.close(service.deadline.left)
+            service.work.stop()
+            service.deadline.closed()
 
     app = FastAPI(
         title="episodica",
@@ -117,7 +129,7 @@ def create_app(
     problems.install(app)
     for module in _ROUTERS:
         app.include_router(module.router)
-    app.add_middleware(Guard, settings=told, metrics=metrics)
+    app.add_middleware(Guard, settings=told, metrics=metrics, keys=gatekeeper.keys, shared=shared)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
 
@@ -128,15 +140,16 @@ def _operation_id(route: APIRoute) -> str:
     return f"mem0_{name}" if "mem0" in route.tags else name
 
 
-def _drain_on_signals(memories: Memories) -> None:
-    """Ends the streams when the process is told to stop, so that the server need not wait."""
+def _drain_on_signals(service: Service) -> None:
+    """Ends the streams when the process is told to stop, and starts the clock of its end."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in (signal.SIGTERM, signal.SIGINT):
         before = signal.getsignal(number)
 
         def drain(given: int, frame: FrameType | None, before: object = before) -> None:
-            memories.is_draining = True
+            service.memories.is_draining = True
+            service.deadline.begin()
             if callable(before):
                 before(given, frame)
 

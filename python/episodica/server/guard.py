@@ -15,10 +15,14 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..errors import EpisodicaError
+from .keys import KeyRing
+from .limits import Budget, Shared
 from .problems import ServiceError
 from .settings import ServerSettings
 from .telemetry.metrics import Metrics
 from .telemetry.naming import hashed
+from .work import Slots, key_of, release_slot
 
 ACCESS = logging.getLogger("episodica.access")
 # Answered whatever the load.
@@ -27,18 +31,31 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 _JSON = ("application/json",)
 _LINES = ("application/x-ndjson", "application/jsonl", "text/plain", "application/octet-stream")
+# Bytes of an answer that are handed to the connection at once.
+_PIECE = 64 << 10
+# The share of callers whose key is missing or wrong.
+_UNKNOWN = "unknown"
 
 
 class Guard:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: ServerSettings,
+        metrics: Metrics,
+        keys: KeyRing,
+        shared: Shared,
+    ) -> None:
         self._app = app
         self._settings = settings
         self._metrics = metrics
-        self._under_way = 0
-        self._buffered = 0
-        self._slots = asyncio.Semaphore(settings.max_concurrency)
+        self._keys = keys
+        self._slots = Slots(settings)
+        self._held = Budget(
+            shared, "bytes", settings.max_buffered_bytes, settings.key_share, settings.workers
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
@@ -48,31 +65,48 @@ class Guard:
         scope["path"] = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
         scope.setdefault("state", {})
         started = time.perf_counter()
-        outcome = _Outcome(send)
         is_limited = scope["path"] not in _UNLIMITED and scope["path"] != "/v1/events"
-        self._under_way += is_limited
+        scope["state"]["key"] = self._key(scope) if is_limited else None
+        outcome = _Outcome(scope, send, self._held)
         try:
-            most = self._settings.max_concurrency + self._settings.max_waiting
-            if is_limited and self._under_way > most:
-                raise ServiceError(503, "busy", "too many requests at the same time")
-            # Without a slot, so that clients that stall keep nobody waiting.
-            body = await self._body(scope, receive, outcome)
-            if not is_limited:
-                await self._app(scope, _replay(body, receive), outcome.send)
-                return
-            async with self._slots:
+            if is_limited:
+                await self._limited(scope, receive, outcome)
+            else:
+                body = await self._body(scope, receive, outcome)
                 await self._app(scope, _replay(body, receive), outcome.send)
         except ServiceError as failure:
             await failure.response()(scope, receive, outcome.send)
         finally:
-            self._under_way -= is_limited
-            self._buffered -= outcome.held
+            release_slot(scope)
+            outcome.release()
             self._note(scope, outcome, time.perf_counter() - started)
+
+    async def _limited(self, scope: Scope, receive: Receive, outcome: _Outcome) -> None:
+        key = key_of(scope)
+        with self._slots.entered(key):
+            # Without a slot, so that clients that stall keep nobody waiting.
+            body = await self._body(scope, receive, outcome)
+            scope["state"]["slot"] = await self._slots.take(key)
+            await self._app(scope, _replay(body, receive), outcome.send)
+
+    def _key(self, scope: Scope) -> str | None:
+        """The key whose share a request takes from; routes decide what it opens."""
+        given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+        try:
+            found = self._keys.find(given.partition(" ")[2]) if self._keys else None
+            return found.id if found else _UNKNOWN if self._keys else None
+        except EpisodicaError:
+            # The route says what is wrong with the keys.
+            return _UNKNOWN
 
     async def _body(self, scope: Scope, receive: Receive, outcome: _Outcome) -> bytes:
         """The body, if it is within its limits."""
         headers = dict(scope["headers"])
         most = self._settings.max_body_bytes
+        if b"transfer-encoding" in headers and b"content-length" in headers:
+            # Proxies differ on where such a body ends, so the rest may be another's request.
+            outcome.is_last = True
+            raise ServiceError(400, "invalid_input", "both Content-Length and Transfer-Encoding")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > most:
             raise _too_large(most)
@@ -100,16 +134,16 @@ class Guard:
 
     async def _read(self, receive: Receive, most: int, outcome: _Outcome) -> bytes:
         parts: list[bytes] = []
+        size = 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise ServiceError(400, "invalid_input", "the client went away")
             part = message.get("body", b"")
-            outcome.held += len(part)
-            self._buffered += len(part)
-            if outcome.held > most:
+            size += len(part)
+            if size > most:
                 raise _too_large(most)
-            if self._buffered > self._settings.max_buffered_bytes:
+            if not outcome.hold(len(part)):
                 raise ServiceError(503, "busy", "too many large bodies at the same time")
             parts.append(part)
             if not message.get("more_body"):
@@ -138,26 +172,72 @@ class Guard:
 
 
 class _Outcome:
-    """Counts what is sent."""
+    """Sends an answer piece by piece, and counts what is sent and what is in memory meanwhile."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, held: Budget) -> None:
+        self._scope = scope
         self._send = send
+        self._budget = held
+        self._start: Message | None = None
         self.status = 499
         self.bytes = 0
-        # Bytes of the body that are in memory.
-        self.held = 0
+        # Whether the connection ends with this answer.
+        self.is_last = False
+        # Bytes of body and answer that are in memory.
+        self._held = 0
+
+    def hold(self, size: int) -> bool:
+        """Counts bytes in memory, if there is room for them."""
+        if not self._budget.has_room(key_of(self._scope), size):
+            return False
+        self._budget.take(key_of(self._scope), size)
+        self._held += size
+        return True
+
+    def release(self) -> None:
+        """Counts them no more."""
+        self._budget.give(key_of(self._scope), self._held)
+        self._held = 0
 
     async def send(self, message: Message) -> None:
-        """Passes a message on."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = message.setdefault("headers", [])
-            headers.append((b"x-content-type-options", b"nosniff"))
-            if not any(name == b"cache-control" for name, _ in headers):
-                headers.append((b"cache-control", b"no-store"))
-        else:
-            self.bytes += len(message.get("body", b""))
-        await self._send(message)
+        """Passes a message on. The work is done when the first arrives."""
+        if message["type"] != "http.response.body":
+            release_slot(self._scope)
+            self._start = message
+            return
+        body = memoryview(message.get("body", b""))
+        more = message.get("more_body", False)
+        if self._start is not None:
+            start, self._start = self._start, None
+            # What is read is asked for again; what was stored is acknowledged in any case.
+            is_refusable = self._scope["method"] == "GET" or self._scope["path"].endswith(
+                ("/search", "/context")
+            )
+            if len(body) > _PIECE and not self.hold(len(body)) and is_refusable:
+                busy = ServiceError(503, "busy", "too many large answers are not yet read")
+                await busy.response()(self._scope, _nothing, self.send)
+                return
+            await self._begin(start)
+        for place in range(0, max(1, len(body)), _PIECE):
+            piece = bytes(body[place : place + _PIECE])
+            self.bytes += len(piece)
+            is_rest = more or place + _PIECE < len(body)
+            # Waits until the client has taken most of the pieces before.
+            await self._send({"type": message["type"], "body": piece, "more_body": is_rest})
+
+    async def _begin(self, start: Message) -> None:
+        self.status = start["status"]
+        headers = start.setdefault("headers", [])
+        headers.append((b"x-content-type-options", b"nosniff"))
+        if not any(name == b"cache-control" for name, _ in headers):
+            headers.append((b"cache-control", b"no-store"))
+        if self.is_last:
+            headers.append((b"connection", b"close"))
+        await self._send(start)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

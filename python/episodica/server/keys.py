@@ -97,6 +97,17 @@ class KeyRing:
         self._refresh()
         return bool(self._keys)
 
+    def version(self) -> object:
+        """Another value whenever a key was made or revoked."""
+        self._refresh()
+        return self._stamp
+
+    def holds(self, id: str) -> bool:
+        """Whether the key with this id opens anything now."""
+        self._refresh()
+        key = self._keys.get(id)
+        return key is not None and key.revoked_at is None
+
     def find(self, text: str) -> Key | None:
         """The key with this text, unless it is unknown or revoked."""
         self._refresh()

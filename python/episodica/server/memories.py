@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ from ..config import MemoryConfig
 from ..records import Episode, Message, SemanticMemory
 from ..rerankers import named_endpoint
 from .settings import ServerSettings
+from .uploads import sweep
 
+_LOG = logging.getLogger("episodica.server")
 Listed = Message | Episode | SemanticMemory
 
 
@@ -42,6 +45,7 @@ class Memories:
 
     def open(self, tenant: str) -> None:
         """Opens the memory of a tenant."""
+        sweep()
         settings = self._settings
         config = MemoryConfig.load(settings.config or None)
         given: dict[str, Any] = {"timezone": settings.timezone} if settings.timezone else {}
@@ -71,10 +75,12 @@ class Memories:
                 self._touched.pop((tenant, user), None)
         return count
 
-    async def close(self) -> None:
-        """Finishes what is acknowledged and closes every memory."""
-        for memory in self._open.values():
-            await memory.close(self._settings.shutdown_timeout_seconds)
+    async def close(self, seconds: float) -> None:
+        """Finishes what is acknowledged and closes every memory, all in this time."""
+        closing = [memory.close(seconds) for memory in self._open.values()]
+        for failure in await asyncio.gather(*closing, return_exceptions=True):
+            if isinstance(failure, BaseException):
+                _LOG.warning("a memory was not closed: %s", failure)
 
 
 async def settled(memory: AsyncMemorySystem, user: str, seconds: float) -> bool:

@@ -7,6 +7,7 @@ import signal
 import socket
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -14,6 +15,8 @@ from fastapi import FastAPI
 
 from ..errors import ConfigError
 from .app import create_app
+from .connection import Connection
+from .ending import Deadline
 from .explorer import OneTimeAddress
 from .keys import KeyRing
 from .settings import HANDED_ON, ServerSettings
@@ -55,7 +58,9 @@ def serve(settings: ServerSettings) -> int:
         app.state.service.memories.open(settings.tenant)
         _run(app, settings)
         return 0
-    os.environ[HANDED_ON] = settings.to_environment()
+    # The first process looks twice a second whether it is told to stop.
+    seconds = max(0.5, settings.shutdown_timeout_seconds - 0.5)
+    os.environ[HANDED_ON] = replace(settings, shutdown_timeout_seconds=seconds).to_environment()
     with tempfile.TemporaryDirectory(prefix="episodica-metrics-") as folder:
         os.environ[FOLDER] = folder
         _run("episodica.server.app:create_app", settings)
@@ -108,6 +113,7 @@ def _options(settings: ServerSettings, level: str) -> dict[str, Any]:
         "server_header": False,
         "proxy_headers": False,
         "lifespan": "on",
-        "timeout_graceful_shutdown": int(settings.shutdown_timeout_seconds),
+        "http": Connection,
+        "timeout_graceful_shutdown": Deadline(settings.shutdown_timeout_seconds).for_requests,
         "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
     }

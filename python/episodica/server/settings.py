@@ -22,6 +22,7 @@ from .local import is_loopback
 PREFIX = "EPISODICA_SERVER_"
 # How the settings travel to worker processes.
 HANDED_ON = "EPISODICA_SERVER_SETTINGS"
+_LONGEST_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,28 @@ class ServerSettings:
         Largest body, and deepest JSON in it.
     max_batch : int
         Most messages in a request.
+    max_import : int
+        Most messages in an import. An archive is no larger than a body when it is unpacked.
     max_concurrency, max_waiting : int
         Requests worked on at the same time, and those that wait meanwhile; others get 503.
     max_buffered_bytes : int
-        Bytes of all bodies that are held at the same time.
+        Bytes of all bodies and unread answers that are held at the same time.
     max_streams : int
         Clients that follow events at the same time.
+    max_exports : int
+        Exports that are made or read at the same time.
+    max_forming : int
+        Requests that wait for episodes or facts, and so perhaps for a language model.
+    key_share : float
+        The largest part of each of these that one key may use.
     rate_per_minute : int
         Requests per minute and key, unless the key says otherwise; 0: no limit.
     body_timeout_seconds : float
-        How long a client may take to send a body.
+        How long a client may take to send the head of a request, and its body.
+    send_timeout_seconds : float
+        How long a client may take nothing of its answer.
     shutdown_timeout_seconds : float
-        How long requests may go on after SIGTERM.
+        Longest time from SIGTERM to the end of the process.
     metrics, tracing : bool
         Prometheus metrics at ``/metrics``; OpenTelemetry spans.
     """
@@ -80,12 +91,17 @@ class ServerSettings:
     max_body_bytes: int = 16 << 20
     max_nesting: int = 64
     max_batch: int = 10_000
+    max_import: int = 50_000
     max_concurrency: int = 128
     max_waiting: int = 2_000
     max_buffered_bytes: int = 256 << 20
     max_streams: int = 1_000
+    max_exports: int = 16
+    max_forming: int = 256
+    key_share: float = 0.5
     rate_per_minute: int = 6_000
     body_timeout_seconds: float = 30.0
+    send_timeout_seconds: float = 30.0
     shutdown_timeout_seconds: float = 20.0
     metrics: bool = True
     tracing: bool = False
@@ -124,6 +140,11 @@ class ServerSettings:
         for name, least in (("workers", 1), ("port", 0), ("max_body_bytes", 1), ("max_batch", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} must be at least {least}: `{getattr(self, name)}`")
+        for name in ("body_timeout_seconds", "send_timeout_seconds", "shutdown_timeout_seconds"):
+            if not 0 < getattr(self, name) < _LONGEST_SECONDS:
+                raise ConfigError(f"{name} is out of range: `{getattr(self, name)}`")
+        if not 0 < self.key_share <= 1:
+            raise ConfigError(f"key_share must be above 0 and at most 1: `{self.key_share}`")
         named_endpoint(self.rerank_url, self.rerank_model)
         if self.port > 65_535:
             raise ConfigError(f"port must be at most 65535: `{self.port}`")

@@ -9,12 +9,14 @@ from fastapi import Depends, Query, Request
 
 from ..aio.system import AsyncMemorySystem
 from .access import AnyCaller, Gatekeeper
+from .ending import Deadline
 from .idempotency import Replays
 from .memories import Memories
 from .settings import ServerSettings
 from .stream import Stream
 from .telemetry.metrics import Metrics
 from .telemetry.spans import Tracer
+from .work import Work
 
 
 @dataclass(slots=True)
@@ -28,6 +30,8 @@ class Service:
     metrics: Metrics
     tracer: Tracer
     stream: Stream
+    work: Work
+    deadline: Deadline
 
 
 async def service_of(request: Request) -> Service:

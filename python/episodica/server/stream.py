@@ -9,25 +9,33 @@ to list anew.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import hashlib
+import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from pydantic_core import to_json
 
 from ..aio.system import AsyncMemorySystem
-from ..errors import ClosedError
+from ..errors import ClosedError, EpisodicaError
 from ..reports import Event
+from .keys import KeyRing
+from .limits import Budget, Shared
 from .memories import Memories
+from .settings import ServerSettings
 from .telemetry.metrics import Metrics
 
 # Seconds between two looks at what is new, and between two signs of life to a client.
 _LOOK_SECONDS = 0.2
 _ALIVE_SECONDS = 15.0
 _PAGE = 500
+# Seconds until what failed is tried again.
+_OUTAGE_SECONDS = 1.0
+_LOG = logging.getLogger("episodica.server")
 # Of the time, the share that looking may take: with very many users one looks less often.
 _LOOKS_SHARE = 0.1
 # Characters of an id that headers have room for, and longer cursors that are kept by a name.
@@ -35,18 +43,28 @@ _MAX_ID = 4_000
 _KEPT_CURSORS = 1_000
 
 
+def followers_of(settings: ServerSettings, shared: Shared) -> Budget:
+    """How many clients may follow events."""
+    most, share, workers = settings.max_streams, settings.key_share, settings.workers
+    return Budget(shared, "streams", most, share, workers)
+
+
 class Stream:
     """Wakes the followers of each tenant, and counts changes for the metrics."""
 
-    def __init__(self, memories: Memories, metrics: Metrics) -> None:
+    def __init__(
+        self, memories: Memories, metrics: Metrics, keys: KeyRing, followers: Budget
+    ) -> None:
         self._memories = memories
         self._metrics = metrics
+        self._keys = keys
+        self._keys_version: object = None
+        self.followers = followers
         self._ends: dict[str, str] = {}
         self._changed = asyncio.Condition()
         self._version = 0
         self._kept: OrderedDict[str, str] = OrderedDict()
         self._looking = asyncio.Lock()
-        self.followers = 0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -74,8 +92,14 @@ class Stream:
         while True:
             await asyncio.sleep(pause)
             started = time.monotonic()
-            await self.look()
-            pause = max(_LOOK_SECONDS, (time.monotonic() - started) / _LOOKS_SHARE)
+            try:
+                await self.look()
+            except EpisodicaError as error:
+                # An outage ends, and then events go on.
+                _LOG.warning("cannot look for changes: %s", error.kind)
+                pause = _OUTAGE_SECONDS
+            else:
+                pause = max(_LOOK_SECONDS, (time.monotonic() - started) / _LOOKS_SHARE)
 
     async def look(self) -> None:
         """Counts what is new, once however many ask for it, and wakes the followers."""
@@ -84,6 +108,10 @@ class Stream:
 
     async def _look(self) -> None:
         is_new = self._memories.is_draining
+        version = self._keys.version()
+        # Followers whose key was revoked shall find out now.
+        is_new |= version != self._keys_version
+        self._keys_version = version
         for memory in self._memories.all():
             tenant = memory.tenant
             try:
@@ -113,19 +141,16 @@ class Stream:
         return name
 
     async def follow(
-        self, memory: AsyncMemorySystem, since: str | None, user: str | None
+        self,
+        memory: AsyncMemorySystem,
+        since: str | None,
+        user: str | None,
+        is_allowed: Callable[[], bool],
     ) -> AsyncIterator[bytes]:
-        """The changes after a cursor as server-sent events, until the service stops."""
-        self.followers += 1
-        try:
-            async for part in self._parts(memory, since, user):
-                yield part
-        finally:
-            self.followers -= 1
+        """The changes after a cursor as server-sent events.
 
-    async def _parts(
-        self, memory: AsyncMemorySystem, since: str | None, user: str | None
-    ) -> AsyncIterator[bytes]:
+        They end when the service stops, and when they are not allowed any more.
+        """
         seen = self._version
         cursor = self.cursor_of(since)
         page = await memory.events(cursor or "latest", user_id=user, limit=_PAGE)
@@ -134,7 +159,7 @@ class Stream:
         if cursor is None:
             # What was missed is not known any more: the client lists the records again.
             yield b"event: reset\ndata: {}\n\n"
-        while not self._memories.is_draining:
+        while is_allowed() and not self._memories.is_draining:
             for event in page:
                 yield self._line(event)
             if not len(page):
@@ -146,7 +171,15 @@ class Stream:
             if memory.closed:
                 return
             seen = self._version
-            page = await memory.events(page.cursor, user_id=user, limit=_PAGE)
+            try:
+                page = await memory.events(page.cursor, user_id=user, limit=_PAGE)
+            except ClosedError:
+                return
+            except EpisodicaError:
+                # After an outage the stream goes on where it was.
+                page = dataclasses.replace(page, events=())
+                await asyncio.sleep(_OUTAGE_SECONDS)
+                yield b": alive\n\n"
 
     def _line(self, event: Event) -> bytes:
         # Within a page of very many users, an event has no cursor: the id before it holds.

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import pytest
 
 from episodica import ConfigError, InvalidInputError
 from episodica.server.keys import KeyRing
-from episodica.server.limiter import Limiter
+from episodica.server.limits import Shared
 from episodica.server.settings import ServerSettings
 
 from .conftest import SAID, Client, opened
@@ -145,12 +148,29 @@ async def test_each_key_has_its_own_limit(settings: ServerSettings, ring: KeyRin
 
 
 def test_a_bucket_fills_again() -> None:
-    limiter = Limiter()
+    limiter = Shared()
     waits = [limiter.take("k", 60, 0.0) for _ in range(11)]
     assert waits[:10] == [0.0] * 10
     assert waits[10] == pytest.approx(1.0)
     assert limiter.take("k", 60, 1.0) == 0.0
     assert limiter.take("k", 0, 1.0) == 0.0
+
+
+def test_counts_of_a_killed_worker_are_forgotten(tmp_path: Path) -> None:
+    script = (
+        "import os, pathlib, signal, sys\n"
+        "from episodica.server.limits import Shared\n"
+        "shared = Shared(pathlib.Path(sys.argv[1]))\n"
+        "shared.add('streams', 7)\n"
+        "assert shared.total('streams') == 9\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    shared = Shared(tmp_path)
+    shared.add("streams", 2)
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], timeout=30)
+        assert done.returncode == -signal.SIGKILL
+        assert shared.total("streams") == 2
 
 
 async def test_pages_of_other_sites_are_refused_without_keys(client: Client) -> None:

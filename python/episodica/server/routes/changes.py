@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from ..access import AnyCaller
 from ..problems import ServiceError
 from ..state import Memory, TheService
+from ..work import Streamed
 from .shared import problems
 
 router = APIRouter(tags=["events"])
@@ -32,17 +33,23 @@ async def events(
     service: TheService,
     user: Annotated[str | None, Query(description="Only this user.")] = None,
     last_event_id: Annotated[str | None, Header(description="Continue after this one.")] = None,
-) -> StreamingResponse:
+) -> Response:
     """Follows messages, sessions, episodes and facts; an event `reset` says to list them anew."""
     caller.needs("read")
     name = user if user is not None else None if caller.user == "*" else caller.user
     if name is not None and not caller.opens(name):
         raise ServiceError(403, "forbidden", "the key is for another user")
-    if service.stream.followers >= service.settings.max_streams:
-        raise ServiceError(503, "busy", "too many clients follow events")
     # A cursor that is none, and a user id that is none, are refused before the answer begins.
     cursor = service.stream.cursor_of(last_event_id)
     await memory.events(cursor or "latest", user_id=name, limit=1)
-    stream = service.stream.follow(memory, last_event_id or None, name)
+    key, followers = caller.key_id if caller.has_key else None, service.stream.followers
+    if not followers.has_room(key):
+        raise ServiceError(503, "busy", "too many clients follow events")
+    followers.take(key)
+    stream = service.stream.follow(
+        memory, last_event_id or None, name, lambda: service.gatekeeper.still_allows(caller)
+    )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+    return Streamed(
+        stream, lambda: followers.give(key), media_type="text/event-stream", headers=headers
+    )

@@ -9,7 +9,7 @@ import base64
 import binascii
 from typing import Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -66,7 +66,9 @@ class Told(BaseModel):
 
 
 @router.post("/memories", response_model=Results, responses=problems())
-async def add(body: Remember, caller: AnyCaller, memory: Memory, service: TheService) -> Response:
+async def add(
+    request: Request, body: Remember, caller: AnyCaller, memory: Memory, service: TheService
+) -> Response:
     """Stores messages, learns from them, and answers what was learned."""
     caller.needs("write")
     user = _allowed(caller, body.user_id)
@@ -82,8 +84,9 @@ async def add(body: Remember, caller: AnyCaller, memory: Memory, service: TheSer
     cursor = (await memory.events("latest", user_id=user)).cursor
     await memory.add_messages(user, said, session_id=body.run_id, agent_id=body.agent_id or None)
     if body.infer:
-        await memory.flush(user)
-        await settled(memory, user, _SECONDS)
+        async with service.work.forming(request) as form:
+            await form(memory._memory.flush, user)
+            await settled(memory, user, _SECONDS)
     service.memories.touched(memory.tenant, user)
     learned = [
         {

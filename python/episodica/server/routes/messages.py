@@ -45,12 +45,13 @@ async def add_messages(
     raw = await request.body()
 
     async def work() -> Response:
-        return await _add(body, user, memory, service, idempotency_key)
+        return await _add(request, body, user, memory, service, idempotency_key)
 
     return await service.replays.once(caller, "add", user, idempotency_key, raw, work)
 
 
 async def _add(
+    request: Request,
     body: AddMessages,
     user: str,
     memory: AsyncMemorySystem,
@@ -68,8 +69,9 @@ async def _add(
         episodes: list[str] = []
         done = body.wait == "stored"
         if not done:
-            episodes = [one.episode_id for one in await memory.flush(user)]
-            done = body.wait == "episodes" or await settled(memory, user, body.timeout_seconds)
+            async with service.work.forming(request) as form:
+                episodes = [one.episode_id for one in await form(memory._memory.flush, user)]
+                done = body.wait == "episodes" or await settled(memory, user, body.timeout_seconds)
         learned = views.events(await memory.events(cursor, user_id=user))
     answer = {**views.added(result, episodes), "events": learned, "done": done}
     if body.wait == "facts":
@@ -80,6 +82,7 @@ async def _add(
 
 @router.post("/v1/users/{user}/flush", response_model=Episodes, responses=problems())
 async def flush(
+    request: Request,
     user: User,
     caller: AnyCaller,
     memory: DatedMemory,
@@ -89,8 +92,9 @@ async def flush(
     """Turns buffered messages into episodes now."""
     caller.needs("write")
     service.memories.touched(memory.tenant, user)
-    if body is not None and body.session_id is not None:
-        episodes = await memory.close_session(user, body.session_id)
-    else:
-        episodes = await memory.flush(user)
+    async with service.work.forming(request) as form:
+        if body is not None and body.session_id is not None:
+            episodes = await form(memory._memory.close_session, user, body.session_id)
+        else:
+            episodes = await form(memory._memory.flush, user)
     return views.answer({"episodes": [views.episode(one) for one in episodes]})

@@ -22,22 +22,33 @@ router = APIRouter(tags=["operation"])
 _LEAST_FREE = 64 << 20
 # Seconds between two measurements of a worker that others ask for its numbers.
 _MEASURE_SECONDS = 5.0
+# Seconds after which a load balancer is told that the memory does not answer.
+_WATCH_SECONDS = 2.0
 
 
 @router.get("/health", response_model=Status)
 async def health(service: TheService) -> Response:
     """Whether the process answers, and what of the memory fails."""
-    reasons = {
-        reason for memory in service.memories.all() for reason in (await memory.health()).failing
-    }
+    try:
+        reasons = await service.work.watch(lambda: _failing(service), _WATCH_SECONDS)
+    except TimeoutError:
+        reasons = ["the memory does not answer"]
     status = "degraded" if reasons else "ok"
-    return views.answer({"status": status, "reasons": sorted(reasons)})
+    return views.answer({"status": status, "reasons": reasons})
+
+
+def _failing(service: Service) -> list[str]:
+    found = (memory._memory.health().failing for memory in service.memories.all())
+    return sorted({reason for reasons in found for reason in reasons})
 
 
 @router.get("/ready", response_model=Status, responses={503: {"model": Status}})
 async def ready(service: TheService) -> Response:
     """Whether requests may be sent here: store writable, room on the disk, not stopping."""
-    reasons = await asyncio.to_thread(_obstacles, service)
+    try:
+        reasons = await service.work.watch(lambda: _obstacles(service), _WATCH_SECONDS)
+    except TimeoutError:
+        reasons = ["the memory does not answer"]
     status = "not_ready" if reasons else "ready"
     code = 503 if reasons else 200
     return views.answer({"status": status, "reasons": reasons}, code)

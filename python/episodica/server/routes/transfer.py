@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
+from ...aio.running import run
 from ...errors import InvalidInputError
+from ...reports import ImportReport
 from .. import views
 from ..access import AnyCaller, User
 from ..models import Imported
 from ..problems import not_found
 from ..state import Memory, TheService
+from ..uploads import exported, uploaded
+from ..work import Streamed, key_of
 from .shared import problems
 
 router = APIRouter(tags=["transfer"])
@@ -31,24 +33,29 @@ _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
         200: {"description": "A record a line.", "content": _LINES},
     },
 )
-async def export(user: User, caller: AnyCaller, memory: Memory) -> Response:
+async def export(
+    request: Request, user: User, caller: AnyCaller, memory: Memory, service: TheService
+) -> Response:
     """All records of a user as JSONL, with their versions."""
     caller.needs("read")
-    with tempfile.TemporaryDirectory(prefix="episodica-export-") as folder:
-        path = Path(folder, "export.jsonl")
-        try:
-            await memory.export(user, path)
-        except InvalidInputError:
+    give = service.work.export(key_of(request.scope))
+    try:
+        file = await run(exported, memory._memory, user)
+    except BaseException as error:
+        give()
+        if isinstance(error, InvalidInputError):
             raise not_found("user") from None
-        # The open file outlives its folder.
-        file = await asyncio.to_thread(path.open, "rb")
+        raise
 
     async def parts() -> AsyncIterator[bytes]:
-        with file:
-            while part := await asyncio.to_thread(file.read, _CHUNK):
-                yield part
+        while part := await asyncio.to_thread(file.read, _CHUNK):
+            yield part
 
-    return StreamingResponse(parts(), media_type="application/x-ndjson")
+    def end() -> None:
+        file.close()
+        give()
+
+    return Streamed(parts(), end, media_type="application/x-ndjson")
 
 
 @router.post(
@@ -63,13 +70,15 @@ async def import_(
     """Adds an export, or a chat history of another program; what is known is left out."""
     caller.needs("write")
     body = await request.body()
-    with tempfile.TemporaryDirectory(prefix="episodica-import-") as folder:
-        path = Path(folder, "import.jsonl")
-        await asyncio.to_thread(path.write_bytes, body)
-        try:
-            report = await memory.import_(path, user)
-        except InvalidInputError as error:
-            message = error.message.replace(str(path), "the body")
-            raise InvalidInputError(message, hint=error.hint) from None
+
+    def add() -> ImportReport:
+        with uploaded(body, service.settings) as path:
+            try:
+                return memory._memory.import_(path, user)
+            except InvalidInputError as error:
+                message = error.message.replace(str(path), "the body")
+                raise InvalidInputError(message, hint=error.hint) from None
+
+    report = await run(add)
     service.memories.touched(memory.tenant, user)
     return views.answer(report.to_dict())

@@ -1,0 +1,101 @@
+"""Connections of clients that are slow: none is kept for one that neither sends nor reads."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+# Where the state of the application has the limits.
+CLIENT_LIMITS = "client_limits"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """Seconds that a client may take.
+
+    Attributes
+    ----------
+    head : float
+        For the head of a request.
+    unread : float
+        In which it has to take something of its answer.
+    """
+
+    head: float
+    unread: float
+
+
+class Connection(H11Protocol):
+    """A connection with time limits in both directions.
+
+    Uvicorn itself limits only the time between requests.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        limits: ClientLimits = self.app_state[CLIENT_LIMITS]
+        self._limits = limits
+        self._head: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Waits for the head of the first request."""
+        super().connection_made(transport)
+        self._head = self._in(self._limits.head)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Waits for nothing more."""
+        self._cancel_head()
+        self._cancel_unread()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Waits on while the head of a request is incomplete."""
+        super().data_received(data)
+        if not getattr(self.cycle, "response_complete", True):
+            self._cancel_head()
+        elif self._head is None and not self.transport.is_closing():
+            self._head = self._in(self._limits.head)
+
+    def pause_writing(self) -> None:
+        """The client does not read: waits until it does."""
+        super().pause_writing()
+        self._unread = self._unread or self._in(self._limits.unread)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        self._cancel_unread()
+        super().resume_writing()
+
+    def on_response_complete(self) -> None:
+        """Waits until the client has read the rest, too."""
+        super().on_response_complete()
+        if self.transport.get_write_buffer_size() and self._unread is None:
+            self.loop.call_later(self._limits.unread, self._end_unread, self.cycle)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Ends an idle connection, with what its client did not read."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _in(self, seconds: float) -> asyncio.TimerHandle:
+        return self.loop.call_later(seconds, self.transport.abort)
+
+    def _end_unread(self, cycle: object) -> None:
+        if self.cycle is cycle and self.transport.get_write_buffer_size():
+            self.transport.abort()
+
+    def _cancel_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+    def _cancel_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None

@@ -1,0 +1,60 @@
+"""One deadline for the end of a process, whatever hangs. Knows no framework."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+
+_LOG = logging.getLogger("episodica.server")
+# The part of the time that requests under way get; the rest is for closing the memory.
+_FOR_REQUESTS = 0.75
+# Seconds that the interpreter may take once everything is closed. It waits for threads, and a call
+# that never returns keeps its thread.
+_LAST_SECONDS = 0.5
+
+
+class Deadline:
+    """The time at which the process ends, counted from the first signal.
+
+    Parameters
+    ----------
+    seconds
+        Seconds from the signal to the end.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._at: float | None = None
+        self._closed = threading.Event()
+
+    @property
+    def for_requests(self) -> float:
+        """Seconds that requests under way may go on."""
+        return self._seconds * _FOR_REQUESTS
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left for closing."""
+        if self._at is None:
+            return self._seconds
+        return max(0.0, self._at - time.monotonic())
+
+    def begin(self) -> None:
+        """Starts the clock; the second call does nothing."""
+        if self._at is None:
+            self._at = time.monotonic() + self._seconds
+            threading.Thread(target=self._end, name="deadline", daemon=True).start()
+
+    def closed(self) -> None:
+        """Says that the memory is closed, so that only threads may keep the process."""
+        self._closed.set()
+
+    def _end(self) -> None:
+        self._closed.wait(self.left)
+        time.sleep(_LAST_SECONDS if self._closed.is_set() else 0)
+        _LOG.warning("the process ends with calls under way")
+        logging.shutdown()
+        # Acknowledged messages are on disk; a thread that hangs has nothing to lose.
+        os._exit(0)
