@@ -49,6 +49,10 @@ tables `[llm]` and `[embedding]`, in the environment `EPISODICA_LLM_...` and
 `EPISODICA_EMBEDDING_...`. An embedding model can also be named by one string, such as
 `embedding = "ollama:nomic-embed-text"` at the top of the file or in `EPISODICA_EMBEDDING`.
 
+`keep_thinking` (bool, default `False`) keeps what a model thought before it answered (parts of
+type `thinking` or `reasoning`, `reasoning_content`, `<think>`) as its words. Without it every way
+in leaves thinking out and says so in `AddResult.notes`.
+
 ::: episodica.MemoryConfig
     options: {filters: ["!^_"]}
 

@@ -15,11 +15,16 @@ from .errors import InvalidInputError
 from .hints import shown
 
 TimeLike: TypeAlias = datetime | date | str | float | int
-"""A moment: ``datetime`` (naive = UTC), ``date``, ISO 8601 text, or seconds since 1970."""
+"""A moment: ``datetime`` (naive = UTC), ``date``, ISO 8601 text, or seconds since 1970.
+
+A number that is too large for seconds is milliseconds, as in JavaScript, or a finer unit.
+"""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
 _LATEST_EPOCH_SECOND = 253_402_300_800
+# Milliseconds, microseconds and nanoseconds, each a thousandth of the one before.
+_FINER_UNITS = 3
 # Dates in the engine's own form.
 _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{6})?[+-][0-9]{2}:[0-9]{2}"
@@ -28,6 +33,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+)(?:\.[0-9]+)?")
 # Eight digits are a date only in the years around ours: 11111111 is more likely something else.
 _COMPACT_DATE = re.compile(r"(?:19|20|21)[0-9]{6}")
 _EPOCH_DIGITS = range(9, 12)
+_FINER_DIGITS = (13, 16, 19)
 # Ten digits may be a date and an hour without anything between them.
 _DATE_AND_HOUR = re.compile(
     r"(?:19|20|21)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[01][0-9]|2[0-3])"
@@ -118,24 +124,28 @@ def _from_text(text: str, what: str) -> datetime:
 
 
 def _from_digits(text: str, digits: int, what: str) -> datetime:
-    """Seconds since 1970 as text, of the years 1973 to 5138; anything else could be misread."""
-    if digits in _EPOCH_DIGITS and not _DATE_AND_HOUR.fullmatch(text):
+    """Seconds since 1970 as text, of the years 1973 to 5138; anything else could be misread.
+
+    13, 16 and 19 digits are milliseconds, microseconds and nanoseconds of 2001 to 2286.
+    """
+    is_hour = _DATE_AND_HOUR.fullmatch(text)
+    if digits in _FINER_DIGITS or (digits in _EPOCH_DIGITS and not is_hour):
         return _from_epoch(float(text), what)
-    hint = "this looks like milliseconds; divide by 1000" if digits in (12, 13) else _HINT
-    raise InvalidInputError(f"{what} is not an ISO 8601 date: `{shown(text)}`", hint=hint)
+    raise InvalidInputError(f"{what} is not an ISO 8601 date: `{shown(text)}`", hint=_HINT)
 
 
 def _from_epoch(seconds: Any, what: str) -> datetime:
+    """The moment so many seconds after 1970, or so many of a finer unit if those are too many."""
     try:
-        return _EPOCH + timedelta(seconds=float(seconds))
+        moment = seconds
+        for _ in range(_FINER_UNITS):
+            if abs(moment) > _LATEST_EPOCH_SECOND:
+                moment = moment / 1000
+        return _EPOCH + timedelta(seconds=float(moment))
     except (OverflowError, ValueError):
-        hint = _HINT
-        # Compared as it came: a huge whole number is no float.
-        if abs(seconds) < 1000 * _LATEST_EPOCH_SECOND:
-            hint = "this looks like milliseconds; divide by 1000"
         written = f"{seconds:g}" if isinstance(seconds, float) else shown(seconds)
         raise InvalidInputError(
-            f"{what} is outside the years 1 to 9999: `{written}`", hint=hint
+            f"{what} is outside the years 1 to 9999: `{written}`", hint=_HINT
         ) from None
 
 

@@ -46,7 +46,12 @@ class AddResult(Portable):
     pending_semantic : int
         Episodes whose facts are still to be learned.
     message_ids : tuple of str
-        The id of every message of the call, in order, known ones included.
+        The id of every message of the call, in order, known ones included and skipped ones not.
+    skipped : int
+        Messages without words that were left out, such as an assistant's empty turn.
+    notes : tuple of str
+        What else to know, a sentence each: keys that went into ``metadata``, thinking of a model
+        that was left out. Empty if every message was stored as it came.
     """
 
     messages_added: int = 0
@@ -55,6 +60,8 @@ class AddResult(Portable):
     episodes: tuple[str, ...] = ()
     pending_semantic: int = 0
     message_ids: tuple[str, ...] = ()
+    skipped: int = 0
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> AddResult:
@@ -65,6 +72,8 @@ class AddResult(Portable):
             tuple(data["episodes"]),
             data["pending_semantic"],
             tuple(data.get("message_ids", ())),
+            data.get("skipped", 0),
+            tuple(data.get("notes", ())),
         )
 
     def __repr__(self) -> str:
@@ -72,10 +81,12 @@ class AddResult(Portable):
         if len(self.episodes) > _MAX_IDS:
             first = ", ".join(map(repr, self.episodes[:_MAX_IDS]))
             made = f"({first}, … {len(self.episodes) - _MAX_IDS:,} more)"
+        left_out = f", skipped={self.skipped}" if self.skipped else ""
+        left_out += f", notes={self.notes!r}" if self.notes else ""
         return (
             f"AddResult(messages_added={self.messages_added}, duplicates={self.duplicates}, "
             f"buffered={self.buffered}, episodes={made}, "
-            f"pending_semantic={self.pending_semantic})"
+            f"pending_semantic={self.pending_semantic}{left_out})"
         )
 
 

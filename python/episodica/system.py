@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from .config import MemoryConfig, resolve_config
 from .dates import TimeLike
 from .inputs import checks as check
 from .inputs.facts import About, FactKind, stated_fact
-from .inputs.messages import normalise
+from .inputs.messages import incoming
 from .models import LLM, Embedding, embedding_spec, llm_spec
 from .pending import PendingWork
 from .progress import Progress, Reporter
@@ -109,7 +110,7 @@ class MemorySystem(PendingWork):
     def add_messages(
         self,
         user_id: str,
-        messages: Iterable[Mapping[str, Any] | Message],
+        messages: Iterable[Mapping[str, Any] | Message] | str,
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
@@ -123,13 +124,15 @@ class MemorySystem(PendingWork):
             The user, 1 to 512 bytes of UTF-8.
         messages
             Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
-            optionally ``name``, ``timestamp`` or ``created_at`` (ISO 8601, ``datetime`` or seconds
+            optionally ``name``, ``timestamp`` (ISO 8601, ``datetime``, or seconds or milliseconds
             since 1970; without offset: UTC; default: the neighbours' in the list, else now),
-            ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id`` or ``id`` (a
-            known id is not added again; without one, the same text of the same speaker, time and
-            session is not). Messages of OpenAI, Anthropic, Gemini and LangChain, objects with these
-            attributes, and data frames with these columns go in as they are. Other keys are ignored
-            unless they look like a misspelling.
+            ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id`` (a known id is
+            not added again; without one, the same text of the same speaker, time and session is
+            not). The names that other programs use do as well, such as ``createdAt``, ``sender``
+            or ``thread_id``. Messages and items of OpenAI, Anthropic, Gemini, Bedrock, LangChain,
+            LlamaIndex, Pydantic AI and the AI SDK, objects with these attributes, and data frames
+            with these columns go in as they are. A text is one message of the user. Other keys
+            become ``metadata``, unless they look like a misspelling.
         session_id, agent_id
             The session and the agent of messages that name none. The agent is the one that a
             message is from or for, where a user talks with several.
@@ -140,7 +143,7 @@ class MemorySystem(PendingWork):
         Returns
         -------
         AddResult
-            Counts, and the ids of the completed episodes.
+            Counts, the ids of the completed episodes, and notes on what was left out.
 
         Raises
         ------
@@ -156,11 +159,13 @@ class MemorySystem(PendingWork):
         episodica.InvalidInputError: message 0: `content` is missing
         """
         agent = None if agent_id is None else check.text(agent_id, "agent_id")
-        checked = normalise(messages, agent)
+        read = incoming(messages, agent, keeps_thinking=self._config.keep_thinking)
         user = check.user(user_id)
         session = None if session_id is None else check.text(session_id, "session_id")
         with Reporter(progress) as callback:
-            return self._engine.add_messages(user, checked, session, callback)
+            added = self._engine.add_messages(user, read.messages, session, callback)
+        notes = read.notes()
+        return replace(added, skipped=read.skipped, notes=notes) if notes else added
 
     def flush(self, user_id: str) -> list[Episode]:
         """Turns the user's buffered messages into episodes now, and returns these.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from episodica import InvalidInputError, MemorySystem
-from episodica.inputs.messages import normalise
+from episodica.inputs.messages import incoming, normalise
 
 
 def content(message: Any) -> str:
@@ -234,3 +234,211 @@ def test_error_texts_are_short(message: dict[str, Any], text: str) -> None:
         normalise([{"role": "user", "content": "fine"}, message])
     assert str(caught.value).startswith("message 1: ")
     assert len(str(caught.value)) < 300
+
+
+WEATHER = {"city": "Lyon"}
+CALL = '[tool call: weather({"city": "Lyon"})]'
+SHOWN = list[tuple[str, str]]
+
+
+def said(messages: list[Any]) -> SHOWN:
+    return [(one["role"], one["content"]) for one in normalise(messages)]
+
+
+def test_items_of_the_responses_api() -> None:
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": "Is it warm?"},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "c1",
+            "name": "weather",
+            "arguments": '{"city": "Lyon"}',
+        },
+        {"type": "function_call_output", "call_id": "c1", "output": "12C"},
+        {"type": "web_search_call", "id": "ws", "action": {"query": "Lyon"}, "status": "completed"},
+        {
+            "type": "custom_tool_call",
+            "call_id": "c2",
+            "name": "sql",
+            "input": "select 1",
+        },
+        {
+            "type": "custom_tool_call_output",
+            "call_id": "c2",
+            "output": [{"type": "input_text", "text": "one row"}],
+        },
+        {"type": "item_reference", "id": "x"},
+        {
+            "type": "message",
+            "id": "msg_1",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "It is 12C.", "annotations": []}],
+        },
+    ]
+    talk = [
+        ("user", "Is it warm?"),
+        ("assistant", CALL),
+        ("tool", "12C"),
+        ("assistant", '[tool call: web_search({"query": "Lyon"})]'),
+        ("assistant", "[tool call: sql(select 1)]"),
+        ("tool", "one row"),
+        ("assistant", "It is 12C."),
+    ]
+    assert said(items) == talk
+    assert said([SimpleNamespace(**item) for item in items]) == talk
+    assert incoming(items).skipped == 2
+
+
+def test_messages_of_the_ai_sdk() -> None:
+    parts = [
+        {"type": "step-start"},
+        {
+            "type": "tool-weather",
+            "toolCallId": "t1",
+            "state": "output-available",
+            "input": WEATHER,
+            "output": {"t": 12},
+        },
+        {"type": "dynamic-tool", "toolName": "weather", "toolCallId": "t2", "input": WEATHER},
+        {"type": "text", "text": "It is 12C.", "state": "done"},
+        {"type": "source-url", "sourceId": "s", "url": "https://x.example"},
+        {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"},
+    ]
+    moment = {"createdAt": 1710149400000}
+    [interface] = normalise([{"id": "a1", "role": "assistant", "parts": parts, "metadata": moment}])
+    assert interface["timestamp"] == "2024-03-11T09:30:00+00:00"
+    assert interface["content"].split("\n") == [
+        *(CALL, '{"t": 12}', CALL, "It is 12C.", "[source: https://x.example]", "[image]"),
+    ]
+    called = {"toolCallId": "t", "toolName": "weather", "args": WEATHER, "result": "12C"}
+    invoked = {"role": "assistant", "content": "", "toolInvocations": [called]}
+    core = [
+        {"role": "assistant", "content": [{"type": "tool-call", **called, "result": None}]},
+        {
+            "role": "tool",
+            "content": [
+                {
+                    "type": "tool-result",
+                    "toolCallId": "t",
+                    "toolName": "weather",
+                    "output": {"type": "text", "value": "12C"},
+                }
+            ],
+        },
+    ]
+    assert said([invoked, *core]) == [
+        ("assistant", f"{CALL}\n12C"),
+        ("assistant", CALL),
+        ("tool", "12C"),
+    ]
+
+
+def test_messages_of_bedrock_gemini_and_the_tools_of_anthropic() -> None:
+    turns: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"text": "Is it warm?"}, {"image": {"format": "png"}}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "weather"}}]},
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "t", "content": [{"json": {"t": 12}}]}}],
+        },
+        {"role": "model", "parts": [{"executableCode": {"language": "PYTHON", "code": "1+1"}}]},
+        {"role": "model", "parts": [{"codeExecutionResult": {"output": "2"}}]},
+        {
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "web_search_tool_result",
+                    "tool_use_id": "s",
+                    "content": [
+                        {
+                            "type": "web_search_result",
+                            "title": "Lyon",
+                            "url": "https://x.example",
+                            "encrypted_content": "QUJD",
+                        }
+                    ],
+                },
+                {"type": "text", "text": "Sunny."},
+            ],
+        },
+    ]
+    assert said(turns) == [
+        ("user", "Is it warm?\n[image]"),
+        ("assistant", "[tool call: weather()]"),
+        ("tool", '{"t": 12}'),
+        ("assistant", "[tool call: code(1+1)]"),
+        ("assistant", "2"),
+        ("assistant", "[source: Lyon https://x.example]\nSunny."),
+    ]
+
+
+def test_a_result_of_a_tool_is_not_the_words_of_the_user() -> None:
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "I live in Moscow."}
+    asked = {"type": "text", "text": "Where do I live?"}
+    assert said([{"role": "user", "content": [result]}]) == [("tool", "I live in Moscow.")]
+    assert said([{"role": "user", "content": [result, asked]}])[0][0] == "user"
+
+
+def test_dumps_of_langchain_and_pydantic_ai() -> None:
+    dumped = [
+        {"type": "human", "data": {"content": "Hi", "type": "human", "id": "1"}},
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "schema", "messages", "AIMessage"],
+            "kwargs": {"content": "Hello", "type": "ai"},
+        },
+        {
+            "kind": "request",
+            "parts": [
+                {"part_kind": "user-prompt", "content": "Hi", "timestamp": "2024-03-11T09:30:00Z"},
+                {"part_kind": "tool-return", "tool_name": "w", "content": {"t": 12}},
+            ],
+        },
+        {
+            "kind": "response",
+            "parts": [{"part_kind": "tool-call", "tool_name": "weather", "args": WEATHER}],
+        },
+    ]
+    assert said(dumped) == [
+        *(("user", "Hi"), ("assistant", "Hello"), ("user", "Hi"), ("tool", '{"t": 12}')),
+        ("assistant", CALL),
+    ]
+
+
+def test_a_line_of_a_log_has_its_message_inside() -> None:
+    line = {
+        "type": "assistant",
+        "uuid": "u1",
+        "sessionId": "s1",
+        "timestamp": "2024-03-11T09:30:00Z",
+        "message": {
+            "id": "msg_1",
+            "message": {"id": "msg_1", "role": "assistant", "content": [{"text": "Hi"}]},
+            "content": [{"type": "text", "text": "Hi"}],
+        },
+    }
+    [done] = normalise([line])
+    assert (done["role"], done["content"], done["message_id"]) == ("assistant", "Hi", "u1")
+    assert (done["session_id"], done["timestamp"]) == ("s1", "2024-03-11T09:30:00+00:00")
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "x"}}
+    assert incoming([choice]).notes() == ()
+
+
+def test_pieces_of_a_stream_are_one_message() -> None:
+    def chunk(text: str, given: str | None = "run-1") -> dict[str, Any]:
+        return {"type": "AIMessageChunk", "content": text, "id": given}
+
+    human = {"type": "HumanMessageChunk", "content": "Hi"}
+    whole = {"type": "ai", "content": "Hello you", "id": "run-1"}
+    talk = [("user", "Hi"), ("assistant", "Hello you")]
+    assert said([human, chunk("Hello"), chunk(" you")]) == talk
+    assert said([human, chunk("Hello"), chunk(" you", None)]) == talk
+    assert said([human, chunk("Hello"), chunk(" you"), whole]) == talk
+    assert said([human, chunk("Hello you"), chunk("Bye", "run-2")])[1:] == [
+        ("assistant", "Hello you"),
+        ("assistant", "Bye"),
+    ]
+    assert said([human, human]) == [("user", "Hi"), ("user", "Hi")]

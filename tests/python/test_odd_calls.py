@@ -72,8 +72,8 @@ def test_names_of_other_libraries_lead_to_ours(
         (lambda m: m.messages("al", order="desc"), "did you mean `newest_first`?"),
         (lambda m: m.semantic_memories("al", kind="preferences"), "did you mean `preference`?"),
         (
-            lambda m: m.add_messages("al", [{"role": "user", "text": "hi"}]),
-            "the text belongs under `content`, not `text`",
+            lambda m: m.add_messages("al", 7),
+            'write `memory.add_messages(user, [{"role": "user", "content": "..."}])`',
         ),
         (lambda m: MemorySystem("mysql://localhost/x"), "or `postgresql://` addresses"),
         (lambda m: MemorySystem("x", embedding="opnai:y"), "did you mean `openai`?"),

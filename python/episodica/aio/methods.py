@@ -1541,7 +1541,7 @@ class AsyncMethods:
     async def add_messages(
         self,
         user_id: str,
-        messages: Iterable[Mapping[str, Any] | Message],
+        messages: Iterable[Mapping[str, Any] | Message] | str,
         *,
         session_id: str | None = None,
         agent_id: str | None = None,
@@ -1555,13 +1555,15 @@ class AsyncMethods:
             The user, 1 to 512 bytes of UTF-8.
         messages
             Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
-            optionally ``name``, ``timestamp`` or ``created_at`` (ISO 8601, ``datetime`` or seconds
+            optionally ``name``, ``timestamp`` (ISO 8601, ``datetime``, or seconds or milliseconds
             since 1970; without offset: UTC; default: the neighbours' in the list, else now),
-            ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id`` or ``id`` (a
-            known id is not added again; without one, the same text of the same speaker, time and
-            session is not). Messages of OpenAI, Anthropic, Gemini and LangChain, objects with these
-            attributes, and data frames with these columns go in as they are. Other keys are ignored
-            unless they look like a misspelling.
+            ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id`` (a known id is
+            not added again; without one, the same text of the same speaker, time and session is
+            not). The names that other programs use do as well, such as ``createdAt``, ``sender``
+            or ``thread_id``. Messages and items of OpenAI, Anthropic, Gemini, Bedrock, LangChain,
+            LlamaIndex, Pydantic AI and the AI SDK, objects with these attributes, and data frames
+            with these columns go in as they are. A text is one message of the user. Other keys
+            become ``metadata``, unless they look like a misspelling.
         session_id, agent_id
             The session and the agent of messages that name none. The agent is the one that a
             message is from or for, where a user talks with several.
@@ -1572,7 +1574,7 @@ class AsyncMethods:
         Returns
         -------
         AddResult
-            Counts, and the ids of the completed episodes.
+            Counts, the ids of the completed episodes, and notes on what was left out.
 
         Raises
         ------

@@ -10,6 +10,8 @@ from ..errors import ConfigError
 from ..hints import nearest_hint, shown
 
 SECTIONS = ("llm", "embedding")
+# Settings of what happens before the engine is called: it does not know them.
+BEFORE_ENGINE = ("keep_thinking",)
 # Texts and numbers that may be absent: what a present value looks like.
 OPTIONAL: dict[str, Any] = {
     "model": "",

@@ -19,7 +19,7 @@ from ..hints import nearest_hint, shown
 from ..value import Fields
 from .bounds import as_float, bounded, mapping
 from .endpoint import endpoint_settings, open_values, pickled_values, shown_settings
-from .names import MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
+from .names import BEFORE_ENGINE, MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
 from .sources import from_sources
 
 # What is known of each setting of the engine; see `tools/settings.py`.
@@ -132,21 +132,9 @@ class EmbeddingConfig(Fields):
         Length of its vectors, for models that can give several; otherwise what the endpoint sends.
     path
         A folder with ``config.json``, ``tokenizer.json`` and ``model.safetensors`` (BERT family).
-    timeout_seconds
+    timeout_seconds, organization, headers, proxy, max_attempts
         As for :class:`LLMConfig`.
-    organization
-        As for :class:`LLMConfig`.
-    headers
-        As for :class:`LLMConfig`.
-    proxy
-        As for :class:`LLMConfig`.
-    max_attempts
-        As for :class:`LLMConfig`.
-    retry_wait_seconds
-        As for :class:`LLMConfig`.
-    breaker_failures
-        As for :class:`LLMConfig`.
-    breaker_seconds
+    retry_wait_seconds, breaker_failures, breaker_seconds
         As for :class:`LLMConfig`.
     batch_size
         Texts in one request, 1 to 100.
@@ -284,6 +272,8 @@ class MemoryConfig(Fields):
     embedding : EmbeddingConfig, str or None
         The embedder, or its name such as ``"ollama:nomic-embed-text"``, unless
         ``MemorySystem`` is given another.
+    keep_thinking : bool
+        Keep what a model thought before it answered (thinking parts, ``<think>``) as its words.
 
     Raises
     ------
@@ -335,6 +325,7 @@ class MemoryConfig(Fields):
     llm_cache: bool = True
     llm: LLMConfig | None = None
     embedding: EmbeddingConfig | str | None = None
+    keep_thinking: bool = False
 
     def __post_init__(self) -> None:
         _check_fields(self, "")
@@ -422,12 +413,12 @@ class MemoryConfig(Fields):
         values: dict[str, Any] = json.loads(self._engine_json())
         for section in SECTIONS:
             values[section] = open_values(getattr(self, section))
-        return values
+        return {**values, **{name: getattr(self, name) for name in BEFORE_ENGINE}}
 
     def _engine_json(self) -> str:
-        return json.dumps(
-            {one.name: getattr(self, one.name) for one in fields(self) if one.name not in SECTIONS}
-        )
+        others = (*SECTIONS, *BEFORE_ENGINE)
+        names = (one.name for one in fields(self) if one.name not in others)
+        return json.dumps({name: getattr(self, name) for name in names})
 
 
 def _article(noun: str) -> str:

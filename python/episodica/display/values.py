@@ -196,10 +196,14 @@ def _(value: AddResult) -> str:
         (f"{len(value.episodes):,}", "episodes completed"),
         (f"{value.pending_semantic:,}", "episodes still to learn from"),
     ]
+    if value.skipped:
+        counts.append((f"{value.skipped:,}", "without words: skipped"))
     made = folded(_count(len(value.episodes), "episode"), tags(value.episodes))
+    notes = "".join(paragraph(note, "ep-warn") for note in value.notes)
     return (
         title(f"{_count(value.messages_added, 'message')} remembered")
         + table(("", ""), counts, len(counts), "nt")
+        + notes
         + made
     )
 

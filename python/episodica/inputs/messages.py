@@ -1,128 +1,186 @@
 """Messages as callers hand them over, checked and brought into the one form that the engine takes.
 
 All or nothing: the first message that can't be right stops the call before anything is stored. What
-a valid message says is never changed; only its wrapping is.
+a valid message says is never changed; only its wrapping is. What is left out is counted.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 from ..dates import rfc3339
 from ..errors import InvalidInputError
-from ..hints import nearest_hint, shown
+from ..hints import near, shown
 from ..records import Message
-from .chat import as_mapping, may_be_silent, role_of, rows, text_of
+from .chat import as_mapping, is_result, may_be_silent, role_in, rows, text_of
+from .forms import expanded, with_whole_chunks
+from .names import KEYS, READ_ELSEWHERE, renamed
 from .texts import check_text, json_text
 
-_KEYS = frozenset(
-    (
-        "role",
-        "content",
-        "name",
-        "timestamp",
-        "session_id",
-        "agent_id",
-        "metadata",
-        "message_id",
-    )
-)
-# What chat APIs put beside a message; no typing errors.
-_FOREIGN_KEYS = frozenset(
-    (
-        "additional_kwargs",
-        "annotations",
-        "audio",
-        "created_at",
-        "function_call",
-        "id",
-        "object",
-        "parts",
-        "refusal",
-        "response_metadata",
-        "status",
-        "tool_call_id",
-        "tool_calls",
-        "type",
-        "user_id",
-    )
-)
-# Unknown keys of a message that are looked at: more are data, no typing errors.
+# Unknown keys of a message that are looked at for typing errors: more are data.
 _MOST_UNKNOWN_KEYS = 64
+# How alike an unknown key and one of ours have to be to be a typing error.
+_ALIKE = 0.8
+_SHORT_NAME = 4
+# Keys that a note names, and notes of one call.
+_NAMED = 12
 # Undated messages follow their neighbour in steps of this size, which keeps them apart.
 _STEP = timedelta(microseconds=1)
+_USUAL_ROLES = frozenset(("user", "assistant", "system", "tool"))
+
+
+@dataclass(slots=True)
+class Incoming:
+    """The messages of a call as the engine takes them, and what was left out of them.
+
+    Attributes
+    ----------
+    messages
+        What ``Engine.add_messages`` takes.
+    skipped
+        Messages of an assistant, a tool or a program that say nothing.
+    thoughts
+        Messages whose thinking was left out.
+    unknown
+        Keys that are none of a message's, and in how many messages each was kept as metadata.
+    """
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    skipped: int = 0
+    thoughts: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a caller should know, a sentence each; empty if everything is as it came."""
+        found = [
+            f"`{shown(key)}` is no key of a message: kept in `metadata` of {_count(count)}"
+            for key, count in self.unknown.most_common(_NAMED)
+        ]
+        if len(self.unknown) > _NAMED:
+            found.append(f"{len(self.unknown) - _NAMED:,} more such keys: kept in `metadata`")
+        if self.skipped:
+            found.append(f"{_count(self.skipped)} without words: skipped")
+        if self.thoughts:
+            found.append(f"thinking of a model: left out of {_count(self.thoughts)}")
+        return tuple(found)
+
+
+def _count(number: int) -> str:
+    return "1 message" if number == 1 else f"{number:,} messages"
 
 
 def normalise(messages: object, agent_id: str | None = None) -> list[dict[str, Any]]:
-    """Checks every message and returns what ``Engine.add_messages`` takes.
+    """The messages of :func:`incoming` alone."""
+    return incoming(messages, agent_id).messages
+
+
+def incoming(
+    messages: object, agent_id: str | None = None, *, keeps_thinking: bool = False
+) -> Incoming:
+    """Checks every message and brings it into the form that ``Engine.add_messages`` takes.
 
     Parameters
     ----------
     messages
         An iterable of mappings with ``role`` and ``content``, optionally ``name``, ``timestamp``,
-        ``session_id``, ``agent_id``, ``metadata`` and ``message_id``; of messages as chat APIs have
-        them; of :class:`~episodica.Message`; or a data frame with such columns.
+        ``session_id``, ``agent_id``, ``metadata`` and ``message_id``, under the names that
+        ``names.FIELDS`` lists; of messages and items as chat APIs have them; of
+        :class:`~episodica.Message`; or a data frame with such columns. A text is a message of the
+        user, a single mapping a list of one.
     agent_id
         The agent of messages that name none.
+    keeps_thinking
+        Whether the thinking of models is kept as their words.
 
     Raises
     ------
     InvalidInputError
         Naming the message by its position, counted from 0.
     """
-    is_single = isinstance(messages, (str, bytes, Mapping, Message))
-    given = None if is_single else rows(messages) or messages
+    if isinstance(messages, str):
+        messages = [{"role": "user", "content": messages}]
+    elif isinstance(messages, (Mapping, Message)):
+        messages = [messages]
+    given = None if isinstance(messages, (bytes, bytearray)) else rows(messages) or messages
     if not isinstance(given, Iterable):
-        hint = "put the message into a list" if isinstance(messages, (Mapping, Message)) else None
         raise InvalidInputError(
-            f"messages must be a list of mappings, not `{type(messages).__name__}`", hint=hint
+            f"messages must be a list of mappings, not `{type(messages).__name__}`",
+            hint='write `memory.add_messages(user, [{"role": "user", "content": "..."}])`',
         )
-    read = []
-    for position, raw in enumerate(given):
+    done = Incoming()
+    for position, raw in enumerate(with_whole_chunks(given)):
         try:
-            message = _message(raw, agent_id)
+            _take(done, raw, agent_id, keeps_thinking)
         except InvalidInputError as error:
             text = f"message {position}: {error.message}"
             raise InvalidInputError(text, hint=error.hint) from None
-        if message is not None:
-            read.append(message)
-    return _dated(read)
+    done.messages = _dated(done.messages)
+    return done
 
 
-def _message(raw: object, agent_id: str | None) -> dict[str, Any] | None:
-    """The message in the engine's form; ``None`` for an API's message that says nothing."""
+def _take(done: Incoming, raw: object, agent_id: str | None, keeps_thinking: bool) -> None:
     if isinstance(raw, Message):
         raw = raw.to_dict()
-        del raw["seq"]
     message = as_mapping(raw)
     if message is None:
-        raise InvalidInputError(f"must be a mapping, not `{type(raw).__name__}`")
-    # Nothing of a chat API's is beside the text of most messages.
-    is_plain = _KEYS.issuperset(message)
-    if not is_plain:
-        _check_keys(message)
+        raise InvalidInputError(
+            f"must be a mapping, not `{type(raw).__name__}`",
+            hint='write it as {"role": "user", "content": "..."}',
+        )
+    role, content = message.get("role"), message.get("content")
+    if type(role) is str and type(content) is str and KEYS.issuperset(message):
+        # Most messages: nothing is to be told apart.
+        is_plain = role in _USUAL_ROLES and (role != "assistant" or "<" not in content)
+        if is_plain and content and not content.isspace():
+            done.messages.append(_made(message, role, content, agent_id))
+            return
+    for one in expanded(message):
+        own, rest = renamed(one)
+        if rest:
+            _check_keys(rest, own)
+            own["metadata"] = _with_unknown(own.get("metadata"), rest)
+            done.unknown.update(list(rest))
+        if own.get("timestamp") is None and own.get("parts") is not None:
+            own["timestamp"] = _moment_of_interface(own.get("metadata"))
+        read = _read(done, own, keeps_thinking)
+        if read is None:
+            done.skipped += 1
+        else:
+            done.messages.append(_made(own, *read, agent_id))
+
+
+def _read(
+    done: Incoming, message: Mapping[str, Any], keeps_thinking: bool
+) -> tuple[str, str] | None:
+    """The role and the words of a message; ``None`` for one that says nothing."""
+    role = _role(role_in(message))
+    role = "tool" if role == "user" and is_result(message) else role
+    said, left_out = text_of(message, keeps_thinking)
+    done.thoughts += left_out
+    content = _content(said, role, message)
+    return None if content is None else (role, content)
+
+
+def _made(
+    message: Mapping[str, Any], role: str, content: str, agent_id: str | None
+) -> dict[str, Any]:
+    """The message in the engine's form."""
     get = message.get
-    role = _role(role_of(message))
-    content = _content(message, is_plain)
-    if content is None:
-        return None
     timestamp, metadata = get("timestamp"), get("metadata")
-    when, called = (
-        (timestamp, "`timestamp`") if timestamp is not None else (get("created_at"), "`created_at`")
-    )
     return {
         "role": role,
-        "content": content,
+        "content": content if content.isascii() else check_text(content, "`content`"),
         "name": _optional(get("name"), "name"),
-        "timestamp": None if when is None else rfc3339(when, called),
+        "timestamp": None if timestamp is None else rfc3339(timestamp, "`timestamp`"),
         "session_id": _optional(get("session_id"), "session_id"),
         "agent_id": _optional(get("agent_id"), "agent_id") or agent_id,
         "metadata": None if metadata is None else json_text(metadata, "metadata"),
-        "message_id": _message_id(message),
+        "message_id": _optional(get("message_id"), "message_id"),
     }
 
 
@@ -147,20 +205,55 @@ def _dated(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return messages
 
 
-def _check_keys(message: Mapping[Any, Any]) -> None:
-    unknown = (key for key in message if key not in _KEYS and key not in _FOREIGN_KEYS)
-    missing = frozenset(_KEYS - message.keys())
-    for key in islice(unknown, _MOST_UNKNOWN_KEYS):
-        hint = _meant(shown(key), missing)
-        if hint and hint.startswith("did you mean"):
+def _moment_of_interface(metadata: object) -> Any:
+    """The AI SDK keeps the time of a message where an application puts it: in its metadata."""
+    if not isinstance(metadata, Mapping):
+        return None
+    return metadata.get("createdAt") or metadata.get("timestamp")
+
+
+def _with_unknown(metadata: Any, rest: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata with keys that are none of a message's; those that it has are its own."""
+    own = metadata if isinstance(metadata, Mapping) else {"metadata": metadata}
+    found = {**rest, **own} if metadata is not None else dict(rest)
+    return {key: _storable(value) if key in rest else value for key, value in found.items()}
+
+
+def _storable(value: Any) -> Any:
+    """A value of a foreign key as JSON, or as text where it is none."""
+    try:
+        json_text(value, "metadata")
+    except InvalidInputError:
+        return shown(value)
+    return value
+
+
+def _check_keys(rest: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Refuses what looks like a typing error of a key that the message lacks."""
+    missing = frozenset(KEYS - own.keys())
+    for key in list(rest)[:_MOST_UNKNOWN_KEYS]:
+        meant = _meant(shown(key), missing)
+        if meant:
             raise InvalidInputError(
                 f"unknown key: `{shown(key)}`",
-                hint=f"{hint} what belongs to no key goes into `metadata`",
+                hint=f"did you mean `{meant}`? what belongs to no key goes into `metadata`",
             )
 
 
 # Messages of one source have the same keys, and a comparison of names takes a while.
-_meant = lru_cache(maxsize=4096)(nearest_hint)
+@lru_cache(maxsize=4096)
+def _meant(key: str, missing: frozenset[str]) -> str | None:
+    """The missing key that a name is a typing error of: nearly it, or its letters in disorder."""
+    from difflib import SequenceMatcher
+
+    for name in near(key, missing):
+        written = key.lower()
+        if len(name) <= _SHORT_NAME:
+            if sorted(written) == sorted(name):
+                return name
+        elif SequenceMatcher(None, written, name).ratio() >= _ALIKE:
+            return name
+    return None
 
 
 def _role(role: object) -> str:
@@ -185,32 +278,18 @@ def _optional(value: object, key: str) -> str | None:
     return value if value.isascii() else check_text(value, f"`{key}`")
 
 
-def _message_id(message: Mapping[str, Any]) -> str | None:
-    """``message_id``, or the ``id`` of a chat API, which may be a number."""
-    own = _optional(message.get("message_id"), "message_id")
-    given = message.get("id")
-    if own is not None or given is None:
-        return own
-    if isinstance(given, int) and not isinstance(given, bool):
-        return shown(given)
-    return _optional(given, "id")
-
-
-def _content(message: Mapping[str, Any], is_plain: bool) -> str | None:
-    text = message.get("content")
-    if not is_plain or not isinstance(text, str):
-        text = text_of(message)
-    if text is None:
-        if may_be_silent(message):
+def _content(text: object, role: str, message: Mapping[str, Any]) -> str | None:
+    """The words of a message; ``None`` where someone other than the user says nothing."""
+    if text is None or (isinstance(text, str) and (not text or text.isspace())):
+        has_content = "content" in message or not message.keys().isdisjoint(READ_ELSEWHERE)
+        if (role != "user" and has_content) or (may_be_silent(message) and text is None):
             return None
+        if isinstance(text, str):
+            raise InvalidInputError("`content` is empty")
         state = "must be a str, not `None`" if "content" in message else "is missing"
-        other = next((key for key in ("text", "message", "body") if key in message), None)
-        hint = f"the text belongs under `content`, not `{other}`" if other else None
-        raise InvalidInputError(f"`content` {state}", hint=hint)
+        raise InvalidInputError(f"`content` {state}")
     if not isinstance(text, str):
         raise InvalidInputError(
             f"`content` must be a str or a list of parts, not `{type(text).__name__}`"
         )
-    if not text or text.isspace():
-        raise InvalidInputError("`content` is empty")
-    return text if text.isascii() else check_text(text, "`content`")
+    return text

@@ -9,8 +9,10 @@ from typing import Any
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
-from .chat import ToolCall, ToolResult, as_mapping, role_of, spoken_of, tools_of
+from .chat import ToolCall, ToolResult, as_mapping, role_in, spoken_of, tools_of
 from .facts import fact_kind, stated_fact
+from .forms import expanded
+from .names import named
 from .texts import json_text
 
 _STEP_KEYS = ("action", "arguments", "result", "error")
@@ -105,9 +107,9 @@ def _read(
     asked: str | None = None
     said: str | None = None
     for message in _mappings(messages):
-        own = message.get("message_id") or message.get("id")
+        own = named(message, "message_id")
         proofs += [own] if isinstance(own, str) else []
-        role, text = role_of(message), spoken_of(message)
+        role, text = role_in(message), spoken_of(message)
         if role == "user" and text and asked is None:
             asked = text
         for tool in tools_of(message):
@@ -132,7 +134,7 @@ def _mappings(messages: Iterable[object]) -> Iterator[Mapping[str, Any]]:
             raise InvalidInputError(
                 f"message {number}: must be a mapping, not `{type(message).__name__}`"
             )
-        yield found
+        yield from expanded(found)
 
 
 def _add_result(step: dict[str, Any] | None, tool: ToolResult) -> None:

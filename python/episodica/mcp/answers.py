@@ -126,6 +126,8 @@ class Remembered(Answer):
     known_already: int
     buffered: int
     episodes_completed: list[str]
+    skipped: int | None = None
+    notes: list[str] | None = None
     hint: str | None = None
 
 

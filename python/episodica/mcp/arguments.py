@@ -37,7 +37,7 @@ _MESSAGE_SCHEMA = {
             "role": {"type": "string", "description": "`user`, `assistant`, `system` or `tool`"},
             "content": {"description": "the text, verbatim, or a chat API's list of parts"},
             "name": {"type": "string", "description": "the speaker's name"},
-            "timestamp": {"type": "string", "description": "when it was said, ISO 8601"},
+            "timestamp": {"description": "when it was said, ISO 8601, or seconds since 1970"},
             "message_id": {"type": "string", "description": "a known id is not stored again"},
             "metadata": {"type": "object"},
         },
@@ -91,9 +91,10 @@ class Remember(Arguments):
     message_id: str | None = Field(
         None, description="your id of `content`; a known id is not stored again"
     )
-    timestamp: str | None = Field(
+    timestamp: str | float | None = Field(
         None,
-        description="when `content` was said or happened, ISO 8601 with offset; default: now",
+        description="when `content` was said or happened, ISO 8601 with offset, or seconds since "
+        "1970; default: now",
     )
     role: str | None = Field(None, description="who said `content`; default `user`")
     name: str | None = Field(None, description="the name of the one who said `content`")

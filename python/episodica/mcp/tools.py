@@ -16,6 +16,7 @@ from ..aio.running import run
 from ..errors import InvalidInputError
 from ..fence import fenced, fenced_context, source_of, within
 from ..hints import shown
+from ..inputs.names import named
 from ..layers.address import CORTEX, parse
 from ..layers.tree import Tree
 from ..records import Episode, Message, Record, SemanticMemory
@@ -78,6 +79,8 @@ class Tools:
             known_already=added.duplicates,
             buffered=added.buffered,
             episodes_completed=list(added.episodes[:_CANDIDATES]),
+            skipped=added.skipped or None,
+            notes=list(added.notes) or None,
             hint="to store the same words as a new occasion, give its `timestamp`"
             if added.duplicates
             else None,
@@ -336,10 +339,9 @@ def _identified(asked: Remember, messages: list[dict[str, Any]]) -> list[dict[st
     """
     call = json.dumps([asked.session_id, messages], sort_keys=True)
     digest = hashlib.sha256(call.encode()).hexdigest()[:24]
-    names = ("message_id", "id", "timestamp", "created_at")
     return [
         one
-        if any(one.get(name) is not None for name in names)
+        if any(named(one, field) is not None for field in ("message_id", "timestamp"))
         else {**one, "message_id": f"mcp-{digest}-{place}"}
         for place, one in enumerate(messages)
     ]

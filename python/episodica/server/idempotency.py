@@ -16,6 +16,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from ..inputs.names import named
 from .access import Caller
 from .problems import ServiceError
 
@@ -108,7 +109,7 @@ def with_ids(messages: list[dict[str, Any]], user: str, key: str | None) -> list
         return messages
     return [
         message
-        if message.get("message_id") or message.get("id")
+        if named(message, "message_id")
         else {**message, "message_id": _derived(user, key, number)}
         for number, message in enumerate(messages)
     ]

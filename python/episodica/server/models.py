@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 from ..inputs.checks import MAX_TOP_K
+from ..inputs.names import place_of
 
 Kind = Literal["episodic", "semantic", "message"]
 Layer = Literal["L0", "L1", "L2"]
@@ -18,6 +19,8 @@ Layer = Literal["L0", "L1", "L2"]
 When = Annotated[str, WithJsonSchema({"type": "string", "examples": ["2024-03-11T09:30:00+01:00"]})]
 AnyObject = dict[str, Any]
 MAX_PAGE = 1_000
+# What a request may say once for all its messages.
+_OF_ALL = ("session_id", "agent_id")
 
 
 class _Request(BaseModel):
@@ -35,6 +38,20 @@ class AddMessages(_Request):
     agent_id: str | None = Field(default=None, description="The agent of messages without one.")
     wait: Literal["stored", "episodes", "facts"] = "stored"
     timeout_seconds: float = Field(default=30.0, ge=0, le=300)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, body: Any) -> Any:
+        """Session and agent under the names that other programs use."""
+        if not isinstance(body, dict):
+            return body
+        places = {key: place_of(key) for key in body if key not in cls.model_fields}
+        meant = {key: at[0] for key, at in places.items() if at and at[0] in _OF_ALL}
+        return {
+            meant.get(key, key): value
+            for key, value in body.items()
+            if key not in meant or meant[key] not in body
+        }
 
 
 class Flush(_Request):
@@ -203,6 +220,8 @@ class Added(BaseModel):
     duplicates: int
     buffered: int
     episodes: list[str]
+    skipped: int
+    notes: list[str]
     facts: list[str] | None = None
     events: list[EventView]
     done: bool

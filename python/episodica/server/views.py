@@ -139,6 +139,8 @@ def added(result: AddResult, episodes: Iterable[str]) -> dict[str, Any]:
         "duplicates": result.duplicates,
         "buffered": result.buffered,
         "episodes": list(dict.fromkeys([*result.episodes, *episodes])),
+        "skipped": result.skipped,
+        "notes": list(result.notes),
     }
 
 

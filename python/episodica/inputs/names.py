@@ -1,0 +1,273 @@
+"""What other programs call the parts of a message, and the roles in it: one table for every door.
+
+``add_messages``, the HTTP service, the MCP server, the wrapped clients, the adapters and the
+importers read names through :func:`renamed` or :func:`named`, and roles through :func:`role_of`.
+Case, underscores, hyphens and spaces make no difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "role": ("role", "sender_role", "author_role", "sender_type", "author_type", "message_type"),
+    "name": (
+        "name",
+        "speaker",
+        "speaker_name",
+        "sender_name",
+        "sender",
+        "author_name",
+        "author",
+        "from",
+        "user_name",
+        "user",
+        "display_name",
+        "full_name",
+        "nickname",
+        "who",
+    ),
+    "content": ("content", "text", "message", "body", "value", "utterance", "msg"),
+    "timestamp": (
+        "timestamp",
+        "timestamp_ms",
+        "created_at",
+        "create_time",
+        "created_time",
+        "creation_time",
+        "created_on",
+        "created",
+        "sent_at",
+        "sent_time",
+        "sent_date",
+        "sent_on",
+        "date_sent",
+        "sent",
+        "posted_at",
+        "published_at",
+        "inserted_at",
+        "received_at",
+        "message_time",
+        "message_date",
+        "date_time",
+        "date_unixtime",
+        "unix_time",
+        "unix",
+        "epoch",
+        "epoch_ms",
+        "ts",
+        "date",
+        "time",
+        "when",
+        "at",
+    ),
+    "session_id": (
+        "session_id",
+        "session",
+        "conversation_id",
+        "conversation_uuid",
+        "conversation",
+        "thread_id",
+        "thread",
+        "chat_id",
+        "chat",
+        "dialog_id",
+        "dialogue_id",
+        "channel_id",
+        "room_id",
+        "room",
+        "run_id",
+    ),
+    "agent_id": ("agent_id", "agent", "bot_id", "assistant_id"),
+    "metadata": ("metadata", "meta"),
+    "message_id": ("message_id", "id", "uuid", "guid", "msg_id", "message_uuid", "client_msg_id"),
+}
+"""Our name of each part of a message, and what it is called elsewhere, the best name first."""
+
+KEYS = frozenset(FIELDS)
+# Keys of chat APIs that are read elsewhere, or that say how an answer was made. They never become
+# metadata.
+READ_ELSEWHERE = frozenset(
+    (
+        *("additional_kwargs", "annotations", "artifact", "audio", "block_type", "blocks"),
+        *("chunk_position", "container", "example", "finish_reason", "function_call", "index"),
+        *("invalid_tool_calls", "is_error", "isError", "lc", "lc_kwargs", "logprobs", "object"),
+        *("parts", "reasoning", "reasoning_content", "reasoning_details", "refusal"),
+        *("response_metadata", "seq", "status", "stop_reason", "stop_sequence", "thinking"),
+        *("tool_call_chunks", "tool_call_id", "tool_calls", "toolInvocations", "type", "uri"),
+        *("usage", "usage_metadata"),
+    )
+)
+_ROLES = {
+    "user": ("user", "human", "customer", "client", "visitor", "guest", "end user", "me"),
+    "assistant": ("assistant", "ai", "model", "bot", "chatbot", "agent", "llm"),
+    "system": ("system", "developer"),
+    "tool": ("tool", "function", "observation", "function response", "tool result"),
+}
+# Programs that speakers are named after.
+_ASSISTANTS = ("bard", "bing", "chatgpt", "claude", "copilot", "deepseek", "gemini", "gpt", "grok")
+# LangChain's classes: `AIMessageChunk` says the role `AI`.
+_CLASS = re.compile(r"(.+?)(?:Message)?(?:Chunk)?")
+_CLOCK = re.compile(r"\d{1,2}:\d{2}")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def _plain(name: str) -> str:
+    return name.translate(_IGNORED).lower()
+
+
+_IGNORED = str.maketrans("", "", "_- ")
+_PLACES = {
+    _plain(name): (field, rank)
+    for field, names in FIELDS.items()
+    for rank, name in enumerate(names)
+}
+_ROLE_WORDS = {_plain(word): role for role, words in _ROLES.items() for word in words}
+_SPEAKERS = {**_ROLE_WORDS, **dict.fromkeys(_ASSISTANTS, "assistant")}
+
+
+@lru_cache(maxsize=4096)
+def place_of(key: str) -> tuple[str, int] | None:
+    """Our name of a key, and how good a name it is (0: the best); ``None`` for others.
+
+    >>> place_of("createdAt"), place_of("mood")
+    (('timestamp', 2), None)
+    """
+    return _PLACES.get(_plain(key))
+
+
+def role_of(word: str) -> str:
+    """A role in our words, by what it means; a word with no such meaning stays as it is.
+
+    >>> role_of("Human"), role_of("AIMessageChunk"), role_of("developer"), role_of("critic")
+    ('user', 'assistant', 'system', 'critic')
+    """
+    return _role(word) or word
+
+
+@lru_cache(maxsize=4096)
+def _role(word: str) -> str | None:
+    written = word.strip()
+    plain = _plain(written)
+    found = _CLASS.fullmatch(written)
+    inner = _plain(found[1]) if found else plain
+    return _ROLE_WORDS.get(plain) or _ROLE_WORDS.get(inner)
+
+
+def role_of_speaker(name: str) -> str:
+    """The role of a speaker who is known by name only: everyone but a program is a ``user``.
+
+    >>> role_of_speaker("ChatGPT"), role_of_speaker("Oskar")
+    ('assistant', 'user')
+    """
+    return _role(name) or _SPEAKERS.get(_plain(name)) or "user"
+
+
+def named(message: Mapping[Any, Any], field: str) -> Any:
+    """The value of a part of a message, under whichever name; ``None`` if it has none.
+
+    >>> named({"threadId": "t1", "text": "hi"}, "session_id")
+    't1'
+    """
+    found = message.get(field)
+    return renamed(message)[0].get(field) if found is None else found
+
+
+def renamed(message: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A message under our names, and what of it has none of them and is not empty.
+
+    Of several values for one part the one under the best name is taken; the others are among what
+    has no name. Keys that are read elsewhere stay as they are.
+    """
+    own: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
+    offered: dict[str, list[tuple[int, Any, Any]]] = {}
+    for key, value in message.items():
+        if key in KEYS or key in READ_ELSEWHERE:
+            own[key] = value
+        elif value is not None and value != "":
+            place = place_of(key) if isinstance(key, str) else None
+            if place is None:
+                rest[str(key)] = value
+            else:
+                offered.setdefault(place[0], []).append((place[1], key, value))
+    for field, values in offered.items():
+        for _, key, value in sorted(values, key=lambda one: one[0]):
+            fitting = _FITTING[field](value, own) if field in _FITTING else value
+            if fitting is not None and own.get(field) in (None, ""):
+                own[field] = fitting
+            elif not (field == "timestamp" and _adds_clock(own, value)):
+                rest[str(key)] = value
+    if "name" in offered and own.get("role") is None:
+        _tell_role(own)
+    return own, rest
+
+
+def _tell_role(own: dict[str, Any]) -> None:
+    """The role of a message that says only who speaks."""
+    name = own.get("name")
+    if not isinstance(name, str) or (own.get("type") and _role(str(own["type"]))):
+        return
+    own["role"] = role_of_speaker(name)
+    if _role(name):
+        del own["name"]
+
+
+def _adds_clock(own: dict[str, Any], value: Any) -> bool:
+    """Whether the date was told apart from the time of day, which is added to it then."""
+    day = own.get("timestamp")
+    if not (isinstance(day, str) and isinstance(value, str)):
+        return False
+    if not (_DAY.fullmatch(day.strip()) and _CLOCK.match(value.strip())):
+        return False
+    own["timestamp"] = f"{day.strip()}T{value.strip()}"
+    return True
+
+
+def _identity(value: Any, own: Mapping[str, Any]) -> str | None:
+    """An id that is a number, or stands in an object of its own."""
+    if isinstance(value, Mapping):
+        value = value.get("id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return str(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, str) and value else None
+
+
+def _speaker(value: Any, own: Mapping[str, Any]) -> str | None:
+    """The name of a speaker, or of one who is described; no word for a role beside the role."""
+    if isinstance(value, Mapping):
+        names = (named(value, "name"), value.get("first_name"), value.get("global_name"))
+        value = next((name for name in names if isinstance(name, str) and name), None)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _moment(value: Any, own: Mapping[str, Any]) -> Any:
+    """Flags such as ``sent: true`` are no times; databases wrap theirs."""
+    if isinstance(value, Mapping):
+        value = next((value[key] for key in ("$date", "seconds", "_seconds") if key in value), None)
+    return None if isinstance(value, (bool, list, tuple)) else value
+
+
+def _words(value: Any, own: Mapping[str, Any]) -> Any:
+    return value if isinstance(value, (str, list, tuple)) and own.get("parts") is None else None
+
+
+def _text(value: Any, own: Mapping[str, Any]) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_FITTING = {
+    "role": _text,
+    "name": _speaker,
+    "content": _words,
+    "timestamp": _moment,
+    "session_id": _identity,
+    "agent_id": _identity,
+    "message_id": _identity,
+}
