@@ -287,7 +287,11 @@ class ImportReport(_Counts):
     known : int
         Records left out because the user has them.
     skipped : int
-        What a chat history has in place of messages without a word in it.
+        Parts of a chat history that were left out.
+    left_out : tuple of str
+        Each of them: its place in the file, and why. Messages without words are among them.
+    notes : tuple of str
+        What was changed to read the file, a broken letter for example.
     updated : int
         Records corrected by the files of an exported tree.
     refused : tuple of str
@@ -302,11 +306,14 @@ class ImportReport(_Counts):
     skipped: int = 0
     updated: int = 0
     refused: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ImportReport:
         counts = {field.name: data.get(field.name, 0) for field in fields(cls)}
-        return cls(**{**counts, "refused": tuple(data.get("refused", ()))})
+        texts = {key: tuple(data.get(key, ())) for key in ("refused", "left_out", "notes")}
+        return cls(**{**counts, **texts})
 
     def __add__(self, other: ImportReport) -> ImportReport:
         return ImportReport(

@@ -325,11 +325,11 @@ class MemorySystem(PendingWork):
         >>> memory.import_("chat.txt", "dan").known
         1
         """
-        from .layers.folder import read_back
+        from .layers.folder import is_tree, read_back
         from .transfer import import_file
 
         file = path if str(path) == "-" else check.store_path(path)
-        if user_id is not None and Path(file).is_dir():
+        if user_id is not None and Path(file).is_dir() and is_tree(Path(file)):
             return read_back(self, check.user(user_id), Path(file))
         with Reporter(progress) as callback:
             return import_file(self, file, check.optional_user(user_id), format, callback)

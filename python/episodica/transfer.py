@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -23,13 +24,16 @@ from .progress import ProgressCallback
 from .readers import (
     EXPORT,
     Conversation,
+    LeftOut,
     Source,
     Statement,
     in_file,
     iter_conversations,
     with_ids,
 )
+from .readers.conversation import NO_WORDS
 from .readers.dates import parse
+from .readers.finish import TIMES
 from .readers.source import STDIN
 from .records import Episode, Message, SemanticMemory
 from .reports import AddResult, ExportReport, ImportReport
@@ -78,6 +82,8 @@ class _Writer(Protocol):
 
 def is_export(source: Source) -> bool:
     """Whether the file is an export: its first line says so."""
+    if source.members is not None:
+        return False
     try:
         head = json.loads(source.text().readline(_LONGEST_HEAD))
     except (ValueError, RecursionError):
@@ -228,50 +234,61 @@ def _read_export(source: Source) -> Export:
     return made
 
 
-def checked(conversation: Conversation, file: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The messages of a conversation as the engine takes them.
-
-    Raises
-    ------
-    InvalidInputError
-        Naming file and line of the first message that can't be right.
-    """
+def checked(
+    conversation: Conversation,
+) -> tuple[list[dict[str, Any]], list[LeftOut], list[str]]:
+    """The messages as the engine takes them, what of them is left out, and what was changed."""
     messages = with_ids(conversation)
+    left: list[LeftOut] = []
+    notes: list[str] = []
     try:
-        return normalise(messages)
-    except InvalidInputError as error:
+        read = normalise(messages)
+    except InvalidInputError:
+        read = []
+    if len(read) < len(messages):
+        good = []
         for position, message in enumerate(messages):
-            try:
-                normalise([message])
-            except InvalidInputError as found:
-                text = found.message.removeprefix("message 0: ")
-                raise InvalidInputError(
-                    f"{conversation.place(position)} of {_named(file)}: {text}",
-                    hint=found.hint,
-                    path=str(file),
-                    line=conversation.lines[position] if conversation.lines else None,
-                ) from None
-        raise InvalidInputError(
-            f"{error.message} in {_named(file)}", hint=error.hint, path=str(file)
-        ) from None
+            kept, why = _one(message)
+            place = conversation.place(position)
+            if kept is None:
+                left.append(LeftOut(place, why, is_fault=why != NO_WORDS))
+            else:
+                good.append(kept)
+                if why:
+                    notes.append(f"{place}: {why}")
+        read = normalise(good)
+    if conversation.date is not None and not any(one["timestamp"] for one in read):
+        with suppress(InvalidInputError, OverflowError):
+            start = datetime.fromisoformat(rfc3339(conversation.date, "`date`"))
+            for position, one in enumerate(read):
+                # Steps keep the messages apart and in order.
+                one["timestamp"] = (start + position * timedelta(microseconds=1)).isoformat()
+    return read, left, notes
 
 
-def since(statement: Statement, file: str | os.PathLike[str]) -> str | None:
-    """From when on a stated fact held."""
-    if statement.date is None:
-        return None
-    given = statement.date
-    moment = parse(given) if isinstance(given, str) else None
+def _one(message: Any) -> tuple[Any, str]:
+    """The message if it is one, perhaps without its date, and what is wrong with it."""
     try:
-        return rfc3339(given if moment is None else moment, "`created_at`")
+        return (message, "") if normalise([message]) else (None, NO_WORDS)
     except InvalidInputError as error:
-        line = f"line {statement.line} of " if statement.line else ""
-        raise InvalidInputError(
-            f"{line}{_named(file)}: {error.message}",
-            hint=error.hint,
-            path=str(file),
-            line=statement.line,
-        ) from None
+        why = error.message.removeprefix("message 0: ")
+    if why in ("`content` is empty", "`content` must be a str, not `None`"):
+        return None, NO_WORDS
+    undated = {key: value for key, value in message.items() if key not in TIMES}
+    if len(undated) < len(message):
+        with suppress(InvalidInputError):
+            if normalise([undated]):
+                return undated, f"{why}; dated like its neighbour"
+    return None, why
+
+
+def since(statement: Statement) -> str | None:
+    """From when on a stated fact held."""
+    given = statement.date
+    if given is None:
+        return None
+    moment = parse(given) if isinstance(given, str) else None
+    return rfc3339(given if moment is None else moment, "`created_at`")
 
 
 def _named(file: str | os.PathLike[str]) -> str:
@@ -326,35 +343,61 @@ def import_file(
         missing = InvalidInputError(
             f"the file names no user: {_named(path)}", hint="name one: `user_id`"
         )
+        fault: LeftOut | None = None
         talks = iter_conversations(source, format)
         for owner, conversation in owned(talks, user, missing):
             users.add(checks.user(owner))
-            total += add(memory, owner, conversation, path, progress)[0]
+            report, _, found = add(memory, owner, conversation, progress)
+            total += report
+            fault = fault or found
+        refuse_nothing(total, fault, path)
         return replace(total, users=len(users))
+
+
+def refuse_nothing(
+    total: ImportReport, fault: LeftOut | None, file: str | os.PathLike[str]
+) -> None:
+    """An error for a file of which nothing was understood."""
+    if fault is not None and not total.messages + total.semantic_memories + total.known:
+        raise InvalidInputError(
+            f"{fault.place} of {_named(file)}: {fault.why}",
+            path=str(file),
+            line=fault.line,
+        )
 
 
 def add(
     memory: _Writer,
     user: str,
     conversation: Conversation,
-    path: str | os.PathLike[str],
     progress: ProgressCallback | None = None,
-) -> tuple[ImportReport, AddResult]:
-    """Adds the messages and the facts of a conversation."""
-    added = memory._engine.add_messages(user, checked(conversation, path), None, progress)
+) -> tuple[ImportReport, AddResult, LeftOut | None]:
+    """Adds the messages and the facts of a conversation; says what in it was not understood."""
+    messages, left, notes = checked(conversation)
+    added = memory._engine.add_messages(user, messages, None, progress)
     new = known = 0
     for statement in conversation.statements:
-        held_from = since(statement, path)
         began = datetime.now(UTC)
-        fact = memory.remember(
-            user, statement.text, valid_from=held_from, metadata=statement.metadata
-        )
+        try:
+            fact = memory.remember(
+                user,
+                statement.text,
+                valid_from=since(statement),
+                metadata=statement.metadata,
+            )
+        except InvalidInputError as error:
+            place = f"line {statement.line}" if statement.line else f"`{shown(statement.text)}`"
+            left.append(LeftOut(place, error.message, is_fault=True))
+            continue
         new, known = (new + 1, known) if fact.updated_at >= began else (new, known + 1)
+    left = [*conversation.left_out, *left]
     report = ImportReport(
         messages=added.messages_added,
         episodes=len(added.episodes),
         semantic_memories=new,
         known=added.duplicates + known,
-        skipped=conversation.skipped,
+        skipped=len(left),
+        left_out=tuple(map(str, left)),
+        notes=(*conversation.notes, *notes),
     )
-    return report, added
+    return report, added, next((one for one in left if one.is_fault), None)

@@ -256,13 +256,13 @@ def test_doctor_finds_what_is_wrong(cli: Cli) -> None:
         (["backup", "."], "error: the directory for the backup is not empty", None),
         (
             ["ingest", "bad.jsonl", "--user", "u"],
-            "error: line 2 of `bad.jsonl`: `content` is empty",
+            "error: line 1 of `bad.jsonl`: `role` must be a str, not `int`",
             None,
         ),
     ],
 )
 def test_errors(filled: Cli, tmp_path: Path, args: list[str], error: str, hint: str | None) -> None:
-    bad = '{"role": "user", "content": "a"}\n{"role": "user", "content": ""}\n'
+    bad = '{"role": 5, "content": "a"}\n{"role": "user", "content": ""}\n'
     (tmp_path / "bad.jsonl").write_text(bad, encoding="utf-8")
     done = filled(*args)
     assert (done.returncode, done.stdout) == (1, "")

@@ -67,10 +67,12 @@ def test_locomo(tmp_path: Path) -> None:
         "session_id": "session_1",
         "metadata": {"dia_id": "D1:1"},
     }
-    assert [(one["role"], one["timestamp"], one["session_id"]) for one in talk.messages[1:]] == [
+    stored = normalise(with_ids(talk))
+    assert [(one["role"], one["timestamp"], one["session_id"]) for one in stored[1:]] == [
         ("assistant", "2024-02-01T00:05:05+00:00", "session_1"),
-        ("assistant", "2023-01-01T12:00:00+00:00", "session_3"),
+        ("assistant", "2024-02-01T00:05:05.000001+00:00", "session_3"),
     ]
+    assert [str(one) for one in talk.left_out] == ["message 2 of `talk-1`: no words"]
     assert [(one.text, one.answer, one.evidence) for one in talk.questions] == [
         ("What flew?", "a kite", ("D1:1", "D1:2")),
         ("How many?", "1", ()),
@@ -129,25 +131,19 @@ def test_a_list_a_line_becomes_sessions(tmp_path: Path) -> None:
         ("a.json", {"a": 1, "b": 2}, "an object with the keys `a`, `b` is not a conversation in `"),
         (
             "a.json",
-            [LOCOMO, {"sample_id": "x"}],
-            "conversation 1: `conversation` is missing in line 1 of `",
+            {"conversation": {"session_1": [{"text": "Hi."}]}},
+            "conversation 0 in line 1: `speaker` is missing in `",
         ),
-        ("a.json", [LOCOMO, 5], "conversation 1 has another form than the first in line 1 of `"),
         ("a.json", {"conversation": {"session_1": []}}, None),
         (
             "a.json",
             {"conversation": {"session_1_date_time": "May 2023", "session_1": []}},
-            "date is not like `7:12 pm on 5 March, 2024`: `May 2023` in line 1 of `",
+            "conversation 0 in line 1: date is not like `7:12 pm on 5 March, 2024`: `May 2023` in `",
         ),
         (
             "a.json",
             {**LONGMEMEVAL, "haystack_dates": []},
-            "2 sessions, 2 session ids and 0 dates do not match in line 1 of `",
-        ),
-        (
-            "a.json",
-            [{"messages": MESSAGES}, {}],
-            "conversation 1: `messages` is missing in line 1 of `",
+            "conversation 0 in line 1: 2 sessions, 2 session ids and 0 dates do not match in `",
         ),
     ],
 )
@@ -160,6 +156,33 @@ def test_broken_files(tmp_path: Path, name: str, data: Any, text: str | None) ->
         read_conversations(file)
     assert str(caught.value).startswith(text)
     assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "left"),
+    [
+        (
+            [LOCOMO, {"sample_id": "x"}, LOCOMO],
+            "conversation 1 in line 1: `conversation` is missing",
+        ),
+        (
+            [LOCOMO, 5, LOCOMO],
+            "conversation 1 in line 1: it has another form than this format",
+        ),
+        (
+            [{"messages": MESSAGES}, {}, {"messages": MESSAGES}],
+            "line 1: conversation 1: `messages` is missing",
+        ),
+    ],
+)
+def test_a_broken_conversation_is_left_out_and_stops_no_other(
+    tmp_path: Path, data: Any, left: str
+) -> None:
+    talks = read_conversations(write(tmp_path / "a.json", data))
+    whole = read_conversations(write(tmp_path / "b.json", [data[0], data[2]]))
+    texts = [[one["content"] for talk in read for one in talk.messages] for read in (talks, whole)]
+    assert texts[0] == texts[1] and texts[0]
+    assert left in [str(one) for talk in talks for one in talk.left_out]
 
 
 def test_the_expected_formats_are_named(tmp_path: Path) -> None:

@@ -240,20 +240,30 @@ def test_who_a_chat_history_belongs_to(memory: MemorySystem, root: Path) -> None
     assert memory.users() == []
 
 
-def test_a_bad_message_is_named_with_file_and_line(memory: MemorySystem) -> None:
-    lines = [{"role": "user", "content": "fine"}, {"role": "user", "content": ""}]
+def test_what_is_left_out_is_named_with_its_line(memory: MemorySystem) -> None:
+    lines = [{"role": "user", "content": text} for text in ("fine", "", "bye")]
     Path("a.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=r"line 2 of `.*a.jsonl`: `content` is empty"):
-        memory.import_("a.jsonl", "alice")
+    report = memory.import_("a.jsonl", "alice")
+    assert (report.messages, report.skipped) == (2, 1)
+    assert report.left_out == ("line 2: no words",)
     Path("b.csv").write_text(
         "role,content,date\nuser,a,2024-01-01\nuser,b,soon\n", encoding="utf-8"
     )
-    with pytest.raises(InvalidInputError, match=r"line 3 of `.*b.csv`: `timestamp` is not an ISO"):
-        memory.import_("b.csv", "alice")
+    report = memory.import_("b.csv", "alice")
+    assert (report.messages, report.left_out) == (2, ())
+    assert report.notes[0].startswith("line 3: `timestamp` is not an ISO 8601 date: `soon`")
+    [kept] = [one for one in memory.messages("alice") if one.content == "b"]
+    assert kept.timestamp.date().isoformat() == "2024-01-01"
+
+
+def test_a_file_of_which_nothing_is_understood_is_an_error(memory: MemorySystem) -> None:
     Path("c.json").write_text('[{"memory": "x", "created_at": "soon"}]', encoding="utf-8")
     with pytest.raises(InvalidInputError, match=r"line 1 of `.*c.json`: `created_at` is not"):
         memory.import_("c.json", "alice")
-    assert memory.users() == []
+    Path("d.json").write_text('[{"role": 5, "content": "x"}]', encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=r"line 1 of `.*d.json`: `role` must be a str"):
+        memory.import_("d.json", "alice")
+    assert list(memory.messages("alice")) == []
 
 
 def test_backup_while_others_write(rich: MemorySystem, tmp_path: Path, root: Path) -> None:

@@ -9,19 +9,24 @@ import argparse
 import json
 import sys
 import time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
 from ..progress import ProgressCallback, Reporter
-from ..readers import Conversation, Source, iter_conversations
+from ..readers import Conversation, LeftOut, Source, iter_conversations
+from ..reports import ImportReport
 from ..system import MemorySystem
-from ..transfer import add, is_export, owned
+from ..transfer import add, is_export, owned, refuse_nothing
 from .output import Output, cell, counted, printable
 from .stores import known, opened, user_of, writing
 
 _COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "seconds")
+_NAMED = ("left_out", "notes")
+# Places that a line for people has room for.
+_PLACES = 3
 _COLUMNS = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
 
 
@@ -42,13 +47,17 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
         first = next(talks, None)
         # A file that can't be read makes no store.
         with writing(args, create=True) as memory:
-            for user, talk in [first] if first else []:
-                _sum(rows, remember(memory, user, talk, False, source))
-            for user, talk in talks:
-                _sum(rows, remember(memory, user, talk, False, source))
+            total, fault = ImportReport(), None
+            for user, talk in chain([first] if first else [], talks):
+                counts, report, found = _added(memory, user, talk)
+                _sum(rows, counts)
+                total += report
+                fault = fault or found
+            refuse_nothing(total, fault, source.path)
             for user, row in rows.items():
                 _sum(rows, finish(memory, user, flush=not args.no_flush))
                 out.note(_told(source.name, user, row))
+            _tell(total, out)
     made = [{**row, "seconds": round(row["seconds"], 3)} for row in rows.values()]
     if out.as_json:
         out.json(made)
@@ -59,9 +68,10 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
 
 
 def _sum(rows: dict[str, dict[str, Any]], counts: dict[str, Any]) -> None:
-    row = rows.setdefault(counts["user"], dict.fromkeys(_COUNTS, 0) | {"user": counts["user"]})
-    for name in _COUNTS:
-        row[name] += counts[name]
+    new = {"user": counts["user"], **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_NAMED, ())}
+    row = rows.setdefault(counts["user"], new)
+    for name in (*_COUNTS, *_NAMED):
+        row[name] += counts.get(name, ())
     row["buffered"] = counts["buffered"]
 
 
@@ -71,24 +81,45 @@ def _told(name: str, user: str, row: dict[str, Any]) -> str:
     if row["duplicates"]:
         told += f", {row['duplicates']:,} known already"
     if row["skipped"]:
-        told += f", {row['skipped']:,} without words left out"
+        told += f", {row['skipped']:,} left out"
     return told
 
 
-def remember(
-    memory: MemorySystem,
-    user: str,
-    conversation: Conversation,
-    flush: bool = True,
-    source: Source | None = None,
-) -> dict[str, Any]:
-    """Adds a conversation and counts the results; with ``flush``, waits for its facts, too."""
+def _tell(report: ImportReport, out: Output) -> None:
+    """Names what was left out, the reasons with most places first, and what was changed."""
+    reasons: dict[str, list[str]] = {}
+    for text in report.left_out:
+        place, _, why = text.partition(": ")
+        reasons.setdefault(why, []).append(place)
+    for why, places in sorted(reasons.items(), key=lambda one: -len(one[1])):
+        named = ", ".join(places[:_PLACES])
+        more = f" and {len(places) - _PLACES:,} more" if len(places) > _PLACES else ""
+        out.note(printable(f"left out: {why} ({named}{more})"))
+    for text in report.notes[:_PLACES]:
+        out.note(printable(f"note: {text}"))
+    if len(report.notes) > _PLACES:
+        out.note(f"note: {len(report.notes) - _PLACES:,} more of this kind")
+
+
+def remember(memory: MemorySystem, user: str, conversation: Conversation) -> dict[str, Any]:
+    """Adds a conversation, waits for its facts, and counts the results."""
+    counts, _, _ = _added(memory, user, conversation)
+    more = finish(memory, user)
+    for name in ("episodes", "facts", "seconds"):
+        counts[name] += more[name]
+    counts["buffered"] = more["buffered"]
+    counts["seconds"] = round(counts["seconds"], 3)
+    return counts
+
+
+def _added(
+    memory: MemorySystem, user: str, conversation: Conversation
+) -> tuple[dict[str, Any], ImportReport, LeftOut | None]:
     started = time.perf_counter()
     before = _facts(memory, user)
-    path = conversation.name if source is None else source.path
     with Reporter(True) as bar:
-        report, added = add(memory, user, conversation, path, bar)
-    counts: dict[str, Any] = {
+        report, added, fault = add(memory, user, conversation, bar)
+    counts = {
         "user": user,
         "messages_added": added.messages_added,
         "duplicates": report.known,
@@ -96,15 +127,11 @@ def remember(
         "episodes": len(added.episodes),
         "facts": _facts(memory, user) - before,
         "skipped": report.skipped,
+        "left_out": report.left_out,
+        "notes": report.notes,
         "seconds": time.perf_counter() - started,
     }
-    if flush:
-        more = finish(memory, user)
-        for name in ("episodes", "facts", "seconds"):
-            counts[name] += more[name]
-        counts["buffered"] = more["buffered"]
-        counts["seconds"] = round(counts["seconds"], 3)
-    return counts
+    return counts, report, fault
 
 
 def finish(memory: MemorySystem, user: str, flush: bool = True) -> dict[str, Any]:

@@ -106,6 +106,12 @@ def _body(record: Record, layer: Layer) -> str:
     return record.content if isinstance(record, SemanticMemory) else text_of(record, layer)
 
 
+def is_tree(directory: Path) -> bool:
+    """Whether a file in the directory names the record that it shows; an empty one counts as well."""
+    files = list(_markdown(directory))
+    return any("record" in _parsed(path)[0] for path in files) or not any(directory.iterdir())
+
+
 def read_back(memory: _Memory, user: str, directory: Path) -> ImportReport:
     """Updates the records whose files were changed since they were written."""
     updated, known, refused = 0, 0, []

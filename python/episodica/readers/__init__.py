@@ -1,6 +1,7 @@
 """Conversations from files of other tools."""
 
 from .conversation import Conversation as Conversation
+from .conversation import LeftOut as LeftOut
 from .conversation import Question as Question
 from .conversation import Statement as Statement
 from .conversation import with_ids as with_ids

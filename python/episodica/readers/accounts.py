@@ -1,4 +1,4 @@
-"""Conversations of accounts: the exports of ChatGPT and Claude, and ShareGPT's form.
+"""Conversations of accounts with assistants, as their providers export them.
 
 Each conversation becomes a session. Of a conversation that was edited or answered anew, the branch
 that was shown last is read.
@@ -6,17 +6,25 @@ that was shown last is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import InvalidInputError
-from .conversation import Conversation
+from ..inputs.chat import text_of
+from .conversation import NO_WORDS, Talk
+from .source import Source
 
 _HIDDEN = "is_visually_hidden_from_conversation"
 # Content of ChatGPT that nobody said: reasoning, settings, the state of a search.
 _UNSPOKEN = frozenset(
     ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
+)
+# Marks of citations that ChatGPT shows as links: private characters, and brackets of full width.
+_CITATION = re.compile(
+    "\ue200[^\ue200\ue201]{0,400}\ue201|[\ue000-\uf8ff]|\u3010\\d+(?:[:\u2020][^\u3010\u3011\n]{0,200})?\u3011"
 )
 _ROLES = {
     "human": "user",
@@ -33,32 +41,43 @@ _ROLES = {
     "observation": "tool",
     "function_response": "tool",
 }
+_TAG = re.compile(r"<[^>]*>")
+_BREAK = re.compile(r"(?i)<(?:br|/p|/li|/h\d|/tr)\b[^>]*>")
 
 
-def chatgpt(entry: Mapping[str, Any], number: int, name: str) -> Conversation:
+def _talk(entry: Mapping[str, Any], ids: Iterable[str], title: object, date: object) -> Talk:
+    """An empty talk for a conversation: its session is its id, its name its title."""
+    found = next((str(entry[key]) for key in ids if entry.get(key)), None)
+    name = title if isinstance(title, str) and title.strip() else found or "a chat"
+    session = found or (title if isinstance(title, str) and title.strip() else None)
+    return Talk(name, found, session=session, title=title, date=date)
+
+
+def is_chatgpt(value: Mapping[str, Any]) -> bool:
+    """Whether it is a conversation of ChatGPT; one may have lost its mapping."""
+    return isinstance(value.get("mapping"), (Mapping, type(None))) and "mapping" in value
+
+
+def chatgpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
     """A conversation of ChatGPT's ``conversations.json``."""
-    title = entry.get("title")
-    session = str(entry.get("conversation_id") or entry.get("id") or f"{name}-{number + 1}")
-    started = entry.get("create_time")
-    messages: list[dict[str, Any]] = []
-    skipped = 0
-    for message in _branch(entry["mapping"], entry.get("current_node")):
-        made = _of_chatgpt(message)
+    dates = [entry.get("create_time"), entry.get("update_time")]
+    date = next((made for one in dates if (made := _epoch(one))), None)
+    talk = _talk(entry, ("conversation_id", "id"), entry.get("title"), date)
+    for message in _branch(_mapping(entry), entry.get("current_node")):
+        made, why = _of_chatgpt(message)
         if made is None:
-            skipped += 1
+            talk.leave(why)
             continue
-        when = message.get("create_time") or started
-        metadata = {"conversation": title} if isinstance(title, str) and title else None
-        messages.append(
-            {
-                **made,
-                "message_id": message.get("id"),
-                "timestamp": _epoch(when),
-                "session_id": session,
-                "metadata": metadata,
-            }
-        )
-    return Conversation(_called(title, session), None, messages, skipped=skipped)
+        when = _epoch(message.get("create_time"))
+        talk.add({**made, "id": message.get("id"), "timestamp": when})
+    yield talk
+
+
+def _mapping(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    mapping = entry["mapping"]
+    if not isinstance(mapping, Mapping):
+        raise InvalidInputError("`mapping` is empty, so its messages are lost")
+    return {key: one for key, one in mapping.items() if isinstance(one, Mapping)}
 
 
 def _branch(mapping: Mapping[str, Any], last: object) -> list[Mapping[str, Any]]:
@@ -77,33 +96,48 @@ def _branch(mapping: Mapping[str, Any], last: object) -> list[Mapping[str, Any]]
 
 
 def _last_node(mapping: Mapping[str, Any]) -> str | None:
-    """The end of the branch of last children."""
+    """The end of the branch of last children; without children, the latest node without any."""
     node = next((key for key, one in mapping.items() if not one.get("parent")), None)
     seen: set[str] = set()
-    while node is not None and node not in seen:
-        seen.add(node)
-        following = [child for child in mapping[node].get("children") or () if child in mapping]
-        if not following:
-            break
-        node = following[-1]
-    return node
+    if any(one.get("children") for one in mapping.values()):
+        while node is not None and node not in seen:
+            seen.add(node)
+            following = [one for one in mapping[node].get("children") or () if one in mapping]
+            if not following:
+                return node
+            node = following[-1]
+    parents = {one.get("parent") for one in mapping.values()}
+    leaves = [key for key in mapping if key not in parents] or list(mapping)
+    return max(leaves, key=lambda key: _time(mapping[key]), default=None)
 
 
-def _of_chatgpt(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Role, name and text; ``None`` for what nobody said or saw."""
+def _time(node: Mapping[str, Any]) -> float:
+    message = node.get("message")
+    when = message.get("create_time") if isinstance(message, Mapping) else None
+    return float(when) if isinstance(when, (int, float)) else 0.0
+
+
+def _of_chatgpt(message: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """Role, name and text; ``None`` with the reason for what nobody said or saw."""
     author = message.get("author") or {}
     content = message.get("content") or {}
     kind = content.get("content_type")
-    if (message.get("metadata") or {}).get(_HIDDEN) or kind in _UNSPOKEN:
-        return None
+    if (message.get("metadata") or {}).get(_HIDDEN):
+        return None, "hidden in the chat"
+    if kind in _UNSPOKEN:
+        return None, f"no speech but `{kind}`"
     text = _text_of_chatgpt(content)
     role = str(author.get("role") or "user")
-    if not text.strip() or role == "system":
-        return None
+    if not text.strip():
+        return None, NO_WORDS
+    if role == "system":
+        return None, "an instruction of the system"
     recipient = message.get("recipient")
     if role == "assistant" and recipient not in (None, "all"):
         text = f"[tool call: {recipient}({text})]"
-    return {"role": role, "name": author.get("name") or None, "content": text}
+    elif role in ("assistant", "tool"):
+        text = _CITATION.sub("", text)
+    return {"role": role, "name": author.get("name") or None, "content": text}, ""
 
 
 def _text_of_chatgpt(content: Mapping[str, Any]) -> str:
@@ -124,12 +158,14 @@ def _part_of_chatgpt(part: object) -> str:
     if isinstance(part.get("text"), str):
         return str(part["text"])
     kind = str(part.get("content_type") or "part")
-    return f"[{kind.partition('_')[0]}]"
+    return "[audio]" if "audio" in kind else f"[{kind.partition('_')[0]}]"
 
 
 def _epoch(seconds: object) -> str | None:
     """Seconds since 1970 as a date; ``None`` for what is none."""
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+    if isinstance(seconds, str) and seconds.strip():
+        return seconds
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds:
         return None
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
@@ -137,29 +173,87 @@ def _epoch(seconds: object) -> str | None:
         raise InvalidInputError(f"`create_time` is not a date: `{seconds}`") from None
 
 
-def claude(entry: Mapping[str, Any], number: int, name: str) -> Conversation:
+def is_deepseek(value: Mapping[str, Any]) -> bool:
+    """Whether it is a conversation of DeepSeek: a mapping with other dates and fragments."""
+    return isinstance(value.get("mapping"), Mapping) and (
+        "inserted_at" in value
+        or any(
+            isinstance(node, Mapping)
+            and isinstance(node.get("message"), Mapping)
+            and ("fragments" in node["message"] or "inserted_at" in node["message"])
+            for node in value["mapping"].values()
+        )
+    )
+
+
+def deepseek(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
+    """A conversation of DeepSeek's export, in its form with fragments or its older one."""
+    talk = _talk(entry, ("id",), entry.get("title"), entry.get("inserted_at"))
+    mapping = _mapping(entry)
+    names = {id(node.get("message")): key for key, node in mapping.items()}
+    for message in _branch(mapping, None):
+        key = names[id(message)]
+        added = {"id": key, "timestamp": message.get("inserted_at")}
+        fragments = message.get("fragments")
+        if fragments is None:
+            # Questions and answers take turns; only answers are thought about.
+            depth = len(list(_ancestors(mapping, key)))
+            is_answer = bool(message.get("reasoning_content")) or depth % 2 == 0
+            said = [("assistant" if is_answer else "user", message.get("content"))]
+        else:
+            said = [_of_fragment(one) for one in fragments if isinstance(one, Mapping)]
+        for role in ("user", "assistant", "tool"):
+            words = [text for who, text in said if who == role and isinstance(text, str)]
+            if text := "\n".join(one for one in words if one.strip()):
+                talk.add({**added, "role": role, "content": _CITATION.sub("", text)})
+        if not any(isinstance(text, str) and text.strip() for role, text in said if role):
+            talk.leave(NO_WORDS)
+    yield talk
+
+
+def _ancestors(mapping: Mapping[str, Any], key: object) -> Iterator[str]:
+    """The nodes with messages from this one to the root."""
+    seen: set[object] = set()
+    while isinstance(key, str) and key in mapping and key not in seen:
+        seen.add(key)
+        if isinstance(mapping[key].get("message"), Mapping):
+            yield key
+        key = mapping[key].get("parent")
+
+
+def _of_fragment(fragment: Mapping[str, Any]) -> tuple[str, Any]:
+    kind = str(fragment.get("type") or "").upper()
+    if kind == "THINK":
+        return "", None
+    if kind == "REQUEST":
+        return "user", fragment.get("content")
+    if kind in ("RESPONSE", "TEMPLATE_RESPONSE"):
+        return "assistant", fragment.get("content")
+    return "tool", fragment.get("content")
+
+
+def is_claude(value: Mapping[str, Any]) -> bool:
+    """Whether it is a conversation of Claude."""
+    return isinstance(value.get("chat_messages"), list)
+
+
+def claude(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
     """A conversation of Claude's ``conversations.json``."""
-    title = entry.get("name")
-    session = str(entry.get("uuid") or f"{name}-{number + 1}")
-    messages: list[dict[str, Any]] = []
-    skipped = 0
-    for message in _last_branch(entry["chat_messages"]):
-        text = _text_of_claude(message)
-        if not text.strip():
-            skipped += 1
-            continue
+    talk = _talk(entry, ("uuid",), entry.get("name"), entry.get("created_at"))
+    messages = [one for one in entry["chat_messages"] if isinstance(one, Mapping)]
+    for message in _last_branch(messages):
         sender = str(message.get("sender") or "human")
-        messages.append(
+        talk.add(
             {
                 "role": _ROLES.get(sender, sender),
-                "content": text,
-                "message_id": message.get("uuid"),
-                "timestamp": message.get("created_at") or entry.get("created_at"),
-                "session_id": session,
-                "metadata": {"conversation": title} if title else None,
+                "content": _text_of_claude(message),
+                "id": message.get("uuid"),
+                "timestamp": message.get("created_at"),
             }
         )
-    return Conversation(_called(title, session), None, messages, skipped=skipped)
+    for _ in range(len(entry["chat_messages"]) - len(messages)):
+        talk.leave("no message", is_fault=True)
+    yield talk
 
 
 def _last_branch(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -176,38 +270,62 @@ def _last_branch(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return path[::-1]
 
 
+# Parts of Claude that are no speech.
+_THOUGHT = frozenset(("thinking", "redacted_thinking", "token_budget"))
+
+
 def _text_of_claude(message: Mapping[str, Any]) -> str:
     parts = message.get("content")
-    said = [
-        part["text"]
-        for part in (parts if isinstance(parts, list) else [])
-        if isinstance(part, Mapping)
-        and part.get("type") == "text"
-        and isinstance(part.get("text"), str)
+    kept = [
+        {**one, "text": one.get("text") or one.get("transcript") or ""}
+        if one.get("type") in ("text", "voice_note")
+        else one
+        for one in (parts if isinstance(parts, list) else ())
+        if isinstance(one, Mapping) and one.get("type") not in _THOUGHT
     ]
-    text = "\n".join(filter(None, said)) or message.get("text") or ""
+    kept = [{**one, "type": "text"} if one.get("type") == "voice_note" else one for one in kept]
+    text = text_of({"content": kept}) if kept else None
+    if not isinstance(text, str) or not text.strip():
+        text = message.get("text") or ""
     files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
-    marks = [f"[file: {one.get('file_name') or 'unnamed'}]" for one in files]
-    return "\n".join(filter(None, [text if isinstance(text, str) else "", *marks]))
+    return "\n".join(filter(None, [text if isinstance(text, str) else "", *map(_file, files)]))
 
 
-def sharegpt(entry: Mapping[str, Any], number: int, name: str) -> Conversation:
+def _file(file: object) -> str:
+    """The words of a file that was pasted or attached, else its name."""
+    if not isinstance(file, Mapping):
+        return ""
+    words, name = file.get("extracted_content"), file.get("file_name")
+    if isinstance(words, str) and words.strip():
+        return f"[file: {name}]\n{words}" if name else words
+    return f"[file: {name or 'unnamed'}]"
+
+
+def is_sharegpt(value: Mapping[str, Any]) -> bool:
+    """Whether it is a conversation in ShareGPT's form."""
+    turns = value.get("conversations") or value.get("conversation")
+    return isinstance(turns, list) and all(
+        isinstance(turn, Mapping) and "from" in turn for turn in turns[:2]
+    )
+
+
+def sharegpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
     """A conversation in ShareGPT's form: ``from`` and ``value``."""
     turns = entry["conversations"] if "conversations" in entry else entry["conversation"]
-    session = str(entry.get("id") or f"{name}-{number + 1}")
-    messages: list[dict[str, Any]] = []
-    skipped = 0
+    own = str(entry["id"]) if entry.get("id") is not None else None
+    session = own or f"{source.stem}-{number + 1}"
+    talk = Talk(f"{source.name}: {session}", own, session=session)
     for turn in turns:
         sender = str(turn.get("from") or turn["role"])
         text = turn["value"] if "value" in turn else turn["content"]
-        if text is None or (isinstance(text, str) and not text.strip()):
-            skipped += 1
-            continue
         role = _ROLES.get(sender.lower(), sender)
-        messages.append({"role": role, "content": text, "session_id": session})
-    return Conversation(f"{name}: {session}", None, messages, skipped=skipped)
+        if text is None:
+            talk.leave(NO_WORDS)
+        else:
+            talk.add({"role": role, "content": text})
+    yield talk
 
 
-def _called(title: object, session: str) -> str:
-    """What to call a conversation: its title, else its id."""
-    return title if isinstance(title, str) and title.strip() else session
+def plain(text: str) -> str:
+    """The words of HTML."""
+    return html.unescape(_TAG.sub("", _BREAK.sub("\n", text))).strip()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import InvalidInputError
 from ..hints import shown
-from .conversation import Conversation, Question
+from .conversation import Conversation, Question, Talk
 from .dates import MONTHS, STEP
+from .source import Source
+
+_SESSION = re.compile(r"session_(\d+)(?:_date_time)?")
 
 _SPOKEN_DATE = re.compile(
     r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE
@@ -18,33 +22,72 @@ _SPOKEN_DATE = re.compile(
 _SLASHED_DATE = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s*\([^)]*\))?(?:\s+(\d{1,2}):(\d{2}))?")
 
 
-def locomo_messages(sample: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages of a LoCoMo sample, image captions in the text, ``dia_id`` as metadata."""
-    talk = sample["conversation"]
-    messages = []
-    number = 1
-    while f"session_{number}" in talk or f"session_{number}_date_time" in talk:
-        start = spoken_date(talk.get(f"session_{number}_date_time", "12:00 pm on 1 January, 2023"))
-        for offset, turn in enumerate(talk.get(f"session_{number}", [])):
-            text = turn["text"]
+def is_locomo(value: Mapping[str, Any]) -> bool:
+    """Whether it is a sample of LoCoMo."""
+    return isinstance(value.get("conversation"), Mapping)
+
+
+def locomo(sample: Mapping[str, Any], number: int, source: Source) -> Iterator[Conversation]:
+    """A conversation in LoCoMo's form, with its questions."""
+    user = str(sample.get("sample_id") or f"conversation-{number + 1}")
+    questions = tuple(
+        # Adversarial questions have no answer in the conversation.
+        Question(entry["question"], str(entry["answer"]), _evidence(entry))
+        for entry in sample.get("qa") or ()
+        if "answer" in entry
+    )
+    yield replace(_locomo_talk(sample, user).conversation(), questions=questions)
+
+
+def _locomo_talk(sample: Mapping[str, Any], user: str) -> Talk:
+    """The messages, image captions in the text, ``dia_id`` as metadata."""
+    held = sample["conversation"]
+    talk = Talk(user, user, user=user)
+    found = (_SESSION.fullmatch(key) for key in held)
+    for session in sorted({int(one[1]) for one in found if one}):
+        date = held.get(f"session_{session}_date_time")
+        start = spoken_date(date) if isinstance(date, str) else None
+        for offset, turn in enumerate(held.get(f"session_{session}") or ()):
+            text = turn.get("text") or ""
             if turn.get("blip_caption"):
-                text += f" [Image: {turn['blip_caption']}]"
-            messages.append(
-                {
-                    "role": "user" if turn["speaker"] == talk["speaker_a"] else "assistant",
-                    "name": turn["speaker"],
-                    "content": text,
-                    "timestamp": (start + offset * STEP).isoformat(),
-                    "session_id": f"session_{number}",
-                    "metadata": {"dia_id": turn["dia_id"]},
-                }
-            )
-        number += 1
-    return [message for message in messages if message["content"].strip()]
+                text = f"{text} [Image: {turn['blip_caption']}]".lstrip()
+            message = {
+                "role": "user" if turn["speaker"] == held.get("speaker_a") else "assistant",
+                "name": turn["speaker"],
+                "content": text,
+                "session_id": f"session_{session}",
+            }
+            if start is not None:
+                message["timestamp"] = (start + offset * STEP).isoformat()
+            if turn.get("dia_id"):
+                message["metadata"] = {"dia_id": turn["dia_id"]}
+            talk.add(message)
+    return talk
 
 
-def longmemeval_messages(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages of a LongMemEval entry, session by session, dated by ``haystack_dates``."""
+def _evidence(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        turn
+        for cited in entry.get("evidence") or ()
+        for turn in re.findall(r"D\d+:\d+", str(cited))
+    )
+
+
+def is_longmemeval(value: Mapping[str, Any]) -> bool:
+    """Whether it is an entry of LongMemEval."""
+    return "haystack_sessions" in value
+
+
+def longmemeval(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Conversation]:
+    """An entry of LongMemEval, with its question."""
+    user = str(entry["question_id"])
+    question = Question(entry["question"], str(entry.get("answer", "")))
+    talk = _longmemeval_talk(entry, user)
+    yield replace(talk.conversation(), questions=(question,))
+
+
+def _longmemeval_talk(entry: Mapping[str, Any], user: str) -> Talk:
+    """The messages, session by session, dated by ``haystack_dates``."""
     sessions = entry["haystack_sessions"]
     ids = entry.get("haystack_session_ids") or [
         f"session_{number}" for number in range(1, len(sessions) + 1)
@@ -54,23 +97,23 @@ def longmemeval_messages(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
         raise InvalidInputError(
             f"{len(sessions)} sessions, {len(ids)} session ids and {len(dates)} dates do not match"
         )
-    messages = []
+    talk = Talk(user, user, user=user)
     for turns, session_id, date in zip(sessions, ids, dates, strict=True):
         start = slashed_date(date)
-        for offset, turn in enumerate(turns):
+        for offset, turn in enumerate(turns or ()):
             metadata: dict[str, Any] = {"turn": offset}
             if "has_answer" in turn:
                 metadata["has_answer"] = turn["has_answer"]
-            messages.append(
+            talk.add(
                 {
                     "role": turn["role"],
-                    "content": turn["content"],
+                    "content": turn.get("content") or "",
                     "timestamp": (start + offset * STEP).isoformat(),
                     "session_id": session_id,
                     "metadata": metadata,
                 }
             )
-    return [message for message in messages if message["content"].strip()]
+    return talk
 
 
 def spoken_date(text: str) -> datetime:
@@ -97,30 +140,3 @@ def _moment(text: str, *parts: int) -> datetime:
         return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
     except ValueError as error:
         raise InvalidInputError(f"no such date: `{shown(text)}`") from error
-
-
-def locomo(sample: Mapping[str, Any], number: int, _name: str) -> Conversation:
-    """A conversation in LoCoMo's form, with its questions."""
-    user = str(sample.get("sample_id") or f"conversation-{number + 1}")
-    questions = tuple(
-        # Adversarial questions have no answer in the conversation.
-        Question(entry["question"], str(entry["answer"]), _evidence(entry))
-        for entry in sample.get("qa", ())
-        if "answer" in entry
-    )
-    return Conversation(user, user, locomo_messages(sample), questions)
-
-
-def _evidence(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(
-        turn
-        for cited in entry.get("evidence") or ()
-        for turn in re.findall(r"D\d+:\d+", str(cited))
-    )
-
-
-def longmemeval(entry: Mapping[str, Any], _number: int, _name: str) -> Conversation:
-    """An entry of LongMemEval, with its question."""
-    user = str(entry["question_id"])
-    question = Question(entry["question"], str(entry.get("answer", "")))
-    return Conversation(user, user, longmemeval_messages(entry), (question,))

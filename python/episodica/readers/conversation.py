@@ -1,12 +1,18 @@
-"""What every reader makes of a file: conversations, and facts that the file states directly."""
+"""The one shape that every reader makes of a file: conversations, and facts stated directly."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from ..hints import shown
+
+# Messages of a long file that are handed over together.
+PART = 5_000
+NO_WORDS = "no words"
+_LINE = re.compile(r"\bline (\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +35,32 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A part of a file that was not read, and why; ``is_fault`` if it was not understood."""
+
+    place: str
+    why: str
+    is_fault: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.why}"
+
+    @property
+    def line(self) -> int | None:
+        """The line in the file, where the place has one."""
+        found = _LINE.search(self.place)
+        return int(found[1]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """The messages of one user, ready for ``add_messages``.
 
     ``user_id`` is ``None`` where the file names none; ``name`` says which conversation this is, for
-    people. A long file comes in parts: ``first`` is the position of the first message here.
-    ``lines`` holds the line of each message where the format has lines, ``skipped`` counts what the
-    file has in place of messages without a word in it.
+    people; ``chat`` is its identity in the file. A long file comes in parts: ``first`` is the
+    position of the first message here. ``lines`` holds the line of each message where the format
+    has lines. ``left_out`` names what was not read, ``notes`` what was changed. ``date`` dates
+    messages that have none, ``ids`` are the ids of messages that have none.
     """
 
     name: str
@@ -45,29 +70,114 @@ class Conversation:
     statements: tuple[Statement, ...] = ()
     lines: tuple[int, ...] = ()
     first: int = 0
-    skipped: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+    chat: str | None = None
+    date: Any = None
+    ids: tuple[str | None, ...] = ()
+
+    @property
+    def skipped(self) -> int:
+        """How many parts of the file were left out."""
+        return len(self.left_out)
 
     def place(self, position: int) -> str:
         """Where a message stands, for an error: its line, else its position from 0."""
         if position < len(self.lines):
             return f"line {self.lines[position]}"
-        return f"message {self.first + position}"
+        where = f"message {self.first + position}"
+        return where if self.chat is None else f"{where} of `{shown(self.name)}`"
+
+
+class Talk:
+    """A chat that is being read: collects its messages, and names what it leaves out.
+
+    ``session`` becomes the session of messages that name none. ``chat`` is the identity of the chat
+    in the file; without one, the chat is known by its first messages.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        chat: str | None = None,
+        *,
+        session: str | None = None,
+        title: object = None,
+        user: str | None = None,
+        date: object = None,
+    ) -> None:
+        self.first = 0
+        self.messages: list[Any] = []
+        self.date = date
+        self._name, self._chat, self._user = name, chat, user
+        self._session = session
+        self._metadata = {"conversation": title} if isinstance(title, str) and title else None
+        self._lines: list[int] = []
+        self._left: list[LeftOut] = []
+        self._notes: list[str] = []
+        self._seen = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to hand the messages over."""
+        return len(self.messages) >= PART
+
+    def add(self, message: Mapping[str, Any], line: int = 0) -> None:
+        """Adds a message; one whose text is empty is left out."""
+        content = message.get("content")
+        if isinstance(content, str) and not content.strip() and not _may_be_silent(message):
+            self.leave(NO_WORDS, line)
+            return
+        self._seen += 1
+        added: dict[str, Any] = {} if self._session is None else {"session_id": self._session}
+        if self._metadata is not None:
+            added["metadata"] = self._metadata
+        self.messages.append({**added, **message} if added else message)
+        if line:
+            self._lines.append(line)
+
+    def leave(self, why: str, line: int = 0, is_fault: bool = False) -> None:
+        """Leaves the next message out."""
+        place = f"line {line}" if line else f"message {self._seen}"
+        if not line and self._chat is not None:
+            place += f" of `{shown(self._name)}`"
+        self._seen += 1
+        self._left.append(LeftOut(place, why, is_fault))
+
+    def note(self, text: str) -> None:
+        """Says what was changed."""
+        self._notes.append(text)
+
+    def conversation(self) -> Conversation:
+        """The messages since the last call."""
+        made = Conversation(
+            self._name,
+            self._user,
+            self.messages,
+            lines=tuple(self._lines),
+            first=self.first,
+            left_out=tuple(self._left),
+            notes=tuple(self._notes),
+            chat=self._chat,
+            date=self.date,
+        )
+        self.first += len(self.messages)
+        self.messages, self._lines, self._left, self._notes = [], [], [], []
+        return made
+
+
+def _may_be_silent(message: Mapping[str, Any]) -> bool:
+    """Whether an API's message may say something elsewhere than in its content."""
+    return any(
+        message.get(key)
+        for key in ("tool_calls", "function_call", "refusal", "audio", "parts", "toolInvocations")
+    )
 
 
 def with_ids(conversation: Conversation) -> list[Any]:
-    """The messages, each with an id made from conversation, position and content.
-
-    A file that is read again, even if it has grown at its end, adds only new messages. Ids in the
-    file are kept.
-    """
+    """The messages, each with the id that was made from what it says, unless it has its own."""
+    ids = conversation.ids or (None,) * len(conversation.messages)
     return [
-        {"message_id": _id(conversation.name, position, message), **message}
-        if isinstance(message, Mapping) and message.get("id") is None
-        else message
-        for position, message in enumerate(conversation.messages, conversation.first)
+        {**message, "message_id": made} if made and isinstance(message, Mapping) else message
+        for message, made in zip(conversation.messages, ids, strict=True)
     ]
-
-
-def _id(name: str, position: int, message: Mapping[str, Any]) -> str:
-    text = json.dumps([name, position, message.get("content")], default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

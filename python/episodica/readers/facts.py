@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..errors import InvalidInputError
-from .conversation import Conversation, Statement
-from .source import Item
+from .conversation import NO_WORDS, Conversation, LeftOut, Statement
+from .source import Item, Source
 
 # Where mem0's answers and exports keep the list.
 _LISTS = ("results", "memories")
@@ -27,18 +26,24 @@ def _is_memory(entries: list[Any]) -> bool:
     return all(isinstance(one, Mapping) and isinstance(one.get("memory"), str) for one in entries)
 
 
-def mem0(items: Iterable[Item], name: str) -> Iterator[Conversation]:
+def mem0(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     """The memories of mem0 as facts, by user."""
     by_user: dict[str | None, list[Statement]] = {}
+    left = []
     for number, item in enumerate(_entries(items)):
         entry = item.value
+        place = f"memory {number} in line {item.line}"
         if not isinstance(entry, Mapping):
-            raise InvalidInputError(
-                f"memory {number}: must be an object, not `{type(entry).__name__}`", line=item.line
-            )
+            why = f"must be an object, not `{type(entry).__name__}`"
+            left.append(LeftOut(place, why, is_fault=True))
+            continue
         text = next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
-        if text is None or not text.strip():
-            raise InvalidInputError(f"memory {number}: `memory` is missing", line=item.line)
+        if text is None:
+            left.append(LeftOut(place, "`memory` is missing", is_fault=True))
+            continue
+        if not text.strip():
+            left.append(LeftOut(place, NO_WORDS))
+            continue
         user = entry.get("user_id")
         metadata = dict(entry.get("metadata") or {})
         metadata |= {f"mem0_{key}": entry[key] for key in _KEPT if entry.get(key) is not None}
@@ -47,8 +52,10 @@ def mem0(items: Iterable[Item], name: str) -> Iterator[Conversation]:
         by_user.setdefault(None if user is None else str(user), []).append(
             Statement(text, entry.get("created_at"), metadata, item.line)
         )
+    if left:
+        yield Conversation(source.name, None, [], left_out=tuple(left))
     for user_id, statements in by_user.items():
-        yield Conversation(name, user_id, [], statements=tuple(statements))
+        yield Conversation(source.name, user_id, [], statements=tuple(statements))
 
 
 def _entries(items: Iterable[Item]) -> Iterator[Item]:

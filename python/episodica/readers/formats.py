@@ -3,97 +3,114 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import accounts, benchmarks, facts, logs, tables, transcript
-from .conversation import Conversation
-from .source import Item, Source
+from .conversation import Conversation, LeftOut, Talk
+from .finish import finished
+from .source import Item, Source, is_document
 
-# Characters by which a format is recognised.
+# Characters, and values of JSON, by which a format is recognised.
 _HEAD = 1 << 16
+_SAMPLE = 40
 EXPORT = "episodica-export"
-_EXPECTED = (
-    "readable are exports of ChatGPT, Claude and mem0, ShareGPT, LoCoMo (`conversation` with "
-    "`session_1`, …), LongMemEval (`haystack_sessions`), messages of chat APIs as JSON or JSONL "
-    "(a list of messages, objects with `messages`), CSV with a head, and text with `Name:` on "
-    "each line"
-)
+# Endings of files in archives and folders that may hold a chat.
+_READABLE = frozenset(
+    ("", ".csv", ".eml", ".json", ".jsonl", ".log", ".markdown", ".mbox", ".md", ".ndjson", ".srt",
+     ".tsv", ".txt", ".vtt")
+)  # fmt: skip
+_MOST_NAMED = 5
 
-_Entry: TypeAlias = Callable[[Mapping[str, Any], int, str], Conversation]
+Value: TypeAlias = Mapping[str, Any]
+_Read: TypeAlias = Callable[[Iterable[Item], Source], Iterator[Conversation]]
+
+
+class UnknownFormatError(InvalidInputError):
+    """The file has none of the formats."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Json:
-    """A format of JSON: how its first value is recognised, and how all are read."""
+    """A format of JSON: how a value of it is recognised, and how all are read."""
 
-    recognises: Callable[[Mapping[str, Any]], bool]
-    read: Callable[[Iterable[Item], Source], Iterator[Conversation]]
+    recognises: Callable[[Value], bool]
+    read: _Read
 
 
-def _each(convert: _Entry) -> Callable[[Iterable[Item], Source], Iterator[Conversation]]:
-    """Reads entry by entry; what breaks the format becomes a clear error."""
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A format of text: how it is recognised by its beginning, and how it is read."""
+
+    recognises: Callable[[str], bool]
+    read: Callable[[Source], Iterator[Conversation]]
+
+
+def _each(convert: Callable[[Any, int, Source], Iterable[Talk | Conversation]]) -> _Read:
+    """Reads entry by entry; one that breaks the format is left out and named."""
 
     def read(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
         for number, item in enumerate(items):
             try:
-                yield convert(item.value, number, source.name)
+                for made in convert(item.value, number, source):
+                    talk = made.conversation() if isinstance(made, Talk) else made
+                    if not (talk.messages or talk.left_out or talk.statements):
+                        place = f"conversation {number} in line {item.line}"
+                        left = (LeftOut(place, f"`{shown(talk.name)}` has no messages"),)
+                        talk = replace(talk, left_out=left)
+                    yield talk
             except KeyError as error:
-                raise InvalidInputError(
-                    f"conversation {number}: `{shown(error.args[0])}` is missing",
-                    hint=_EXPECTED,
-                    line=item.line,
-                ) from error
-            except (TypeError, AttributeError, IndexError) as error:
-                raise InvalidInputError(
-                    f"conversation {number} has another form than the first",
-                    hint=_EXPECTED,
-                    line=item.line,
-                ) from error
-            except InvalidInputError as error:
-                raise InvalidInputError(
-                    error.message, hint=error.hint, line=item.line
-                ) from error.__cause__
+                yield _broken(source, number, item, f"`{shown(error.args[0])}` is missing")
+            except (TypeError, AttributeError, IndexError, ValueError) as error:
+                why = error.message if isinstance(error, InvalidInputError) else _OTHER_FORM
+                yield _broken(source, number, item, why)
 
     return read
 
 
-def _is_sharegpt(value: Mapping[str, Any]) -> bool:
-    turns = value.get("conversations") or value.get("conversation")
-    return isinstance(turns, list) and all(
-        isinstance(turn, Mapping) and "from" in turn for turn in turns[:2]
-    )
+_OTHER_FORM = "it has another form than this format"
+
+
+def _broken(source: Source, number: int, item: Item, why: str) -> Conversation:
+    place = f"conversation {number} in line {item.line}"
+    return Conversation(source.name, None, [], left_out=(LeftOut(place, why, is_fault=True),))
 
 
 _JSON: dict[str, _Json] = {
-    "locomo": _Json(
-        lambda value: isinstance(value.get("conversation"), Mapping), _each(benchmarks.locomo)
-    ),
-    "longmemeval": _Json(lambda value: "haystack_sessions" in value, _each(benchmarks.longmemeval)),
-    "chatgpt": _Json(
-        lambda value: isinstance(value.get("mapping"), Mapping), _each(accounts.chatgpt)
-    ),
-    "claude": _Json(
-        lambda value: isinstance(value.get("chat_messages"), list), _each(accounts.claude)
-    ),
-    "sharegpt": _Json(_is_sharegpt, _each(accounts.sharegpt)),
-    "mem0": _Json(facts.is_mem0, lambda items, source: facts.mem0(items, source.name)),
+    "locomo": _Json(benchmarks.is_locomo, _each(benchmarks.locomo)),
+    "longmemeval": _Json(benchmarks.is_longmemeval, _each(benchmarks.longmemeval)),
+    "deepseek": _Json(accounts.is_deepseek, _each(accounts.deepseek)),
+    "chatgpt": _Json(accounts.is_chatgpt, _each(accounts.chatgpt)),
+    "claude": _Json(accounts.is_claude, _each(accounts.claude)),
+    "sharegpt": _Json(accounts.is_sharegpt, _each(accounts.sharegpt)),
+    "mem0": _Json(facts.is_mem0, facts.mem0),
     "messages": _Json(
         lambda value: logs.is_message(value) or logs.is_log(value),
-        lambda items, source: logs.messages(items, source.name, source.stem),
+        logs.messages,
     ),
 }
-_TEXT: dict[str, Callable[[Source], Iterator[Conversation]]] = {
-    "csv": tables.table,
-    "text": transcript.transcript,
+_TEXT: dict[str, _Text] = {
+    "csv": _Text(tables.is_table, tables.table),
+    "text": _Text(transcript.is_transcript, transcript.transcript),
 }
-FORMATS = (*_JSON, *_TEXT)
+# Formats of whole archives and folders; each gives `None` for those of others.
+_BUNDLES: dict[str, Callable[[Source], Iterator[Conversation] | None]] = {}
+FORMATS = tuple(dict.fromkeys((*_JSON, *_TEXT, *_BUNDLES)))
 """Names of the formats."""
+
+_EXPECTED = (
+    "readable are exports of ChatGPT, Claude, DeepSeek and mem0, ShareGPT, LoCoMo (`conversation` "
+    "with `session_1`, …), LongMemEval (`haystack_sessions`), messages of chat APIs as JSON or "
+    "JSONL (a list of messages, objects with `messages`), CSV with a head, and text with `Name:` "
+    "on each line; by name: " + ", ".join(FORMATS)
+)
 
 
 def read_conversations(
@@ -111,7 +128,7 @@ def iter_conversations(
     Parameters
     ----------
     path
-        The file, or a ZIP archive with ``conversations.json``; or a source that is open already.
+        The file, a ZIP archive or a folder of such files; or a source that is open already.
     format
         One of ``FORMATS``; by default the content tells.
 
@@ -120,7 +137,8 @@ def iter_conversations(
     StoreIOError
         If the file can't be read.
     InvalidInputError
-        If the file has none of the formats, or breaks its format; ``path`` and ``line`` say where.
+        If the file has none of the formats, or nothing in it can be read; ``path`` and ``line`` say
+        where.
     """
     if format is not None and format not in FORMATS:
         raise InvalidInputError(
@@ -129,11 +147,8 @@ def iter_conversations(
     source = path if isinstance(path, Source) else Source(path)
     try:
         with nullcontext() if source.is_open else source:
-            try:
-                yield from _read(source, format)
-            except UnicodeDecodeError as error:
-                hint = "save the file as UTF-8"
-                raise InvalidInputError(source.broken_line(), hint=hint) from error
+            found = _bundle(source, format) if source.members is not None else _file(source, format)
+            yield from _with_content(found)
     except InvalidInputError as error:
         raise in_file(error, source) from error.__cause__
 
@@ -150,49 +165,136 @@ def in_file(error: InvalidInputError, source: Source) -> InvalidInputError:
     )
 
 
+def _with_content(conversations: Iterable[Conversation]) -> Iterator[Conversation]:
+    """The conversations; an error if nothing came of the file and some of it was not understood."""
+    waiting: list[Conversation] = []
+    is_read = False
+    for conversation in conversations:
+        if not is_read and not conversation.messages and not conversation.statements:
+            waiting.append(conversation)
+            continue
+        is_read = True
+        yield from waiting
+        waiting = []
+        yield conversation
+    faults = (left for one in waiting for left in one.left_out if left.is_fault)
+    if (fault := next(faults, None)) is not None:
+        raise InvalidInputError(f"{fault.place}: {fault.why}", hint=_EXPECTED, line=fault.line)
+    yield from waiting
+
+
+def _file(source: Source, format: str | None) -> Iterator[Conversation]:
+    try:
+        yield from finished(_read(source, format), source.date)
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(source.broken_line(), hint="save the file as UTF-8") from error
+
+
+def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
+    """The files of an archive or a folder, each by its own format unless they belong together."""
+    names = source.members or []
+    for name, read in _BUNDLES.items():
+        if format in (None, name) and (found := read(source)) is not None:
+            yield from finished(found, source.date)
+            return
+    others: Counter[str] = Counter()
+    left: list[LeftOut] = []
+    is_read = False
+    for name in names:
+        ending = PurePosixPath(name).suffix.lower()
+        if ending not in _READABLE:
+            others[ending] += 1
+            continue
+        try:
+            with source.member(name) as member:
+                for conversation in _file(member, format):
+                    is_read = True
+                    yield _in_member(conversation, name)
+        except UnknownFormatError:
+            left.append(LeftOut(name, "no chat that is known"))
+        except InvalidInputError as error:
+            left.append(LeftOut(name, error.message, is_fault=True))
+    if not is_read and not any(one.is_fault for one in left):
+        kind = "ZIP archive" if source.path.is_file() else "folder"
+        held = ", ".join(f"`{shown(name)}`" for name in names[:_MOST_NAMED]) or "nothing"
+        raise InvalidInputError(f"the {kind} holds no chat that is known, but {held}", hint=_EXPECTED)
+    left += [LeftOut(f"{count} files `{end}`", "no text") for end, count in others.items()]
+    if left:
+        yield Conversation(source.name, None, [], left_out=tuple(left))
+
+
+def _in_member(conversation: Conversation, name: str) -> Conversation:
+    if not conversation.left_out and not conversation.notes:
+        return conversation
+    left = tuple(replace(one, place=f"{name}, {one.place}") for one in conversation.left_out)
+    notes = tuple(f"{name}, {one}" for one in conversation.notes)
+    return replace(conversation, left_out=left, notes=notes)
+
+
 def _read(source: Source, format: str | None) -> Iterator[Conversation]:
     head = source.text().read(_HEAD)
     if not head.strip():
-        raise InvalidInputError("the file is empty", hint=_EXPECTED)
+        raise UnknownFormatError("the file is empty", hint=_EXPECTED)
     chosen = format or _text_format(head)
     if chosen in _TEXT:
-        yield from _TEXT[chosen](source)
+        yield from _TEXT[chosen].read(source)
         return
     items = source.items()
     try:
-        first = next(items, None)
+        sample = list(islice(items, 1))
     except InvalidInputError as error:
         raise InvalidInputError(error.message, hint=_EXPECTED, line=error.line) from error.__cause__
-    if first is None:
-        raise InvalidInputError("the file holds no conversation", hint=_EXPECTED)
-    name = format or _json_format(first.value)
-    yield from _JSON[name].read(chain([first], items), source)
+    if not sample:
+        raise UnknownFormatError("the file holds no conversation", hint=_EXPECTED)
+    name = format if format in _JSON else _recognised(sample[0].value)
+    while name is None and len(sample) < _SAMPLE and (item := next(items, None)) is not None:
+        sample.append(item)
+        name = _recognised(item.value)
+    if name is None:
+        raise _unknown(sample[0].value)
+    yield from _JSON[name].read(chain(sample, items), source)
 
 
 def _text_format(head: str) -> str:
-    """``csv`` or ``text``; anything else is taken for JSON, whose errors name the line."""
-    start = head.lstrip("\ufeff \t\r\n")[:1]
-    if start == "{" or (start == "[" and not transcript.is_transcript(head)):
+    """The name of a format of text; ``json`` for what begins like JSON.
+
+    Raises
+    ------
+    UnknownFormatError
+        For text that is not understood.
+    """
+    start = head.lstrip("\ufeff \t\r\n")
+    is_json = start[:1] == "{" or (start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", "]", '"'))
+    if is_json and start[:1] == "{":
         return "json"
-    if tables.is_table(head):
-        return "csv"
-    return "text" if transcript.is_transcript(head) else "json"
-
-
-def _json_format(first: object) -> str:
-    if not isinstance(first, Mapping):
-        raise InvalidInputError(
-            f"a list of `{type(first).__name__}` is not a conversation", hint=_EXPECTED
-        )
-    if first.get("format") == EXPORT:
-        raise InvalidInputError(
-            "the file is an export of episodica",
-            hint="`episodica import` reads it",
-        )
-    for name, one in _JSON.items():
-        if one.recognises(first):
+    for name, one in _TEXT.items():
+        if one.recognises(head):
             return name
-    keys = ", ".join(f"`{shown(key)}`" for key in list(first)[:6])
-    raise InvalidInputError(
-        f"an object with the keys {keys or '(none)'} is not a conversation", hint=_EXPECTED
+    if is_json or start[:1] == '"' or (len(head) < _HEAD and is_document(head)):
+        return "json"
+    line = start.partition("\n")[0].rstrip()
+    raise UnknownFormatError(
+        f"line {head[: len(head) - len(start)].count(chr(10)) + 1} is not understood: "
+        f"`{shown(line)}`",
+        hint=_EXPECTED,
+        line=1,
     )
+
+
+def _recognised(value: object) -> str | None:
+    if not isinstance(value, Mapping):
+        return None
+    if value.get("format") == EXPORT:
+        raise InvalidInputError(
+            "the file is an export of episodica", hint="`episodica import` reads it"
+        )
+    return next((name for name, one in _JSON.items() if one.recognises(value)), None)
+
+
+def _unknown(first: object) -> UnknownFormatError:
+    if not isinstance(first, Mapping):
+        text = f"a list of `{type(first).__name__}` is not a conversation"
+    else:
+        keys = ", ".join(f"`{shown(key)}`" for key in list(first)[:6])
+        text = f"an object with the keys {keys or '(none)'} is not a conversation"
+    return UnknownFormatError(text, hint=_EXPECTED)

@@ -14,11 +14,9 @@ from itertools import chain, islice
 from typing import Any
 
 from ..errors import InvalidInputError
-from .conversation import Conversation
-from .source import Item
+from .conversation import Conversation, Talk
+from .source import Item, Source
 
-# Messages of a long file that are handed over together.
-PART = 5_000
 # What encloses a request in a log, and an answer.
 _REQUEST = ("request", "body", "kwargs", "params")
 _RESPONSE = ("response", "completion", "output", "result")
@@ -26,57 +24,30 @@ _SESSIONS = ("session_id", "conversation_id", "thread_id", "chat_id", "session")
 _TIMES = ("timestamp", "created_at", "time", "created", "ts")
 
 
-def messages(items: Iterable[Item], name: str, stem: str) -> Iterator[Conversation]:
+def messages(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     """The conversations of lists of messages and logs, in parts of some thousands."""
     following = iter(items)
     begun = list(islice(following, 2))
-    part, log = Part(name), _Log(stem, is_alone=len(begun) == 1)
+    talk, log = Talk(source.name), _Log(source.stem, is_alone=len(begun) == 1)
     for number, item in enumerate(chain(begun, following)):
         value = item.value
+        if value is None:
+            continue
         if not isinstance(value, Mapping):
-            raise InvalidInputError(
-                f"message {number}: must be an object, not `{type(value).__name__}`",
-                line=item.line,
-            )
-        if is_message(value):
-            session = {} if item.group is None else {"session_id": f"{stem}-{item.group + 1}"}
-            part.add({**session, **value}, item.line)
+            why = f"message {number}: must be an object, not `{type(value).__name__}`"
+            talk.leave(why, item.line, is_fault=True)
+        elif is_message(value):
+            session = {} if item.group is None else {"session_id": f"{source.stem}-{item.group + 1}"}
+            talk.add({**session, **value}, item.line)
         else:
-            for message in log.new_messages(value, number, item.line):
-                part.add(message, item.line)
-        if part.is_full:
-            yield part.conversation()
-    if part.messages or not part.first:
-        yield part.conversation()
-
-
-class Part:
-    """Messages that were read and not handed over yet."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.first = 0
-        self.messages: list[Any] = []
-        self._lines: list[int] = []
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is time to hand the messages over."""
-        return len(self.messages) >= PART
-
-    def add(self, message: Mapping[str, Any], line: int) -> None:
-        """Adds a message and its line."""
-        self.messages.append(message)
-        self._lines.append(line)
-
-    def conversation(self) -> Conversation:
-        """The messages since the last call."""
-        made = Conversation(
-            self._name, None, self.messages, lines=tuple(self._lines), first=self.first
-        )
-        self.first += len(self.messages)
-        self.messages, self._lines = [], []
-        return made
+            try:
+                for message in log.new_messages(value, number, item.line):
+                    talk.add(message, item.line)
+            except InvalidInputError as error:
+                talk.leave(error.message, item.line, is_fault=True)
+        if talk.is_full:
+            yield talk.conversation()
+    yield talk.conversation()
 
 
 def is_message(value: Mapping[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """Files as readers see them: text that can be read several times, wherever it comes from.
 
-A source is a file, standard input (``-``), or the conversations inside a ZIP archive, as accounts
+A source is a file, standard input (``-``), or a ZIP archive or folder with such files, as accounts
 are exported. Nothing is read whole: JSON comes value by value, everything else line by line.
 """
 
@@ -16,10 +16,11 @@ import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -36,7 +37,11 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]')
 # Python reads no longer ones; see `sys.set_int_max_str_digits`.
 _LONG_NUMBER = re.compile(r"[0-9]{4301}")
 _SPACE = " \t\r\n"
-_IN_ARCHIVE = "conversations.json"
+# Files that programs put into archives and folders for themselves.
+_HIDDEN = re.compile(r"(?:^|/)(?:\.|__MACOSX/|Thumbs\.db$)")
+_NUMBER = re.compile(r"(\d+)")
+# Messenger counts its files from the newest.
+_NEWEST_FIRST = re.compile(r"message_(\d+)\.json$")
 _ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -53,7 +58,11 @@ class Item:
 
 
 class Source:
-    """An open file that can be read several times; ``name`` is for people."""
+    """An open file that can be read several times; ``name`` is for people.
+
+    Of an archive or a folder ``members`` are the names of the files in it, else it is ``None``.
+    ``date`` is that of the file.
+    """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -61,11 +70,21 @@ class Source:
         self.name = "standard input" if self.is_stdin else self.path.name
         self.stem = "stdin" if self.is_stdin else self.path.stem
         self.is_open = False
+        self.members: list[str] | None = None
+        self.date: str | None = None
+        self._archive: zipfile.ZipFile | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         try:
-            self._bytes = self._opened()
+            if not self.is_stdin and self.path.is_dir():
+                self.members = _in_order(
+                    file.relative_to(self.path).as_posix()
+                    for file in self.path.rglob("*")
+                    if file.is_file()
+                )
+            else:
+                self._bytes = self._opened()
         except OSError as error:
             self._stack.close()
             raise StoreIOError(
@@ -86,6 +105,27 @@ class Source:
         self.is_open = False
         self._stack.close()
 
+    @contextmanager
+    def member(self, name: str) -> Iterator[Source]:
+        """A file of the archive or folder, open."""
+        if self._archive is None:
+            with Source(self.path / name) as opened:
+                opened.name = name
+                yield opened
+            return
+        inner = Source(self.path)
+        inner.name, inner.stem = name, PurePosixPath(name).stem
+        with inner._stack:
+            try:
+                with self._archive.open(name) as file:
+                    # A file within an archive can be read once only.
+                    inner._bytes = inner._kept(file)
+                inner.date = _iso(datetime(*self._archive.getinfo(name).date_time))
+            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError) as error:
+                raise InvalidInputError("the ZIP archive is damaged or encrypted") from error
+            inner.is_open = True
+            yield inner
+
     def broken_line(self) -> str:
         """Which line is not UTF-8."""
         if not self.is_open:
@@ -102,13 +142,18 @@ class Source:
         file: IO[bytes] = sys.stdin.buffer
         if not self.is_stdin:
             file = self._stack.enter_context(self.path.open("rb"))
-            mode = os.fstat(file.fileno()).st_mode
+            state = os.fstat(file.fileno())
+            mode = state.st_mode
             if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not file.isatty()):
                 # A device may have no end.
                 raise InvalidInputError(f"not a file: `{self.path}`", path=str(self.path))
+            if stat.S_ISREG(mode):
+                self.date = _iso(datetime.fromtimestamp(state.st_mtime, UTC))
         if self.is_stdin or not stat.S_ISREG(mode):
             file = self._kept(file)
-        return self._in_archive(file) if file.read(4).startswith(b"PK\x03\x04") else file
+        if file.read(4).startswith(b"PK\x03\x04"):
+            self._open_archive(file)
+        return file
 
     def _kept(self, stream: IO[bytes]) -> IO[bytes]:
         """All bytes of a stream, which can be read only once."""
@@ -118,18 +163,19 @@ class Source:
         kept.seek(0)
         return kept
 
-    def _in_archive(self, file: IO[bytes]) -> IO[bytes]:
-        """The conversations in the archive of an account."""
+    def _open_archive(self, file: IO[bytes]) -> None:
         try:
-            archive = self._stack.enter_context(zipfile.ZipFile(file))
-            names = [name for name in archive.namelist() if name.endswith(_IN_ARCHIVE)]
-            if names:
-                return self._stack.enter_context(archive.open(min(names, key=len)))
+            self._archive = self._stack.enter_context(zipfile.ZipFile(file))
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
             raise InvalidInputError("the ZIP archive is damaged or encrypted") from error
-        raise InvalidInputError(
-            f"the ZIP archive has no `{_IN_ARCHIVE}`", hint="unpack it and name the file in it"
+        self.members = _in_order(
+            one.filename for one in self._archive.infolist() if not one.is_dir()
         )
+
+    def bytes(self) -> IO[bytes]:
+        """The bytes from their beginning."""
+        self._bytes.seek(0)
+        return self._bytes
 
     def text(self) -> io.TextIOWrapper:
         """The text from its beginning. Invalid UTF-8 raises ``UnicodeDecodeError``."""
@@ -155,7 +201,7 @@ class Source:
         text = self.text()
         head = text.read(_PIECE)
         first, _, rest = head.lstrip(_SPACE).partition("\n")
-        if rest.strip() and _is_json(first):
+        if rest.strip() and is_document(first):
             return self._by_line()
         return _values(head, text)
 
@@ -170,6 +216,22 @@ class Source:
                 group += 1
             else:
                 yield Item(value, number)
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """The names that a user knows, numbers in them in their order."""
+
+    def key(name: str) -> list[tuple[int, str]]:
+        newest = _NEWEST_FIRST.search(name)
+        start = name[: newest.start()] if newest else name
+        parts = [(int(one), "") if one.isdecimal() else (0, one) for one in _NUMBER.split(start)]
+        return [*parts, (-int(newest[1]), "")] if newest else parts
+
+    return sorted((name for name in names if not _HIDDEN.search(name)), key=key)
+
+
+def _iso(date: datetime) -> str:
+    return date.replace(tzinfo=UTC).isoformat(timespec="seconds")
 
 
 class _Unclosed(io.RawIOBase):
@@ -187,7 +249,8 @@ class _Unclosed(io.RawIOBase):
         return len(piece)
 
 
-def _is_json(text: str) -> bool:
+def is_document(text: str) -> bool:
+    """Whether the text is a value of JSON."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

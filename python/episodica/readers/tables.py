@@ -9,8 +9,7 @@ from typing import Any
 
 from ..errors import InvalidInputError
 from . import dates
-from .conversation import Conversation
-from .logs import Part
+from .conversation import NO_WORDS, Conversation, Talk
 from .people import role_of
 from .source import Source
 
@@ -62,15 +61,15 @@ def table(source: Source) -> Iterator[Conversation]:
     day_first = dates.order_of(
         row["timestamp"] for row, _ in itertools.islice(_rows(source), _DATES) if "timestamp" in row
     )
-    part = Part(source.name)
+    part = Talk(source.name)
     for row, line in _rows(source):
         if not row.get("content", "").strip():
-            raise InvalidInputError("the message is empty", line=line)
+            part.leave(NO_WORDS, line)
+            continue
         part.add(_message(row, line, day_first), line)
         if part.is_full:
             yield part.conversation()
-    if part.messages or not part.first:
-        yield part.conversation()
+    yield part.conversation()
 
 
 def _message(row: dict[str, str], line: int, day_first: bool) -> dict[str, Any]:

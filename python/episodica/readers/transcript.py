@@ -16,8 +16,7 @@ from datetime import datetime
 from ..errors import InvalidInputError
 from ..hints import shown
 from . import dates
-from .conversation import Conversation
-from .logs import Part
+from .conversation import Conversation, Talk
 from .people import role_of
 from .source import Source
 
@@ -77,7 +76,7 @@ def transcript(source: Source) -> Iterator[Conversation]:
     clock = _Clock(
         dates.order_of(start.date for line in sample if (start := form(line)) and start.date)
     )
-    part, reading = Part(source.name), _Reading()
+    part, reading = Talk(source.name), _Reading()
     for number, line in source.lines():
         written = dates.plain(line)
         start = form(written)
@@ -95,8 +94,7 @@ def transcript(source: Source) -> Iterator[Conversation]:
                 line=number,
             )
     reading.hand_over(part)
-    if part.messages or not part.first:
-        yield part.conversation()
+    yield part.conversation()
 
 
 class _Reading:
@@ -110,7 +108,7 @@ class _Reading:
         self._date = date
         self._line = line
 
-    def hand_over(self, part: Part) -> None:
+    def hand_over(self, part: Talk) -> None:
         """Adds the message to a part, if somebody said something."""
         text = "\n".join(self.text).strip()
         if self.start is None or not self.start.name or not text:

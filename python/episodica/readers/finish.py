@@ -1,0 +1,168 @@
+"""What all readers need at their end: ids from what is said, dates from neighbours, whole letters.
+
+The name of a file says nothing about its content, so it is no part of an id: the same chat under
+another name adds nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from .conversation import Conversation, Statement
+
+# Shorter ids of a file are numbers within a chat; longer ones are unique by themselves.
+_LONG_ID = 16
+# Messages by which a chat without identity and dates is known.
+_BEGINNING = 2
+# Undated conversations at the beginning of a file that wait for a date.
+_MOST_WAITING = 20
+TIMES = ("timestamp", "created_at", "createdAt", "time", "date", "ts", "timestamp_ms")
+_DEEPEST = 50
+
+
+def finished(conversations: Iterable[Conversation], file_date: str | None) -> Iterator[Conversation]:
+    """The conversations with ids, whole letters and a date each; ``file_date`` is the last resort."""
+    ids = _Ids()
+    for conversation in _dated(map(_repaired, conversations), file_date):
+        yield replace(conversation, ids=ids.of(conversation))
+
+
+class _Ids:
+    """Makes ids of messages: the same content gives the same ids, in whatever file it is."""
+
+    def __init__(self) -> None:
+        self._counts: dict[bytes, int] = {}
+        self._given: dict[str, bytes] = {}
+        self._beginnings: dict[str | None, str] = {}
+
+    def of(self, conversation: Conversation) -> tuple[str | None, ...]:
+        chat = conversation.chat
+        if chat not in self._beginnings:
+            begun = [
+                [one.get("role"), one.get("name"), one.get("content")]
+                for one in conversation.messages[:_BEGINNING]
+                if isinstance(one, Mapping)
+            ]
+            self._beginnings[chat] = _hash([chat, begun]).hex()
+        return tuple(self._of(message, chat) for message in conversation.messages)
+
+    def _of(self, message: object, chat: str | None) -> str | None:
+        if not isinstance(message, Mapping) or message.get("message_id"):
+            return None
+        own = message.get("id")
+        own = str(own) if isinstance(own, (str, int)) and not isinstance(own, bool) else ""
+        said = [message.get(key) for key in ("role", "type", "name", "content", "parts")]
+        when = next((message[key] for key in TIMES if message.get(key) is not None), None)
+        place = chat if when is not None and chat else self._beginnings[chat]
+        if when is not None and chat is None:
+            place = ""
+        if len(own) >= _LONG_ID:
+            content = _hash(said)
+            if self._given.setdefault(own, content) == content:
+                return own
+            return _hash([own, said]).hex()[:32]
+        base = _hash([place, own, when, said])
+        count = self._counts.get(base, 0)
+        # A number is given once in a chat; what comes again under it is the same.
+        self._counts[base] = count if own else count + 1
+        return _hash([base.hex(), count]).hex()[:32]
+
+
+def _hash(value: object) -> bytes:
+    text = json.dumps(value, default=str, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+
+
+def _dated(
+    conversations: Iterable[Conversation], file_date: str | None
+) -> Iterator[Conversation]:
+    """Gives undated conversations the date of their neighbour, else that of the file."""
+    waiting: list[Conversation] = []
+    last: Any = None
+    for conversation in conversations:
+        dates = [
+            one[key]
+            for one in conversation.messages
+            if isinstance(one, Mapping)
+            for key in TIMES
+            if one.get(key) is not None
+        ]
+        first = dates[0] if dates else conversation.date
+        if first is None:
+            if last is None and len(waiting) < _MOST_WAITING:
+                waiting.append(conversation)
+                continue
+            first = last
+        if first is None:
+            yield from _by_file([*waiting, conversation], file_date)
+            waiting, last = [], file_date
+            continue
+        yield from (replace(one, date=first) for one in waiting)
+        waiting = []
+        yield replace(conversation, date=first)
+        last = dates[-1] if dates else first
+    yield from _by_file(waiting, file_date)
+
+
+def _by_file(
+    conversations: list[Conversation], file_date: str | None
+) -> Iterator[Conversation]:
+    noted = file_date is None
+    for one in conversations:
+        notes = one.notes if noted or not one.messages else (*one.notes, _note(str(file_date)))
+        noted = noted or bool(one.messages)
+        yield replace(one, date=file_date, notes=notes)
+
+
+def _note(file_date: str) -> str:
+    return f"no message has a date; the date of the file is taken: {file_date[:10]}"
+
+
+def _repaired(conversation: Conversation) -> Conversation:
+    """The conversation without halves of letters, which no file can hold."""
+    notes = []
+    messages = conversation.messages
+    for position, message in enumerate(messages):
+        if _is_whole(message, 0):
+            continue
+        messages[position] = _whole(message)
+        notes.append(f"{conversation.place(position)}: half a letter was replaced by `\ufffd`")
+    statements = conversation.statements
+    if not all(_is_whole(one.text, 0) for one in statements):
+        statements = tuple(_whole_statement(one) for one in statements)
+        notes.append("half a letter of a fact was replaced by `\ufffd`")
+    if not notes:
+        return conversation
+    return replace(conversation, notes=(*conversation.notes, *notes), statements=statements)
+
+
+def _is_whole(value: Any, depth: int) -> bool:
+    if isinstance(value, str):
+        if value.isascii():
+            return True
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+    if depth > _DEEPEST:
+        return True
+    if isinstance(value, Mapping):
+        return all(_is_whole(one, depth + 1) for pair in value.items() for one in pair)
+    return not isinstance(value, list) or all(_is_whole(one, depth + 1) for one in value)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        return {_whole(key): _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list) else value
+
+
+def _whole_statement(statement: Statement) -> Statement:
+    return replace(statement, text=_whole(statement.text), metadata=_whole(statement.metadata))
