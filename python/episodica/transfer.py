@@ -19,7 +19,8 @@ from .dates import rfc3339
 from .errors import InvalidInputError, StoreIOError
 from .hints import shown
 from .inputs import checks
-from .inputs.messages import normalise
+from .inputs.messages import incoming
+from .inputs.names import renamed
 from .progress import ProgressCallback
 from .readers import (
     EXPORT,
@@ -33,7 +34,6 @@ from .readers import (
 )
 from .readers.conversation import NO_WORDS
 from .readers.dates import parse
-from .readers.finish import TIMES
 from .readers.source import STDIN
 from .records import Episode, Message, SemanticMemory
 from .reports import AddResult, ExportReport, ImportReport
@@ -242,43 +242,61 @@ def checked(
     left: list[LeftOut] = []
     notes: list[str] = []
     try:
-        read = normalise(messages)
+        done = incoming(messages)
     except InvalidInputError:
-        read = []
-    if len(read) < len(messages):
+        done = None
+    if done is None or done.skipped:
         good = []
         for position, message in enumerate(messages):
             kept, why = _one(message)
             place = conversation.place(position)
             if kept is None:
-                left.append(LeftOut(place, why, is_fault=why != NO_WORDS))
+                left.append(LeftOut(place, why, is_fault=why not in _FINE))
             else:
                 good.append(kept)
                 if why:
                     notes.append(f"{place}: {why}")
-        read = normalise(good)
+        done = incoming(good)
+    read = done.messages
     if conversation.date is not None and not any(one["timestamp"] for one in read):
         with suppress(InvalidInputError, OverflowError):
             start = datetime.fromisoformat(rfc3339(conversation.date, "`date`"))
             for position, one in enumerate(read):
                 # Steps keep the messages apart and in order.
                 one["timestamp"] = (start + position * timedelta(microseconds=1)).isoformat()
-    return read, left, notes
+        if read and conversation.is_file_date:
+            day = str(conversation.date)[:10]
+            notes.append(f"no message has a date; the date of the file is taken: {day}")
+    return read, left, [*notes, *done.notes()]
+
+
+_THOUGHT = "nothing but thinking"
+_FINE = (NO_WORDS, _THOUGHT)
 
 
 def _one(message: Any) -> tuple[Any, str]:
     """The message if it is one, perhaps without its date, and what is wrong with it."""
     try:
-        return (message, "") if normalise([message]) else (None, NO_WORDS)
+        done = incoming([message])
     except InvalidInputError as error:
         why = error.message.removeprefix("message 0: ")
+    else:
+        return (message, "") if done.messages else (None, _THOUGHT if done.thoughts else NO_WORDS)
     if why in ("`content` is empty", "`content` must be a str, not `None`"):
         return None, NO_WORDS
-    undated = {key: value for key, value in message.items() if key not in TIMES}
-    if len(undated) < len(message):
-        with suppress(InvalidInputError):
-            if normalise([undated]):
-                return undated, f"{why}; dated like its neighbour"
+    if not isinstance(message, Mapping):
+        return None, why
+    own, rest = renamed(message)
+    given = own.pop("timestamp", None)
+    moment = parse(given) if isinstance(given, str) else None
+    for dated, told in (
+        ({**own, **rest, "timestamp": moment}, ""),
+        ({**own, **rest}, f"{why}; dated like its neighbour"),
+    ):
+        if dated.get("timestamp") is not None or "timestamp" not in dated:
+            with suppress(InvalidInputError):
+                if given is not None and incoming([dated]).messages:
+                    return dated, told
     return None, why
 
 
@@ -398,6 +416,6 @@ def add(
         known=added.duplicates + known,
         skipped=len(left),
         left_out=tuple(map(str, left)),
-        notes=(*conversation.notes, *notes),
+        notes=tuple(dict.fromkeys((*conversation.notes, *notes))),
     )
     return report, added, next((one for one in left if one.is_fault), None)

@@ -138,7 +138,7 @@ def test_a_list_a_line_becomes_sessions(tmp_path: Path) -> None:
         (
             "a.json",
             {"conversation": {"session_1_date_time": "May 2023", "session_1": []}},
-            "conversation 0 in line 1: date is not like `7:12 pm on 5 March, 2024`: `May 2023` in `",
+            "conversation 0 in line 1: date is not like `7:12 pm on 5 March, 2024`: `May 2023`",
         ),
         (
             "a.json",
@@ -181,7 +181,7 @@ def test_a_broken_conversation_is_left_out_and_stops_no_other(
     talks = read_conversations(write(tmp_path / "a.json", data))
     whole = read_conversations(write(tmp_path / "b.json", [data[0], data[2]]))
     texts = [[one["content"] for talk in read for one in talk.messages] for read in (talks, whole)]
-    assert texts[0] == texts[1] and texts[0]
+    assert texts[0] == texts[1] != []
     assert left in [str(one) for talk in talks for one in talk.left_out]
 
 

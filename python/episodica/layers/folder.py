@@ -107,7 +107,7 @@ def _body(record: Record, layer: Layer) -> str:
 
 
 def is_tree(directory: Path) -> bool:
-    """Whether a file in the directory names the record that it shows; an empty one counts as well."""
+    """Whether a file in the directory names the record that it shows; an empty one counts."""
     files = list(_markdown(directory))
     return any("record" in _parsed(path)[0] for path in files) or not any(directory.iterdir())
 

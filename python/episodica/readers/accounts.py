@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import InvalidInputError
 from ..inputs.chat import text_of
+from ..inputs.names import role_of, role_of_speaker
 from .conversation import NO_WORDS, Talk
 from .source import Source
 
@@ -26,21 +27,6 @@ _UNSPOKEN = frozenset(
 _CITATION = re.compile(
     "\ue200[^\ue200\ue201]{0,400}\ue201|[\ue000-\uf8ff]|\u3010\\d+(?:[:\u2020][^\u3010\u3011\n]{0,200})?\u3011"
 )
-_ROLES = {
-    "human": "user",
-    "user": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
-    "model": "assistant",
-    "assistant": "assistant",
-    "function_call": "assistant",
-    "system": "system",
-    "tool": "tool",
-    "observation": "tool",
-    "function_response": "tool",
-}
 _TAG = re.compile(r"<[^>]*>")
 _BREAK = re.compile(r"(?i)<(?:br|/p|/li|/h\d|/tr)\b[^>]*>")
 
@@ -64,12 +50,12 @@ def chatgpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[T
     date = next((made for one in dates if (made := _epoch(one))), None)
     talk = _talk(entry, ("conversation_id", "id"), entry.get("title"), date)
     for message in _branch(_mapping(entry), entry.get("current_node")):
-        made, why = _of_chatgpt(message)
-        if made is None:
+        said, why = _of_chatgpt(message)
+        if said is None:
             talk.leave(why)
             continue
         when = _epoch(message.get("create_time"))
-        talk.add({**made, "id": message.get("id"), "timestamp": when})
+        talk.add({**said, "id": message.get("id"), "timestamp": when})
     yield talk
 
 
@@ -245,7 +231,7 @@ def claude(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Ta
         sender = str(message.get("sender") or "human")
         talk.add(
             {
-                "role": _ROLES.get(sender, sender),
+                "role": _role(sender),
                 "content": _text_of_claude(message),
                 "id": message.get("uuid"),
                 "timestamp": message.get("created_at"),
@@ -284,7 +270,7 @@ def _text_of_claude(message: Mapping[str, Any]) -> str:
         if isinstance(one, Mapping) and one.get("type") not in _THOUGHT
     ]
     kept = [{**one, "type": "text"} if one.get("type") == "voice_note" else one for one in kept]
-    text = text_of({"content": kept}) if kept else None
+    text = text_of({"content": kept})[0] if kept else None
     if not isinstance(text, str) or not text.strip():
         text = message.get("text") or ""
     files = [*(message.get("attachments") or ()), *(message.get("files") or ())]
@@ -318,12 +304,22 @@ def sharegpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
     for turn in turns:
         sender = str(turn.get("from") or turn["role"])
         text = turn["value"] if "value" in turn else turn["content"]
-        role = _ROLES.get(sender.lower(), sender)
+        role = _role(sender)
         if text is None:
             talk.leave(NO_WORDS)
         else:
             talk.add({"role": role, "content": text})
     yield talk
+
+
+def _role(sender: str) -> str:
+    """The role of a sender, who may be called like a program."""
+    role = role_of(sender)
+    if role != sender:
+        return role
+    if sender == "function_call" or role_of_speaker(sender) == "assistant":
+        return "assistant"
+    return sender
 
 
 def plain(text: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..hints import shown
+from ..inputs.chat import may_be_silent
+from ..inputs.names import place_of
 
 # Messages of a long file that are handed over together.
 PART = 5_000
@@ -60,7 +62,8 @@ class Conversation:
     people; ``chat`` is its identity in the file. A long file comes in parts: ``first`` is the
     position of the first message here. ``lines`` holds the line of each message where the format
     has lines. ``left_out`` names what was not read, ``notes`` what was changed. ``date`` dates
-    messages that have none, ``ids`` are the ids of messages that have none.
+    messages that have none, that of the file as the last resort; ``ids`` are the ids of messages
+    that have none.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Conversation:
     notes: tuple[str, ...] = ()
     chat: str | None = None
     date: Any = None
+    is_file_date: bool = False
     ids: tuple[str | None, ...] = ()
 
     @property
@@ -168,16 +172,25 @@ class Talk:
 
 def _may_be_silent(message: Mapping[str, Any]) -> bool:
     """Whether an API's message may say something elsewhere than in its content."""
-    return any(
-        message.get(key)
-        for key in ("tool_calls", "function_call", "refusal", "audio", "parts", "toolInvocations")
-    )
+    return may_be_silent(message) or any(message.get(key) for key in ("parts", "blocks"))
 
 
 def with_ids(conversation: Conversation) -> list[Any]:
     """The messages, each with the id that was made from what it says, unless it has its own."""
-    ids = conversation.ids or (None,) * len(conversation.messages)
+    if not conversation.ids:
+        return conversation.messages
     return [
-        {**message, "message_id": made} if made and isinstance(message, Mapping) else message
-        for message, made in zip(conversation.messages, ids, strict=True)
+        {**_without_id(message), "message_id": made}
+        if made and isinstance(message, Mapping)
+        else message
+        for message, made in zip(conversation.messages, conversation.ids, strict=True)
     ]
+
+
+def _without_id(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message without the ids of its file, from which its id was made."""
+    return {
+        key: value
+        for key, value in message.items()
+        if (place := place_of(key)) is None or place[0] != "message_id"
+    }

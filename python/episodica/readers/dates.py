@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 MONTHS = (
     "january",
@@ -41,6 +42,7 @@ _FORMS = (
 _DATES = tuple(re.compile(rf"(?<!\d){form}(?!\d){_TIME}", re.IGNORECASE) for form in _FORMS)
 # Chat programs put narrow and no-break spaces before AM and PM.
 _SPACES = str.maketrans("\u00a0\u202f", "  ", "\u200e\u200f\u202a\u202c\ufeff")
+_MAIL = re.compile(r"(?:[A-Za-z]{3,9},?\s+)?\d{1,2}\s+[A-Za-z]{3,9}\s+\d{2,4}\s+\d{1,2}:\d{2}")
 _CENTURY = 2000
 _NOON = 12
 
@@ -85,7 +87,18 @@ class Order:
 def parse(text: str, day_first: bool = True) -> datetime | None:
     """The moment; ``None`` for what is no date."""
     found = _matched(text)
-    return None if found is None else _read(found, day_first)
+    return _of_mail(text) if found is None else _read(found, day_first)
+
+
+def _of_mail(text: str) -> datetime | None:
+    """The moment of a date as letters have it: `Mon, 11 Mar 2024 09:30:00 +0100`."""
+    if not _MAIL.match(text.strip()):
+        return None
+    try:
+        moment = parsedate_to_datetime(text.strip())
+    except (ValueError, IndexError, TypeError, OverflowError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def is_date(text: str) -> bool:

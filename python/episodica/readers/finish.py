@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..dates import rfc3339
+from ..errors import InvalidInputError
+from ..inputs.names import KEYS, renamed
 from .conversation import Conversation, Statement
 
 # Shorter ids of a file are numbers within a chat; longer ones are unique by themselves.
@@ -20,12 +23,15 @@ _LONG_ID = 16
 _BEGINNING = 2
 # Undated conversations at the beginning of a file that wait for a date.
 _MOST_WAITING = 20
-TIMES = ("timestamp", "created_at", "createdAt", "time", "date", "ts", "timestamp_ms")
 _DEEPEST = 50
+_LENGTH = 32
+_SAID = ("role", "type", "name", "content", "parts", "blocks", "tool_calls", "tool_call_id")
 
 
-def finished(conversations: Iterable[Conversation], file_date: str | None) -> Iterator[Conversation]:
-    """The conversations with ids, whole letters and a date each; ``file_date`` is the last resort."""
+def finished(
+    conversations: Iterable[Conversation], file_date: str | None
+) -> Iterator[Conversation]:
+    """The conversations with ids, whole letters and dates; ``file_date`` is the last resort."""
     ids = _Ids()
     for conversation in _dated(map(_repaired, conversations), file_date):
         yield replace(conversation, ids=ids.of(conversation))
@@ -53,23 +59,27 @@ class _Ids:
     def _of(self, message: object, chat: str | None) -> str | None:
         if not isinstance(message, Mapping) or message.get("message_id"):
             return None
-        own = message.get("id")
+        named = _named(message)
+        own = named.get("message_id")
         own = str(own) if isinstance(own, (str, int)) and not isinstance(own, bool) else ""
-        said = [message.get(key) for key in ("role", "type", "name", "content", "parts")]
-        when = next((message[key] for key in TIMES if message.get(key) is not None), None)
-        place = chat if when is not None and chat else self._beginnings[chat]
-        if when is not None and chat is None:
-            place = ""
+        said = [named.get(key) for key in _SAID]
+        when = named.get("timestamp")
         if len(own) >= _LONG_ID:
             content = _hash(said)
             if self._given.setdefault(own, content) == content:
                 return own
-            return _hash([own, said]).hex()[:32]
+            return _hash([own, said]).hex()[:_LENGTH]
+        place = self._beginnings[chat] if when is None else chat
         base = _hash([place, own, when, said])
         count = self._counts.get(base, 0)
         # A number is given once in a chat; what comes again under it is the same.
         self._counts[base] = count if own else count + 1
-        return _hash([base.hex(), count]).hex()[:32]
+        return _hash([base.hex(), count]).hex()[:_LENGTH]
+
+
+def _named(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message under our names."""
+    return message if KEYS.issuperset(message) else renamed(message)[0]
 
 
 def _hash(value: object) -> bytes:
@@ -77,49 +87,42 @@ def _hash(value: object) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
-def _dated(
-    conversations: Iterable[Conversation], file_date: str | None
-) -> Iterator[Conversation]:
+def _dated(conversations: Iterable[Conversation], file_date: str | None) -> Iterator[Conversation]:
     """Gives undated conversations the date of their neighbour, else that of the file."""
     waiting: list[Conversation] = []
     last: Any = None
+
+    def by_file(conversation: Conversation) -> Conversation:
+        return replace(conversation, date=file_date, is_file_date=True)
+
     for conversation in conversations:
         dates = [
-            one[key]
+            when
             for one in conversation.messages
-            if isinstance(one, Mapping)
-            for key in TIMES
-            if one.get(key) is not None
+            if isinstance(one, Mapping) and _is_date(when := _named(one).get("timestamp"))
         ]
-        first = dates[0] if dates else conversation.date
+        first = dates[0] if dates else conversation.date if _is_date(conversation.date) else None
         if first is None:
             if last is None and len(waiting) < _MOST_WAITING:
                 waiting.append(conversation)
                 continue
             first = last
         if first is None:
-            yield from _by_file([*waiting, conversation], file_date)
+            yield from (by_file(one) for one in (*waiting, conversation))
             waiting, last = [], file_date
             continue
         yield from (replace(one, date=first) for one in waiting)
         waiting = []
         yield replace(conversation, date=first)
         last = dates[-1] if dates else first
-    yield from _by_file(waiting, file_date)
+    yield from map(by_file, waiting)
 
 
-def _by_file(
-    conversations: list[Conversation], file_date: str | None
-) -> Iterator[Conversation]:
-    noted = file_date is None
-    for one in conversations:
-        notes = one.notes if noted or not one.messages else (*one.notes, _note(str(file_date)))
-        noted = noted or bool(one.messages)
-        yield replace(one, date=file_date, notes=notes)
-
-
-def _note(file_date: str) -> str:
-    return f"no message has a date; the date of the file is taken: {file_date[:10]}"
+def _is_date(value: object) -> bool:
+    try:
+        return value is not None and bool(rfc3339(value, "`date`"))
+    except InvalidInputError:
+        return False
 
 
 def _repaired(conversation: Conversation) -> Conversation:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
-from . import accounts, benchmarks, facts, logs, tables, transcript
+from . import accounts, agents, benchmarks, facts, logs, tables, transcript
 from .conversation import Conversation, LeftOut, Talk
 from .finish import finished
 from .source import Item, Source, is_document
@@ -86,6 +86,10 @@ def _broken(source: Source, number: int, item: Item, why: str) -> Conversation:
 _JSON: dict[str, _Json] = {
     "locomo": _Json(benchmarks.is_locomo, _each(benchmarks.locomo)),
     "longmemeval": _Json(benchmarks.is_longmemeval, _each(benchmarks.longmemeval)),
+    "claude-code": _Json(agents.is_claude_code, agents.claude_code),
+    "codex": _Json(agents.is_codex, agents.codex),
+    "gemini-cli": _Json(agents.is_gemini_cli, agents.gemini_cli),
+    "opencode": _Json(agents.is_opencode, _each(agents.opencode)),
     "deepseek": _Json(accounts.is_deepseek, _each(accounts.deepseek)),
     "chatgpt": _Json(accounts.is_chatgpt, _each(accounts.chatgpt)),
     "claude": _Json(accounts.is_claude, _each(accounts.claude)),
@@ -101,7 +105,9 @@ _TEXT: dict[str, _Text] = {
     "text": _Text(transcript.is_transcript, transcript.transcript),
 }
 # Formats of whole archives and folders; each gives `None` for those of others.
-_BUNDLES: dict[str, Callable[[Source], Iterator[Conversation] | None]] = {}
+_BUNDLES: dict[str, Callable[[Source], Iterator[Conversation] | None]] = {
+    "opencode": agents.opencode_folder,
+}
 FORMATS = tuple(dict.fromkeys((*_JSON, *_TEXT, *_BUNDLES)))
 """Names of the formats."""
 
@@ -217,7 +223,9 @@ def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
     if not is_read and not any(one.is_fault for one in left):
         kind = "ZIP archive" if source.path.is_file() else "folder"
         held = ", ".join(f"`{shown(name)}`" for name in names[:_MOST_NAMED]) or "nothing"
-        raise InvalidInputError(f"the {kind} holds no chat that is known, but {held}", hint=_EXPECTED)
+        raise InvalidInputError(
+            f"the {kind} holds no chat that is known, but {held}", hint=_EXPECTED
+        )
     left += [LeftOut(f"{count} files `{end}`", "no text") for end, count in others.items()]
     if left:
         yield Conversation(source.name, None, [], left_out=tuple(left))
@@ -264,7 +272,9 @@ def _text_format(head: str) -> str:
         For text that is not understood.
     """
     start = head.lstrip("\ufeff \t\r\n")
-    is_json = start[:1] == "{" or (start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", "]", '"'))
+    is_json = start[:1] == "{" or (
+        start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", "]", '"')
+    )
     if is_json and start[:1] == "{":
         return "json"
     for name, one in _TEXT.items():

@@ -14,11 +14,15 @@ from itertools import chain, islice
 from typing import Any
 
 from ..errors import InvalidInputError
+from ..inputs.chat import role_in
+from ..inputs.forms import expanded, with_whole_chunks
+from ..inputs.names import named, renamed
 from .conversation import Conversation, Talk
 from .source import Item, Source
 
 # What encloses a request in a log, and an answer.
-_REQUEST = ("request", "body", "kwargs", "params")
+_REQUEST = ("request", "body", "kwargs", "params", "values", "channel_values", "state", "thread")
+_LISTS = ("messages", "contents", "chat_history", "data")
 _RESPONSE = ("response", "completion", "output", "result")
 _SESSIONS = ("session_id", "conversation_id", "thread_id", "chat_id", "session")
 _TIMES = ("timestamp", "created_at", "time", "created", "ts")
@@ -29,37 +33,45 @@ def messages(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     following = iter(items)
     begun = list(islice(following, 2))
     talk, log = Talk(source.name), _Log(source.stem, is_alone=len(begun) == 1)
-    for number, item in enumerate(chain(begun, following)):
-        value = item.value
-        if value is None:
-            continue
-        if not isinstance(value, Mapping):
-            why = f"message {number}: must be an object, not `{type(value).__name__}`"
-            talk.leave(why, item.line, is_fault=True)
-        elif is_message(value):
-            session = {} if item.group is None else {"session_id": f"{source.stem}-{item.group + 1}"}
-            talk.add({**session, **value}, item.line)
-        else:
-            try:
-                for message in log.new_messages(value, number, item.line):
-                    talk.add(message, item.line)
-            except InvalidInputError as error:
-                talk.leave(error.message, item.line, is_fault=True)
+    lines: list[int] = []
+    values = with_whole_chunks(_values(chain(begun, following), source, lines))
+    for number, value in enumerate(values):
+        line = lines[-1]
+        try:
+            for message in log.read(value, number, line):
+                talk.add(message, line)
+        except InvalidInputError as error:
+            talk.leave(error.message, line, is_fault=True)
         if talk.is_full:
             yield talk.conversation()
     yield talk.conversation()
 
 
+def _values(items: Iterable[Item], source: Source, lines: list[int]) -> Iterator[Any]:
+    """The values that are something; ``lines`` gets the line of each."""
+    for item in items:
+        value = item.value
+        if value is None:
+            continue
+        lines.append(item.line)
+        if item.group is not None and isinstance(value, Mapping) and is_message(value):
+            value = {"session_id": f"{source.stem}-{item.group + 1}", **value}
+        yield value
+
+
 def is_message(value: Mapping[str, Any]) -> bool:
-    """Whether it is one message, not a request with a list of them."""
-    return "role" in value or (
-        value.get("type") in ("human", "ai", "system", "tool") and "content" in value
+    """Whether it is one message or item, not a request with a list of them."""
+    if _history(value) is not None and "role" not in value:
+        return False
+    one = expanded(value)[0]
+    return role_in(one) is not None or (
+        renamed(one)[0].get("role") is not None and renamed(one)[0].get("content") is not None
     )
 
 
 def is_log(value: Mapping[str, Any]) -> bool:
-    """Whether it is a list of messages under a name, or a request to a chat API."""
-    return _history(value) is not None
+    """Whether it is a list of messages under a name, a request to a chat API, or its answer."""
+    return _history(value) is not None or bool(_answer(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +91,23 @@ class _Log:
         self._sessions = 0
         self._ends: dict[bytes, _End] = {}
 
-    def new_messages(
+    def read(self, value: object, number: int, line: int) -> Iterator[Mapping[str, Any]]:
+        """The messages of a value: a message, an item, or a request with its answer."""
+        if not isinstance(value, Mapping):
+            raise InvalidInputError(
+                f"message {number}: must be an object, not `{type(value).__name__}`"
+            )
+        found = [value] if is_message(value) else self._new_messages(value, number, line)
+        for message in found:
+            yield from expanded(message)
+
+    def _new_messages(
         self, entry: Mapping[str, Any], number: int, line: int
     ) -> Iterator[dict[str, Any]]:
         """The messages of a request that no earlier one had, and its answer."""
         history = _history(entry)
+        if history is None and _answer(entry):
+            history = []
         if history is None:
             raise InvalidInputError(f"conversation {number}: `messages` is missing", line=line)
         said = [*history, *_answer(entry)]
@@ -126,14 +150,31 @@ def _history(entry: Mapping[str, Any]) -> list[Any] | None:
     """The messages of a request, wherever its log puts them."""
     inner = (entry[key] for key in _REQUEST if isinstance(entry.get(key), Mapping))
     for one in [entry, *inner]:
-        if isinstance(one.get("messages"), list):
-            return list(one["messages"])
+        for key in _LISTS:
+            held = one.get(key)
+            if isinstance(held, list) and (key != "data" or _is_thread(held)):
+                return _in_order(held)
         given = one.get("input")
         if isinstance(given, str):
             return [{"role": "user", "content": given}]
         if isinstance(given, list) and all(isinstance(item, Mapping) for item in given):
-            return [item for item in given if "role" in item]
+            return list(given)
     return None
+
+
+def _is_thread(held: list[Any]) -> bool:
+    """Whether it is a list of messages of a thread, as the Assistants API answers."""
+    return bool(held) and all(
+        isinstance(one, Mapping) and "role" in one and "content" in one for one in held
+    )
+
+
+def _in_order(held: list[Any]) -> list[Any]:
+    """The messages, from the oldest on where the API gives the newest first."""
+    given = [named(one, "timestamp") if isinstance(one, Mapping) else None for one in held]
+    dates = [one for one in given if isinstance(one, (int, float))]
+    falls = len(dates) == len(held) and dates == sorted(dates, reverse=True)
+    return held[::-1] if falls and len(set(dates)) > 1 else list(held)
 
 
 def _answer(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -148,12 +189,15 @@ def _answer(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
         if one.get("role") == "assistant" and one.get("content"):
             return [_spoken(one)]
         if isinstance(output, list):
-            parts = [part for part in output if isinstance(part, Mapping)]
+            parts = [part for part in output if isinstance(part, Mapping) and part.get("type")]
             return [
-                _spoken({"role": "assistant", **part})
+                _spoken({"role": "assistant", **part}) if part["type"] == "message" else dict(part)
                 for part in parts
-                if part.get("type") == "message" and part.get("content")
             ]
+        answers = one.get("candidates")
+        if isinstance(answers, list) and answers and isinstance(answers[0], Mapping):
+            content = answers[0].get("content")
+            return [{"role": "assistant", **content}] if isinstance(content, Mapping) else []
     return []
 
 

@@ -4,137 +4,136 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..errors import InvalidInputError
+from ..inputs.names import place_of, renamed, role_of_speaker
 from . import dates
 from .conversation import NO_WORDS, Conversation, Talk
-from .people import role_of
 from .source import Source
 
-# What columns are called, by our word for them.
-COLUMNS = {
-    "role": ("role",),
-    "name": ("name", "speaker", "sender", "author", "from", "user", "username", "who", "nickname"),
-    "content": ("content", "text", "message", "body", "value", "utterance", "msg"),
-    "timestamp": (
-        "timestamp",
-        "date",
-        "datetime",
-        "time",
-        "created_at",
-        "sent_at",
-        "created",
-        "create_time",
-    ),
-    "session_id": (
-        "session_id",
-        "session",
-        "conversation_id",
-        "conversation",
-        "thread_id",
-        "thread",
-        "chat_id",
-        "chat",
-        "channel",
-    ),
-    "agent_id": ("agent_id", "agent"),
-    "message_id": ("message_id", "id", "uuid"),
-}
+# Names of columns that only tables have, and ours for them.
+_MORE = {"channel": "session_id", "contents": "content", "datum": "timestamp"}
 _DELIMITERS = ",;\t|"
+# Excel names the delimiter on the first line.
+_SEPARATOR = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 # A cell may be as long as a message.
 _LONGEST_CELL = 64 << 20
 # Dates that are looked at to find out whether the day comes first.
 _DATES = 10_000
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+# Days since 1899 as spreadsheets count them, from 1954 to 2119; seconds, and thousandths of them.
+_SERIAL = (20_000, 80_000)
+_EXCEL = datetime(1899, 12, 30, tzinfo=UTC)
+_THOUSANDTHS = 10**11
 
 
 def is_table(head: str) -> bool:
     """Whether the first line of a file names the columns of messages."""
-    line = head.lstrip("\ufeff \r\n").partition("\n")[0]
-    found = _columns(_cells(line, _delimiter(line)))
-    return len(found) > 1 and "content" in found and bool(found.keys() & {"role", "name"})
+    head = _SEPARATOR.sub("", head.lstrip("\ufeff \r\n"), count=1)
+    line = head.partition("\n")[0].rstrip("\r")
+    cells = _cells(line, _delimiter(line))
+    found = {place[0] for cell in cells if (place := place_of(_name(cell)))}
+    return len(cells) > 1 and "content" in found and bool(found & {"role", "name", "timestamp"})
 
 
 def table(source: Source) -> Iterator[Conversation]:
     """The messages of a table, in parts of some thousands."""
-    day_first = dates.order_of(
-        row["timestamp"] for row, _ in itertools.islice(_rows(source), _DATES) if "timestamp" in row
+    rows = (
+        renamed(row)[0]
+        for row, _ in itertools.islice(_rows(source), _DATES)
+        if isinstance(row, dict)
     )
-    part = Talk(source.name)
+    day_first = dates.order_of(str(row["timestamp"]) for row in rows if row.get("timestamp"))
+    talk = Talk(source.name)
     for row, line in _rows(source):
-        if not row.get("content", "").strip():
-            part.leave(NO_WORDS, line)
+        if not isinstance(row, dict):
+            talk.leave(row, line, is_fault=True)
             continue
-        part.add(_message(row, line, day_first), line)
-        if part.is_full:
-            yield part.conversation()
-    yield part.conversation()
+        if not str(renamed(row)[0].get("content") or "").strip():
+            talk.leave(NO_WORDS, line)
+            continue
+        talk.add(_message(row, day_first), line)
+        if talk.is_full:
+            yield talk.conversation()
+    yield talk.conversation()
 
 
-def _message(row: dict[str, str], line: int, day_first: bool) -> dict[str, Any]:
-    message: dict[str, Any] = {key: value for key, value in row.items() if value}
-    message.setdefault("role", role_of(row.get("name", "")))
-    given = row.get("timestamp")
-    if given:
-        moment = dates.parse(given, day_first)
-        # What is no date may be seconds since 1970, which `add_messages` understands.
-        message["timestamp"] = given if moment is None else moment.isoformat()
+def _message(row: dict[str, Any], day_first: bool) -> dict[str, Any]:
+    own, rest = renamed(row)
+    message = {key: value for key, value in own.items() if value}
+    # A speaker called `Bot` has a role by the name, and keeps the name.
+    called = (row[key] for key in row if (place := place_of(key)) and place[0] == "name")
+    message.setdefault("name", next(called, None) or None)
+    # A number that counts the rows of one table.
+    message["id"] = message.pop("message_id", None)
+    if not message.get("role"):
+        message["role"] = role_of_speaker(message["name"] or "")
+    if message.get("timestamp"):
+        message["timestamp"] = _moment(str(message["timestamp"]), day_first)
+    if rest:
+        message["metadata"] = rest
     return message
 
 
-def _rows(source: Source) -> Iterator[tuple[dict[str, str], int]]:
-    """Each row by our words for its columns, what has none as metadata, and its line."""
+def _moment(given: str, day_first: bool) -> str | float:
+    """A date as people write it, as spreadsheets count days, or in seconds since 1970."""
+    if _NUMBER.fullmatch(given):
+        number = float(given.replace(",", "."))
+        if _SERIAL[0] <= number <= _SERIAL[1]:
+            return (_EXCEL + timedelta(seconds=round(number * 86_400))).isoformat()
+        return number / 1000 if number >= _THOUSANDTHS else number
+    moment = dates.parse(given, day_first)
+    return given if moment is None else moment.isoformat()
+
+
+def _rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
+    """Each row by the names of its columns, or what is wrong with it, and its line."""
     before = csv.field_size_limit(_LONGEST_CELL)
     try:
         text = source.text()
-        head = text.readline()
-        while head and not head.strip():
-            head = text.readline()
-        delimiter = _delimiter(head)
-        names = _cells(head.rstrip("\n"), delimiter)
-        columns = _columns(names)
-        if "content" not in columns:
+        head, skipped = text.readline(), 0
+        separator = _SEPARATOR.fullmatch(head)
+        while head and (not head.strip() or _SEPARATOR.fullmatch(head)):
+            head, skipped = text.readline(), skipped + 1
+        delimiter = separator[1] if separator else _delimiter(head)
+        names = [_name(cell) for cell in _cells(head.rstrip("\n"), delimiter)]
+        if not any((place := place_of(name)) and place[0] == "content" for name in names):
             raise InvalidInputError(
                 "the table has no column with the text of messages",
                 hint="call the columns role or name, content, timestamp, session_id",
                 line=1,
             )
         reader = csv.reader(text, delimiter=delimiter, strict=True)
-        before_row = 1
+        before_row = 1 + skipped
         for cells in reader:
-            line, before_row = before_row + 1, reader.line_num + 1
+            line, before_row = before_row + 1, reader.line_num + 1 + skipped
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) > len(names):
-                raise InvalidInputError(
-                    f"the row has {len(cells)} cells, the head {len(names)}",
-                    hint="put cells that hold the delimiter into quotation marks",
-                    line=line,
+                yield f"the row has {len(cells)} cells, the head {len(names)}", line
+                continue
+            row: dict[str, Any] = {}
+            for name, cell in zip(names, cells, strict=False):
+                is_words = (place := place_of(name)) is not None and place[0] == "content"
+                row[name if name not in row else f"{name} again"] = (
+                    cell if is_words else cell.strip()
                 )
-            yield (
-                {
-                    key: cells[at].strip() if key != "content" else cells[at]
-                    for key, at in columns.items()
-                    if at < len(cells)
-                },
-                line,
-            )
+            yield row, line
     except csv.Error as error:
         raise InvalidInputError(f"not a table: {error}", line=reader.line_num + 1) from error
     finally:
         csv.field_size_limit(before)
 
 
-def _columns(names: list[str]) -> dict[str, int]:
-    """The place of each column that we know."""
-    written = [name.strip().lower().replace(" ", "_").replace("-", "_") for name in names]
-    found: dict[str, int] = {}
-    for ours, theirs in COLUMNS.items():
-        at = next((written.index(name) for name in theirs if name in written), None)
-        if at is not None and at not in found.values():
-            found[ours] = at
-    return found
+def _name(cell: str) -> str:
+    """The name of a column; a column without one still has a place."""
+    name = cell.strip()
+    return _MORE.get(name.lower(), name) or "unnamed"
 
 
 def _delimiter(line: str) -> str:
@@ -142,7 +141,6 @@ def _delimiter(line: str) -> str:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    try:
+    with suppress(csv.Error):
         return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:
-        return []
+    return []

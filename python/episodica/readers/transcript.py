@@ -15,9 +15,9 @@ from datetime import datetime
 
 from ..errors import InvalidInputError
 from ..hints import shown
+from ..inputs.names import role_of_speaker
 from . import dates
 from .conversation import Conversation, Talk
-from .people import role_of
 from .source import Source
 
 # A colon, of full width in Chinese.
@@ -114,7 +114,7 @@ class _Reading:
         if self.start is None or not self.start.name or not text:
             return
         name = self.start.name
-        message = {"role": role_of(name), "name": name, "content": text}
+        message = {"role": role_of_speaker(name), "name": name, "content": text}
         if self._date is not None:
             message["timestamp"] = self._date.isoformat()
         part.add(message, self._line)
