@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ from agent_framework import (
     Agent,
     AgentSession,
     BaseChatClient,
+    ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
     Content,
@@ -88,6 +91,33 @@ async def test_an_agent_recalls_an_earlier_session(memory: MemorySystem, stream:
     ]
     sessions = [message.session_id for message in memory.messages("alice")]
     assert sessions == ["one", "one", "two", "two"]
+
+
+@pytest.mark.parametrize("ends", ["left", "broken"])
+async def test_a_streamed_run_that_breaks_off_keeps_what_arrived(
+    memory: MemorySystem, ends: str
+) -> None:
+    class Pieces(ChatMiddlewareLayer, ScriptedClient):
+        def _inner_get_response(self, *, stream: bool, **kwargs: Any) -> Any:
+            async def pieces() -> Any:
+                for word in ("In ", "Lyon"):
+                    yield ChatResponseUpdate(role="assistant", contents=[Content.from_text(word)])
+                if ends == "broken":
+                    raise ConnectionError("down")
+
+            return ResponseStream(pieces(), finalizer=ChatResponse.from_updates)
+
+    agent = Agent(client=Pieces(), context_providers=[EpisodicaContextProvider(memory, "alice")])
+
+    async def ask() -> None:
+        async for update in agent.run("Where?", stream=True):
+            if ends == "left" and update.text == "Lyon":
+                break
+
+    with contextlib.suppress(ConnectionError):
+        await ask()
+    gc.collect()
+    assert said(memory) == [("user", "Where?"), ("assistant", "In Lyon")]
 
 
 async def test_a_run_that_fails_leaves_nothing(memory: MemorySystem) -> None:

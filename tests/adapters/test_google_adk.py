@@ -98,6 +98,19 @@ async def test_random_operations_agree_with_the_reference(memory: MemorySystem, 
         )
 
 
+async def test_pieces_of_a_stream_are_not_remembered_beside_the_whole(
+    memory: MemorySystem,
+) -> None:
+    def piece(number: int, text: str, partial: bool) -> Event:
+        content = types.Content(role="model", parts=[types.Part(text=text)])
+        return Event(id=f"e{number}", author="agent", content=content, partial=partial)
+
+    events = [piece(1, "In ", True), piece(2, "Lyon.", True), piece(3, "In Lyon.", False)]
+    service = EpisodicaMemoryService(memory)
+    await service.add_events_to_memory(app_name="app", user_id="alice", events=events)
+    assert [one.content for one in memory.messages("adk:app/alice")] == ["In Lyon."]
+
+
 async def test_what_was_deleted_stays_deleted_after_a_restart(
     store: Path, on_disk: Callable[[str], bool]
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessageChunk
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
@@ -22,6 +22,7 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests
 from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem
 from episodica.adapters import Connection, Where
 from episodica.adapters.langchain import EpisodicaRetriever
+from episodica.adapters.shared.chat_messages import to_messages
 
 TALK = [
     "I moved to Lyon last Friday.",
@@ -92,6 +93,21 @@ def test_a_path_serves_and_is_closed(store: Path) -> None:
     retriever.close()
     with MemorySystem(store):
         pass
+
+
+def test_pieces_of_a_stream_have_the_role_of_their_message(memory: MemorySystem) -> None:
+    messages = [
+        HumanMessageChunk("I moved to Lyon."),
+        AIMessageChunk("<think>hm</think>How nice."),
+        AIMessage("", invalid_tool_calls=[]),
+    ]
+    talk = [("user", "I moved to Lyon."), ("assistant", "How nice.")]
+    memory.add_messages("alice", to_messages(messages, "s"))
+    assert [(one.role, one.content) for one in memory.messages("alice")] == talk
+    pieces = [AIMessageChunk("Yes", id="1"), AIMessageChunk(".", id="1")]
+    memory.add_messages("bob", [*messages, *pieces])
+    found = [(one.role, one.content) for one in memory.messages("bob")]
+    assert found == [*talk, ("assistant", "Yes.")]
 
 
 def test_mistakes_are_refused(memory: MemorySystem) -> None:

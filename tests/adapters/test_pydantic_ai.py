@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic_ai import Agent, BinaryContent
 from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import (
     ConversationConflict,
+    ConversationEntry,
     ConversationStore,
     InMemoryConversationStore,
 )
@@ -32,7 +34,12 @@ from pydantic_ai.models.test import TestModel
 
 from episodica import AsyncMemorySystem, MemorySystem
 from episodica.adapters import Where
-from episodica.adapters.pydantic_ai import EpisodicaConversationStore, EpisodicaMemory
+from episodica.adapters.pydantic_ai import (
+    EpisodicaConversationStore,
+    EpisodicaMemory,
+    _draft,
+    _shard,
+)
 
 
 def said(memory: MemorySystem) -> list[tuple[str, str]]:
@@ -86,6 +93,49 @@ async def test_a_streamed_run_is_remembered(memory: MemorySystem) -> None:
     async with agent.run_stream("Hello") as result:
         assert await result.get_output() == "Hi there."
     assert said(memory) == [("user", "Hello"), ("assistant", "Hi there.")]
+
+
+@pytest.mark.parametrize("ends", ["left", "broken", "cancelled"])
+async def test_a_streamed_run_that_breaks_off_keeps_what_arrived(
+    memory: MemorySystem, ends: str
+) -> None:
+    async def pieces(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "In "
+        yield "Lyon"
+        if ends == "broken":
+            raise ConnectionError("down")
+        await asyncio.sleep(60)
+
+    agent = Agent(
+        FunctionModel(stream_function=pieces), capabilities=[EpisodicaMemory(memory, "alice")]
+    )
+    arrived = asyncio.Event()
+
+    async def ask() -> None:
+        async with agent.run_stream("Where?") as result:
+            async for text in result.stream_text(delta=False, debounce_by=None):
+                if text == "In Lyon":
+                    arrived.set()
+                    if ends == "left":
+                        break
+
+    asked = asyncio.create_task(ask())
+    async with asyncio.timeout(20):
+        if ends == "cancelled":
+            await arrived.wait()
+            asked.cancel()
+        with contextlib.suppress(asyncio.CancelledError, ConnectionError):
+            await asked
+    assert said(memory) == [("user", "Where?"), ("assistant", "In Lyon")]
+
+
+def test_raw_bytes_come_back_equal(memory: MemorySystem) -> None:
+    returned = ToolReturnPart("f", {"raw": b"\xff\xfe", "list": [b"", "text"]}, "c1")
+    message = ModelRequest(parts=[ToolReturnPart("g", b"\xff\xfe", "c2"), returned])
+    draft = _draft(ConversationEntry(id="e1", parent_id=None, message=message))
+    store = EpisodicaConversationStore(memory)
+    store._items.write(_shard("e1"), {"e1": draft})
+    assert store._entry("e1").message == message
 
 
 async def test_a_run_that_fails_leaves_nothing(memory: MemorySystem) -> None:

@@ -4,114 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace as Object
 from typing import Any
 
 import pytest
+from chat_clients import (
+    AsyncResource,
+    AsyncStream,
+    Client,
+    Resource,
+    Stream,
+    call,
+    chat_client,
+    chunks,
+    completion,
+    said,
+    user,
+)
 from forgeries import unfenced
 
 from episodica import EpisodicaError, MemorySystem
 from episodica.adapters import anthropic, openai
-
-
-def completion(text: str | None, calls: Any = None) -> Any:
-    message = Object(role="assistant", content=text, tool_calls=calls)
-    return Object(id="c", choices=[Object(index=0, message=message)])
-
-
-def chunks(*texts: str) -> list[Any]:
-    other = Object(choices=[Object(index=1, delta=Object(content="other", tool_calls=None))])
-    deltas = [Object(content=text, tool_calls=None) for text in texts]
-    return [
-        *[Object(choices=[Object(index=0, delta=delta)]) for delta in deltas],
-        other,
-        Object(choices=[]),
-    ]
-
-
-def call(name: str, arguments: str) -> Any:
-    return Object(function=Object(name=name, arguments=arguments), id="1", type="function")
-
-
-class Stream:
-    """A stream of an SDK: pieces, and whether it was closed."""
-
-    def __init__(self, pieces: list[Any]) -> None:
-        self.pieces = iter(pieces)
-        self.closed = False
-        self.response = "http"
-
-    def __iter__(self) -> Iterator[Any]:
-        for piece in self.pieces:
-            if isinstance(piece, Exception):
-                raise piece
-            yield piece
-
-    def close(self) -> None:
-        self.closed = True
-
-
-class AsyncStream:
-    def __init__(self, pieces: list[Any]) -> None:
-        self.pieces = pieces
-        self.closed = False
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        for piece in self.pieces:
-            yield piece
-
-    async def close(self) -> None:
-        self.closed = True
-
-
-class Resource:
-    """``chat.completions`` and its like: notes what it is asked, answers as the script says."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = iter(answers)
-        self.asked: list[dict[str, Any]] = []
-
-    def create(self, **arguments: Any) -> Any:
-        self.asked.append(arguments)
-        answer = next(self.answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def other(self) -> str:
-        return "as it was"
-
-
-class AsyncResource(Resource):
-    async def create(self, **arguments: Any) -> Any:
-        return super().create(**arguments)
-
-
-class Client:
-    """A client with the resources that a test needs."""
-
-    def __init__(self, **resources: Any) -> None:
-        self.__dict__.update(resources)
-        self.api_key = "key"
-
-    def with_options(self, **_: Any) -> Client:
-        made = Client()
-        made.__dict__.update(self.__dict__)
-        return made
-
-
-def chat_client(*answers: Any, kind: type[Resource] = Resource) -> tuple[Any, Resource]:
-    resource = kind(*answers)
-    return Client(chat=Object(completions=resource, other=1)), resource
-
-
-def said(memory: MemorySystem, user: str = "alice") -> list[tuple[str, str]]:
-    return [(message.role, message.content) for message in memory.messages(user)]
-
-
-def user(text: Any) -> dict[str, Any]:
-    return {"role": "user", "content": text}
 
 
 def test_a_chat_is_remembered_and_recalled(memory: MemorySystem) -> None:
@@ -191,7 +104,7 @@ def test_a_streamed_answer_is_remembered_at_its_end(memory: MemorySystem) -> Non
     assert answer.response == "http"
     pieces = []
     for piece in answer:
-        assert said(memory) == []
+        assert said(memory) == [("user", "Where?")]
         pieces.append(piece)
     assert len(pieces) == 5
     assert said(memory) == [("user", "Where?"), ("assistant", "In Lyon.")]
@@ -216,22 +129,6 @@ def test_streamed_tool_calls_are_put_together(memory: MemorySystem) -> None:
     wrapped = openai.wrap(client, memory, "alice")
     list(wrapped.chat.completions.create(messages=[user("Weather?")], stream=True))
     assert said(memory)[1][1] == '[tool call: weather({"city": "Lyon"})]\n[tool call: time({})]'
-
-
-def test_a_stream_that_is_left_keeps_what_arrived_and_one_that_breaks_keeps_nothing(
-    memory: MemorySystem,
-) -> None:
-    client, _ = chat_client(
-        Stream(chunks("In ", "Lyon")), Stream([*chunks("In "), ConnectionError("down")])
-    )
-    wrapped = openai.wrap(client, memory, "alice")
-    with wrapped.chat.completions.create(messages=[user("Where?")], stream=True) as answer:
-        next(answer)
-    assert said(memory) == [("user", "Where?"), ("assistant", "In ")]
-    broken = wrapped.chat.completions.create(messages=[user("Again?")], stream=True)
-    with pytest.raises(ConnectionError):
-        list(broken)
-    assert len(said(memory)) == 2
 
 
 async def test_asynchronous_clients_are_wrapped_alike(memory: MemorySystem) -> None:
@@ -405,7 +302,7 @@ async def fail_in(opened: Any, blocking: bool) -> None:
         raise KeyError
 
 
-async def test_stream_helpers_remember_at_the_end_of_their_block(memory: MemorySystem) -> None:
+async def test_stream_helpers_remember_at_both_ends_of_their_block(memory: MemorySystem) -> None:
     memory.add_messages("alice", [user("I live in Lyon.")])
     whole = Object(current_message_snapshot=Object(content=[Object(type="text", text="Lyon.")]))
     for kind, name in ((Helping, "a"), (AsyncHelping, "b")):
@@ -421,11 +318,13 @@ async def test_stream_helpers_remember_at_the_end_of_their_block(memory: MemoryS
                 async with opened as stream:
                     assert stream is not None
         with pytest.raises(KeyError):
-            await fail_in(wrapped.messages.stream(messages=[user("Never")]), kind is Helping)
+            await fail_in(wrapped.messages.stream(messages=[user("Broken off")]), kind is Helping)
         assert all(helper.exited for helper in helpers)
         assert "I live in Lyon." in str(resource.asked[0]["system"])
         found = memory.messages("alice", session_id=name)
-        assert [message.content for message in found] == ["Where?", "Lyon.", "And?"]
+        assert [message.content for message in found] == [
+            *("Where?", "Lyon.", "And?", "Broken off", "Lyon."),
+        ]
 
 
 def test_everything_else_of_a_client_is_its_own(memory: MemorySystem) -> None:

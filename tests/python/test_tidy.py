@@ -52,7 +52,7 @@ PYTHON_LEVELS = [
 # The modules of `adapters`: what all share, then one for each framework. No two of these meet.
 ADAPTER_LEVELS = [
     "shared.connection shared.content shared.escaping shared.filters shared.identity",
-    "shared.chat_messages shared.items shared.log shared.protocol",
+    "shared.chat_messages shared.items shared.log shared.protocol shared.turns",
     "shared.streams",
     "shared.middleware",
     "__init__ shared",

@@ -6,7 +6,8 @@ Needs ``pip install 'episodica[agent-framework]'``.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from episodica.fence import fenced_context
@@ -14,9 +15,10 @@ from episodica.fence import fenced_context
 from .shared.connection import Connection, Where, guard, missing, settle
 from .shared.content import words
 from .shared.log import Entry, SessionLog, item_of
+from .shared.turns import ArrivingTurn
 
 try:
-    from agent_framework import ContextProvider, HistoryProvider, Message
+    from agent_framework import ChatMiddleware, ContextProvider, HistoryProvider, Message
 except ImportError as error:
     raise missing("agent-framework", error) from error
 
@@ -30,7 +32,7 @@ except ImportError:
 
 
 if TYPE_CHECKING:
-    from agent_framework import AgentSession, SessionContext, SupportsAgentRun
+    from agent_framework import AgentSession, ChatContext, SessionContext, SupportsAgentRun
 
 __all__ = ["EpisodicaContextProvider", "EpisodicaHistoryProvider"]
 
@@ -38,7 +40,8 @@ __all__ = ["EpisodicaContextProvider", "EpisodicaHistoryProvider"]
 class EpisodicaContextProvider(ContextProvider):
     """Adds a context to an agent's instructions, and remembers each run at its end.
 
-    A run that fails leaves nothing behind.
+    Of a streamed run, what was asked is remembered when the answer begins, and the part that
+    arrived if it breaks off or is left. Any other run that fails leaves nothing behind.
 
     Parameters
     ----------
@@ -76,6 +79,7 @@ class EpisodicaContextProvider(ContextProvider):
         state: dict[str, Any],
     ) -> None:
         """Adds a context for the question to the instructions."""
+        context.extend_middleware(self.source_id, _Listener(self._turn(context)))
         asked = [message.text for message in context.input_messages if message.role == "user"]
         question = "\n".join(asked).strip()
         if not question:
@@ -94,18 +98,7 @@ class EpisodicaContextProvider(ContextProvider):
     ) -> None:
         """Remembers the messages of the run."""
         answered = context.response.messages if context.response else []
-        # The same run may be reported again: what it said has the same ids then.
-        run = context.metadata.setdefault(f"{self.source_id}.run", uuid.uuid4().hex)
-        messages = [
-            {
-                "message_id": f"{run}-{place}",
-                "role": str(message.role),
-                "content": message.text,
-                "name": message.author_name,
-            }
-            for place, message in enumerate([*context.input_messages, *answered])
-            if message.text.strip()
-        ]
+        messages = self._messages(context, [*context.input_messages, *answered])
         if messages:
             await settle(
                 self._connection.memory.add_messages,
@@ -113,6 +106,39 @@ class EpisodicaContextProvider(ContextProvider):
                 messages,
                 session_id=context.session_id,
             )
+        turn = context.metadata.get(f"{self.source_id}.turn")
+        if turn is not None:
+            turn.complete()
+
+    def _messages(
+        self, context: SessionContext, messages: Sequence[Message]
+    ) -> list[dict[str, Any]]:
+        return [
+            {
+                "message_id": f"{self._run(context)}-{place}",
+                "role": str(message.role),
+                "content": message.text,
+                "name": message.author_name,
+            }
+            for place, message in enumerate(messages)
+            if message.text.strip()
+        ]
+
+    def _run(self, context: SessionContext) -> str:
+        """The id of a run: the same run may be reported again, and says the same then."""
+        known: str = context.metadata.setdefault(f"{self.source_id}.run", uuid.uuid4().hex)
+        return known
+
+    def _turn(self, context: SessionContext) -> ArrivingTurn:
+        turn = ArrivingTurn(
+            self._connection.memory,
+            self._user_id,
+            context.session_id,
+            self._run(context),
+            self._messages(context, context.input_messages),
+        )
+        context.metadata[f"{self.source_id}.turn"] = turn
+        return turn
 
     def _recall(self, question: str) -> str:
         found = self._connection.memory.context(
@@ -123,6 +149,34 @@ class EpisodicaContextProvider(ContextProvider):
     def close(self) -> None:
         """Ends the connection; a system that was opened for it is closed."""
         self._connection.close()
+
+
+class _Listener(ChatMiddleware):
+    """Hears the pieces of streamed answers on their way to the caller."""
+
+    def __init__(self, turn: ArrivingTurn) -> None:
+        self._turn = turn
+
+    async def process(self, context: ChatContext, call_next: Callable[[], Any]) -> None:
+        """Lets the call happen, and listens to its stream."""
+        await call_next()
+        if not context.stream or context.result is None:
+            return
+        turn = self._turn
+        begins = True
+
+        async def hear(update: Any) -> Any:
+            nonlocal begins
+            if not turn.has_begun:
+                await settle(turn.begin)
+            turn.note(update.text or "", begins=begins)
+            begins = False
+            return update
+
+        stream: Any = context.result
+        stream.with_transform_hook(hear)
+        # A stream that breaks, is cancelled or left tells nobody: it is dropped.
+        weakref.finalize(stream, turn.leave)
 
 
 class EpisodicaHistoryProvider(HistoryProvider):

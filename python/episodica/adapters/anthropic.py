@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from .shared.connection import Connection, Where
-from .shared.content import words
 from .shared.middleware import Middleware, Name, Proxy, remembering, rewrapped
 from .shared.protocol import Protocol, Reply, plain, since_answer
 
@@ -60,19 +59,17 @@ class Messages(Protocol):
         blocks = list(system) if isinstance(system, (list, tuple)) else []
         return {**call, "system": [*blocks, {"type": "text", "text": context}]}
 
-    def answer(self, response: Any) -> str:
-        """The texts and tool calls of the answer."""
-        return "\n".join(filter(None, map(_block_text, plain(response.content))))
+    def answer(self, response: Any) -> dict[str, Any]:
+        """All blocks of the answer."""
+        return {"role": "assistant", "content": plain(response.content)}
 
     def reply(self) -> Reply:
         """Events of the stream."""
         return _EventReply()
 
 
-def _block_text(block: Mapping[str, Any]) -> str:
-    if block.get("type") == "tool_use":
-        return words({"name": block["name"], "arguments": block.get("input") or {}})
-    return words(block.get("text") or "")
+# Where the pieces of each type of block arrive.
+_PIECES = {"text": "text", "thinking": "thinking", "tool_use": "input", "server_tool_use": "input"}
 
 
 class _EventReply(Reply):
@@ -80,19 +77,24 @@ class _EventReply(Reply):
         self._blocks: dict[int, dict[str, Any]] = {}
 
     def add(self, piece: Any) -> None:
-        if piece.type == "content_block_start":
+        kind = getattr(piece, "type", "")
+        if kind == "content_block_start":
             self._blocks[piece.index] = {**plain(piece.content_block), "pieces": []}
-        elif piece.type == "content_block_delta":
+        elif kind == "content_block_delta":
             delta = plain(piece.delta)
             block = self._blocks.setdefault(piece.index, {"type": "text", "pieces": []})
-            block["pieces"].append(delta.get("text") or delta.get("partial_json") or "")
+            arrived = (delta.get(key) for key in ("text", "partial_json", "thinking"))
+            block["pieces"].append(next(filter(None, arrived), ""))
 
-    def text(self) -> str:
-        return "\n".join(filter(None, map(_collected, self._blocks.values())))
+    def message(self) -> dict[str, Any]:
+        return {"role": "assistant", "content": list(map(_collected, self._blocks.values()))}
 
 
-def _collected(block: Mapping[str, Any]) -> str:
+def _collected(block: dict[str, Any]) -> dict[str, Any]:
+    place = _PIECES.get(block.get("type") or "")
     arrived = "".join(block["pieces"])
-    if block.get("type") == "tool_use":
-        return words({"name": block["name"], "arguments": arrived})
-    return words((block.get("text") or "") + arrived) if block.get("type") == "text" else ""
+    if place is None or not arrived:
+        return {key: value for key, value in block.items() if key != "pieces"}
+    before = block.get(place)
+    begun = before if isinstance(before, str) else ""
+    return {**block, place: begun + arrived, "pieces": None}

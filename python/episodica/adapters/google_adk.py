@@ -85,10 +85,15 @@ class EpisodicaMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remembers events that are not remembered yet; those without words are left out."""
+        """Remembers events that are not remembered yet.
+
+        Those without words are left out, and the pieces of a stream, which its last event repeats.
+        """
         session = session_id or _NO_SESSION
         messages = [
-            _message(event, session, custom_metadata) for event in events if _text(event.content)
+            _message(event, session, custom_metadata)
+            for event in events
+            if _text(event.content) and not event.partial
         ]
         await settle(self._add, self.memory_user(app_name, user_id), messages)
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from .shared.connection import Connection, Where
-from .shared.content import words
 from .shared.middleware import Middleware, Name, Proxy, remembering, rewrapped
 from .shared.protocol import Protocol, Reply, plain, since_answer
 
@@ -31,7 +30,9 @@ def wrap(
 
     This applies to ``create``, ``parse`` and ``stream`` of ``chat.completions`` and of
     ``responses``, of ``OpenAI`` and ``AsyncOpenAI``. A context for the user's question is added to
-    the prompt, and the turn is remembered when the answer is complete. A call that fails leaves
+    the prompt, and the turn is remembered when the answer is complete. Of a streamed answer, what
+    was asked is remembered when the stream begins, and what arrived when it ends, is left, breaks
+    or is cancelled; asking again after that stores the question once. A call that fails leaves
     nothing behind. All other calls pass through unchanged, ``with_raw_response`` too.
 
     Parameters
@@ -83,10 +84,11 @@ class ChatCompletions(Protocol):
         messages.insert(place, {"role": "system", "content": context})
         return {**call, "messages": messages}
 
-    def answer(self, response: Any) -> str:
+    def answer(self, response: Any) -> dict[str, Any]:
         """The first choice."""
         choices = response.choices
-        return _message_text(plain(choices[0].message)) if choices else ""
+        message = plain(choices[0].message) if choices else {}
+        return {**{key: message.get(key) for key in _ANSWERED}, "role": "assistant"}
 
     def reply(self) -> Reply:
         """Pieces of the first choice."""
@@ -94,38 +96,40 @@ class ChatCompletions(Protocol):
 
 
 _PROMPTS = ("system", "developer")
-
-
-def _message_text(message: Mapping[str, Any]) -> str:
-    calls = [words(call.get("function")) for call in message.get("tool_calls") or ()]
-    return "\n".join(filter(None, [words(message), *calls]))
+# What a message of the model says, thinks or does.
+_ANSWERED = (
+    *("content", "refusal", "audio", "tool_calls", "function_call"),
+    *("reasoning_content", "reasoning"),
+)
 
 
 class _ChatReply(Reply):
     def __init__(self) -> None:
         self._text: list[str] = []
-        self._calls: dict[int, list[str]] = {}
+        self._thoughts: list[str] = []
+        self._calls: dict[int, dict[str, str]] = {}
 
     def add(self, piece: Any) -> None:
-        for choice in piece.choices or ():
+        for choice in getattr(piece, "choices", None) or ():
             if getattr(choice, "index", 0):
                 continue
             delta = plain(choice.delta) or {}
             self._text.append(delta.get("content") or delta.get("refusal") or "")
+            thought = delta.get("reasoning_content") or delta.get("reasoning")
+            self._thoughts.append(thought if isinstance(thought, str) else "")
             for call in delta.get("tool_calls") or ():
-                name, arguments = self._calls.setdefault(call.get("index") or 0, ["", ""])
+                told = self._calls.setdefault(call.get("index") or 0, {"name": "", "arguments": ""})
                 function = call.get("function") or {}
-                self._calls[call.get("index") or 0] = [
-                    name + (function.get("name") or ""),
-                    arguments + (function.get("arguments") or ""),
-                ]
+                for key in told:
+                    told[key] += function.get(key) or ""
 
-    def text(self) -> str:
-        calls = (
-            words({"name": name, "arguments": arguments})
-            for name, arguments in self._calls.values()
-        )
-        return "\n".join(filter(None, ["".join(self._text), *calls]))
+    def message(self) -> dict[str, Any]:
+        return {
+            "role": "assistant",
+            "content": "".join(self._text),
+            "reasoning_content": "".join(self._thoughts),
+            "tool_calls": [{"function": call} for call in self._calls.values()],
+        }
 
 
 class Responses(Protocol):
@@ -146,32 +150,38 @@ class Responses(Protocol):
         before = [instructions] if isinstance(instructions, str) else []
         return {**call, "instructions": "\n\n".join([*before, context])}
 
-    def answer(self, response: Any) -> str:
-        """All messages and tool calls of the output."""
-        return words([item for item in plain(response.output) if item.get("type") in _SAID])
+    def answer(self, response: Any) -> dict[str, Any]:
+        """All messages, tool calls and thoughts of the output."""
+        parts: list[Any] = []
+        for item in plain(response.output):
+            if item.get("type") == "message":
+                parts += item.get("content") or ()
+            elif item.get("type") in _DONE:
+                parts.append(item)
+        return {"role": "assistant", "content": parts}
 
     def reply(self) -> Reply:
         """Events of the stream."""
         return _ResponseReply(self)
 
 
-# Items that a model makes; those of them that tell what it said or did.
+# Items that a model makes; those of them that say what it did or thought.
 _SPOKEN = frozenset(("assistant", "function_call", "reasoning", "custom_tool_call"))
-_SAID = frozenset(("message", "function_call"))
+_DONE = frozenset(("function_call", "custom_tool_call", "reasoning"))
 
 
 class _ResponseReply(Reply):
     def __init__(self, protocol: Responses) -> None:
         self._protocol = protocol
         self._deltas: list[str] = []
-        self._whole: str | None = None
+        self._whole: dict[str, Any] | None = None
 
     def add(self, piece: Any) -> None:
         kind = getattr(piece, "type", "")
-        if kind == "response.output_text.delta":
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
             self._deltas.append(piece.delta)
         elif kind in ("response.completed", "response.incomplete"):
             self._whole = self._protocol.answer(piece.response)
 
-    def text(self) -> str:
-        return "".join(self._deltas) if self._whole is None else self._whole
+    def message(self) -> dict[str, Any]:
+        return self._whole or {"role": "assistant", "content": "".join(self._deltas)}

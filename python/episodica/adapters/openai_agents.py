@@ -5,7 +5,7 @@ Needs ``pip install 'episodica[openai-agents]'``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from episodica.fence import fenced_context
@@ -82,7 +82,10 @@ class EpisodicaSession(SessionABC):
         self._log = SessionLog(self._connection.memory, user, session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The latest ``limit`` items in their order; all without one, or a context and some."""
+        """The latest ``limit`` items in their order; all without one, or a context and some.
+
+        Where the limit would part the result of a tool from its call, some more items come.
+        """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         if limit is None and self._keep_items is not None:
@@ -110,7 +113,15 @@ class EpisodicaSession(SessionABC):
     def _latest(self, limit: int | None) -> list[TResponseInputItem]:
         # As in the SDK's own sessions, a negative limit is none.
         wanted = None if limit is not None and limit < 0 else limit
-        return [item_of(message) for message in self._log.latest(wanted)]
+        items: list[TResponseInputItem] = list(map(item_of, self._log.latest(wanted)))
+        if not wanted or not _lacks_call(items):
+            return items
+        # A model refuses a result without its call: the cut moves back to before the call.
+        whole: list[TResponseInputItem] = list(map(item_of, self._log.latest()))
+        start = len(whole) - len(items)
+        while start > 0 and _lacks_call(whole[start:]):
+            start -= 1
+        return whole[start:] if start > 0 or not _lacks_call(whole) else items
 
     def _compacted(self, keep: int) -> list[TResponseInputItem]:
         messages = self._log.latest()
@@ -137,6 +148,18 @@ class EpisodicaSession(SessionABC):
 def _entry(item: TResponseInputItem) -> Entry:
     kind = str(item.get("type") or "item")
     return Entry(item, str(item.get("role") or kind), words(item) or f"[{kind}]")
+
+
+def _lacks_call(items: Sequence[Any]) -> bool:
+    """Whether the result of a tool stands there without its call."""
+    called: set[Any] = set()
+    for item in items:
+        kind, call_id = item.get("type"), item.get("call_id")
+        if isinstance(kind, str) and kind.endswith("_call"):
+            called.add(call_id)
+        elif isinstance(kind, str) and kind.endswith("_call_output") and call_id not in called:
+            return True
+    return False
 
 
 def _opens_turn(item: Any) -> bool:

@@ -5,13 +5,15 @@ Needs ``pip install 'episodica[pydantic-ai]'``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import base64
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 from episodica.fence import fenced_context
 
 from .shared.connection import Connection, Where, missing, settle
 from .shared.items import Draft, ItemTable
+from .shared.turns import ArrivingTurn
 
 try:
     from pydantic import TypeAdapter
@@ -38,7 +40,9 @@ _message_json: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 class EpisodicaMemory(AbstractCapability[Any]):
     """Adds a context to an agent's instructions, and remembers each run that succeeds.
 
-    The session of the messages is the run's conversation.
+    The session of the messages is the run's conversation. Of a streamed run, what was asked is
+    remembered when the answer begins, and the part that arrived if it breaks off or is left. Any
+    other run that fails leaves nothing behind.
 
     Parameters
     ----------
@@ -68,6 +72,7 @@ class EpisodicaMemory(AbstractCapability[Any]):
         self._user_id = user_id
         self._max_tokens = max_tokens
         self._search = search
+        self._turns: dict[str | None, ArrivingTurn] = {}
 
     def get_instructions(self) -> Any:
         """A function that makes a context for the question of each run."""
@@ -77,6 +82,46 @@ class EpisodicaMemory(AbstractCapability[Any]):
             return await settle(self._recall, self._user(ctx), question) if question else ""
 
         return remembered
+
+    @property
+    def has_wrap_run_event_stream(self) -> bool:
+        """No: runs that are not streamed stay so."""
+        return False
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
+        """Lets the run happen; of a streamed one that breaks off, remembers what arrived."""
+        words = _words(ctx.prompt)
+        asked = [{"message_id": f"{ctx.run_id}-0", "role": "user", "content": words}]
+        turn = self._turns[ctx.run_id] = ArrivingTurn(
+            self._connection.memory,
+            self._user(ctx),
+            ctx.conversation_id,
+            str(ctx.run_id),
+            asked if words else [],
+        )
+        try:
+            result: AgentRunResult[Any] = await handler()
+        except BaseException:
+            await settle(turn.leave)
+            raise
+        finally:
+            self._turns.pop(ctx.run_id, None)
+        return result
+
+    async def wrap_run_event_stream(
+        self, ctx: RunContext[Any], *, stream: AsyncIterable[Any]
+    ) -> AsyncIterator[Any]:
+        """Hears the pieces of a streamed answer on their way to the caller."""
+        turn = self._turns.get(ctx.run_id)
+        try:
+            async for event in stream:
+                if turn is not None:
+                    await _hear(turn, event)
+                yield event
+        finally:
+            close = getattr(stream, "aclose", None)
+            if close is not None:
+                await close()
 
     async def after_run(
         self, ctx: RunContext[Any], *, result: AgentRunResult[Any]
@@ -107,6 +152,18 @@ class EpisodicaMemory(AbstractCapability[Any]):
             user, question, max_tokens=self._max_tokens, **self._search
         )
         return fenced_context(found)
+
+
+async def _hear(turn: ArrivingTurn, event: Any) -> None:
+    part, delta = getattr(event, "part", None), getattr(event, "delta", None)
+    if event.event_kind not in ("part_start", "part_delta"):
+        return
+    if not turn.has_begun:
+        await settle(turn.begin)
+    if isinstance(part, TextPart):
+        turn.note(part.content, begins=True)
+    elif getattr(delta, "part_delta_kind", "") == "text":
+        turn.note(getattr(delta, "content_delta", ""))
 
 
 class EpisodicaConversationStore(ConversationStore):
@@ -195,6 +252,9 @@ class EpisodicaConversationStore(ConversationStore):
         if item is None:
             raise KeyError(entry_id)
         message = _message_json.validate_python(item.value["message"])
+        for number, path, text in item.value.get("bytes", ()):
+            part: Any = message.parts[number]
+            part.content = _with_bytes(part.content, path, base64.b64decode(text))
         return ConversationEntry(id=entry_id, parent_id=item.value["parent_id"], message=message)
 
     def _history(self, head_id: str | None, limit: int | None) -> list[ConversationEntry]:
@@ -253,7 +313,33 @@ def _shard(entry_id: str) -> tuple[str, str]:
 def _draft(entry: ConversationEntry) -> Draft:
     message = _message_json.dump_python(entry.message, mode="json")
     texts = [text for _, text in _said([entry.message])]
-    return Draft({"parent_id": entry.parent_id, "message": message}, texts)
+    value = {"parent_id": entry.parent_id, "message": message}
+    # JSON has no bytes; those of results of tools would come back as text.
+    held = [
+        [number, path, base64.b64encode(data).decode()]
+        for number, part in enumerate(entry.message.parts)
+        for path, data in _bytes_in(getattr(part, "content", None), [])
+    ]
+    return Draft({**value, "bytes": held} if held else value, texts)
+
+
+def _bytes_in(content: Any, path: list[Any]) -> Iterator[tuple[list[Any], bytes]]:
+    """The raw bytes in a result of a tool, and the keys that lead there."""
+    if isinstance(content, (bytes, bytearray)):
+        yield path, bytes(content)
+    elif isinstance(content, dict):
+        for key, inner in content.items():
+            yield from _bytes_in(inner, [*path, key])
+    elif isinstance(content, (list, tuple)):
+        for place, inner in enumerate(content):
+            yield from _bytes_in(inner, [*path, place])
+
+
+def _with_bytes(content: Any, path: list[Any], data: bytes) -> Any:
+    if not path:
+        return data
+    content[path[0]] = _with_bytes(content[path[0]], path[1:], data)
+    return content
 
 
 def _said(messages: Sequence[ModelMessage]) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,11 @@ from typing import Any
 
 from .identity import following
 
-_ROLES = {"human": "user", "ai": "assistant"}
 # What carries no words of the conversation.
-_IGNORED = frozenset(("system", "remove"))
+_IGNORED = ("system", "remove")
+_CHUNK = "MessageChunk"
+# The roles that the ids of messages without an id follow from.
+_ROLES = {"human": "user", "ai": "assistant"}
 
 
 def to_messages(messages: Iterable[Any], session: str | None) -> list[dict[str, Any]]:
@@ -21,20 +23,34 @@ def to_messages(messages: Iterable[Any], session: str | None) -> list[dict[str, 
     found: list[dict[str, Any]] = []
     before = ""
     for message in messages:
-        text = _text(message)
-        if message.type in _IGNORED or not text.strip():
+        text, kind = _text(message), _kind(message)
+        if kind in _IGNORED or not text.strip():
             continue
-        role = _ROLES.get(message.type, message.type)
+        role = _ROLES.get(kind, kind)
         said = (message.id,) if message.id else (before, role, text)
         before = following("message", session, *said)
-        found.append({"role": role, "content": text, "name": message.name, "message_id": before})
+        found.append(
+            {
+                "role": role,
+                "content": message.content,
+                "tool_calls": getattr(message, "tool_calls", None),
+                "name": message.name,
+                "message_id": before,
+            }
+        )
     return found
+
+
+def _kind(message: Any) -> str:
+    """The type of a message, or of the message that a chunk is a piece of: `AIMessageChunk`."""
+    kind = str(message.type)
+    return kind.removesuffix(_CHUNK).lower() if kind.endswith(_CHUNK) else kind
 
 
 def last_question(messages: Iterable[Any]) -> str:
     """The words of the latest human message; empty if there are none."""
     for message in reversed(list(messages)):
-        if message.type == "human":
+        if _kind(message) == "human":
             return _text(message).strip()
     return ""
 

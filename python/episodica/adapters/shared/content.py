@@ -6,7 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_TEXT_KEYS = ("text", "refusal", "summary", "content", "output")
+_TEXT_KEYS = ("text", "refusal", "content", "output")
+# Parts and items that hold what a model thought: nobody said it.
+_THINKING = frozenset(
+    ("reasoning", "text_reasoning", "thinking", "redacted_thinking", "reasoning_text")
+)
 
 
 def words(item: Any) -> str:
@@ -20,6 +24,8 @@ def words(item: Any) -> str:
     if isinstance(item, str):
         return item.strip()
     if isinstance(item, Mapping):
+        if item.get("type") in _THINKING:
+            return ""
         found = [words(item[key]) for key in _TEXT_KEYS if item.get(key)]
         if "arguments" in item and "name" in item:
             found.append(f"[tool call: {item['name']}({_written(item['arguments'])})]")

@@ -2,7 +2,9 @@
 
 A call gets a context for the user's question in its prompt. When its answer is complete, the turn
 (the messages since the model's last answer, and the new answer) is remembered in one step. So a
-call that fails leaves nothing behind and can be repeated. Only :class:`Protocol` knows the APIs.
+call that fails leaves nothing behind and can be repeated. Of a streamed answer, what was asked is
+remembered when the stream begins, and what arrived when it ends in any way. Only
+:class:`Protocol` knows the APIs.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,6 +31,7 @@ from .streams import (
 _log = logging.getLogger("episodica.adapters")
 
 Name = str | Callable[[], str]
+_MOST_BROKEN = 1_000
 
 
 class Middleware:
@@ -46,6 +50,23 @@ class Middleware:
         self._session_id = session_id
         self._max_tokens = max_tokens
         self._search = search
+        # What was asked in turns whose streams broke off: asked again, it has the same ids.
+        self._broken: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
+
+    def identified(
+        self, place: tuple[str, str | None], said: list[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """The messages with ids: those of the turn before, if it broke off and asked the same."""
+        before = self._broken.pop(place, [])
+        if [_unidentified(one) for one in before] == said:
+            return before
+        return [{"message_id": uuid.uuid4().hex, **one} for one in said]
+
+    def broke_off(self, place: tuple[str, str | None], said: list[dict[str, Any]]) -> None:
+        """Keeps in mind what was asked in a turn without a whole answer."""
+        self._broken[place] = said
+        if len(self._broken) > _MOST_BROKEN:
+            self._broken.pop(next(iter(self._broken)), None)
 
     def prepare(self, protocol: Protocol, call: dict[str, Any]) -> tuple[dict[str, Any], Turn]:
         """The call with a context in its prompt, and the turn that it opens."""
@@ -60,30 +81,46 @@ class Middleware:
         return (protocol.with_context(call, context) if context else call), turn
 
 
+def _unidentified(message: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in message.items() if key != "message_id"}
+
+
 class Turn:
-    """The messages to the model, kept until its answer is complete."""
+    """What was asked of the model, and its answer, on their way into the memory."""
 
     def __init__(
         self, middleware: Middleware, said: list[dict[str, Any]], user: str, session: str | None
     ) -> None:
         self.user = user
-        self._memory = middleware.connection.memory
+        self._middleware = middleware
+        self._place = (user, session)
         self._said = said
-        self._session = session
+        self._begun: list[dict[str, Any]] | None = None
         self._done = False
 
-    def remember(self, answer: str) -> None:
-        """Remembers the turn, once. A failure is logged: it must not cost the caller the answer."""
+    def begin(self) -> None:
+        """Remembers what was asked: an answer begins to arrive."""
+        if self._begun is None:
+            self._begun = self._middleware.identified(self._place, self._said)
+            self._add(self._begun)
+
+    def finish(self, answer: dict[str, Any], is_whole: bool = True) -> None:
+        """Remembers the answer, and what was asked if that is still to be done; once."""
         if self._done:
             return
         self._done = True
-        messages = list(self._said)
-        if answer.strip():
-            messages.append({"role": "assistant", "content": answer})
-        if not messages:
+        if self._begun is None:
+            self._add([*self._said, answer])
             return
+        self._add([answer])
+        if not is_whole:
+            self._middleware.broke_off(self._place, self._begun)
+
+    def _add(self, messages: list[dict[str, Any]]) -> None:
+        """Adds messages. A failure is logged: it must not cost the caller the answer."""
+        memory = self._middleware.connection.memory
         try:
-            self._memory.add_messages(self.user, messages, session_id=self._session)
+            memory.add_messages(self.user, messages, session_id=self._place[1])
         except EpisodicaError:
             _log.exception("a turn was answered, but could not be remembered")
 
@@ -98,8 +135,9 @@ def intercept(
         arguments, turn = middleware.prepare(protocol, arguments)
         answer = method(**arguments)
         if _is_stream(arguments, answer):
+            turn.begin()
             return RememberingStream(answer, turn, protocol.reply())
-        turn.remember(protocol.answer(answer))
+        turn.finish(protocol.answer(answer))
         return answer
 
     @functools.wraps(method)
@@ -107,8 +145,9 @@ def intercept(
         arguments, turn = await settle(middleware.prepare, protocol, arguments)
         answer = await method(**arguments)
         if _is_stream(arguments, answer):
+            await settle(turn.begin)
             return AsyncRememberingStream(answer, turn, protocol.reply())
-        await settle(turn.remember, protocol.answer(answer))
+        await settle(turn.finish, protocol.answer(answer))
         return answer
 
     return call_async if is_async(method) else call

@@ -17,15 +17,18 @@ class Reply(ABC):
         """Takes the next piece."""
 
     @abstractmethod
-    def text(self) -> str:
-        """The text that has arrived."""
+    def message(self) -> dict[str, Any]:
+        """The answer as far as it has arrived, as a message of the assistant."""
 
 
 class Protocol(ABC):
     """One resource of one API."""
 
     final: str
-    """Attribute or method of a stream helper that gives the answer as far as it has arrived."""
+    """Attribute or method of a stream helper that gives the whole answer.
+
+    An attribute gives it as far as it has arrived; a method waits for the rest.
+    """
 
     @abstractmethod
     def said(self, call: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -36,8 +39,8 @@ class Protocol(ABC):
         """A copy of the call with a context in its prompt."""
 
     @abstractmethod
-    def answer(self, response: Any) -> str:
-        """The text of a whole answer."""
+    def answer(self, response: Any) -> dict[str, Any]:
+        """A whole answer as a message of the assistant, with its thinking and its calls."""
 
     @abstractmethod
     def reply(self) -> Reply:

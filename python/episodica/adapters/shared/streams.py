@@ -1,8 +1,14 @@
-"""Streams of a wrapped client: the caller reads the pieces, the turn is remembered at the end."""
+"""Streams of a wrapped client: the caller reads the pieces, the turn is remembered on the way.
+
+What was asked is remembered when the stream begins. What has arrived of the answer is remembered
+once, however the stream ends: at its end, when it is closed or left, when it breaks, when its
+reader is cancelled, and when nobody holds the stream any more.
+"""
 
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
 from typing import Any
@@ -13,20 +19,30 @@ from .protocol import Protocol, Reply
 
 
 class Turn(Shape):
-    """The turn that is remembered when the answer is complete."""
+    """The turn that is remembered."""
 
-    def remember(self, answer: str) -> None:
-        """Remembers the turn, once."""
+    def begin(self) -> None:
+        """Remembers what was asked, once."""
+
+    def finish(self, answer: dict[str, Any], is_whole: bool = True) -> None:
+        """Remembers the answer, once."""
+
+
+def _leave(turn: Turn, reply: Reply) -> None:
+    """Remembers what has arrived of an answer that nobody reads on."""
+    turn.finish(reply.message(), is_whole=False)
 
 
 class RememberingStream:
-    """A streamed answer; remembers the turn at its end, or when it is closed before."""
+    """A streamed answer that is remembered as far as it was read."""
 
     def __init__(self, stream: Any, turn: Turn, reply: Reply) -> None:
         self._stream = stream
         self._turn = turn
         self._reply = reply
         self._pieces = iter(stream)
+        # A loop that is left by `break` or an error just drops the stream.
+        weakref.finalize(self, _leave, turn, reply)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -35,17 +51,22 @@ class RememberingStream:
         try:
             piece = next(self._pieces)
         except StopIteration:
-            self._turn.remember(self._reply.text())
+            self._turn.finish(self._reply.message())
+            raise
+        except BaseException:
+            _leave(self._turn, self._reply)
             raise
         self._reply.add(piece)
         return piece
 
     def close(self) -> None:
         """Ends the stream, and remembers what has arrived."""
-        close = getattr(self._stream, "close", None)
-        if close is not None:
-            close()
-        self._turn.remember(self._reply.text())
+        try:
+            close = getattr(self._stream, "close", None)
+            if close is not None:
+                close()
+        finally:
+            _leave(self._turn, self._reply)
 
     def __enter__(self) -> RememberingStream:
         return self
@@ -70,6 +91,7 @@ class AsyncRememberingStream:
         self._turn = turn
         self._reply = reply
         self._pieces = aiter(stream)
+        weakref.finalize(self, _leave, turn, reply)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
@@ -78,17 +100,22 @@ class AsyncRememberingStream:
         try:
             piece = await anext(self._pieces)
         except StopAsyncIteration:
-            await settle(self._turn.remember, self._reply.text())
+            await settle(self._turn.finish, self._reply.message())
+            raise
+        except BaseException:
+            await settle(_leave, self._turn, self._reply)
             raise
         self._reply.add(piece)
         return piece
 
     async def close(self) -> None:
         """Ends the stream, and remembers what has arrived."""
-        close = getattr(self._stream, "close", None)
-        if close is not None:
-            await close()
-        await settle(self._turn.remember, self._reply.text())
+        try:
+            close = getattr(self._stream, "close", None)
+            if close is not None:
+                await close()
+        finally:
+            await settle(_leave, self._turn, self._reply)
 
     async def __aenter__(self) -> AsyncRememberingStream:
         return self
@@ -105,17 +132,50 @@ class AsyncRememberingStream:
         return getattr(self._stream, name)
 
 
+class _Noted:
+    """The stream of a helper that notes the events that are read from it."""
+
+    def __init__(self, stream: Any, reply: Reply) -> None:
+        self._stream = stream
+        self._reply = reply
+
+    def __iter__(self) -> Iterator[Any]:
+        for piece in self._stream:
+            self._reply.add(piece)
+            yield piece
+
+    def __next__(self) -> Any:
+        piece = next(self._stream)
+        self._reply.add(piece)
+        return piece
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        async for piece in self._stream:
+            self._reply.add(piece)
+            yield piece
+
+    async def __anext__(self) -> Any:
+        piece = await anext(self._stream)
+        self._reply.add(piece)
+        return piece
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class RememberingManager:
-    """A client's ``with client.….stream(...) as stream``; remembers at the end of the block."""
+    """A client's ``with client.….stream(...) as stream``; remembers at both ends of the block."""
 
     def __init__(self, prepare: Callable[[], tuple[Any, Turn]], protocol: Protocol) -> None:
         self._prepare = prepare
         self._protocol = protocol
+        self._reply = protocol.reply()
 
     def __enter__(self) -> Any:
         self._manager, self._turn = self._prepare()
         self._stream = self._manager.__enter__()
-        return self._stream
+        self._turn.begin()
+        return _Noted(self._stream, self._reply)
 
     def __exit__(
         self,
@@ -123,16 +183,18 @@ class RememberingManager:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Any:
-        answer = "" if error is not None else _arrived(self._protocol, self._final())
-        handled = self._manager.__exit__(kind, error, trace)
-        if error is None:
-            self._turn.remember(answer)
-        return handled
+        answer = _arrived(self._protocol, self._final(error), self._reply)
+        try:
+            return self._manager.__exit__(kind, error, trace)
+        finally:
+            self._turn.finish(answer, is_whole=error is None)
 
-    def _final(self) -> Any:
+    def _final(self, error: BaseException | None) -> Any:
         try:
             final = getattr(self._stream, self._protocol.final)
-            return final() if callable(final) else final
+            if not callable(final):
+                return final
+            return final() if error is None else None
         except _INCOMPLETE:
             return None
 
@@ -143,11 +205,13 @@ class AsyncRememberingManager:
     def __init__(self, prepare: Callable[[], tuple[Any, Turn]], protocol: Protocol) -> None:
         self._prepare = prepare
         self._protocol = protocol
+        self._reply = protocol.reply()
 
     async def __aenter__(self) -> Any:
         self._manager, self._turn = await settle(self._prepare)
         self._stream = await self._manager.__aenter__()
-        return self._stream
+        await settle(self._turn.begin)
+        return _Noted(self._stream, self._reply)
 
     async def __aexit__(
         self,
@@ -155,16 +219,20 @@ class AsyncRememberingManager:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Any:
-        answer = "" if error is not None else _arrived(self._protocol, await self._final())
-        handled = await self._manager.__aexit__(kind, error, trace)
-        if error is None:
-            await settle(self._turn.remember, answer)
-        return handled
+        answer = _arrived(self._protocol, await self._final(error), self._reply)
+        try:
+            return await self._manager.__aexit__(kind, error, trace)
+        finally:
+            await settle(self._turn.finish, answer, error is None)
 
-    async def _final(self) -> Any:
+    async def _final(self, error: BaseException | None) -> Any:
         try:
             final = getattr(self._stream, self._protocol.final)
-            final = final() if callable(final) else final
+            if not callable(final):
+                return final
+            if error is not None:
+                return None
+            final = final()
             return await final if inspect.isawaitable(final) else final
         except _INCOMPLETE:
             return None
@@ -174,5 +242,5 @@ class AsyncRememberingManager:
 _INCOMPLETE = (AssertionError, RuntimeError)
 
 
-def _arrived(protocol: Protocol, response: Any) -> str:
-    return "" if response is None else protocol.answer(response)
+def _arrived(protocol: Protocol, response: Any, reply: Reply) -> dict[str, Any]:
+    return reply.message() if response is None else protocol.answer(response)
