@@ -14,6 +14,7 @@ from .inputs.forgetting import Forgettable, policy
 from .inputs.options import Kind, delete_options
 from .records import Record
 from .reports import DeleteReport
+from .request_record import RequestRecord, user_hash
 from .views import MemoryViews
 
 
@@ -320,7 +321,13 @@ class Corrections(MemoryViews):
         >>> memory.delete_user_data("nobody").messages
         0
         """
-        return self._engine.delete_user_data(check.user(user_id))
+        user, engine = check.user(user_id), self._engine
+        requests, name = RequestRecord(self._folder), user_hash(self._tenant, user)
+        requests.forget(name)
+        report = engine.delete_user_data(user)
+        # Of a request that was under way.
+        requests.forget(name)
+        return report
 
 
 def _ids(chosen: str | Iterable[str] | ForgettingReport) -> list[str]:

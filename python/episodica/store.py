@@ -95,6 +95,11 @@ class OpenStore:
         return Path(self._place)
 
     @property
+    def _folder(self) -> Path:
+        """The store's directory, or that of its caches on this machine."""
+        return Path(cache_directory() if is_address(self._place) else self._place)
+
+    @property
     def store(self) -> str:
         """Where the store is: its directory, or the address of a database without secrets."""
         return public_url(self._place) if is_address(self._place) else self._place

@@ -29,7 +29,7 @@ CORE = ROOT / "src" / "episodica-core" / "src"
 PYTHON_LEVELS = [
     "fence visible",
     "_native errors hints preflight",
-    "dates frames handle place progress value",
+    "dates frames handle place progress request_record value",
     "config records reports status",
     "embedders forgetting",
     "inputs listings models results sessions",
@@ -87,7 +87,7 @@ ENGINE_ROOMS = {
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
 SLOW = {
     *(".layers.folder", ".transfer", "asyncio", "difflib", "hashlib", "html"),
-    *("logging", "tomllib", "urllib.error", "urllib.request"),
+    *("logging", "sqlite3", "tomllib", "urllib.error", "urllib.request"),
 }
 MAX_LINES = 500
 # Nobody edits it.

@@ -22,7 +22,7 @@ from .connection import CLIENT_LIMITS, ClientLimits
 from .ending import Deadline
 from .explorer import OneTimeAddress
 from .guard import Guard
-from .idempotency import Replays
+from .idempotency import Requests
 from .limits import Shared
 from .memories import Memories
 from .routes import (
@@ -82,7 +82,7 @@ def create_app(
         settings=told,
         memories=memories,
         gatekeeper=gatekeeper,
-        replays=Replays(),
+        requests=Requests(told.store_path),
         metrics=metrics,
         tracer=Tracer(told.tracing),
         stream=Stream(memories, metrics, gatekeeper.keys, followers_of(told, shared)),

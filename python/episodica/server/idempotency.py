@@ -1,120 +1,212 @@
-"""Requests that are sent again: the answer of the first is given again.
+"""Requests that are sent again: each is done once, and answered from what is stored.
 
-Answers are kept in memory for a day, some thousands. Messages are safe beyond that: those without
-an id get one that follows from the key of the request, so that no restart stores them twice.
+A request is known by its caller, its route, its user and its ``Idempotency-Key``. What it stored is
+noted in the store's record of requests, which all workers see and a restart keeps. The answer to
+a repeated request is made anew of what is stored, so it never has a text that was deleted, and
+never confirms what is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
 
+from ..aio.running import run
+from ..aio.system import AsyncMemorySystem
+from ..inputs.messages import Incoming, incoming
 from ..inputs.names import named
+from ..records import Message, SemanticMemory
+from ..reports import AddResult
+from ..request_record import RequestRecord, digest, user_hash
+from ..system import MemorySystem
 from .access import Caller
 from .problems import ServiceError
 
-_KEPT = 4_096
-_KEPT_BYTES = 64 << 20
-_SECONDS = 86_400.0
+Outcome = dict[str, Any]
+REPLAYED = "Idempotent-Replayed"
 
 
-@dataclass(slots=True)
-class _Entry:
+@dataclass(frozen=True, slots=True)
+class Repeatable:
+    """A request that may be sent again."""
+
+    caller: Caller
+    operation: str
     user: str
+    key: str | None
     body: bytes
-    at: float
-    answer: Response | None = None
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def name(self) -> bytes:
+        """What it is known by."""
+        caller = self.caller
+        return digest(caller.tenant, caller.key_id, self.operation, self.user, self.key or "")
+
+    def with_ids(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The messages, those without an id with one that follows from the request's key."""
+        if self.key is None:
+            return messages
+        begin = f"idem-{self.name.hex()[:32]}"
+        return [
+            message
+            if named(message, "message_id")
+            else {**message, "message_id": f"{begin}-{number}"}
+            for number, message in enumerate(messages)
+        ]
 
 
-class Replays:
-    """The answers of requests with an ``Idempotency-Key``."""
+class Requests:
+    """What became of requests with an ``Idempotency-Key``.
 
-    def __init__(self) -> None:
-        self._entries: OrderedDict[tuple[str, ...], _Entry] = OrderedDict()
-        self._bytes = 0
+    Parameters
+    ----------
+    folder
+        The directory of the store's record of requests.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._record = RequestRecord(folder)
+        # Those of this worker that are under way, each with how many wait for it.
+        self._under_way: dict[bytes, tuple[asyncio.Lock, int]] = {}
 
     async def once(
         self,
-        caller: Caller,
-        operation: str,
-        user: str,
-        key: str | None,
-        body: bytes,
-        work: Callable[[], Awaitable[Response]],
+        request: Repeatable,
+        work: Callable[[], Awaitable[tuple[Response, Outcome]]],
+        again: Callable[[Outcome], Awaitable[Response]],
     ) -> Response:
-        """The answer of ``work``, or of the request with this key before.
+        """The answer of ``work``, or that of ``again`` to what the request before had stored.
 
         Raises
         ------
         ServiceError
             If the key was used with another body.
         """
-        if key is None:
-            return await work()
-        digest = hashlib.sha256(body).digest()
-        place = (caller.tenant, caller.key_id, operation, user, key)
-        entry = self._entries.get(place)
-        if entry is not None and time.monotonic() - entry.at > _SECONDS:
-            self._drop(place)
-            entry = None
-        if entry is None:
-            entry = self._entries[place] = _Entry(user, digest, time.monotonic())
-        if entry.body != digest:
+        if request.key is None:
+            return (await work())[0]
+        name = request.name
+        lock, waiting = self._under_way.get(name, (asyncio.Lock(), 0))
+        self._under_way[name] = lock, waiting + 1
+        try:
+            async with lock:
+                return await self._once(request, name, work, again)
+        finally:
+            lock, waiting = self._under_way.pop(name)
+            if waiting > 1:
+                self._under_way[name] = lock, waiting - 1
+
+    async def _once(
+        self,
+        request: Repeatable,
+        name: bytes,
+        work: Callable[[], Awaitable[tuple[Response, Outcome]]],
+        again: Callable[[Outcome], Awaitable[Response]],
+    ) -> Response:
+        user = user_hash(request.caller.tenant, request.user)
+        body = hashlib.sha256(request.body).digest()
+        claim = await asyncio.to_thread(self._record.claim, user, name, body)
+        if claim.body != body:
+            raise _conflict()
+        if claim.outcome is not None:
+            answer = await again(claim.outcome)
+            answer.headers[REPLAYED] = "true"
+            return answer
+        # Nothing was acknowledged yet: the messages' ids keep the work from being done twice.
+        answer, outcome = await work()
+        await asyncio.to_thread(self._record.finish, user, name, body, outcome)
+        return answer
+
+
+def _conflict() -> ServiceError:
+    return ServiceError(
+        409,
+        "idempotency",
+        "the Idempotency-Key was used with another body",
+        "use a new key for a new request",
+    )
+
+
+def gone() -> ServiceError:
+    """For a repeated request of which something was deleted since."""
+    return ServiceError(
+        410,
+        "deleted",
+        "what this request stored was deleted since",
+        "to store it again, send it with a new Idempotency-Key",
+    )
+
+
+async def add_once(
+    memory: AsyncMemorySystem,
+    user: str,
+    messages: list[dict[str, Any]],
+    session_id: str | None,
+    agent_id: str | None,
+) -> AddResult:
+    """Stores messages, and refuses those whose ids are known with another content.
+
+    Such a message would be confirmed without being stored.
+    """
+    read = await run(reading, memory._memory, messages)
+    named_ones = [one for one in read.messages if one["message_id"] is not None]
+    await run(_refuse_other_content, memory._memory, user, named_ones)
+    result = await memory.add_messages(user, messages, session_id=session_id, agent_id=agent_id)
+    if result.duplicates:
+        # Another process may have stored them meanwhile.
+        await run(_refuse_other_content, memory._memory, user, named_ones)
+    return result
+
+
+def reading(memory: MemorySystem, messages: list[dict[str, Any]]) -> Incoming:
+    """The messages as the memory reads them."""
+    return incoming(messages, keeps_thinking=memory.config.keep_thinking)
+
+
+def _refuse_other_content(memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
+    for message in messages:
+        known = memory.get(user, message["message_id"])
+        if isinstance(known, Message) and known.content != message["content"]:
             raise ServiceError(
                 409,
-                "idempotency",
-                "the Idempotency-Key was used with another body",
-                "use a new key for a new request",
+                "conflict",
+                "a message with this id is stored with another content",
+                "messages never change: give the new one its own id",
             )
-        async with entry.lock:
-            if entry.answer is not None:
-                return entry.answer
-            try:
-                answer = await work()
-            except BaseException:
-                self._drop(place)
-                raise
-            if self._entries.get(place) is entry:
-                entry.answer = answer
-                self._bytes += len(answer.body)
-                self._shrink()
-            return answer
-
-    def forget(self, tenant: str, user: str) -> None:
-        """Drops the answers about a user whose records are deleted."""
-        for place in [one for one in self._entries if (one[0], one[3]) == (tenant, user)]:
-            self._drop(place)
-
-    def _shrink(self) -> None:
-        while len(self._entries) > _KEPT or self._bytes > _KEPT_BYTES:
-            self._drop(next(iter(self._entries)))
-
-    def _drop(self, place: tuple[str, ...]) -> None:
-        entry = self._entries.pop(place, None)
-        if entry is not None and entry.answer is not None:
-            self._bytes -= len(entry.answer.body)
 
 
-def with_ids(messages: list[dict[str, Any]], user: str, key: str | None) -> list[dict[str, Any]]:
-    """The messages, each with an id that follows from the request's key."""
-    if key is None:
-        return messages
-    return [
-        message
-        if named(message, "message_id")
-        else {**message, "message_id": _derived(user, key, number)}
-        for number, message in enumerate(messages)
-    ]
+def made_ids(read: Incoming, result: AddResult) -> list[str] | None:
+    """The ids to note of messages that a request added, where they don't follow from it."""
+    if all(one["message_id"] is not None for one in read.messages):
+        return None
+    return list(result.message_ids)
 
 
-def _derived(user: str, key: str, number: int) -> str:
-    text = f"{len(user)}:{user}{key}".encode("utf-8", "surrogatepass")
-    return f"idem-{hashlib.sha256(text).hexdigest()[:32]}-{number}"
+def stored_ids(
+    memory: MemorySystem, user: str, read: Incoming, made: list[str] | None
+) -> list[str]:
+    """The ids of messages that were stored by a request before.
+
+    Raises
+    ------
+    ServiceError
+        If one of them was deleted.
+    """
+    ids = made or [message["message_id"] for message in read.messages]
+    if any(memory.get(user, one) is None for one in ids):
+        raise gone()
+    return ids
+
+
+async def facts_of(
+    memory: AsyncMemorySystem, user: str, message_ids: list[str]
+) -> list[SemanticMemory]:
+    """The facts that some of these messages prove."""
+    proofs = frozenset(message_ids)
+    every = memory.semantic_memories(user, include_superseded=True)
+    return [one async for one in every if not proofs.isdisjoint(one.source_messages)]

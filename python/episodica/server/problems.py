@@ -35,6 +35,7 @@ _TITLES = {
     406: "Not acceptable",
     408: "Too slow",
     409: "Conflict",
+    410: "Gone",
     413: "Too large",
     415: "Unsupported media type",
     429: "Too many requests",

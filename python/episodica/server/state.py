@@ -10,7 +10,7 @@ from fastapi import Depends, Query, Request
 from ..aio.system import AsyncMemorySystem
 from .access import AnyCaller, Gatekeeper
 from .ending import Deadline
-from .idempotency import Replays
+from .idempotency import Requests
 from .memories import Memories
 from .settings import ServerSettings
 from .stream import Stream
@@ -26,7 +26,7 @@ class Service:
     settings: ServerSettings
     memories: Memories
     gatekeeper: Gatekeeper
-    replays: Replays
+    requests: Requests
     metrics: Metrics
     tracer: Tracer
     stream: Stream

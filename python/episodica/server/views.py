@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from ..records import Episode, Message, Record, SemanticMemory
-from ..reports import AddResult, Event
+from ..reports import Event
 from ..results import Hit
 from ..sessions import Session
 from .stream import event_view
@@ -129,19 +129,6 @@ def hit(one: Hit, layer: str) -> dict[str, Any]:
     if one.explanation is not None:
         view["explanation"] = one.explanation.to_dict()
     return view
-
-
-def added(result: AddResult, episodes: Iterable[str]) -> dict[str, Any]:
-    """What became of messages, without what was learned."""
-    return {
-        "message_ids": list(result.message_ids),
-        "messages_added": result.messages_added,
-        "duplicates": result.duplicates,
-        "buffered": result.buffered,
-        "episodes": list(dict.fromkeys([*result.episodes, *episodes])),
-        "skipped": result.skipped,
-        "notes": list(result.notes),
-    }
 
 
 def events(found: Iterable[Event]) -> list[dict[str, Any]]:

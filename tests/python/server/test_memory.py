@@ -199,22 +199,6 @@ async def test_users_come_in_pages(client: Client) -> None:
     assert rest == {"users": ["c"], "next_cursor": None}
 
 
-async def test_a_repeated_request_is_answered_like_the_first(client: Client, store: Path) -> None:
-    said = [{"role": "user", "content": "ok"}, {"role": "user", "content": "ok"}]
-    body = {"messages": said}
-    path, key = f"{ALICE}/messages", {"Idempotency-Key": "k1"}
-    first = await client.json("POST", path, 201, json=body, headers=key)
-    assert await client.json("POST", path, 201, json=body, headers=key) == first
-    assert (await client.json("GET", f"{ALICE}/stats"))["messages"] == 2
-    other = {"messages": said[:1]}
-    await client.json("POST", path, 409, json=other, headers=key)
-    # Another worker, or the next start, does not know the answer, but the ids.
-    client.app.state.service.replays._entries.clear()  # type: ignore[attr-defined]
-    again = await client.json("POST", path, 201, json=body, headers=key)
-    assert (again["messages_added"], again["duplicates"]) == (0, 2)
-    assert again["message_ids"] == first["message_ids"]
-
-
 async def test_an_agent_is_kept_and_is_a_filter(client: Client) -> None:
     said = [{**SAID[0], "agent_id": "tutor"}, SAID[1]]
     await add(client, said, agent_id="desk", session_id="one")

@@ -19,7 +19,7 @@ from ..access import AnyCaller, Caller
 from ..memories import settled
 from ..problems import ServiceError, not_found
 from ..state import Memory, TheService
-from .shared import RecordId, forget, id_of, problems
+from .shared import RecordId, id_of, problems
 
 router = APIRouter(tags=["mem0"])
 _SECONDS = 60.0
@@ -152,7 +152,6 @@ async def delete_all(
     caller.needs("erase")
     user = _allowed(caller, user_id)
     await memory.delete_user_data(user)
-    forget(service, caller, user)
     return views.answer({"message": "All memories deleted"})
 
 
@@ -170,7 +169,6 @@ async def delete(id: RecordId, caller: AnyCaller, memory: Memory, service: TheSe
     caller.needs("erase")
     user, fact = await _find(id, caller, memory)
     await memory.delete(user, fact.memory_id)
-    forget(service, caller, user)
     return views.answer({"message": "Memory deleted successfully"})
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from ...aio.running import run
 from ...aio.system import AsyncMemorySystem
 from .. import views
 from ..access import AnyCaller, User
-from ..idempotency import with_ids
+from ..idempotency import (
+    Outcome,
+    Repeatable,
+    add_once,
+    facts_of,
+    made_ids,
+    reading,
+    stored_ids,
+)
 from ..memories import settled
 from ..models import Added, AddMessages, Episodes, Flush
 from ..problems import ServiceError
@@ -22,7 +34,7 @@ router = APIRouter(tags=["messages"])
     "/v1/users/{user}/messages",
     status_code=201,
     response_model=Added,
-    responses=problems(409),
+    responses=problems(409, 410),
 )
 async def add_messages(
     request: Request,
@@ -42,42 +54,89 @@ async def add_messages(
             f"more than {service.settings.max_batch} messages",
             "send them in parts",
         )
-    raw = await request.body()
-
-    async def work() -> Response:
-        return await _add(request, body, user, memory, service, idempotency_key)
-
-    return await service.replays.once(caller, "add", user, idempotency_key, raw, work)
+    asked = Repeatable(caller, "add", user, idempotency_key, await request.body())
+    messages = asked.with_ids(body.messages)
+    adding = _Adding(request, body, messages, user, memory, service)
+    return await service.requests.once(asked, adding.work, adding.again)
 
 
-async def _add(
-    request: Request,
-    body: AddMessages,
-    user: str,
-    memory: AsyncMemorySystem,
-    service: Service,
-    key: str | None,
-) -> Response:
-    with service.tracer.span("upsert_memory", memory.tenant, user) as span:
-        cursor = (await memory.events("latest", user_id=user)).cursor
-        messages = with_ids(body.messages, user, key)
-        result = await memory.add_messages(
-            user, messages, session_id=body.session_id, agent_id=body.agent_id
-        )
-        service.memories.touched(memory.tenant, user)
-        span.set_attribute("gen_ai.memory.record.count", result.messages_added)
-        episodes: list[str] = []
-        done = body.wait == "stored"
-        if not done:
-            async with service.work.forming(request) as form:
-                episodes = [one.episode_id for one in await form(memory._memory.flush, user)]
-                done = body.wait == "episodes" or await settled(memory, user, body.timeout_seconds)
-        learned = views.events(await memory.events(cursor, user_id=user))
-    answer = {**views.added(result, episodes), "events": learned, "done": done}
-    if body.wait == "facts":
-        kept = [one["id"] for one in learned if one["event"] != "IGNORE"]
-        answer["facts"] = list(dict.fromkeys(kept))
-    return views.answer(answer, 201)
+@dataclass(frozen=True, slots=True)
+class _Adding:
+    """A request that adds messages."""
+
+    request: Request
+    body: AddMessages
+    messages: list[dict[str, Any]]
+    user: str
+    memory: AsyncMemorySystem
+    service: Service
+
+    async def work(self) -> tuple[Response, Outcome]:
+        """Stores the messages."""
+        memory, user, body = self.memory, self.user, self.body
+        with self.service.tracer.span("upsert_memory", memory.tenant, user) as span:
+            cursor = (await memory.events("latest", user_id=user)).cursor
+            read = await run(reading, memory._memory, self.messages)
+            result = await add_once(memory, user, self.messages, body.session_id, body.agent_id)
+            self.service.memories.touched(memory.tenant, user)
+            span.set_attribute("gen_ai.memory.record.count", result.messages_added)
+            episodes, done = await self._wait(list(result.episodes))
+            learned = views.events(await memory.events(cursor, user_id=user))
+        outcome = {
+            "messages_added": result.messages_added,
+            "duplicates": result.duplicates,
+            "episodes": episodes,
+        }
+        answer = {
+            **outcome,
+            "message_ids": list(result.message_ids),
+            "buffered": result.buffered,
+            "skipped": result.skipped,
+            "notes": list(result.notes),
+            "events": learned,
+            "done": done,
+        }
+        if body.wait == "facts":
+            kept = [one["id"] for one in learned if one["event"] != "IGNORE"]
+            answer["facts"] = list(dict.fromkeys(kept))
+        return views.answer(answer, 201), {**outcome, "ids": made_ids(read, result)}
+
+    async def again(self, outcome: Outcome) -> Response:
+        """Answers from what is stored: ids and counts, without what was learned."""
+        memory, user, body = self.memory, self.user, self.body
+        read = await run(reading, memory._memory, self.messages)
+        ids = await run(stored_ids, memory._memory, user, read, outcome["ids"])
+        known = [one for one in outcome["episodes"] if await memory.get(user, one) is not None]
+        episodes, done = await self._wait(known)
+        counts: Any = await memory.stats(user)
+        answer = {
+            "messages_added": outcome["messages_added"],
+            "duplicates": outcome["duplicates"],
+            "message_ids": ids,
+            "buffered": counts.buffered,
+            "episodes": episodes,
+            "skipped": read.skipped,
+            "notes": list(read.notes()),
+            "events": [],
+            "done": done,
+        }
+        if body.wait == "facts":
+            facts = await facts_of(memory, user, ids)
+            answer["facts"] = [one.memory_id for one in facts]
+        return views.answer(answer, 201)
+
+    async def _wait(self, episodes: list[str]) -> tuple[list[str], bool]:
+        """The episodes, with those that waiting for them writes, and whether all is done."""
+        body = self.body
+        if body.wait == "stored":
+            return episodes, True
+        memory, user = self.memory, self.user
+        async with self.service.work.forming(self.request) as form:
+            written = await form(memory._memory.flush, user)
+            every = list(dict.fromkeys([*episodes, *(one.episode_id for one in written)]))
+            if body.wait == "episodes":
+                return every, True
+            return every, await settled(memory, user, body.timeout_seconds)
 
 
 @router.post("/v1/users/{user}/flush", response_model=Episodes, responses=problems())

@@ -8,8 +8,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from ...errors import InvalidInputError
+from ...records import SemanticMemory
 from .. import views
 from ..access import AnyCaller, User
+from ..idempotency import Outcome, Repeatable, gone
 from ..memories import page
 from ..models import (
     Correction,
@@ -32,7 +34,6 @@ from .shared import (
     Part,
     RecordId,
     Resource,
-    forget,
     id_of,
     of_resource,
     problems,
@@ -91,7 +92,7 @@ async def list_facts(
 
 
 @router.post(
-    "/v1/users/{user}/facts", status_code=201, response_model=FactView, responses=problems(409)
+    "/v1/users/{user}/facts", status_code=201, response_model=FactView, responses=problems(409, 410)
 )
 async def state_fact(
     request: Request,
@@ -104,9 +105,8 @@ async def state_fact(
 ) -> Response:
     """Adds a fact that is stated directly."""
     caller.needs("write")
-    raw = await request.body()
 
-    async def work() -> Response:
+    async def work() -> tuple[Response, Outcome]:
         with service.tracer.span("create_memory", memory.tenant, user) as span:
             fact = await memory.remember(
                 user,
@@ -117,9 +117,16 @@ async def state_fact(
                 agent_id=body.agent_id,
             )
             span.set_attribute("gen_ai.memory.record.id", fact.memory_id)
-        return views.answer(views.fact(fact), 201)
+        return views.answer(views.fact(fact), 201), {"id": fact.memory_id}
 
-    return await service.replays.once(caller, "state", user, idempotency_key, raw, work)
+    async def again(outcome: Outcome) -> Response:
+        found = await memory.get(user, outcome["id"])
+        if not isinstance(found, SemanticMemory):
+            raise gone()
+        return views.answer(views.fact(found), 201)
+
+    asked = Repeatable(caller, "state", user, idempotency_key, await request.body())
+    return await service.requests.once(asked, work, again)
 
 
 @router.get("/v1/users/{user}/facts/{id}/history", response_model=History, responses=problems(404))
@@ -151,7 +158,6 @@ def _add_record_routes(resource: Resource) -> None:
         of_resource(await memory.get(user, id_of(id)), resource)
         with service.tracer.span("delete_memory", memory.tenant, user):
             report = await memory.delete(user, id_of(id))
-        forget(service, caller, user)
         return views.answer(report.to_dict())
 
     router.add_api_route(

@@ -12,10 +12,9 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Header, Path, Query
 
 from ...records import Episode, Message, Record, SemanticMemory
-from ..access import Caller, decoded
+from ..access import decoded
 from ..models import MAX_PAGE
 from ..problems import MEDIA_TYPE, Problem, ServiceError, not_found
-from ..state import Service
 
 Resource = Literal["messages", "episodes", "facts"]
 CLASSES: dict[str, type[Message] | type[Episode] | type[SemanticMemory]] = {
@@ -35,7 +34,8 @@ _WORDS = {
     404: "There is no such thing.",
     405: "Not with this method.",
     408: "The body did not arrive in time.",
-    409: "The Idempotency-Key was used with another body.",
+    409: "The Idempotency-Key was used with another body, or an id with another content.",
+    410: "What the repeated request stored was deleted since.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     429: "The key is used too often; see Retry-After.",
@@ -145,11 +145,6 @@ def of_resource(found: Record | None, resource: str) -> Record:
 def id_of(text: str) -> str:
     """The id in a path."""
     return decoded(text)
-
-
-def forget(service: Service, caller: Caller, user: str) -> None:
-    """Drops what the service keeps of a user whose records are deleted."""
-    service.replays.forget(caller.tenant, user)
 
 
 def legs_of(hits: Any) -> set[str]:

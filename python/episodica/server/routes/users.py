@@ -14,7 +14,7 @@ from ..access import AnyCaller, User
 from ..memories import page
 from ..models import Deleted, EpisodePage, Profile, SessionPage, Stats, Users
 from ..state import DatedMemory, Memory, TheService
-from .shared import Cursor, Limit, forget, problems, read_cursor, write_cursor
+from .shared import Cursor, Limit, problems, read_cursor, write_cursor
 
 router = APIRouter(tags=["users"])
 
@@ -114,5 +114,4 @@ async def delete_user(
     caller.needs("erase")
     with service.tracer.span("delete_memory_store", memory.tenant, user):
         report = await memory.delete_user_data(user)
-    forget(service, caller, user)
     return views.answer(report.to_dict())
