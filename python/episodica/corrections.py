@@ -57,7 +57,9 @@ class Corrections(MemoryViews):
             check.user(user_id), check.text(id, "id"), check.text(content, "content")
         )
 
-    def delete(self, user_id: str, id: str | Iterable[str]) -> DeleteReport:
+    def delete(
+        self, user_id: str, id: str | Iterable[str], *, dry_run: bool = False
+    ) -> DeleteReport:
         """Removes records, and what was derived from them.
 
         Afterwards no byte of their texts is in any file. Episodes that lose a message are written
@@ -70,6 +72,8 @@ class Corrections(MemoryViews):
         id
             Id or URI of a message, episode or fact, or several: many are removed in one pass. An
             episode goes with its messages. Unknown ids remove nothing.
+        dry_run
+            Removes nothing and reports what would be removed.
 
         Returns
         -------
@@ -90,7 +94,7 @@ class Corrections(MemoryViews):
         >>> memory.delete("alice", ["no such id", "nor this one"]).messages
         0
         """
-        return self._engine.delete(check.user(user_id), check.ids(id))
+        return self._engine.delete(check.user(user_id), check.ids(id), dry_run)
 
     def delete_where(
         self,
@@ -103,6 +107,7 @@ class Corrections(MemoryViews):
         until: TimeLike | None = None,
         session_id: str | None = None,
         agent_id: str | None = None,
+        dry_run: bool = False,
     ) -> DeleteReport:
         """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
 
@@ -125,6 +130,8 @@ class Corrections(MemoryViews):
             Nothing after this time.
         session_id, agent_id
             Only this session, only this agent, as for :meth:`search`.
+        dry_run
+            Removes nothing and reports what would be removed.
 
         Returns
         -------
@@ -152,7 +159,7 @@ class Corrections(MemoryViews):
             session_id=session_id,
             agent_id=agent_id,
         )
-        return self._engine.delete_where(check.user(user_id), names, options)
+        return self._engine.delete_where(check.user(user_id), names, options, dry_run)
 
     def forgetting(
         self,
@@ -294,7 +301,7 @@ class Corrections(MemoryViews):
         """
         return self._engine.shelve(check.user(user_id), check.ids(id), True)
 
-    def delete_user_data(self, user_id: str) -> DeleteReport:
+    def delete_user_data(self, user_id: str, *, dry_run: bool = False) -> DeleteReport:
         """Removes a user completely.
 
         Afterwards no byte of the user is on disk and no search finds them.
@@ -303,6 +310,8 @@ class Corrections(MemoryViews):
         ----------
         user_id
             User id. An unknown user is not an error.
+        dry_run
+            Removes nothing and reports how many records would be removed.
 
         Returns
         -------
@@ -322,6 +331,12 @@ class Corrections(MemoryViews):
         0
         """
         user, engine = check.user(user_id), self._engine
+        if dry_run:
+            return DeleteReport(
+                len(self.messages(user, include_archived=True)),
+                len(self.episodes(user, include_archived=True)),
+                len(self.semantic_memories(user, include_superseded=True, include_archived=True)),
+            )
         requests, name = RequestRecord(self._folder), user_hash(self._tenant, user)
         requests.forget(name)
         report = engine.delete_user_data(user)

@@ -88,8 +88,9 @@ class MemoryReader(OpenStore):
             it.
         where
             Only records whose metadata has these keys with these values, or meets conditions:
-            ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $exists
-            $not``; ``$and``, ``$or`` and ``$not`` combine conditions.
+            ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $icontains
+            $exists $not``; ``$and``, ``$or`` and ``$not`` combine conditions. An episode and a fact
+            have the metadata of their messages, too. mem0's words (``gte``, ``AND``) mean the same.
         fact_kinds
             Only facts of this category, such as ``"preference"``, or of these.
         min_importance

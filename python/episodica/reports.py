@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Self
 
@@ -248,7 +248,7 @@ class LearningReport(Portable):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DeleteReport(_Counts):
-    """What ``delete``, ``delete_where`` and ``delete_user_data`` removed.
+    """What ``delete``, ``delete_where`` and ``delete_user_data`` removed, or would remove.
 
     Attributes
     ----------
@@ -264,6 +264,8 @@ class DeleteReport(_Counts):
         Episodes written again without the messages that were removed.
     semantic_memories_rewritten : int
         Facts that lost a proof and keep what the others support.
+    message_ids, episode_ids, fact_ids : tuple of str
+        Ids of what was removed; none after ``delete_user_data``.
     """
 
     messages: int = 0
@@ -272,6 +274,15 @@ class DeleteReport(_Counts):
     files: int = 0
     episodes_rewritten: int = 0
     semantic_memories_rewritten: int = 0
+    message_ids: tuple[str, ...] = field(default=(), repr=False)
+    episode_ids: tuple[str, ...] = field(default=(), repr=False)
+    fact_ids: tuple[str, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> DeleteReport:
+        read = {one.name: data[one.name] for one in fields(cls) if one.name in data}
+        ids = {name: tuple(value) for name, value in read.items() if name.endswith("_ids")}
+        return cls(**{**read, **ids})
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -408,8 +408,9 @@ class AsyncMethods:
             it.
         where
             Only records whose metadata has these keys with these values, or meets conditions:
-            ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $exists
-            $not``; ``$and``, ``$or`` and ``$not`` combine conditions.
+            ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $icontains
+            $exists $not``; ``$and``, ``$or`` and ``$not`` combine conditions. An episode and a fact
+            have the metadata of their messages, too. mem0's words (``gte``, ``AND``) mean the same.
         fact_kinds
             Only facts of this category, such as ``"preference"``, or of these.
         min_importance
@@ -1014,7 +1015,9 @@ class AsyncMethods:
         """
         return await run(self._memory.update, user_id, id, content)
 
-    async def delete(self, user_id: str, id: str | Iterable[str]) -> DeleteReport:
+    async def delete(
+        self, user_id: str, id: str | Iterable[str], *, dry_run: bool = False
+    ) -> DeleteReport:
         """Removes records, and what was derived from them.
 
         Afterwards no byte of their texts is in any file. Episodes that lose a message are written
@@ -1027,6 +1030,8 @@ class AsyncMethods:
         id
             Id or URI of a message, episode or fact, or several: many are removed in one pass. An
             episode goes with its messages. Unknown ids remove nothing.
+        dry_run
+            Removes nothing and reports what would be removed.
 
         Returns
         -------
@@ -1047,7 +1052,7 @@ class AsyncMethods:
         >>> (await memory.delete("alice", ["no such id", "nor this one"])).messages
         0
         """
-        return await run(self._memory.delete, user_id, id)
+        return await run(self._memory.delete, user_id, id, dry_run=dry_run)
 
     async def delete_where(
         self,
@@ -1060,6 +1065,7 @@ class AsyncMethods:
         until: TimeLike | None = None,
         session_id: str | None = None,
         agent_id: str | None = None,
+        dry_run: bool = False,
     ) -> DeleteReport:
         """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
 
@@ -1082,6 +1088,8 @@ class AsyncMethods:
             Nothing after this time.
         session_id, agent_id
             Only this session, only this agent, as for :meth:`search`.
+        dry_run
+            Removes nothing and reports what would be removed.
 
         Returns
         -------
@@ -1110,6 +1118,7 @@ class AsyncMethods:
             until=until,
             session_id=session_id,
             agent_id=agent_id,
+            dry_run=dry_run,
         )
 
     async def forgetting(
@@ -1255,7 +1264,7 @@ class AsyncMethods:
         """
         return await run(self._memory.restore, user_id, id)
 
-    async def delete_user_data(self, user_id: str) -> DeleteReport:
+    async def delete_user_data(self, user_id: str, *, dry_run: bool = False) -> DeleteReport:
         """Removes a user completely.
 
         Afterwards no byte of the user is on disk and no search finds them.
@@ -1264,6 +1273,8 @@ class AsyncMethods:
         ----------
         user_id
             User id. An unknown user is not an error.
+        dry_run
+            Removes nothing and reports how many records would be removed.
 
         Returns
         -------
@@ -1282,7 +1293,7 @@ class AsyncMethods:
         >>> (await memory.delete_user_data("nobody")).messages
         0
         """
-        return await run(self._memory.delete_user_data, user_id)
+        return await run(self._memory.delete_user_data, user_id, dry_run=dry_run)
 
     async def remember_procedure(
         self,

@@ -124,6 +124,10 @@ class Resources:
         """The prompt, with the context of its topic."""
         if name != PROMPT.name:
             raise MCPError(INVALID_PARAMS, f"no such prompt: `{shown(name)}`")
+        for given in arguments:
+            if given != "topic":
+                hint = "; did you mean `topic`?"
+                raise MCPError(INVALID_PARAMS, f"unknown argument: `{shown(given)}`{hint}")
         topic = arguments.get("topic", "")
         try:
             recalled = await self._tools.context(Recall(query=topic))

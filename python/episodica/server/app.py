@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
 
 from .. import _native
@@ -25,6 +25,7 @@ from .guard import Guard
 from .idempotency import Requests
 from .limits import Shared
 from .memories import Memories
+from .parameters import refuse_unknown
 from .routes import (
     changes,
     explorer,
@@ -121,6 +122,9 @@ def create_app(
         # user's.
         redirect_slashes=False,
         redoc_url=None,
+        # A route like the others, see `operation`.
+        openapi_url=None,
+        dependencies=[Depends(refuse_unknown)],
         separate_input_output_schemas=False,
         generate_unique_id_function=_operation_id,
     )

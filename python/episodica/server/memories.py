@@ -102,23 +102,24 @@ async def page(
     options: dict[str, Any],
     place: tuple[int, str] | None,
     limit: int,
-) -> tuple[Sequence[Listed], tuple[int, str] | None]:
-    """A page of a listing and the place of the next: how many came before, and the last id.
+) -> tuple[Sequence[Listed], tuple[int, str] | None, int]:
+    """A page of a listing, the place of the next, and how many records there are in all.
 
-    What is deleted before the place moves the rest up; then the last id tells where it is.
+    A place is how many came before, and the last id. What is deleted before the place moves the
+    rest up; then the last id tells where it is.
     """
     listing: Callable[..., Any] = getattr(memory._memory, kind)
 
-    def read() -> tuple[Sequence[Listed], tuple[int, str] | None]:
+    def read() -> tuple[Sequence[Listed], tuple[int, str] | None, int]:
         records = listing(user, **options)
         start = 0
         if place is not None:
             start = _start(records, place)
         found = list(itertools.islice(records[start : start + limit + 1], limit + 1))
         if len(found) <= limit:
-            return found, None
+            return found, None, len(records)
         found = found[:limit]
-        return found, (start + limit, record_id(found[-1]))
+        return found, (start + limit, record_id(found[-1])), len(records)
 
     return await run(read)
 

@@ -275,6 +275,7 @@ class MessagePage(BaseModel):
 
     items: list[MessageView]
     next_cursor: str | None
+    total: int
 
 
 class EpisodePage(BaseModel):
@@ -282,6 +283,7 @@ class EpisodePage(BaseModel):
 
     items: list[EpisodeView]
     next_cursor: str | None
+    total: int
 
 
 class FactPage(BaseModel):
@@ -289,6 +291,7 @@ class FactPage(BaseModel):
 
     items: list[FactView]
     next_cursor: str | None
+    total: int
 
 
 class History(BaseModel):
@@ -298,14 +301,18 @@ class History(BaseModel):
 
 
 class Deleted(BaseModel):
-    """What was removed."""
+    """What was removed, or with `dry_run` what would be; ids for keys that may read."""
 
+    dry_run: bool
     messages: int
     episodes: int
     semantic_memories: int
     files: int
     episodes_rewritten: int
     semantic_memories_rewritten: int
+    message_ids: list[str]
+    episode_ids: list[str]
+    fact_ids: list[str]
 
 
 class Imported(BaseModel):
@@ -356,6 +363,7 @@ class SessionPage(BaseModel):
 
     items: list[SessionView]
     next_cursor: str | None
+    total: int
 
 
 class EntryView(BaseModel):
@@ -390,6 +398,7 @@ class Users(BaseModel):
 
     users: list[str]
     next_cursor: str | None
+    total: int
 
 
 class Status(BaseModel):

@@ -8,9 +8,7 @@ use std::time::Duration;
 use episodica_core::clock::{SystemClock, Zone};
 use episodica_core::config::Config;
 use episodica_core::embed::StaticTable;
-use episodica_core::engine::{
-    AnyRecord, ContextRequest, Engine as Core, Handle, Imported, Parts, RecordKind,
-};
+use episodica_core::engine::{AnyRecord, ContextRequest, Engine as Core, Handle, Imported, Parts};
 use episodica_core::ids::Owner;
 use episodica_core::llm::Ledger;
 use episodica_core::score::Form;
@@ -400,8 +398,10 @@ impl Engine {
         py: Python<'py>,
         user_id: &str,
         ids: Vec<String>,
+        dry_run: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let report = self.run(py, None, |core, control| core.delete_all(user_id, &ids, control))?;
+        let delete = if dry_run { Core::preview_delete_all } else { Core::delete_all };
+        let report = self.run(py, None, |core, control| delete(core, user_id, &ids, control))?;
         reports::delete_report(py, report)
     }
 
@@ -411,12 +411,12 @@ impl Engine {
         user_id: &str,
         kinds: Vec<String>,
         options: &Bound<'py, PyDict>,
+        dry_run: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let filter = options::filter(options)?;
-        let kinds: Vec<RecordKind> =
-            kinds.iter().map(|kind| options::record_kind(py, kind)).collect::<PyResult<_>>()?;
-        let report = self
-            .run(py, None, |core, control| core.delete_where(user_id, &filter, &kinds, control))?;
+        let (filter, kinds) = (options::filter(options)?, options::record_kinds(py, &kinds)?);
+        let delete = if dry_run { Core::preview_delete_where } else { Core::delete_where };
+        let report =
+            self.run(py, None, |core, control| delete(core, user_id, &filter, &kinds, control))?;
         reports::delete_report(py, report)
     }
 

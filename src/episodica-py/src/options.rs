@@ -128,10 +128,15 @@ pub(crate) fn page(options: &Bound<'_, PyDict>) -> PyResult<Page> {
     })
 }
 
+/// Kinds of records by their names.
+pub(crate) fn record_kinds(py: Python<'_>, names: &[String]) -> PyResult<Vec<RecordKind>> {
+    names.iter().map(|name| record_kind(py, name)).collect()
+}
+
 /// The conditions under which records are proposed for archiving.
 pub(crate) fn policy(options: &Bound<'_, PyDict>) -> PyResult<Policy> {
     let kinds: Vec<String> = optional(options, "kinds")?.unwrap_or_default();
-    let kinds = kinds.iter().map(|kind| record_kind(options.py(), kind));
+    let kinds = record_kinds(options.py(), &kinds)?;
     Ok(Policy {
         strength: optional(options, "strength")?,
         older_than_days: optional(options, "older_than_days")?,
@@ -139,7 +144,7 @@ pub(crate) fn policy(options: &Bound<'_, PyDict>) -> PyResult<Policy> {
         max_uses: optional(options, "max_uses")?,
         max_importance: optional(options, "max_importance")?,
         filter: filter(options)?,
-        kinds: kinds.collect::<PyResult<_>>()?,
+        kinds,
         exempt_kinds: fact_kinds(options, "exempt_kinds")?,
     })
 }

@@ -71,6 +71,9 @@ pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {
         files,
         episodes_rewritten,
         semantic_memories_rewritten,
+        message_ids: PyTuple::new(py, &message_ids)?,
+        episode_ids: PyTuple::new(py, &episode_ids)?,
+        fact_ids: PyTuple::new(py, &fact_ids)?,
     })
 }
 

@@ -376,6 +376,8 @@ async def test_resources_and_the_prompt(store: Path) -> None:
                 await call.client.get_prompt("recall", {"topic": topic})
         with pytest.raises(MCPError, match="no such prompt"):
             await call.client.get_prompt("recal", {"topic": "x"})
+        with pytest.raises(MCPError, match="unknown argument: `topik`; did you mean `topic`"):
+            await call.client.get_prompt("recall", {"topik": "x"})
 
 
 @pytest.mark.parametrize(

@@ -123,11 +123,14 @@ async def test_a_tenant_comes_from_the_key(settings: ServerSettings, ring: KeyRi
         headers = {**bearer(text), "X-Tenant": "default", "Tenant": "default"}
         await client.json(
             "POST",
-            f"{ALICE}/messages?tenant=default",
+            f"{ALICE}/messages",
             201,
             json={"messages": SAID},
             headers=headers,
         )
+        body = {"messages": SAID}
+        path = f"{ALICE}/messages?tenant=default"
+        await client.json("POST", path, 400, json=body, headers=headers)
         users = await client.json("GET", "/v1/users", headers=headers)
         assert users["users"] == ["alice"]
         body = {"messages": SAID, "tenant": "default"}

@@ -162,6 +162,7 @@ async def test_only_the_credential_opens_and_only_to_the_page_itself(store: Path
         assert await client.json("GET", "/v1/users", headers=bearer) == {
             "users": [],
             "next_cursor": None,
+            "total": 0,
         }
         for headers in ({"Host": "evil.example"}, {"Origin": "http://127.0.0.1:3000"}):
             await client.json("GET", "/v1/users", 403, headers={**bearer, **headers})

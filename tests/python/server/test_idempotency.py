@@ -36,7 +36,7 @@ async def another_worker(store: Path) -> AsyncIterator[Client]:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with Client(transport=transport, base_url="http://127.0.0.1", timeout=SECONDS) as client:
         yield client
-    await app.state.service.memories.close()
+    await app.state.service.memories.close(SECONDS)
 
 
 async def stored(client: Client, user: str = "alice") -> list[str]:

@@ -196,7 +196,7 @@ async def test_users_come_in_pages(client: Client) -> None:
     page = await client.json("GET", "/v1/users", params={"limit": 2})
     assert page["users"] == ["a", "b"]
     rest = await client.json("GET", "/v1/users", params={"cursor": page["next_cursor"]})
-    assert rest == {"users": ["c"], "next_cursor": None}
+    assert rest == {"users": ["c"], "next_cursor": None, "total": 3}
 
 
 async def test_an_agent_is_kept_and_is_a_filter(client: Client) -> None:
@@ -216,9 +216,13 @@ async def test_an_agent_is_kept_and_is_a_filter(client: Client) -> None:
             await client.json(
                 "GET",
                 f"{ALICE}/{resource}",
-                params={"agent_id": agent, "include_superseded": True},
+                params={"agent_id": agent, **more},
             )
-            for resource in ("messages", "episodes", "facts")
+            for resource, more in (
+                ("messages", {}),
+                ("episodes", {}),
+                ("facts", {"include_superseded": True}),
+            )
         ]
         assert tuple(len(one["items"]) for one in found) == wanted, agent
         body = {"query": "Paris flat", "agent_id": agent, "kinds": ["message"]}

@@ -7,27 +7,49 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
+from collections.abc import Collection
+from dataclasses import fields
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from ...aio.running import run
 from ...records import SemanticMemory
+from ...reports import DeleteReport, Event
 from .. import views
 from ..access import AnyCaller, Caller
-from ..memories import settled
+from ..idempotency import Outcome, Repeatable, add_once, facts_of, made_ids, reading, stored_ids
+from ..memories import page, settled
+from ..models import Deleted
 from ..problems import ServiceError, not_found
 from ..state import Memory, TheService
-from .shared import RecordId, id_of, problems
+from .shared import (
+    Cursor,
+    DryRun,
+    IdempotencyKey,
+    Limit,
+    RecordId,
+    id_of,
+    may_delete,
+    problems,
+    read_cursor,
+    receipt,
+    write_cursor,
+)
 
 router = APIRouter(tags=["mem0"])
 _SECONDS = 60.0
+_NAMES = ("user_id", "agent_id", "run_id")
+_TIMES = ("created_at", "updated_at")
+RunId = Annotated[str | None, Query(description="Only this run: the session of its messages.")]
+AgentId = Annotated[str | None, Query(description="Only this agent.")]
 _EVENTS = {"ADD": "ADD", "UPDATE": "UPDATE", "MERGE": "UPDATE", "SUPERSEDE": "UPDATE"}
 
 
 class _Request(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Remember(_Request):
@@ -39,6 +61,8 @@ class Remember(_Request):
     run_id: str | None = None
     metadata: dict[str, Any] | None = None
     infer: bool = True
+    memory_type: None = Field(default=None, description="Only null: there is one kind.")
+    prompt: None = Field(default=None, description="Only null: prompts are the memory's own.")
 
 
 class Ask(_Request):
@@ -51,6 +75,7 @@ class Ask(_Request):
     filters: dict[str, Any] | None = None
     limit: int = Field(default=10, ge=1, le=1000)
     top_k: int | None = Field(default=None, ge=1, le=1000)
+    threshold: float | None = Field(default=None, ge=0, le=1)
 
 
 class Results(BaseModel):
@@ -59,15 +84,28 @@ class Results(BaseModel):
     results: list[dict[str, Any]]
 
 
+class Listed(Results):
+    """mem0's envelope of a page."""
+
+    next_cursor: str | None
+    total: int
+
+
 class Told(BaseModel):
-    """mem0's confirmation."""
+    """mem0's confirmation, and what was deleted or with `dry_run` would be."""
 
     message: str
+    deleted: Deleted
 
 
-@router.post("/memories", response_model=Results, responses=problems())
+@router.post("/memories", response_model=Results, responses=problems(409, 410))
 async def add(
-    request: Request, body: Remember, caller: AnyCaller, memory: Memory, service: TheService
+    request: Request,
+    body: Remember,
+    caller: AnyCaller,
+    memory: Memory,
+    service: TheService,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Stores messages, learns from them, and answers what was learned."""
     caller.needs("write")
@@ -79,45 +117,58 @@ async def add(
     )
     if len(said) > service.settings.max_batch:
         raise ServiceError(413, "too_large", "too many messages", "send them in parts")
+    asked = Repeatable(caller, "add_mem0", user, idempotency_key, await request.body())
     if body.metadata:
         said = [_with_metadata(one, body.metadata) for one in said]
-    cursor = (await memory.events("latest", user_id=user)).cursor
-    await memory.add_messages(user, said, session_id=body.run_id, agent_id=body.agent_id or None)
-    if body.infer:
-        async with service.work.forming(request) as form:
-            await form(memory._memory.flush, user)
-            await settled(memory, user, _SECONDS)
-    service.memories.touched(memory.tenant, user)
-    learned = [
-        {
-            "id": _write_id(user, event.id),
-            "memory": event.statement,
-            "event": _EVENTS[event.change],
-            **({"previous_memory": event.previous} if event.previous is not None else {}),
-        }
-        for event in await memory.events(cursor, user_id=user)
-        if event.change in _EVENTS
-    ]
-    return views.answer({"results": learned})
+    said = asked.with_ids(said)
+
+    async def infer() -> None:
+        if body.infer:
+            async with service.work.forming(request) as form:
+                await form(memory._memory.flush, user)
+                await settled(memory, user, _SECONDS)
+
+    async def work() -> tuple[Response, Outcome]:
+        cursor = (await memory.events("latest", user_id=user)).cursor
+        read = await run(reading, memory._memory, said)
+        added = await add_once(memory, user, said, body.run_id, body.agent_id or None)
+        await infer()
+        service.memories.touched(memory.tenant, user)
+        learned = [
+            _learned(user, event)
+            for event in await memory.events(cursor, user_id=user)
+            if event.change in _EVENTS
+        ]
+        return views.answer({"results": learned}), {"ids": made_ids(read, added)}
+
+    async def again(outcome: Outcome) -> Response:
+        read = await run(reading, memory._memory, said)
+        ids = await run(stored_ids, memory._memory, user, read, outcome["ids"])
+        await infer()
+        learned = [
+            {"id": _write_id(user, one.memory_id), "memory": one.content, "event": "ADD"}
+            for one in await facts_of(memory, user, ids)
+        ]
+        return views.answer({"results": learned})
+
+    return await service.requests.once(asked, work, again)
 
 
 @router.post("/search", response_model=Results, responses=problems())
 async def search(body: Ask, caller: AnyCaller, memory: Memory) -> Response:
     """Facts that answer a question."""
     caller.needs("read")
-    filters = dict(body.filters or {})
-    named = body.user_id or filters.pop("user_id", None)
-    user = _allowed(caller, named)
-    session = body.run_id or filters.pop("run_id", None)
-    agent = body.agent_id or filters.pop("agent_id", None)
+    names, where = _names_and_conditions(body.filters or {})
+    user = _allowed(caller, body.user_id or names.get("user_id"))
     found = await memory.search(
         user,
         body.query,
         top_k=body.top_k or body.limit,
         kinds=("semantic",),
-        session_id=session,
-        agent_id=agent,
-        where=filters or None,
+        session_id=body.run_id or names.get("run_id"),
+        agent_id=body.agent_id or names.get("agent_id"),
+        where=where or None,
+        threshold=body.threshold,
     )
     results = [
         {**_view(user, hit.record), "score": hit.score}
@@ -127,32 +178,54 @@ async def search(body: Ask, caller: AnyCaller, memory: Memory) -> Response:
     return views.answer({"results": results})
 
 
-@router.get("/memories", response_model=Results, responses=problems())
+@router.get("/memories", response_model=Listed, responses=problems())
 async def all_memories(
     caller: AnyCaller,
     memory: Memory,
     user_id: str,
-    limit: int = Query(default=100, ge=1, le=1000),
+    run_id: RunId = None,
+    agent_id: AgentId = None,
+    cursor: Cursor = None,
+    limit: Limit = 100,
 ) -> Response:
-    """The facts of a user that hold."""
+    """The facts of a user that hold, the latest first."""
     caller.needs("read")
     user = _allowed(caller, user_id)
-    results = [
-        _view(user, fact)
-        async for fact in memory.semantic_memories(user, newest_first=True, limit=limit)
-    ]
-    return views.answer({"results": results})
+    options = {"session_id": run_id, "agent_id": agent_id, "newest_first": True}
+    place = read_cursor(cursor)
+    found, following, total = await page(memory, "semantic_memories", user, options, place, limit)
+    results = [_view(user, one) for one in found if isinstance(one, SemanticMemory)]
+    return views.answer(
+        {"results": results, "next_cursor": write_cursor(following), "total": total}
+    )
 
 
 @router.delete("/memories", response_model=Told, responses=problems())
 async def delete_all(
-    caller: AnyCaller, memory: Memory, service: TheService, user_id: str
+    caller: AnyCaller,
+    memory: Memory,
+    user_id: str,
+    run_id: RunId = None,
+    agent_id: AgentId = None,
+    dry_run: DryRun = False,
 ) -> Response:
-    """Deletes everything of a user."""
-    caller.needs("erase")
+    """Deletes everything of a user, or what was said in a run or to an agent."""
+    may_delete(caller, dry_run=dry_run)
     user = _allowed(caller, user_id)
-    await memory.delete_user_data(user)
-    return views.answer({"message": "All memories deleted"})
+    if run_id is None and agent_id is None:
+        report = await memory.delete_user_data(user, dry_run=dry_run)
+        return _told("All memories deleted", report, caller, dry_run=dry_run)
+    wanted: dict[str, Any] = {"session_id": run_id, "agent_id": agent_id}
+    # First the messages: of the facts, those stay that other messages prove. What was stated
+    # directly follows from no message.
+    report = await memory.delete_where(user, kinds="message", dry_run=dry_run, **wanted)
+    stated = [
+        one.memory_id
+        async for one in memory.semantic_memories(user, include_superseded=True, **wanted)
+        if not one.source_messages
+    ]
+    report = _sum(report, await memory.delete(user, stated, dry_run=dry_run))
+    return _told("Memories deleted", report, caller, dry_run=dry_run)
 
 
 @router.get("/memories/{id}", response_model=dict[str, Any], responses=problems(404))
@@ -164,12 +237,87 @@ async def get(id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
 
 
 @router.delete("/memories/{id}", response_model=Told, responses=problems(404))
-async def delete(id: RecordId, caller: AnyCaller, memory: Memory, service: TheService) -> Response:
+async def delete(
+    id: RecordId, caller: AnyCaller, memory: Memory, dry_run: DryRun = False
+) -> Response:
     """Deletes one fact."""
-    caller.needs("erase")
+    may_delete(caller, dry_run=dry_run)
     user, fact = await _find(id, caller, memory)
-    await memory.delete(user, fact.memory_id)
-    return views.answer({"message": "Memory deleted successfully"})
+    report = await memory.delete(user, fact.memory_id, dry_run=dry_run)
+    return _told("Memory deleted successfully", report, caller, dry_run=dry_run)
+
+
+def _told(message: str, report: DeleteReport, caller: Caller, *, dry_run: bool) -> Response:
+    text = "Nothing was deleted: this is what would be" if dry_run else message
+    return views.answer({"message": text, "deleted": receipt(report, caller, dry_run=dry_run)})
+
+
+def _sum(one: DeleteReport, other: DeleteReport) -> DeleteReport:
+    return DeleteReport(
+        **{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(one)}
+    )
+
+
+def _names_and_conditions(filters: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Whose memories filters ask for, and what their metadata must say.
+
+    mem0 names user, agent and run among the conditions, at the top or in an `AND`.
+    """
+    names: dict[str, str] = {}
+    where: list[dict[str, Any]] = []
+    rest = [filters]
+    while rest:
+        for key, value in rest.pop().items():
+            if key == "AND" and isinstance(value, list) and all(isinstance(v, dict) for v in value):
+                rest += reversed(value)
+            elif key in _NAMES:
+                if not isinstance(value, str) or names.setdefault(key, value) != value:
+                    raise ServiceError(400, "invalid_input", f"{key} is one id in `filters`")
+            else:
+                where.append({key: _present(value)})
+    if any(_mentions(one, (*_NAMES, *_TIMES)) for one in where):
+        raise ServiceError(
+            400,
+            "invalid_input",
+            "`user_id`, `agent_id`, `run_id` stand at the top of `filters` or in its `AND`; "
+            "times are no metadata",
+            "times: `since` and `until` of `POST /v1/users/{user}/search`",
+        )
+    return names, {"$and": where} if where else {}
+
+
+def _present(value: Any) -> Any:
+    """mem0's `*` admits any value."""
+    if value == "*":
+        return {"$exists": True}
+    if isinstance(value, list):
+        return [_present_in(one) for one in value]
+    return value
+
+
+def _present_in(one: Any) -> Any:
+    return {key: _present(value) for key, value in one.items()} if isinstance(one, dict) else one
+
+
+def _mentions(where: object, names: Collection[str]) -> bool:
+    """Whether conditions, those inside others too, are on one of these keys."""
+    if isinstance(where, list):
+        return any(_mentions(one, names) for one in where)
+    if not isinstance(where, dict):
+        return False
+    return any(
+        key in names or (isinstance(value, list) and _mentions(value, names))
+        for key, value in where.items()
+    )
+
+
+def _learned(user: str, event: Event) -> dict[str, Any]:
+    return {
+        "id": _write_id(user, event.id),
+        "memory": event.statement,
+        "event": _EVENTS[event.change],
+        **({"previous_memory": event.previous} if event.previous is not None else {}),
+    }
 
 
 async def _find(text: str, caller: Caller, memory: Memory) -> tuple[str, SemanticMemory]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
 from ... import _native
@@ -66,6 +66,12 @@ def _obstacles(service: Service) -> list[str]:
     elif shutil.disk_usage(path).free < _LEAST_FREE:
         found.append("the disk is full")
     return found
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def document(request: Request) -> Response:
+    """The OpenAPI document."""
+    return views.answer(request.app.openapi())
 
 
 @router.get("/version", response_model=Version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -26,18 +27,25 @@ from ..models import (
     MessageView,
     StateFact,
 )
+from ..problems import ServiceError
 from ..state import DatedMemory, Memory, TheService
 from .shared import (
+    CLASSES,
+    KINDS_OF,
     LISTINGS,
     Asked,
+    DryRun,
+    Filtered,
     IdempotencyKey,
     Part,
     RecordId,
     Resource,
     id_of,
+    may_delete,
     of_resource,
     problems,
     read_cursor,
+    receipt,
     write_cursor,
 )
 
@@ -47,14 +55,16 @@ _VIEWS = {"messages": MessageView, "episodes": EpisodeView, "facts": FactView}
 
 
 async def listed(
-    resource: str, user: str, memory: DatedMemory, asked: Part, layer: str = "L1", **more: Any
+    resource: Resource, user: str, memory: DatedMemory, asked: Part, layer: str = "L1", **more: Any
 ) -> Response:
     """A page of a listing."""
     place = read_cursor(asked.cursor)
     options = {**asked.options, **more}
-    found, following = await page(memory, LISTINGS[resource], user, options, place, asked.limit)
+    found, following, total = await page(
+        memory, LISTINGS[resource], user, options, place, asked.limit
+    )
     items = [views.record(one, layer) for one in found]
-    return views.answer({"items": items, "next_cursor": write_cursor(following)})
+    return views.answer({"items": items, "next_cursor": write_cursor(following), "total": total})
 
 
 @router.get("/v1/users/{user}/messages", response_model=MessagePage, responses=problems())
@@ -152,13 +162,18 @@ def _add_record_routes(resource: Resource) -> None:
         return views.answer(views.record(found, layer))
 
     async def delete(
-        user: User, id: RecordId, caller: AnyCaller, memory: Memory, service: TheService
+        user: User,
+        id: RecordId,
+        caller: AnyCaller,
+        memory: Memory,
+        service: TheService,
+        dry_run: DryRun = False,
     ) -> Response:
-        caller.needs("erase")
+        may_delete(caller, dry_run=dry_run)
         of_resource(await memory.get(user, id_of(id)), resource)
         with service.tracer.span("delete_memory", memory.tenant, user):
-            report = await memory.delete(user, id_of(id))
-        return views.answer(report.to_dict())
+            report = await memory.delete(user, id_of(id), dry_run=dry_run)
+        return views.answer(receipt(report, caller, dry_run=dry_run))
 
     router.add_api_route(
         path,
@@ -177,6 +192,42 @@ def _add_record_routes(resource: Resource) -> None:
         summary=f"Deletes the {single} and what was derived from it",
         response_model=Deleted,
         responses=problems(404),
+    )
+
+
+def _add_deletion(resource: Resource) -> None:
+    async def delete_some(
+        user: User,
+        caller: AnyCaller,
+        memory: Memory,
+        service: TheService,
+        filters: Filtered,
+        dry_run: DryRun = False,
+    ) -> Response:
+        may_delete(caller, dry_run=dry_run)
+        conditions = asdict(filters)
+        if all(one is None for one in conditions.values()):
+            raise ServiceError(
+                400,
+                "invalid_input",
+                "name what to delete",
+                "with `session_id`, `agent_id`, `since` or `until`; `DELETE /v1/users/{user}` "
+                "deletes all of a user",
+            )
+        with service.tracer.span("delete_memory", memory.tenant, user):
+            report = await memory.delete_where(
+                user, kinds=KINDS_OF[resource], dry_run=dry_run, **conditions
+            )
+        return views.answer(receipt(report, caller, dry_run=dry_run))
+
+    router.add_api_route(
+        f"/v1/users/{{user}}/{resource}",
+        delete_some,
+        methods=["DELETE"],
+        name=f"delete_{resource}",
+        summary=f"Deletes the {resource} that meet all conditions, and what was derived from them",
+        response_model=Deleted,
+        responses=problems(),
     )
 
 
@@ -213,7 +264,8 @@ def _add_correction(resource: Literal["episodes", "facts"]) -> None:
     )
 
 
-for _resource in ("messages", "episodes", "facts"):
+for _resource in CLASSES:
     _add_record_routes(_resource)
+    _add_deletion(_resource)
 _add_correction("episodes")
 _add_correction("facts")

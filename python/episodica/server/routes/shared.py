@@ -5,24 +5,35 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Header, Path, Query
 
+from ...inputs.options import Kind
 from ...records import Episode, Message, Record, SemanticMemory
-from ..access import decoded
+from ...reports import DeleteReport
+from ..access import Caller, decoded
 from ..models import MAX_PAGE
 from ..problems import MEDIA_TYPE, Problem, ServiceError, not_found
 
 Resource = Literal["messages", "episodes", "facts"]
-CLASSES: dict[str, type[Message] | type[Episode] | type[SemanticMemory]] = {
+CLASSES: dict[Resource, type[Message] | type[Episode] | type[SemanticMemory]] = {
     "messages": Message,
     "episodes": Episode,
     "facts": SemanticMemory,
 }
-LISTINGS = {"messages": "messages", "episodes": "episodes", "facts": "semantic_memories"}
+KINDS_OF: dict[Resource, Kind] = {
+    "messages": "message",
+    "episodes": "episodic",
+    "facts": "semantic",
+}
+LISTINGS: dict[Resource, str] = {
+    "messages": "messages",
+    "episodes": "episodes",
+    "facts": "semantic_memories",
+}
 
 # The terms of a score that are ways to find something, and hits that tell which took part.
 _TOLD = 20
@@ -68,6 +79,32 @@ IdempotencyKey = Annotated[
 RecordId = Annotated[str, Path(description="The record's id, percent-encoded.", min_length=1)]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Cursor = Annotated[str | None, Query(description="`next_cursor` of the page before.")]
+DryRun = Annotated[
+    bool, Query(description="Delete nothing, and answer what would go; needs `read`, too.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Conditions on records."""
+
+    since: str | None
+    until: str | None
+    session_id: str | None
+    agent_id: str | None
+
+
+async def filters_of(
+    since: Annotated[str | None, Query(description="Nothing before this time.")] = None,
+    until: Annotated[str | None, Query(description="Nothing after this time.")] = None,
+    session_id: Annotated[str | None, Query(description="Only this session.")] = None,
+    agent_id: Annotated[str | None, Query(description="Only this agent.")] = None,
+) -> Filters:
+    """Dependency: the conditions of a request."""
+    return Filters(since, until, session_id, agent_id)
+
+
+Filtered = Annotated[Filters, Depends(filters_of)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +117,13 @@ class Part:
 
 
 async def part_of(
+    filters: Filtered,
     cursor: Cursor = None,
     limit: Limit = 100,
-    since: Annotated[str | None, Query(description="Nothing before this time.")] = None,
-    until: Annotated[str | None, Query(description="Nothing after this time.")] = None,
-    session_id: Annotated[str | None, Query(description="Only this session.")] = None,
-    agent_id: Annotated[str | None, Query(description="Only this agent.")] = None,
     newest_first: Annotated[bool, Query(description="In the reverse order of time.")] = False,
 ) -> Part:
     """Dependency: the part that a request asks for."""
-    options = {
-        "since": since,
-        "until": until,
-        "session_id": session_id,
-        "agent_id": agent_id,
-        "newest_first": newest_first,
-    }
-    return Part(cursor, limit, options)
+    return Part(cursor, limit, {**asdict(filters), "newest_first": newest_first})
 
 
 Asked = Annotated[Part, Depends(part_of)]
@@ -129,7 +156,7 @@ def _bad_cursor() -> ServiceError:
     )
 
 
-def of_resource(found: Record | None, resource: str) -> Record:
+def of_resource(found: Record | None, resource: Resource) -> Record:
     """The record, if it is of this kind.
 
     Raises
@@ -145,6 +172,21 @@ def of_resource(found: Record | None, resource: str) -> Record:
 def id_of(text: str) -> str:
     """The id in a path."""
     return decoded(text)
+
+
+def receipt(report: DeleteReport, caller: Caller, *, dry_run: bool) -> dict[str, Any]:
+    """What was deleted, or would be. Ids are for those who may read."""
+    told = {**report.to_dict(), "dry_run": dry_run}
+    if "read" not in caller.scopes:
+        told.update(message_ids=[], episode_ids=[], fact_ids=[])
+    return told
+
+
+def may_delete(caller: Caller, *, dry_run: bool) -> None:
+    """Refuses callers who may not delete, or may not know what would go."""
+    caller.needs("erase")
+    if dry_run:
+        caller.needs("read")
 
 
 def legs_of(hits: Any) -> set[str]:

@@ -14,7 +14,16 @@ from ..access import AnyCaller, User
 from ..memories import page
 from ..models import Deleted, EpisodePage, Profile, SessionPage, Stats, Users
 from ..state import DatedMemory, Memory, TheService
-from .shared import Cursor, Limit, problems, read_cursor, write_cursor
+from .shared import (
+    Cursor,
+    DryRun,
+    Limit,
+    may_delete,
+    problems,
+    read_cursor,
+    receipt,
+    write_cursor,
+)
 
 router = APIRouter(tags=["users"])
 
@@ -31,7 +40,7 @@ async def list_users(
     found = names[start : start + limit]
     more = start + limit < len(names)
     following = write_cursor((start + limit, found[-1])) if more else None
-    return views.answer({"users": found, "next_cursor": following})
+    return views.answer({"users": found, "next_cursor": following, "total": len(names)})
 
 
 @router.get("/v1/users/{user}/stats", response_model=Stats, responses=problems())
@@ -84,7 +93,8 @@ async def list_sessions(
     found = known[start : start + limit]
     more = start + limit < len(known)
     following = write_cursor((start + limit, found[-1].session_id)) if more else None
-    return views.answer({"items": [views.session(one) for one in found], "next_cursor": following})
+    items = [views.session(one) for one in found]
+    return views.answer({"items": items, "next_cursor": following, "total": len(known)})
 
 
 @router.get("/v1/users/{user}/timeline", response_model=EpisodePage, responses=problems())
@@ -101,17 +111,18 @@ async def timeline(
     caller.needs("read")
     options = {"since": since, "until": until, "newest_first": True}
     place = read_cursor(cursor)
-    found, following = await page(memory, "episodes", user, options, place, limit)
+    found, following, total = await page(memory, "episodes", user, options, place, limit)
     items = [views.record(one, "L0") for one in found]
-    return views.answer({"items": items, "next_cursor": write_cursor(following)})
+    following_cursor = write_cursor(following)
+    return views.answer({"items": items, "next_cursor": following_cursor, "total": total})
 
 
 @router.delete("/v1/users/{user}", response_model=Deleted, responses=problems())
 async def delete_user(
-    user: User, caller: AnyCaller, memory: Memory, service: TheService
+    user: User, caller: AnyCaller, memory: Memory, service: TheService, dry_run: DryRun = False
 ) -> Response:
-    """Deletes a user: afterwards no byte of theirs is on disk."""
-    caller.needs("erase")
+    """Deletes a user: afterwards no byte of theirs is on disk. Parts: `DELETE …/messages`."""
+    may_delete(caller, dry_run=dry_run)
     with service.tracer.span("delete_memory_store", memory.tenant, user):
-        report = await memory.delete_user_data(user)
-    return views.answer(report.to_dict())
+        report = await memory.delete_user_data(user, dry_run=dry_run)
+    return views.answer(receipt(report, caller, dry_run=dry_run))

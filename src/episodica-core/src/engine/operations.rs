@@ -226,8 +226,20 @@ impl Engine {
         ids: &[String],
         control: &dyn Control,
     ) -> Result<DeleteReport> {
-        let named = |user: &User| ids.iter().filter_map(|id| user.find(id)).collect();
-        self.delete_chosen(user_id, named, control)
+        self.delete_chosen(user_id, named(ids), control)
+    }
+
+    /// What [`Engine::delete_all`] would remove and rewrite; changes nothing.
+    ///
+    /// # Errors
+    /// `Interrupted`; `Io`.
+    pub fn preview_delete_all(
+        &self,
+        user_id: &str,
+        ids: &[String],
+        control: &dyn Control,
+    ) -> Result<DeleteReport> {
+        self.preview_deletion(user_id, named(ids), control)
     }
 
     /// Deletes the records of these kinds that a filter admits, as [`Engine::delete`] does, in one
@@ -242,22 +254,31 @@ impl Engine {
         kinds: &[RecordKind],
         control: &dyn Control,
     ) -> Result<DeleteReport> {
-        if filter.is_empty() {
-            return Err(Error::invalid("delete_where needs a condition")
-                .with_hint("`delete_user_data` deletes everything of a user"));
-        }
-        let page = Page {
-            filter: filter.clone(),
-            limit: usize::MAX,
-            include_superseded: true,
-            include_archived: true,
-            ..Page::default()
-        };
-        let admitted = |user: &User| {
-            let view = user.view.read();
-            kinds.iter().flat_map(|kind| view.page(*kind, &page)).collect()
-        };
-        self.delete_chosen(user_id, admitted, control)
+        self.delete_chosen(user_id, admitted(filter, kinds)?, control)
+    }
+
+    /// What [`Engine::delete_where`] would remove and rewrite; changes nothing.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a filter that admits everything; `Interrupted`; `Io`.
+    pub fn preview_delete_where(
+        &self,
+        user_id: &str,
+        filter: &Filter,
+        kinds: &[RecordKind],
+        control: &dyn Control,
+    ) -> Result<DeleteReport> {
+        self.preview_deletion(user_id, admitted(filter, kinds)?, control)
+    }
+
+    fn preview_deletion(
+        &self,
+        user_id: &str,
+        choose: impl Fn(&User) -> Vec<AnyRecord>,
+        control: &dyn Control,
+    ) -> Result<DeleteReport> {
+        let preview = |user: &UserGuard| self.services.preview_deletion(user, &choose, control);
+        self.with_user(user_id, control, preview).map(Option::unwrap_or_default)
     }
 
     fn delete_chosen(
@@ -330,4 +351,28 @@ impl Engine {
         user.notes.lock().close_for_good();
         Ok(())
     }
+}
+
+/// Chooses the records with these ids.
+fn named(ids: &[String]) -> impl Fn(&User) -> Vec<AnyRecord> {
+    |user| ids.iter().filter_map(|id| user.find(id)).collect()
+}
+
+/// Chooses the records of these kinds that a filter admits.
+fn admitted(filter: &Filter, kinds: &[RecordKind]) -> Result<impl Fn(&User) -> Vec<AnyRecord>> {
+    if filter.is_empty() {
+        return Err(Error::invalid("delete_where needs a condition")
+            .with_hint("`delete_user_data` deletes everything of a user"));
+    }
+    let page = Page {
+        filter: filter.clone(),
+        limit: usize::MAX,
+        include_superseded: true,
+        include_archived: true,
+        ..Page::default()
+    };
+    Ok(move |user: &User| {
+        let view = user.view.read();
+        kinds.iter().flat_map(|kind| view.page(*kind, &page)).collect()
+    })
 }

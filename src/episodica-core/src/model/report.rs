@@ -21,7 +21,7 @@ pub struct AddReport {
     pub message_ids: Vec<String>,
 }
 
-/// The result of `delete` and `delete_user_data`.
+/// The result of `delete` and `delete_user_data`, or what either would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DeleteReport {
     /// Messages removed.
@@ -36,6 +36,12 @@ pub struct DeleteReport {
     pub semantic_memories_rewritten: usize,
     /// Files removed or rewritten.
     pub files: usize,
+    /// Ids of the messages removed; none after `delete_user_data`.
+    pub message_ids: Vec<String>,
+    /// Ids of the episodes removed.
+    pub episode_ids: Vec<String>,
+    /// Ids of the facts removed.
+    pub fact_ids: Vec<String>,
 }
 
 /// The result of `import_records`.

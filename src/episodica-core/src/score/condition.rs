@@ -1,4 +1,5 @@
-//! Metadata conditions in the syntax of MongoDB queries: `{"n": {"$gt": 3}}`.
+//! Metadata conditions in the syntax of MongoDB queries, `{"n": {"$gt": 3}}`, and in that of mem0,
+//! `{"AND": [{"n": {"gt": 3}}]}`.
 
 use std::cmp::Ordering;
 
@@ -7,10 +8,39 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 
 /// Operators on the value of one key.
-const OPERATORS: [&str; 11] =
-    ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$contains", "$exists", "$not"];
+const OPERATORS: [&str; 12] = [
+    "$eq",
+    "$ne",
+    "$gt",
+    "$gte",
+    "$lt",
+    "$lte",
+    "$in",
+    "$nin",
+    "$contains",
+    "$icontains",
+    "$exists",
+    "$not",
+];
 /// Operators that combine conditions.
 const CONNECTIVES: [&str; 3] = ["$and", "$or", "$not"];
+/// Operators of other programs: refused, since their objects hardly are values to compare with.
+const FOREIGN: [&str; 14] = [
+    "between",
+    "ends_with",
+    "endswith",
+    "ge",
+    "ilike",
+    "le",
+    "like",
+    "neq",
+    "not_in",
+    "not_like",
+    "range",
+    "regex",
+    "starts_with",
+    "startswith",
+];
 
 /// Conditions on metadata; all of them must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,23 +65,29 @@ enum Test {
     In(Vec<Value>),
     NotIn(Vec<Value>),
     Contains(Value),
+    /// Contains the text, in any case.
+    ContainsFolded(String),
     Exists(bool),
     Not(Vec<Test>),
 }
 
 impl Where {
     /// Parses conditions: metadata keys, each with the required value or with operators; `$and`,
-    /// `$or` and `$not` combine conditions.
+    /// `$or` and `$not` combine conditions. mem0's names for operators have no `$`.
     ///
     /// # Errors
     /// `InvalidInput` for an unknown operator or an operand of the wrong type.
     pub fn parse(conditions: &Map<String, Value>) -> Result<Self> {
-        let parse = |(key, operand): (&String, &Value)| match key.as_str() {
-            "$and" => Ok(Condition::All(listed(key, operand)?)),
-            "$or" => Ok(Condition::Any(listed(key, operand)?)),
-            "$not" => Ok(Condition::Not(Self::parse(object(key, operand)?)?)),
-            _ if key.starts_with('$') => Err(unknown(key, &CONNECTIVES)),
-            _ => Ok(Condition::Key(key.clone(), tests(operand)?)),
+        let parse = |(key, operand): (&String, &Value)| match connective(key, operand) {
+            Some("$and") => Ok(Condition::All(listed(key, operand)?)),
+            Some("$or") => Ok(Condition::Any(listed(key, operand)?)),
+            // mem0 lists what must not hold.
+            Some(_) if operand.is_array() => {
+                Ok(Condition::Not(Self(vec![Condition::Any(listed(key, operand)?)])))
+            }
+            Some(_) => Ok(Condition::Not(Self::parse(object(key, operand)?)?)),
+            None if key.starts_with('$') => Err(unknown(key, &CONNECTIVES)),
+            None => Ok(Condition::Key(key.clone(), tests(operand)?)),
         };
         conditions.iter().map(parse).collect::<Result<_>>().map(Self)
     }
@@ -94,6 +130,9 @@ impl Test {
                 (Some(Value::String(text)), Value::String(part)) => text.contains(part),
                 _ => false,
             },
+            Self::ContainsFolded(part) => value
+                .and_then(Value::as_str)
+                .is_some_and(|text| text.to_lowercase().contains(&part.to_lowercase())),
             Self::Exists(exists) => value.is_some() == *exists,
             Self::Not(tests) => !passes(tests, value),
         }
@@ -127,13 +166,40 @@ fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// The tests of one key, from a plain value or from operators with operands.
+/// The connective that a key is: in mem0's words only where the operand is one of conditions, since
+/// `or` may be a metadata key.
+fn connective(key: &str, operand: &Value) -> Option<&'static str> {
+    let is_of_conditions = || match operand {
+        Value::Array(list) => !list.is_empty() && list.iter().all(Value::is_object),
+        other => other.is_object(),
+    };
+    let found = CONNECTIVES.into_iter().find(|one| {
+        *one == key || one[1..].eq_ignore_ascii_case(key) && (is_shouted(key) || is_of_conditions())
+    })?;
+    Some(found)
+}
+
+fn is_shouted(key: &str) -> bool {
+    key.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// The tests of one key, from a plain value or from operators with operands. An object is a plain
+/// value unless a key of it is an operator.
 fn tests(operand: &Value) -> Result<Vec<Test>> {
     let operators = match operand {
-        Value::Object(map) if map.keys().any(|key| key.starts_with('$')) => map,
+        Value::Object(map) if map.keys().any(|key| is_operator(key)) => map,
         value => return Ok(vec![Test::Equal(value.clone())]),
     };
     operators.iter().map(|(name, operand)| test(name, operand)).collect()
+}
+
+/// Whether a key of an object is an operator, or meant as one.
+fn is_operator(key: &str) -> bool {
+    let is_word = |known: &str| known.eq_ignore_ascii_case(key);
+    key.starts_with('$')
+        || OPERATORS.iter().any(|known| is_word(&known[1..]))
+        || FOREIGN.iter().any(|known| is_word(known))
+        || !key.is_empty() && key.bytes().all(|byte| b"<>=!~".contains(&byte))
 }
 
 fn test(name: &str, operand: &Value) -> Result<Test> {
@@ -146,7 +212,14 @@ fn test(name: &str, operand: &Value) -> Result<Test> {
         Value::Number(_) | Value::String(_) => Ok(Test::Ordered(order, or_equal, value())),
         _ => Err(Error::invalid(format!("operand in where must be a number or text: `{name}`"))),
     };
-    match name {
+    let text = || match operand {
+        Value::String(text) => Ok(text.clone()),
+        _ => Err(Error::invalid(format!("operand in where must be a text: `{name}`"))),
+    };
+    let known = OPERATORS.into_iter().find(|known| {
+        *known == name || !name.starts_with('$') && known[1..].eq_ignore_ascii_case(name)
+    });
+    match known.unwrap_or(name) {
         "$eq" => Ok(Test::Equal(value())),
         "$ne" => Ok(Test::Unequal(value())),
         "$gt" => ordered(Ordering::Greater, false),
@@ -156,6 +229,7 @@ fn test(name: &str, operand: &Value) -> Result<Test> {
         "$in" => list().map(Test::In),
         "$nin" => list().map(Test::NotIn),
         "$contains" => Ok(Test::Contains(value())),
+        "$icontains" => text().map(Test::ContainsFolded),
         "$exists" => operand.as_bool().map(Test::Exists).ok_or_else(|| {
             Error::invalid(format!("operand in where must be true or false: `{name}`"))
         }),
@@ -181,8 +255,10 @@ fn object<'a>(name: &str, operand: &'a Value) -> Result<&'a Map<String, Value>> 
 
 fn unknown(name: &str, known: &[&str]) -> Error {
     let name: String = name.chars().take(40).collect();
-    Error::invalid(format!("unknown operator in where: `{name}`"))
-        .with_hint(format!("the operators here are {}", known.join(", ")))
+    Error::invalid(format!("unknown operator in where: `{name}`")).with_hint(format!(
+        "the operators here are {}; an object as a value is `{{\"$eq\": {{…}}}}`",
+        known.join(", ")
+    ))
 }
 
 #[cfg(test)]
@@ -228,6 +304,21 @@ mod tests {
             (json!({"$or": [{"n": 4}, {"x": {"$lt": 3}}]}), true),
             (json!({"$and": [{"n": 3}, {"x": 3}]}), false),
             (json!({"$not": {"n": 3, "x": 3}}), true),
+            // mem0's words.
+            (json!({"n": {"gte": 3, "lt": 4}}), true),
+            (json!({"n": {"gte": 4}}), false),
+            (json!({"n": {"in": [1, 3]}, "channel": {"ne": "fax"}}), true),
+            (json!({"channel": {"icontains": "SM"}}), true),
+            (json!({"channel": {"icontains": "fax"}}), false),
+            (json!({"AND": [{"n": 3}, {"OR": [{"x": 9}, {"channel": "sms"}]}]}), true),
+            (json!({"AND": [{"n": 3}, {"x": {"gt": 2.5}}]}), false),
+            (json!({"or": [{"n": 4}, {"n": 3}]}), true),
+            (json!({"NOT": [{"n": 4}, {"x": 3}]}), true),
+            (json!({"NOT": [{"n": 4}, {"n": 3}]}), false),
+            (json!({"not": {"n": 3}}), false),
+            // Keys and values that only look like operators.
+            (json!({"or": "x"}), false),
+            (json!({"o": {"$eq": {"k": 1}}}), true),
         ] {
             assert_eq!(admits(&conditions, &said), expected, "{conditions}");
         }
@@ -245,10 +336,17 @@ mod tests {
             (json!({"$or": {"n": 1}}), "operand in where must be a list: `$or`"),
             (json!({"$and": []}), "list in where is empty: `$and`"),
             (json!({"$and": [1]}), "operand in where must be of conditions: `$and`"),
+            (json!({"AND": {"n": 1}}), "operand in where must be a list: `AND`"),
+            (json!({"OR": []}), "list in where is empty: `OR`"),
+            (json!({"n": {"gt": 1, "m": 2}}), "unknown operator in where: `m`"),
+            (json!({"n": {"between": [1, 2]}}), "unknown operator in where: `between`"),
+            (json!({"n": {">=": 3}}), "unknown operator in where: `>=`"),
+            (json!({"n": {"icontains": 3}}), "operand in where must be a text: `icontains`"),
         ] {
             assert_eq!(parse(&conditions).unwrap_err().to_string(), expected);
         }
         let hint = parse(&json!({"$nor": []})).unwrap_err().hint().map(str::to_owned);
-        assert_eq!(hint.as_deref(), Some("the operators here are $and, $or, $not"));
+        let told = "the operators here are $and, $or, $not; ";
+        assert!(hint.is_some_and(|hint| hint.starts_with(told)));
     }
 }

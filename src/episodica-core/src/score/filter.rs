@@ -1,5 +1,7 @@
 //! Restricts which records a search may return; applied before ranking.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -63,33 +65,34 @@ impl Filter {
             && self.admits_metadata_of(message)
     }
 
-    /// Tests an episode by its time and the sessions and agents of its messages. The metadata may
-    /// be that of the episode or of one of its messages.
+    /// Tests an episode by its time, the sessions and agents of its messages, and its metadata
+    /// together with that of one of its messages.
     pub(crate) fn admits_episode(&self, episode: &Episode) -> bool {
         let messages = &episode.original_messages;
         !self.is_about_facts()
             && self.admits_time(episode.timestamp, episode.ended_at)
             && (self.admits_every_origin()
                 || messages.iter().any(|message| self.admits_origin_of(message)))
-            && (self.metadata.admits(&episode.metadata)
-                || messages.iter().any(|message| self.admits_metadata_of(message)))
+            && self.admits_metadata_with(&episode.metadata, messages.iter())
     }
 
-    /// Tests a fact by the interval in which it held, its metadata, category, attribute and
-    /// importance, and the session and agent that its metadata names or that one of the messages
-    /// has that prove it.
+    /// Tests a fact by the interval in which it held, its category, attribute and importance, its
+    /// metadata together with that of one of the messages that prove it, and the session and agent
+    /// that its metadata or one of these messages names.
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
         let named = |key| fact.metadata.get(key).and_then(Value::as_str);
-        let mut proofs = fact.source_messages.iter().filter_map(|id| said.slot(id));
+        let proofs = || {
+            fact.source_messages.iter().filter_map(|id| said.slot(id)).map(|slot| said.get(slot))
+        };
         self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
-            && self.metadata.admits(&fact.metadata)
             && (self.fact_kinds.is_empty() || self.fact_kinds.contains(&fact.kind))
             && self.min_importance.is_none_or(|least| fact.importance >= least)
             && self.about_agent.is_none_or(|wanted| fact.is_about_agent() == wanted)
             && self.attribute.as_ref().is_none_or(|attribute| fact.attribute == *attribute)
             && (self.admits_every_origin()
                 || self.admits_origin(named("session_id"), named("agent_id"))
-                || proofs.any(|slot| self.admits_origin_of(said.get(slot))))
+                || proofs().any(|message| self.admits_origin_of(message)))
+            && self.admits_metadata_with(&fact.metadata, proofs())
     }
 
     fn admits_every_origin(&self) -> bool {
@@ -107,14 +110,35 @@ impl Filter {
         is(&self.session_id, session) && is(&self.agent_id, agent)
     }
 
-    /// Messages keep their metadata as JSON text, which is parsed only if a filter needs it. A
-    /// message without metadata has no keys.
     fn admits_metadata_of(&self, message: &Message) -> bool {
-        self.metadata.is_empty() || {
-            let read = |raw: &RawValue| serde_json::from_str(raw.get()).ok();
-            let metadata: Map<String, Value> =
-                message.metadata.as_deref().and_then(read).unwrap_or_default();
-            self.metadata.admits(&metadata)
-        }
+        self.metadata.is_empty() || self.metadata.admits(&metadata_of(message))
     }
+
+    /// Tests the metadata of a record that was derived from messages. Of each message it has the
+    /// keys that are not its own, so that `$ne` sees them, too.
+    fn admits_metadata_with<'a>(
+        &self,
+        own: &Map<String, Value>,
+        messages: impl Iterator<Item = &'a Arc<Message>>,
+    ) -> bool {
+        if self.metadata.is_empty() {
+            return true;
+        }
+        let mut messages = messages.peekable();
+        if messages.peek().is_none() {
+            return self.metadata.admits(own);
+        }
+        messages.any(|message| {
+            let mut metadata = metadata_of(message);
+            metadata.extend(own.clone());
+            self.metadata.admits(&metadata)
+        })
+    }
+}
+
+/// Messages keep their metadata as JSON text, which is parsed only if a filter needs it. A message
+/// without metadata has no keys.
+fn metadata_of(message: &Message) -> Map<String, Value> {
+    let read = |raw: &RawValue| serde_json::from_str(raw.get()).ok();
+    message.metadata.as_deref().and_then(read).unwrap_or_default()
 }

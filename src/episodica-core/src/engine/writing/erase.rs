@@ -86,14 +86,7 @@ impl Services {
         }
         control.check()?;
         follow(&user.view.read(), &mut erasure, control)?;
-        let report = DeleteReport {
-            messages: erasure.messages.len(),
-            episodes: erasure.episodes.len(),
-            semantic_memories: erasure.semantic.len(),
-            episodes_rewritten: erasure.replace_episodes.len(),
-            semantic_memories_rewritten: erasure.replace_semantic.len(),
-            files: 0,
-        };
+        let report = report_of(&erasure);
         let rows = self.embed_episodes(&erasure.replace_episodes, control)?;
         let writer = user.lock_writer_on(basis, true, &self.indexing())?;
         // The erasure removes these files; what is kept of them in memory would bring them back.
@@ -138,6 +131,21 @@ impl Services {
         Ok(DeleteReport { files, ..report })
     }
 
+    /// What [`Services::delete`] would remove and rewrite now. Changes nothing.
+    pub(crate) fn preview_deletion(
+        &self,
+        user: &User,
+        choose: &dyn Fn(&User) -> Vec<AnyRecord>,
+        control: &dyn Control,
+    ) -> Result<DeleteReport> {
+        let mut erasure = erasure_of(choose(user));
+        if erasure == Erasure::default() {
+            return Ok(DeleteReport::default());
+        }
+        follow(&user.view.read(), &mut erasure, control)?;
+        Ok(report_of(&erasure))
+    }
+
     /// Notes that there is nothing to learn from these next revisions: they hold the messages that
     /// were learned from, or fewer.
     pub(crate) fn still_learned(&self, user: &User, episodes: &[Arc<Episode>]) -> Vec<StateRecord> {
@@ -152,6 +160,20 @@ impl Services {
             pending_llm: view.backlog.relearn().contains(&episode.episode_id),
         };
         learned.map(note).collect()
+    }
+}
+
+fn report_of(erasure: &Erasure) -> DeleteReport {
+    DeleteReport {
+        messages: erasure.messages.len(),
+        episodes: erasure.episodes.len(),
+        semantic_memories: erasure.semantic.len(),
+        episodes_rewritten: erasure.replace_episodes.len(),
+        semantic_memories_rewritten: erasure.replace_semantic.len(),
+        files: 0,
+        message_ids: erasure.messages.clone(),
+        episode_ids: erasure.episodes.clone(),
+        fact_ids: erasure.semantic.clone(),
     }
 }
 
