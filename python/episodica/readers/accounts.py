@@ -6,7 +6,6 @@ that was shown last is read.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -27,11 +26,9 @@ _UNSPOKEN = frozenset(
 _CITATION = re.compile(
     "\ue200[^\ue200\ue201]{0,400}\ue201|[\ue000-\uf8ff]|\u3010\\d+(?:[:\u2020][^\u3010\u3011\n]{0,200})?\u3011"
 )
-_TAG = re.compile(r"<[^>]*>")
-_BREAK = re.compile(r"(?i)<(?:br|/p|/li|/h\d|/tr)\b[^>]*>")
 
 
-def _talk(entry: Mapping[str, Any], ids: Iterable[str], title: object, date: object) -> Talk:
+def talk_of(entry: Mapping[str, Any], ids: Iterable[str], title: object, date: object) -> Talk:
     """An empty talk for a conversation: its session is its id, its name its title."""
     found = next((str(entry[key]) for key in ids if entry.get(key)), None)
     name = title if isinstance(title, str) and title.strip() else found or "a chat"
@@ -48,7 +45,7 @@ def chatgpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[T
     """A conversation of ChatGPT's ``conversations.json``."""
     dates = [entry.get("create_time"), entry.get("update_time")]
     date = next((made for one in dates if (made := _epoch(one))), None)
-    talk = _talk(entry, ("conversation_id", "id"), entry.get("title"), date)
+    talk = talk_of(entry, ("conversation_id", "id"), entry.get("title"), date)
     for message in _branch(_mapping(entry), entry.get("current_node")):
         said, why = _of_chatgpt(message)
         if said is None:
@@ -174,7 +171,7 @@ def is_deepseek(value: Mapping[str, Any]) -> bool:
 
 def deepseek(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
     """A conversation of DeepSeek's export, in its form with fragments or its older one."""
-    talk = _talk(entry, ("id",), entry.get("title"), entry.get("inserted_at"))
+    talk = talk_of(entry, ("id",), entry.get("title"), entry.get("inserted_at"))
     mapping = _mapping(entry)
     names = {id(node.get("message")): key for key, node in mapping.items()}
     for message in _branch(mapping, None):
@@ -225,7 +222,7 @@ def is_claude(value: Mapping[str, Any]) -> bool:
 
 def claude(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
     """A conversation of Claude's ``conversations.json``."""
-    talk = _talk(entry, ("uuid",), entry.get("name"), entry.get("created_at"))
+    talk = talk_of(entry, ("uuid",), entry.get("name"), entry.get("created_at"))
     messages = [one for one in entry["chat_messages"] if isinstance(one, Mapping)]
     for message in _last_branch(messages):
         sender = str(message.get("sender") or "human")
@@ -320,8 +317,3 @@ def _role(sender: str) -> str:
     if sender == "function_call" or role_of_speaker(sender) == "assistant":
         return "assistant"
     return sender
-
-
-def plain(text: str) -> str:
-    """The words of HTML."""
-    return html.unescape(_TAG.sub("", _BREAK.sub("\n", text))).strip()

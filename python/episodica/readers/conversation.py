@@ -113,6 +113,7 @@ class Talk:
         self.first = 0
         self.messages: list[Any] = []
         self.date = date
+        self.is_file_date = False
         self._name, self._chat, self._user = name, chat, user
         self._session = session
         self._metadata = {"conversation": title} if isinstance(title, str) and title else None
@@ -164,6 +165,7 @@ class Talk:
             notes=tuple(self._notes),
             chat=self._chat,
             date=self.date,
+            is_file_date=self.is_file_date,
         )
         self.first += len(self.messages)
         self.messages, self._lines, self._left, self._notes = [], [], [], []

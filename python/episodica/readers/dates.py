@@ -1,7 +1,8 @@
 """Dates as people and chat programs write them.
 
 ISO 8601, ``11.03.24, 09:30``, ``3/11/24, 9:30 PM``, ``11 March 2024 at 09:30``,
-``2024年3月11日 9:30``. Without an offset a date is in UTC, as everywhere.
+``2024年3月11日 9:30``, with the halves of the day of many languages. Without an offset a date is in
+UTC, as everywhere.
 """
 
 from __future__ import annotations
@@ -25,26 +26,46 @@ MONTHS = (
     "november",
     "december",
 )
+# The half of the day in words of the languages of messengers, before the time or after it.
+_MORNING = (
+    r"a\.?\s?m\.?", "上午", "凌晨", "清晨", "早上", "오전", "午前", "ص", r"ق\.\s?ظ\.?", "öö",
+    r"π\.?\s?μ\.?", r"de\.", "sa", r"\u043f\u0440\.\s?\u043e\u0431\.",
+    'לפנה["״]צ', "पूर्वाह्न", "ก่อนเที่ยง",
+)  # fmt: skip
+_EVENING = (
+    r"p\.?\s?m\.?", "下午", "中午", "傍晚", "晚上", "오후", "午後", "م", r"ب\.\s?ظ\.?", "ös",
+    r"μ\.?\s?μ\.?", r"du\.", "ch", r"\u0441\u043b\.\s?\u043e\u0431\.",
+    'אחה["״]צ', "अपराह्न", "หลังเที่ยง",
+)  # fmt: skip
+_HALF = "|".join((*_MORNING, *_EVENING))
+_IS_EVENING = re.compile("|".join(_EVENING), re.IGNORECASE)
 _TIME = (
-    r"(?:[T,]?\s*(?:at\s+|um\s+|à\s+)?(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
+    rf"(?:[T,،]?\s*(?:at\s+|um\s+|à\s+|kl\.?\s+|ore\s+)?(?:(?P<before>{_HALF})\s*)?"
+    r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
     r"(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,6}))?)?(?!\d)"
-    r"(?:\s*(?P<half>[AaPp])\.?\s?[Mm](?![A-Za-z])\.?)?"
-    r"(?:\s*(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})(?!\w))?)?"
+    rf"(?:\s*(?P<half>{_HALF})(?![^\W\d_]))?"
+    r"(?:\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)(?!\w))?)?"
 )
 _NAMES = "|".join(name[:3] for name in MONTHS)
 _FORMS = (
     r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})",
-    r"(?P<year>\d{4})年\s?(?P<month>\d{1,2})月\s?(?P<day>\d{1,2})日",
-    r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<other>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})",
+    r"(?P<year>\d{4})[年년]\s?(?P<month>\d{1,2})[月월]\s?(?P<day>\d{1,2})[日일]",
+    r"(?P<year>\d{4})\.\s(?P<month>\d{1,2})\.\s(?P<day>\d{1,2})\.?",
+    r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<other>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})"
+    r"(?:\s?\u0433\.)?",
     rf"(?P<day>\d{{1,2}})\.?\s+(?P<name>{_NAMES})[a-z]*\.?,?\s+(?P<year>\d{{4}})",
     rf"(?P<name>{_NAMES})[a-z]*\.?\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}})",
 )
 _DATES = tuple(re.compile(rf"(?<!\d){form}(?!\d){_TIME}", re.IGNORECASE) for form in _FORMS)
+_CLOCK = re.compile(_TIME, re.IGNORECASE)
 # Chat programs put narrow and no-break spaces before AM and PM.
-_SPACES = str.maketrans("\u00a0\u202f", "  ", "\u200e\u200f\u202a\u202c\ufeff")
+_SPACES = str.maketrans("\u00a0\u202f", "  ", "\u200e\u200f\u202a\u202b\u202c\ufeff")
+_WEEKDAY = re.compile(r"[^\W\d_]{3,12},\s+(?=[^\W\d_]+\s\d)")
 _MAIL = re.compile(r"(?:[A-Za-z]{3,9},?\s+)?\d{1,2}\s+[A-Za-z]{3,9}\s+\d{2,4}\s+\d{1,2}:\d{2}")
 _CENTURY = 2000
 _NOON = 12
+# Some phones count the first hour of a day as the 24th.
+_MIDNIGHT = 24
 
 
 class Order:
@@ -65,7 +86,8 @@ class Order:
         first, other = int(found["first"]), int(found["other"])
         self._never_months |= first > _NOON
         self._never_days |= other > _NOON
-        self._american |= found["half"] is not None
+        # Only the United States write `AM` in capitals and the month first.
+        self._american |= (found["half"] or "").isupper()
         for day_first in (True, False):
             moment = _read(found, day_first)
             if moment is None:
@@ -73,6 +95,12 @@ class Order:
             last = self._last.setdefault(day_first, moment)
             self._backwards[day_first] += moment < last
             self._last[day_first] = moment
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the dates themselves tell; they do where none depends on the order."""
+        differ = self._backwards[True] != self._backwards[False]
+        return not self._last or differ or self._never_days != self._never_months
 
     @property
     def day_first(self) -> bool:
@@ -88,6 +116,14 @@ def parse(text: str, day_first: bool = True) -> datetime | None:
     """The moment; ``None`` for what is no date."""
     found = _matched(text)
     return _of_mail(text) if found is None else _read(found, day_first)
+
+
+def moment(given: object) -> str | None:
+    """A date of a file in ISO 8601, where it is written as people write it; else as it is."""
+    if not isinstance(given, str) or not given.strip():
+        return None
+    read = parse(given)
+    return given if read is None else read.isoformat()
 
 
 def _of_mail(text: str) -> datetime | None:
@@ -106,18 +142,31 @@ def is_date(text: str) -> bool:
     return parse(text) is not None or parse(text, day_first=False) is not None
 
 
-def order_of(texts: Iterable[str]) -> bool:
+def order_of(texts: Iterable[str]) -> Order:
     """Whether the day comes first in these dates."""
     order = Order()
     for text in texts:
         order.learn(text)
-    return order.day_first
+    return order
+
+
+def untold(order: Order) -> str:
+    """A note that the order of day and month is a guess."""
+    first = "day" if order.day_first else "month"
+    return f"dates like 3/4/2024 begin with the {first} here; nothing in the file says so"
 
 
 def has_time(text: str) -> bool:
     """Whether the date says the time of day as well."""
     found = _matched(text)
     return found is not None and found["hour"] is not None
+
+
+def time_of(text: str) -> timedelta | None:
+    """A time of the day without a day; ``None`` for what is none."""
+    found = _CLOCK.fullmatch(plain(text))
+    moment = None if found is None else _read(found, True)
+    return None if moment is None else moment - moment.replace(hour=0, minute=0, second=0)
 
 
 def plain(text: str) -> str:
@@ -144,27 +193,34 @@ def split_end(text: str) -> tuple[str, str] | None:
 
 
 def _matched(text: str) -> re.Match[str] | None:
-    written = plain(text)
+    written = _WEEKDAY.sub("", plain(text), count=1)
     return next((found for form in _DATES if (found := form.fullmatch(written))), None)
 
 
 def _read(found: re.Match[str], day_first: bool) -> datetime | None:
     part = found.groupdict()
-    year = int(part["year"])
+    year = int(part.get("year") or _CENTURY)
     if "first" in part:
         is_day_first = day_first or part["mark"] == "."
         numbers = (part["first"], part["other"])
         day, month = map(int, numbers if is_day_first else numbers[::-1])
         year += _CENTURY if len(part["year"]) == len("24") else 0
-    else:
+    elif "day" in part:
         day = int(part["day"])
         name = part.get("name")
         month = int(part["month"]) if name is None else _month(name)
+    elif part["hour"] is None:
+        return None
+    else:
+        day = month = 1
     hour = int(part["hour"] or 0)
-    if part["half"]:
+    half = part["half"] or part["before"]
+    if half:
         if not 1 <= hour <= _NOON:
             return None
-        hour = hour % _NOON + (_NOON if part["half"].lower() == "p" else 0)
+        hour = hour % _NOON + (_NOON if _IS_EVENING.fullmatch(half) else 0)
+    elif hour == _MIDNIGHT:
+        hour = 0
     fraction = int((part["fraction"] or "").ljust(6, "0"))
     try:
         moment = datetime(
@@ -177,7 +233,7 @@ def _read(found: re.Match[str], day_first: bool) -> datetime | None:
             fraction,
             UTC,
         )
-        return moment if part["zone"] in (None, "Z", "UTC") else _moved(moment, part["zone"])
+        return moment if part["zone"] in (None, "Z", "UTC", "GMT") else _moved(moment, part["zone"])
     except (ValueError, OverflowError):
         return None
 
@@ -193,7 +249,7 @@ def _moved(moment: datetime, zone: str) -> datetime:
 
 def _colon(zone: str) -> str:
     digits = zone.replace(":", "")
-    return f"{digits[:3]}:{digits[3:]}"
+    return f"{digits[:3]}:{digits[3:] or '00'}"
 
 
 STEP = timedelta(seconds=5)

@@ -54,16 +54,17 @@ class _Ids:
                 if isinstance(one, Mapping)
             ]
             self._beginnings[chat] = _hash([chat, begun]).hex()
-        return tuple(self._of(message, chat) for message in conversation.messages)
+        is_timed = not conversation.is_file_date
+        return tuple(self._of(message, chat, is_timed) for message in conversation.messages)
 
-    def _of(self, message: object, chat: str | None) -> str | None:
+    def _of(self, message: object, chat: str | None, is_timed: bool) -> str | None:
         if not isinstance(message, Mapping) or message.get("message_id"):
             return None
         named = _named(message)
         own = named.get("message_id")
         own = str(own) if isinstance(own, (str, int)) and not isinstance(own, bool) else ""
         said = [named.get(key) for key in _SAID]
-        when = named.get("timestamp")
+        when = named.get("timestamp") if is_timed else None
         if len(own) >= _LONG_ID:
             content = _hash(said)
             if self._given.setdefault(own, content) == content:

@@ -13,7 +13,19 @@ from typing import Any, TypeAlias
 
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
-from . import accounts, agents, benchmarks, facts, logs, tables, transcript
+from . import (
+    accounts,
+    agents,
+    assistants,
+    benchmarks,
+    facts,
+    logs,
+    mail,
+    messengers,
+    tables,
+    texts,
+    transcript,
+)
 from .conversation import Conversation, LeftOut, Talk
 from .finish import finished
 from .source import Item, Source, is_document
@@ -93,6 +105,16 @@ _JSON: dict[str, _Json] = {
     "deepseek": _Json(accounts.is_deepseek, _each(accounts.deepseek)),
     "chatgpt": _Json(accounts.is_chatgpt, _each(accounts.chatgpt)),
     "claude": _Json(accounts.is_claude, _each(accounts.claude)),
+    "grok": _Json(assistants.is_grok, _each(assistants.grok)),
+    "gemini": _Json(assistants.is_takeout, assistants.takeout),
+    "open-webui": _Json(assistants.is_open_webui, _each(assistants.open_webui)),
+    "librechat": _Json(assistants.is_librechat, _each(assistants.librechat)),
+    "copilot": _Json(assistants.is_copilot, _each(assistants.copilot)),
+    "telegram": _Json(messengers.is_telegram, _each(messengers.telegram)),
+    "slack": _Json(messengers.is_slack, messengers.slack),
+    "discord": _Json(messengers.is_discord, messengers.discord),
+    "messenger": _Json(messengers.is_messenger, _each(messengers.messenger)),
+    "google-chat": _Json(messengers.is_google_chat, _each(messengers.google_chat)),
     "sharegpt": _Json(accounts.is_sharegpt, _each(accounts.sharegpt)),
     "mem0": _Json(facts.is_mem0, facts.mem0),
     "messages": _Json(
@@ -101,11 +123,21 @@ _JSON: dict[str, _Json] = {
     ),
 }
 _TEXT: dict[str, _Text] = {
+    "subtitles": _Text(texts.is_subtitles, texts.subtitles),
+    "email": _Text(mail.is_mail, mail.mail),
     "csv": _Text(tables.is_table, tables.table),
+    "line": _Text(*texts.of_lines(texts.line)),
+    "kakaotalk": _Text(*texts.of_lines(texts.kakaotalk)),
+    "irc": _Text(*texts.of_lines(texts.irc)),
+    "zoom": _Text(*texts.of_lines(texts.zoom)),
+    "imessage": _Text(texts.is_imessage, texts.read_imessage),
+    "whatsapp": _Text(transcript.is_messenger, transcript.messenger),
     "text": _Text(transcript.is_transcript, transcript.transcript),
 }
 # Formats of whole archives and folders; each gives `None` for those of others.
 _BUNDLES: dict[str, Callable[[Source], Iterator[Conversation] | None]] = {
+    "slack": messengers.slack_archive,
+    "discord": messengers.discord_package,
     "opencode": agents.opencode_folder,
 }
 FORMATS = tuple(dict.fromkeys((*_JSON, *_TEXT, *_BUNDLES)))
@@ -226,7 +258,10 @@ def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
         raise InvalidInputError(
             f"the {kind} holds no chat that is known, but {held}", hint=_EXPECTED
         )
-    left += [LeftOut(f"{count} files `{end}`", "no text") for end, count in others.items()]
+    left += [
+        LeftOut(f"{count} file{'s' * (count > 1)} `{end}`", "no text")
+        for end, count in others.items()
+    ]
     if left:
         yield Conversation(source.name, None, [], left_out=tuple(left))
 
@@ -272,15 +307,13 @@ def _text_format(head: str) -> str:
         For text that is not understood.
     """
     start = head.lstrip("\ufeff \t\r\n")
-    is_json = start[:1] == "{" or (
-        start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", "]", '"')
-    )
-    if is_json and start[:1] == "{":
+    is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", "]", '"')
+    if is_list or start[:1] in ("{", '"'):
         return "json"
     for name, one in _TEXT.items():
         if one.recognises(head):
             return name
-    if is_json or start[:1] == '"' or (len(head) < _HEAD and is_document(head)):
+    if len(head) < _HEAD and is_document(head):
         return "json"
     line = start.partition("\n")[0].rstrip()
     raise UnknownFormatError(

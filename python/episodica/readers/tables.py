@@ -43,21 +43,23 @@ def is_table(head: str) -> bool:
 
 def table(source: Source) -> Iterator[Conversation]:
     """The messages of a table, in parts of some thousands."""
-    rows = (
+    known = (
         renamed(row)[0]
-        for row, _ in itertools.islice(_rows(source), _DATES)
+        for row, _ in itertools.islice(rows(source), _DATES)
         if isinstance(row, dict)
     )
-    day_first = dates.order_of(str(row["timestamp"]) for row in rows if row.get("timestamp"))
+    order = dates.order_of(str(row["timestamp"]) for row in known if row.get("timestamp"))
     talk = Talk(source.name)
-    for row, line in _rows(source):
+    if not order.is_told:
+        talk.note(dates.untold(order))
+    for row, line in rows(source):
         if not isinstance(row, dict):
             talk.leave(row, line, is_fault=True)
             continue
         if not str(renamed(row)[0].get("content") or "").strip():
             talk.leave(NO_WORDS, line)
             continue
-        talk.add(_message(row, day_first), line)
+        talk.add(_message(row, order.day_first), line)
         if talk.is_full:
             yield talk.conversation()
     yield talk.conversation()
@@ -91,7 +93,7 @@ def _moment(given: str, day_first: bool) -> str | float:
     return given if moment is None else moment.isoformat()
 
 
-def _rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
+def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
     """Each row by the names of its columns, or what is wrong with it, and its line."""
     before = csv.field_size_limit(_LONGEST_CELL)
     try:

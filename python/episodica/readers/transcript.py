@@ -1,8 +1,9 @@
 """Plain text: ``Name: …`` on a line, with or without a date, and chats of messengers.
 
 Understood are ``Alice: hello``, ``[11.03.24, 09:30:12] Alice: hello``, ``11/03/2024, 09:30 - Alice:
-hello``, ``2024-03-11 09:30 Alice: hello``, and a head of name and date above the text. A line with
-nothing but a date dates what follows; a line of another form goes on with the message before it.
+hello``, ``2024-03-11 09:30 Alice: hello``, a head of name and date above the text, and headings
+like ``## User``. A line with nothing but a date dates what follows; a line of another form goes on
+with the message before it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..errors import InvalidInputError
 from ..hints import shown
-from ..inputs.names import role_of_speaker
+from ..inputs.names import role_of, role_of_speaker
 from . import dates
-from .conversation import Conversation, Talk
+from .conversation import NO_WORDS, Conversation, Talk
 from .source import Source
 
 # A colon, of full width in Chinese.
@@ -27,6 +28,10 @@ _SPEAKER = re.compile(
 )
 # A colon within a word (`10:30`, `https:`) names nobody.
 _ENDS_NAME = re.compile(r"[^:\uff1a]*(?:\uff1a|:\*{0,2}(?:\s|$))")
+# A speaker as a heading: `## User`, `**Assistant**`, `ChatGPT said:`.
+_TITLE = re.compile(
+    r"(?P<mark>\#{1,6}\s+|[*_]{1,3})?(?P<name>[^\W_][^*_#:\n]{0,40}?)(?P<said>\s+said)?:?(?:[*_]{1,3})?:?"
+)
 _FRAME = "[]() "
 _DASHES = "-\u2013\u2014"
 _BETWEEN = _DASHES + "|,]) "
@@ -46,10 +51,24 @@ _LONGEST_NAME = 40
 _LOOKED_AT = 10_000
 # Of a transcript at least so many lines, of those that are not empty, begin a message.
 _LEAST_SHARE = 0.1
+# Where something stands before the first message, speakers say so much, and more than once.
+_LONGEST_HEAD = 10
+_LEAST_SHARE_BELOW = 0.3
+# Messengers mark what they write themselves, and media, by a sign of direction.
+_MARKED = re.compile(r"[:\uff1a][ \u00a0\u202f]?\u200e")
+_EDITED = re.compile(r"\s*\u200e<[^<>]{3,60}>\s*$")
+_MEDIA = re.compile(
+    r"<[^<>\n]{3,60}>|null|\S+\.\w{2,5} \([^()\n]{3,40}\)"
+    r"|(?:image|video|audio|sticker|GIF|document|Contact card) omitted",
+    re.IGNORECASE,
+)
+_HALF_A_DAY = timedelta(hours=12)
+_NOTICE = "a notice of the messenger"
+_MEDIUM = "a photo, file or the like without words"
 
 
 @dataclass(frozen=True, slots=True)
-class _Start:
+class Start:
     """A line that begins a message, or (without a name) dates the following ones."""
 
     name: str
@@ -57,7 +76,7 @@ class _Start:
     date: str
 
 
-_Form = Callable[[str], _Start | None]
+Form = Callable[[str], Start | None]
 
 
 def is_transcript(head: str) -> bool:
@@ -65,71 +84,138 @@ def is_transcript(head: str) -> bool:
     lines = [one for line in head.splitlines() if (one := dates.plain(line))]
     form = _form_of(lines)
     starts = [form(line) for line in lines]
-    begun = sum(start is not None and bool(start.name) for start in starts)
-    return bool(begun) and starts[0] is not None and begun >= _LEAST_SHARE * len(lines)
+    names = [start.name for start in starts if start is not None and start.name]
+    if names and form not in (_dated, _headed, _named):
+        return True
+    if not names or starts[0] is not None:
+        return bool(names) and len(names) >= _LEAST_SHARE * len(lines)
+    begun = next(at for at, start in enumerate(starts) if start is not None and start.name)
+    is_sure = len(set(names)) < len(names) and begun <= _LONGEST_HEAD
+    return is_sure and len(names) >= _LEAST_SHARE_BELOW * (len(lines) - begun)
 
 
 def transcript(source: Source) -> Iterator[Conversation]:
     """The messages of a transcript, in parts of some thousands."""
     sample = [dates.plain(line) for _, line in itertools.islice(source.lines(), _LOOKED_AT)]
-    form = _form_of(sample)
-    clock = _Clock(
-        dates.order_of(start.date for line in sample if (start := form(line)) and start.date)
-    )
-    part, reading = Talk(source.name), _Reading()
+    return read_lines(source, _form_of(sample), sample)
+
+
+def is_messenger(head: str) -> bool:
+    """Whether the beginning of a file looks like a chat of WhatsApp: a date on each message."""
+    lines = [one for line in head.splitlines() if (one := dates.plain(line))]
+    return is_transcript(head) and _form_of(lines) is _dated
+
+
+def messenger(source: Source) -> Iterator[Conversation]:
+    """The messages of a chat that has a date on each."""
+    sample = [dates.plain(line) for _, line in itertools.islice(source.lines(), _LOOKED_AT)]
+    return read_lines(source, _dated, sample)
+
+
+def read_lines(
+    source: Source, form: Form, sample: list[str], raw: bool = False
+) -> Iterator[Conversation]:
+    """The messages of lines of a form; ``sample`` are the first lines."""
+    starts = [start for line in sample if (start := form(line))]
+    order = dates.order_of(start.date for start in starts if start.date)
+    clock = _Clock(order.day_first, source.date)
+    talk, reading = Talk(source.name), _Reading()
+    if not order.is_told:
+        talk.note(dates.untold(order))
     for number, line in source.lines():
-        written = dates.plain(line)
-        start = form(written)
+        edited = _EDITED.search(line)
+        written = dates.plain(line[: edited.start()] if edited else line)
+        start = form(line.rstrip("\r") if raw else written)
         if start is not None:
-            reading.hand_over(part)
-            if part.is_full:
-                yield part.conversation()
-            reading = _Reading(start, clock.read(start, number), number)
+            reading.hand_over(talk)
+            if talk.is_full:
+                talk.is_file_date = bool(clock.day_of_file)
+                yield talk.conversation()
+            is_marked = form is _dated and _MARKED.search(line) is not None
+            reading = _Reading(start, clock.read(start, number), number, is_marked, form is _dated)
         elif reading.start is not None:
             reading.text.append(line.rstrip())
-        elif written:
+        elif written and not starts:
             raise InvalidInputError(
                 f"line {number} begins no message: `{shown(written)}`",
                 hint="begin each message with `Name:`",
                 line=number,
             )
-    reading.hand_over(part)
-    yield part.conversation()
+        elif written:
+            talk.leave("it stands before the first message", number)
+    reading.hand_over(talk)
+    if clock.day_of_file:
+        talk.is_file_date = True
+        talk.note(f"the day is that of the file, {clock.day_of_file}: the text has times only")
+    yield talk.conversation()
 
 
 class _Reading:
     """A message whose lines are being read."""
 
     def __init__(
-        self, start: _Start | None = None, date: datetime | None = None, line: int = 0
+        self,
+        start: Start | None = None,
+        date: datetime | None = None,
+        line: int = 0,
+        is_marked: bool = False,
+        is_messenger: bool = False,
     ) -> None:
         self.start = start
         self.text = [start.text] if start else []
         self._date = date
         self._line = line
+        self._is_marked = is_marked
+        self._is_messenger = is_messenger
 
-    def hand_over(self, part: Talk) -> None:
-        """Adds the message to a part, if somebody said something."""
-        text = "\n".join(self.text).strip()
-        if self.start is None or not self.start.name or not text:
+    def hand_over(self, talk: Talk) -> None:
+        """Adds the message to a talk, if somebody said something."""
+        if self.start is None:
             return
-        name = self.start.name
+        text = "\n".join(self.text).strip()
+        if not self.start.name:
+            if text:
+                talk.leave(_NOTICE, self._line)
+            return
+        why = NO_WORDS
+        if self._is_messenger:
+            text, why = _without_media(self.text, self._is_marked)
+        if not text:
+            talk.leave(why, self._line)
+            return
+        name = self.start.name.lstrip("~ ") if self._is_messenger else self.start.name
         message = {"role": role_of_speaker(name), "name": name, "content": text}
         if self._date is not None:
             message["timestamp"] = self._date.isoformat()
-        part.add(message, self._line)
+        talk.add(message, self._line)
+
+
+def _without_media(lines: list[str], is_marked: bool) -> tuple[str, str]:
+    """The words of a message without marks of media, and why there are none."""
+    first, rest = lines[0].strip(), "\n".join(lines[1:]).strip()
+    if is_marked and not _MEDIA.fullmatch(first):
+        return "", (_NOTICE if " " in first else _MEDIUM) if first else NO_WORDS
+    if _MEDIA.fullmatch(first):
+        return rest, _MEDIUM
+    return _EDITED.sub("", "\n".join(lines).strip()), NO_WORDS
 
 
 class _Clock:
     """Dates of lines; messages that only have a day follow each other on it."""
 
-    def __init__(self, day_first: bool) -> None:
+    def __init__(self, day_first: bool, file_date: str | None) -> None:
         self._day_first = day_first
         self._day: datetime | None = None
+        self._last: datetime | None = None
         self._on_day = 0
+        self._file_date = file_date
+        self.day_of_file = ""
 
-    def read(self, start: _Start, number: int) -> datetime | None:
+    def read(self, start: Start, number: int) -> datetime | None:
         """The moment of a line."""
+        time = dates.time_of(start.date) if start.date else None
+        if time is not None:
+            return self._at(time)
         if start.date:
             moment = dates.parse(start.date, self._day_first)
             if moment is None:
@@ -139,14 +225,29 @@ class _Clock:
             if start.name and dates.has_time(start.date):
                 return moment
             if moment != self._day:
-                self._day, self._on_day = moment, 0
+                self._day, self._on_day, self._last = moment, 0, None
         if self._day is None or not start.name:
             return None
         self._on_day += 1
         return self._day + (self._on_day - 1) * dates.STEP
 
+    def _at(self, time: timedelta) -> datetime | None:
+        """A time of the day that was named last, else of the day of the file."""
+        if self._day is None:
+            if self._file_date is None:
+                return None
+            self._day = datetime.fromisoformat(self._file_date)
+            self.day_of_file = self._file_date[:10]
+        moment = self._day.replace(hour=0, minute=0, second=0, microsecond=0) + time
+        if self._last is not None and self._last - moment > _HALF_A_DAY:
+            # Midnight has passed.
+            self._day += timedelta(days=1)
+            moment += timedelta(days=1)
+        self._last = moment
+        return moment
 
-def _form_of(lines: list[str]) -> _Form:
+
+def _form_of(lines: list[str]) -> Form:
     """The form of this file's lines: that which finds most messages.
 
     A date before a name is surer than a colon somewhere in a text, so it may find fewer.
@@ -155,12 +256,12 @@ def _form_of(lines: list[str]) -> _Form:
         form: sum(bool((start := form(line)) and start.name) for line in lines)
         for form in (_dated, _headed, _named)
     }
-    if counts[_dated] * 3 >= max(counts.values()):
-        return _dated if counts[_dated] else _named
-    return max((_headed, _named), key=counts.__getitem__)
+    if counts[_dated] and counts[_dated] * 3 >= max(counts.values()):
+        return _dated
+    return _titles_of(lines) or max((_headed, _named), key=counts.__getitem__)
 
 
-def _dated(line: str) -> _Start | None:
+def _dated(line: str) -> Start | None:
     """``11/03/2024, 09:30 - Alice: hello``; without a name a notice of the messenger."""
     found = dates.split(line.lstrip(_FRAME))
     if found is None or not dates.is_date(found[0]):
@@ -169,11 +270,11 @@ def _dated(line: str) -> _Start | None:
     rest = rest.lstrip(_BETWEEN)
     speaker = _SPEAKER.fullmatch(rest) if _ENDS_NAME.match(rest) else None
     if speaker is None:
-        return _Start("", rest, date)
-    return _Start(speaker["name"].strip(), speaker["text"], date)
+        return Start("", rest, date)
+    return Start(speaker["name"].strip(), speaker["text"], date)
 
 
-def _headed(line: str) -> _Start | None:
+def _headed(line: str) -> Start | None:
     """``Alice 2024-03-11 09:30`` or ``2024-03-11 09:30 Alice`` above the text."""
     first = dates.split(line)
     found = first or dates.split_end(line.rstrip(_FRAME))
@@ -182,16 +283,37 @@ def _headed(line: str) -> _Start | None:
     date, name = found[0], found[1].strip(_FRAME + _BETWEEN)
     if name and not (dates.has_time(date) and _is_name(name.partition("(")[0])):
         return None
-    return _Start(name, "", date)
+    return Start(name, "", date)
 
 
-def _named(line: str) -> _Start | None:
+def _named(line: str) -> Start | None:
     """``Alice: hello``, or a line with nothing but a date."""
     found = _SPEAKER.fullmatch(line) if _ENDS_NAME.match(line) else None
     if found and _is_name(found["name"]):
-        return _Start(found["name"].strip(), found["text"], "")
+        return Start(found["name"].strip(), found["text"], "")
     rule = line.strip(_RULE)
-    return _Start("", "", rule) if dates.is_date(rule) else None
+    return Start("", "", rule) if dates.is_date(rule) else None
+
+
+def _titles_of(lines: list[str]) -> Form | None:
+    """The form of headings that name a person and an assistant, all of one kind."""
+    found = [(mark, role_of_speaker(start.name)) for one in lines for mark, start in _title(one)]
+    for mark, _ in found:
+        if {role for other, role in found if other == mark} == {"user", "assistant"}:
+            return lambda line: next((one for kind, one in _title(line) if kind == mark), None)
+    return None
+
+
+def _title(line: str) -> Iterator[tuple[str, Start]]:
+    """The speaker whom a heading names, and the kind of the heading."""
+    dated = dates.split_end(line.rstrip(_FRAME + "*_:"))
+    date, line = dated if dated and dates.has_time(dated[0]) else ("", line)
+    found = _TITLE.fullmatch(line.rstrip(_FRAME if date else " "))
+    if found is None or not (found["mark"] or found["said"]):
+        return
+    name = found["name"].strip()
+    if name.lower() in _SPEAKERS or role_of_speaker(name) == "assistant" != role_of(name):
+        yield (found["mark"] or found["said"]).strip(), Start(name, "", date)
 
 
 def _is_name(text: str) -> bool:

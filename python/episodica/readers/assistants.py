@@ -1,0 +1,235 @@
+"""Conversations with assistants in further programs: Grok, Gemini, Open WebUI, LibreChat, Copilot.
+
+As in ``accounts``, each conversation becomes a session, read along the branch that was shown last.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..inputs.chat import text_of
+from ..inputs.names import named
+from .accounts import talk_of
+from .conversation import NO_WORDS, Conversation, Talk
+from .source import Item, Source
+
+_TAG = re.compile(r"<[^>]*>")
+_BREAK = re.compile(r"<(?:br|/p|/li|/h\d|/tr)\b[^>]*>", re.IGNORECASE)
+# Open WebUI folds thinking and calls of tools into the text of an answer.
+_FOLDED = re.compile(
+    r"<details\b[^>]*type=\"(?:reasoning|code_interpreter)\".*?</details>\s*", re.DOTALL
+)
+_PROMPTED = re.compile(r"(?:Prompted|Said|Asked)\s+", re.IGNORECASE)
+# Of so many titles with the same first word, the word is the program's.
+_ENOUGH_TITLES = 3
+
+
+def is_grok(value: Mapping[str, Any]) -> bool:
+    """Whether it is Grok's export, or one conversation of it."""
+    if isinstance(value.get("responses"), list) and isinstance(value.get("conversation"), Mapping):
+        return True
+    held = value.get("conversations")
+    return (
+        isinstance(held, list)
+        and bool(held)
+        and any(isinstance(one, Mapping) and "responses" in one for one in held)
+    )
+
+
+def grok(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
+    """The conversations of Grok's export."""
+    for held in entry.get("conversations", [entry]):
+        about = held.get("conversation") or {}
+        date = about.get("create_time")
+        talk = talk_of(about, ("id",), about.get("title"), _wrapped(date))
+        for response in held.get("responses") or ():
+            one = response.get("response") or response
+            sender = str(one.get("sender") or "human").lower()
+            talk.add(
+                {
+                    "role": "user" if sender in ("human", "user") else "assistant",
+                    "content": one.get("message") or "",
+                    "id": one.get("_id"),
+                    "timestamp": _wrapped(one.get("create_time")),
+                }
+            )
+        yield talk
+
+
+def _wrapped(date: object) -> Any:
+    """A date as MongoDB writes it: thousandths of seconds in objects."""
+    while isinstance(date, Mapping) and date:
+        date = date.get("$date", date.get("$numberLong"))
+    if isinstance(date, str) and date.isdecimal():
+        return int(date) / 1000
+    return date / 1000 if isinstance(date, (int, float)) else date
+
+
+def is_takeout(value: Mapping[str, Any]) -> bool:
+    """Whether it is an activity of Gemini as Google Takeout has it."""
+    products = value.get("products")
+    named_there = (value.get("header"), *(products if isinstance(products, list) else ()))
+    return {"title", "time"} <= value.keys() and any(
+        isinstance(one, str) and ("Gemini" in one or "Bard" in one) for one in named_there
+    )
+
+
+def takeout(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
+    """The questions to Gemini and its answers, which Takeout lists from the newest on."""
+    activities = [item for item in items if isinstance(item.value, Mapping)]
+    activities.sort(key=lambda item: str(item.value.get("time")))
+    prefix = _common_word(item.value for item in activities if _answer(item.value))
+    talk = Talk(source.name)
+    for item in activities:
+        title, when = str(item.value.get("title") or ""), item.value.get("time")
+        answer = _answer(item.value)
+        asked = _PROMPTED.match(title) or prefix.match(title)
+        if not (answer or asked):
+            talk.leave("an activity without a question", item.line)
+            continue
+        question = title[asked.end() :] if asked else title
+        talk.add({"role": "user", "content": question, "timestamp": when}, item.line)
+        if answer:
+            talk.add({"role": "assistant", "content": answer, "timestamp": when}, item.line)
+        if talk.is_full:
+            yield talk.conversation()
+    yield talk.conversation()
+
+
+def _common_word(activities: Iterable[Mapping[str, Any]]) -> re.Pattern[str]:
+    """The word before each question, which depends on the language of the account."""
+    firsts = Counter(str(one.get("title") or "").partition(" ")[0] for one in activities)
+    for word, count in firsts.most_common(1):
+        if word and count >= _ENOUGH_TITLES and count == firsts.total():
+            return re.compile(re.escape(word) + r"\s+")
+    return re.compile(r"(?!)")
+
+
+def _answer(activity: Mapping[str, Any]) -> str:
+    held = activity.get("safeHtmlItem")
+    texts = (one.get("html") for one in held or () if isinstance(one, Mapping))
+    return "\n".join(_plain(text) for text in texts if isinstance(text, str))
+
+
+def _plain(text: str) -> str:
+    """The words of HTML."""
+    return html.unescape(_TAG.sub("", _BREAK.sub("\n", text))).strip()
+
+
+def is_open_webui(value: Mapping[str, Any]) -> bool:
+    """Whether it is a chat of Open WebUI."""
+    chat = value.get("chat")
+    held = chat if isinstance(chat, Mapping) else value
+    return isinstance(held.get("history"), Mapping) and isinstance(
+        held["history"].get("messages"), Mapping
+    )
+
+
+def open_webui(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
+    """A chat of Open WebUI."""
+    chat = entry["chat"] if isinstance(entry.get("chat"), Mapping) else entry
+    history = chat["history"]
+    title = entry.get("title") or chat.get("title")
+    talk = talk_of(entry, ("id",), title, entry.get("created_at") or chat.get("timestamp"))
+    nodes = {key: one for key, one in history["messages"].items() if isinstance(one, Mapping)}
+    last = history.get("currentId")
+    if last not in nodes:
+        last = max(nodes, key=lambda key: nodes[key].get("timestamp") or 0, default=None)
+    for message in _path(nodes, last, "parentId"):
+        content = message.get("content")
+        if isinstance(content, str):
+            content = _FOLDED.sub("", content)
+        _add(talk, message, content, str(message.get("role") or "user"))
+    yield talk
+
+
+def _path(
+    nodes: Mapping[Any, Mapping[str, Any]], last: object, parent: str
+) -> list[Mapping[str, Any]]:
+    """The messages from the first to the last along their parents."""
+    path, seen = [], set()
+    while last in nodes and last not in seen:
+        seen.add(last)
+        path.append(nodes[last])
+        last = nodes[last].get(parent)
+    return path[::-1]
+
+
+def _add(talk: Talk, message: Mapping[str, Any], content: object, role: str) -> None:
+    said = text_of({"role": role, "content": content})[0] if content else None
+    if not isinstance(said, str) or not said.strip():
+        talk.leave(NO_WORDS)
+        return
+    when = named(message, "timestamp")
+    own = message.get("messageId") or message.get("id")
+    talk.add({"role": role, "content": said, "id": own, "timestamp": when})
+
+
+def is_librechat(value: Mapping[str, Any]) -> bool:
+    """Whether it is a conversation of LibreChat."""
+    held = value.get("messages", value.get("messagesTree"))
+    return "conversationId" in value and isinstance(held, list)
+
+
+def librechat(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
+    """A conversation of LibreChat: a tree of messages, or a list."""
+    title = entry.get("title")
+    talk = talk_of(entry, ("conversationId",), title, entry.get("createdAt"))
+    held = entry.get("messages") or entry.get("messagesTree") or []
+    for message in _shown(held):
+        is_user = message.get("isCreatedByUser", str(message.get("sender")).lower() == "user")
+        parts = message.get("content")
+        content = message.get("text") or parts
+        _add(talk, message, content, "user" if is_user else "assistant")
+    yield talk
+
+
+def _shown(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The last branch of a tree, or of a list whose messages name their parents."""
+    if any(one.get("children") for one in messages):
+        path, level = [], messages
+        while level:
+            path.append(level[-1])
+            level = level[-1].get("children") or []
+        return path
+    nodes = {one.get("messageId"): one for one in messages}
+    parents = [one.get("parentMessageId") for one in messages]
+    if len(messages) > 1 and len(set(parents)) < len(parents) and all(parents):
+        return _path(nodes, messages[-1].get("messageId"), "parentMessageId")
+    return messages
+
+
+def is_copilot(value: Mapping[str, Any]) -> bool:
+    """Whether it is a chat of Copilot in VS Code."""
+    held = value.get("requests")
+    return isinstance(held, list) and ("responderUsername" in value or "requesterUsername" in value)
+
+
+def copilot(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
+    """A chat of Copilot, as VS Code exports it."""
+    talk = talk_of(entry, ("sessionId",), entry.get("customTitle"), entry.get("creationDate"))
+    for request in entry["requests"]:
+        when = request.get("timestamp")
+        about = {"timestamp": when / 1000 if isinstance(when, (int, float)) else when}
+        own = request.get("requestId")
+        asked = request.get("message")
+        words = asked.get("text") if isinstance(asked, Mapping) else asked
+        talk.add({"role": "user", "content": words or "", "id": own, **about})
+        said = [_of_copilot(part) for part in request.get("response") or ()]
+        answer = "".join(said).strip()
+        talk.add({"role": "assistant", "content": answer, "id": own and f"{own}-1", **about})
+    yield talk
+
+
+def _of_copilot(part: object) -> str:
+    """The words of a part of an answer; files and steps that it shows are none."""
+    if not isinstance(part, Mapping) or part.get("kind") not in (None, "markdownContent"):
+        return ""
+    held = part.get("value", part.get("content"))
+    if isinstance(held, Mapping):
+        held = held.get("value")
+    return held if isinstance(held, str) else ""

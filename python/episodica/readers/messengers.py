@@ -1,0 +1,344 @@
+"""Chats of messengers that export JSON: Telegram, Slack, Discord, Messenger, Google Chat.
+
+Everybody is a ``user`` under their name, programs are an ``assistant``. Notices of the messenger,
+and photos and the like without words, are left out by name.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..inputs.names import role_of_speaker
+from . import dates
+from .conversation import Conversation, LeftOut, Talk
+from .source import Item, Source
+from .tables import rows
+
+_NOTICE = "a notice of the messenger"
+_MEDIA = "a photo, file or the like without words"
+
+
+def _say(
+    talk: Talk, name: object, text: str, when: object, own: object, *, is_bot: bool = False
+) -> None:
+    """Adds a message of a speaker."""
+    speaker = name if isinstance(name, str) and name.strip() else None
+    role = "assistant" if is_bot else role_of_speaker(speaker or "")
+    if not text.strip():
+        talk.leave(_MEDIA)
+        return
+    talk.add({"role": role, "name": speaker, "content": text, "timestamp": when, "id": own})
+
+
+def is_telegram(value: Mapping[str, Any]) -> bool:
+    """Whether it is a chat of Telegram's ``result.json``, or all of them."""
+    chats, messages = value.get("chats"), value.get("messages")
+    if isinstance(chats, Mapping) and isinstance(chats.get("list"), list):
+        return True
+    return isinstance(messages, list) and any(
+        isinstance(one, Mapping) and (one.keys() & {"date_unixtime", "from_id", "text_entities"})
+        for one in messages[:20]
+    )
+
+
+def telegram(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
+    """The chats of Telegram's export."""
+    held = [
+        one
+        for key in ("chats", "left_chats")
+        if isinstance(entry.get(key), Mapping)
+        for one in entry[key].get("list") or ()
+    ]
+    for chat in held or [entry]:
+        own = chat.get("id")
+        name = str(chat.get("name") or chat.get("type") or own or source.stem)
+        talk = Talk(name, f"telegram {own}" if own else None, session=name)
+        for message in chat.get("messages") or ():
+            if message.get("type") != "message":
+                talk.leave(_NOTICE)
+                continue
+            when = message.get("date_unixtime")
+            moment = float(when) if str(when or "").isdecimal() else message.get("date")
+            text = _text_of_telegram(message.get("text"))
+            _say(talk, message.get("from"), text, moment, message.get("id"))
+        yield talk
+
+
+def _text_of_telegram(text: object) -> str:
+    if isinstance(text, str):
+        return text
+    parts = text if isinstance(text, list) else []
+    return "".join(
+        one if isinstance(one, str) else str(one.get("text") or "")
+        for one in parts
+        if isinstance(one, (str, Mapping))
+    )
+
+
+def is_slack(value: Mapping[str, Any]) -> bool:
+    """Whether it is a message of Slack."""
+    return (
+        value.get("type") == "message"
+        and isinstance(value.get("ts"), str)
+        and bool(value.keys() & {"user", "bot_id", "subtype", "user_profile", "client_msg_id"})
+    )
+
+
+def slack(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
+    """The messages of one file of Slack's export: those of a day."""
+    talk = Talk(source.name)
+    values = [item.value for item in items]
+    _slack_day(talk, values, _people(values))
+    yield talk.conversation()
+
+
+# Messages of Slack of these kinds are said by somebody.
+_SAID_IN_SLACK = (
+    *(None, "bot_message", "file_share", "file_comment", "me_message", "thread_broadcast"),
+    *("reply_broadcast", "assistant_app_thread"),
+)
+_MENTION = re.compile(r"<@(\w+)(?:\|([^>]*))?>")
+_LINK = re.compile(r"<([#!]?[^<>|]*)\|([^<>]*)>|<((?:https?|mailto)[^<>]*)>")
+
+
+def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -> None:
+    for message in messages:
+        if not isinstance(message, Mapping) or message.get("subtype") not in _SAID_IN_SLACK:
+            talk.leave(_NOTICE)
+            continue
+        is_bot = message.get("subtype") == "bot_message" or (
+            "bot_id" in message and "user" not in message
+        )
+        name = people.get(str(message.get("user"))) or message.get("username")
+        text = _text_of_slack(str(message.get("text") or ""), people)
+        speaker, when = name or message.get("user"), float(message.get("ts") or 0)
+        _say(talk, speaker, text, when, message.get("ts"), is_bot=is_bot)
+
+
+def _text_of_slack(text: str, people: Mapping[str, str]) -> str:
+    """The text with names in place of ids, links with what they show."""
+    text = _MENTION.sub(lambda one: "@" + people.get(one[1], one[2] or one[1]), text)
+    text = _LINK.sub(lambda one: one[3] or _shown_link(one[1], one[2]), text)
+    return html.unescape(text)
+
+
+def _shown_link(target: str, label: str) -> str:
+    if target.startswith(("#", "!")):
+        return ("#" if target.startswith("#") else "") + label
+    return label if target == label or target.endswith(label) else f"{label} ({target})"
+
+
+def _people(values: Iterable[Any]) -> dict[str, str]:
+    """Names by id, in a list of users or in the profiles beside messages."""
+    found = {}
+    for one in values:
+        if not isinstance(one, Mapping):
+            continue
+        profile = one.get("profile") or one.get("user_profile")
+        profile = profile if isinstance(profile, Mapping) else {}
+        keys = ("real_name", "display_name", "name")
+        names = [*(profile.get(key) for key in keys), *(one.get(key) for key in keys)]
+        name = next((name for name in names if isinstance(name, str) and name), None)
+        own = one.get("user") if "user_profile" in one else one.get("id")
+        if name and isinstance(own, str):
+            found[own] = name
+    return found
+
+
+_SLACK_DAY = re.compile(r"(?:^|/)([^/]+)/\d{4}-\d{2}-\d{2}\.json$")
+
+
+def slack_archive(source: Source) -> Iterator[Conversation] | None:
+    """A workspace of Slack: a folder for each channel, a file for each day."""
+    days: dict[str, list[str]] = {}
+    others = []
+    for name in source.members or ():
+        found = _SLACK_DAY.search(name)
+        if found:
+            days.setdefault(found[1], []).append(name)
+        else:
+            others.append(name)
+    users = next((one for one in others if one.rpartition("/")[2] == "users.json"), None)
+    if not days or users is None:
+        return None
+    return _workspace(source, days, users, [one for one in others if one != users])
+
+
+def _workspace(
+    source: Source, days: Mapping[str, list[str]], users: str, others: list[str]
+) -> Iterator[Conversation]:
+    people = _people(_loaded(source, users))
+    for channel, files in days.items():
+        talk = Talk(channel, channel, session=channel)
+        for name in files:
+            values = _loaded(source, name)
+            _slack_day(talk, values, {**_people(values), **people})
+        yield talk.conversation()
+    left = tuple(LeftOut(name, "no chat that is known") for name in others)
+    yield Conversation(source.name, None, [], left_out=left)
+
+
+def _loaded(source: Source, name: str) -> list[Any]:
+    with source.member(name) as member:
+        return [item.value for item in member.items()]
+
+
+def is_discord(value: Mapping[str, Any]) -> bool:
+    """Whether it is a channel as DiscordChatExporter writes it, or a message of a data package."""
+    if isinstance(value.get("channel"), Mapping) and isinstance(value.get("messages"), list):
+        return True
+    return {"ID", "Timestamp", "Contents"} <= value.keys()
+
+
+def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
+    """Channels of Discord, or the messages of one account in a channel."""
+    own = Talk(source.name)
+    for item in items:
+        entry = item.value if isinstance(item.value, Mapping) else {}
+        if not isinstance(entry.get("messages"), list):
+            _of_package(own, entry, None)
+            continue
+        channel = entry.get("channel") or {}
+        guild = entry.get("guild") or {}
+        name = str(channel.get("name") or channel.get("id") or source.stem)
+        talk = Talk(name, str(channel.get("id") or name), session=name, title=guild.get("name"))
+        for message in entry["messages"]:
+            if message.get("type") not in ("Default", "Reply", 0, 19, None):
+                talk.leave(_NOTICE)
+                continue
+            author = message.get("author") or {}
+            speaker = author.get("nickname") or author.get("global_name") or author.get("name")
+            text, when = str(message.get("content") or ""), message.get("timestamp")
+            is_bot = bool(author.get("isBot") or author.get("bot"))
+            speaker = speaker or author.get("username")
+            _say(talk, speaker, text, when, message.get("id"), is_bot=is_bot)
+        yield talk.conversation()
+    made = own.conversation()
+    if made.messages or made.left_out:
+        yield made
+
+
+def _of_package(talk: Talk, message: Mapping[str, Any], name: str | None) -> None:
+    text = str(message.get("Contents") or "")
+    _say(talk, name, text, dates.moment(message.get("Timestamp")), message.get("ID"))
+
+
+_PACKAGE = re.compile(r"(?:^|/)c?\d{5,}/messages\.(?:json|csv)$")
+
+
+def discord_package(source: Source) -> Iterator[Conversation] | None:
+    """The package of data of an account of Discord: what it wrote, channel by channel."""
+    names = source.members or []
+    files = [name for name in names if _PACKAGE.search(name)]
+    channels = {f"{name.rpartition('/')[0]}/channel.json" for name in files}
+    if not files or channels.isdisjoint(names):
+        return None
+    return _package(source, files, [one for one in names if one not in {*files, *channels}])
+
+
+def _package(source: Source, files: list[str], others: list[str]) -> Iterator[Conversation]:
+    account = next((one for one in others if one.endswith("account/user.json")), None)
+    user: Any = next(iter(_loaded(source, account)), None) if account else None
+    name = user.get("global_name") or user.get("username") if isinstance(user, Mapping) else None
+    for file in files:
+        folder = file.rpartition("/")[0]
+        about: Any = {}
+        if f"{folder}/channel.json" in (source.members or ()):
+            about = next(iter(_loaded(source, f"{folder}/channel.json")), {})
+        about = about if isinstance(about, Mapping) else {}
+        own = str(about.get("id") or folder.rpartition("/")[2])
+        title = str(about.get("name") or own)
+        talk = Talk(title, own, session=title)
+        if file.endswith(".csv"):
+            with source.member(file) as member:
+                messages = [row for row, _ in rows(member)]
+        else:
+            messages = _loaded(source, file)
+        said = [one for one in messages if isinstance(one, Mapping)]
+        for message in sorted(said, key=lambda one: str(one.get("Timestamp"))):
+            _of_package(talk, {"Contents": message.get("content"), **message}, name)
+        yield talk.conversation()
+    left = tuple(LeftOut(name, "no chat that is known") for name in others)
+    yield Conversation(source.name, None, [], left_out=left)
+
+
+def is_messenger(value: Mapping[str, Any]) -> bool:
+    """Whether it is a chat of Messenger or Instagram."""
+    messages = value.get("messages")
+    if not isinstance(messages, list) or "participants" not in value:
+        return False
+    return any(
+        isinstance(one, Mapping) and one.keys() & {"sender_name", "timestamp_ms", "senderName"}
+        for one in messages[:20]
+    )
+
+
+_SENT = re.compile(
+    r"(?:.{1,60} )?sent (?:an attachment|a (?:photo|video|voice message|gif|link|sticker))\.?",
+    re.IGNORECASE,
+)
+_NOTICES = ("Subscribe", "Unsubscribe", "Call", "placeholder")
+_REACTION = re.compile(r"(?:Reacted .{1,20} to your message|Liked a message)\s*", re.IGNORECASE)
+
+
+def messenger(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
+    """A chat of Messenger or Instagram, which list the newest message first."""
+    name = _mended(str(entry.get("title") or entry.get("threadName") or source.stem))
+    own = str(entry.get("thread_path") or entry.get("threadName") or name)
+    talk = Talk(name, own, session=name)
+    said = [one for one in entry["messages"] if isinstance(one, Mapping)]
+    is_mended = False
+    for message in sorted(said, key=_sent_at):
+        sender = str(message.get("sender_name") or message.get("senderName") or "")
+        text = str(message.get("content") or message.get("text") or "")
+        is_mended |= _mended(sender) != sender or _mended(text) != text
+        text = _mended(text)
+        is_notice = message.get("type") in _NOTICES or _REACTION.fullmatch(text)
+        if is_notice or message.get("is_unsent") or message.get("isUnsent"):
+            talk.leave(_NOTICE)
+        else:
+            words = "" if _SENT.fullmatch(text) else text
+            _say(talk, _mended(sender), words, _sent_at(message) or None, None)
+    if is_mended:
+        talk.note("letters that the export has broken into bytes were put together")
+    yield talk
+
+
+def _sent_at(message: Mapping[str, Any]) -> float:
+    given = message.get("timestamp_ms") or message.get("timestamp")
+    return given / 1000 if isinstance(given, (int, float)) else 0.0
+
+
+def _mended(text: str) -> str:
+    """The text of which each byte was written as a letter."""
+    if text.isascii():
+        return text
+    try:
+        return text.encode("latin-1").decode("utf-8")
+    except (UnicodeEncodeError, UnicodeDecodeError):
+        return text
+
+
+def is_google_chat(value: Mapping[str, Any]) -> bool:
+    """Whether it is a conversation of Google Chat."""
+    messages = value.get("messages")
+    return isinstance(messages, list) and any(
+        isinstance(one, Mapping) and isinstance(one.get("creator"), Mapping)
+        for one in messages[:20]
+    )
+
+
+def google_chat(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
+    """A conversation of Google Chat, as Takeout has it."""
+    talk = Talk(source.name)
+    for message in entry["messages"]:
+        creator = message.get("creator") or {}
+        is_bot = str(creator.get("user_type") or "").lower() == "bot"
+        when = dates.moment(message.get("created_date"))
+        text = str(message.get("text") or "")
+        own = message.get("message_id")
+        _say(talk, creator.get("name") or creator.get("email"), text, when, own, is_bot=is_bot)
+    yield talk

@@ -1,0 +1,250 @@
+"""Chats as text with a form of their own: LINE, KakaoTalk, IRC, Zoom, iMessage, subtitles.
+
+Each is a form of lines that ``transcript.read_lines`` reads: who begins to speak, what, and when.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from ..errors import InvalidInputError
+from ..inputs.names import role_of_speaker
+from . import dates
+from .conversation import Conversation, Talk
+from .source import Source
+from .transcript import Form, Start, read_lines
+
+_LOOKED_AT = 2_000
+# Of so many lines that are not empty, from the first that fits on, this share has to fit.
+_FIRST_LINES = 40
+_LEAST_SHARE = 0.3
+_WEEKDAY = re.compile(
+    r"\s*[(\uff08][^()\uff08\uff09]{1,12}[)\uff09]$|\s+[^\W\d_]+$|^[^\W\d_]+,?\s+"
+)
+
+
+def _day(text: str) -> str | None:
+    """A line with nothing but a day, and perhaps the day of the week."""
+    for written in (text, _WEEKDAY.sub("", text, count=1)):
+        if dates.is_date(written) and not dates.has_time(written):
+            return written
+    return None
+
+
+def of_lines(
+    form: Form,
+) -> tuple[Callable[[str], bool], Callable[[Source], Iterator[Conversation]]]:
+    """How a form of lines is recognised, and how it is read."""
+
+    def recognises(head: str) -> bool:
+        lines = [line for line in head.splitlines() if line.strip()][:_FIRST_LINES]
+        said = [at for at, line in enumerate(lines) if (start := form(line)) and start.name]
+        return bool(said) and len(said) >= _LEAST_SHARE * (len(lines) - said[0])
+
+    def read(source: Source) -> Iterator[Conversation]:
+        sample = [line for _, line in islice(source.lines(), _LOOKED_AT)]
+        return read_lines(source, form, sample, raw=True)
+
+    return recognises, read
+
+
+_LINE = re.compile(r"(?P<time>[^\t]{0,8}\d{1,2}:\d{2}[^\t]{0,4})\t(?P<name>[^\t]*)\t?(?P<text>.*)")
+_LINE_HEAD = re.compile(r"\[LINE\]|(?:Saved on|保存日時|儲存日期|저장한 날짜)\s?[:\uff1a]")
+
+
+def line(text: str) -> Start | None:
+    """``09:30<tab>Alice<tab>hello`` below ``2024/03/11(Mon)``."""
+    written = text.strip("\ufeff ")
+    if _LINE_HEAD.match(written):
+        return Start("", written, "")
+    if (day := _day(dates.plain(written))) is not None:
+        return Start("", "", day)
+    found = _LINE.fullmatch(written)
+    if found is None or dates.time_of(found["time"]) is None:
+        return None
+    if not found["text"] and "\t" not in written[found.end("name") :]:
+        return Start("", found["name"], found["time"])
+    said = found["text"]
+    # Messages of several lines stand between quotation marks.
+    return Start(
+        found["name"].strip(),
+        said.removeprefix('"') if said.count('"') == 1 else said,
+        found["time"],
+    )
+
+
+_KAKAO = re.compile(r"\[(?P<name>[^\]\n]{1,60})\] \[(?P<time>[^\]\n]{3,20})\] (?P<text>.*)")
+
+
+def kakaotalk(text: str) -> Start | None:
+    """``[Alice] [9:30 AM] hello`` below a line with the day between dashes."""
+    written = text.strip("\ufeff ")
+    ruled = written.strip("-").strip()
+    if written.startswith("---") and (day := _day(dates.plain(ruled))) is not None:
+        return Start("", "", day)
+    found = _KAKAO.fullmatch(written)
+    if found is None or dates.time_of(found["time"]) is None:
+        return None
+    return Start(found["name"], found["text"], found["time"])
+
+
+_IRC = re.compile(
+    r"\[?(?P<time>(?:\d{4}-\d{2}-\d{2}[ T])?\d{1,2}:\d{2}(?::\d{2})?)\]?\s+"
+    r"(?:<[@+%~&! ]?(?P<name>[^<>\s]{1,40})>\s?(?P<text>.*)"
+    r"|\*\s+(?P<doer>[^\s*]{1,40})\s(?P<deed>.*)"
+    r"|(?:\*{2,3}|-!-|<?-->?|={3}|<--)\s*(?P<notice>.*))"
+)
+_IRC_DAY = re.compile(
+    r"(?:---|\*{4}) (?:Day changed|Log opened|BEGIN LOGGING AT|Log started:?) (?:\w{3} )?"
+    r"(?P<date>.+)",
+    re.IGNORECASE,
+)
+_IRC_DATE = re.compile(
+    r"(?P<month>[A-Z][a-z]{2}) +(?P<day>\d{1,2})(?: \d{2}:\d{2}:\d{2})? (?P<year>\d{4})"
+)
+
+
+def irc(text: str) -> Start | None:
+    """``[09:30] <alice> hello`` and ``[09:32] * alice waves``."""
+    written = text.strip("\ufeff ")
+    opened = _IRC_DAY.fullmatch(written)
+    if opened:
+        found = _IRC_DATE.search(opened["date"])
+        day = f"{found['day']} {found['month']} {found['year']}" if found else opened["date"]
+        return Start("", "", day) if dates.is_date(day) else None
+    said = _IRC.fullmatch(written)
+    if said is None:
+        return None
+    if said["notice"] is not None:
+        return Start("", said["notice"], said["time"])
+    return Start(said["name"] or said["doer"], said["text"] or said["deed"] or "", said["time"])
+
+
+_ZOOM = re.compile(
+    r"(?P<time>(?:\d{4}-\d{2}-\d{2}\s+)?\d{1,2}:\d{2}:\d{2}(?:\s?[AP]M)?)\s+From\s+(?P<name>.{1,80}?)"
+    r"(?:\s+to\s+(?P<to>.{1,80}?))?\s*:\s?(?P<text>.*)",
+    re.IGNORECASE,
+)
+
+
+def zoom(text: str) -> Start | None:
+    """``09:30:12 From Alice to Everyone: hello``, the text on this line or below."""
+    found = _ZOOM.fullmatch(text.strip("\ufeff "))
+    return Start(found["name"].strip(), found["text"], found["time"]) if found else None
+
+
+_RECEIPT = re.compile(r"\s*\(Read by .*\)$")
+
+
+def imessage(text: str) -> tuple[str, bool]:
+    """A line with a date and time alone, as exporters of iMessage have it above a name."""
+    written = _RECEIPT.sub("", dates.plain(text))
+    written = re.sub(r"\s+", " ", written)
+    return written, dates.is_date(written) and dates.has_time(written)
+
+
+def is_imessage(head: str) -> bool:
+    """Whether the text begins with a date, a name below it, and a text below that."""
+    lines = head.lstrip("\ufeff\r\n").splitlines()
+    return len(lines) > 2 and imessage(lines[0])[1] and bool(lines[1].strip() and lines[2].strip())
+
+
+def read_imessage(source: Source) -> Iterator[Conversation]:
+    """Blocks of a date, a name and a text."""
+    lines = list(islice(source.lines(), _LOOKED_AT))
+    day_first = dates.order_of(date for _, one in lines if (date := imessage(one)[0])).day_first
+    talk = Talk(source.name)
+    date, name, begun, said = "", "", 0, list[str]()
+
+    def hand_over() -> None:
+        if name:
+            moment = dates.parse(date, day_first)
+            when = moment.isoformat() if moment else None
+            about = {"role": "user" if name == "Me" else role_of_speaker(name), "name": name}
+            talk.add({**about, "content": "\n".join(said).strip(), "timestamp": when}, begun)
+
+    for number, one in source.lines():
+        written, is_head = imessage(one)
+        if is_head:
+            hand_over()
+            date, name, begun, said = written, "", number, []
+        elif not name:
+            name = one.strip()
+        else:
+            said.append(one.rstrip())
+        if is_head and talk.is_full:
+            yield talk.conversation()
+    hand_over()
+    yield talk.conversation()
+
+
+_CUE = re.compile(r"\s*(?:\d{1,2}:)?\d{1,2}:\d{2}[.,]\d{1,3}\s*-->\s*.*")
+_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+(?P<name>[^>]{1,80})>(?P<text>.*?)(?:</v>|$)", re.DOTALL)
+_TAG = re.compile(r"</?[a-z][^>]*>|<\d[^>]*>", re.IGNORECASE)
+_NAMED = re.compile(r"(?P<name>[^\W\d_][^:\n<>]{0,60}?):\s+(?P<text>.*)", re.DOTALL)
+_ENDS = (".", "!", "?", "…", "。", "\uff01", "\uff1f")
+
+
+def is_subtitles(head: str) -> bool:
+    """Whether the text is WebVTT or SubRip."""
+    lines = [line for line in head.lstrip("\ufeff \r\n").splitlines() if line.strip()]
+    if lines and lines[0].startswith("WEBVTT"):
+        return True
+    return len(lines) > 1 and lines[0].strip().isdecimal() and bool(_CUE.fullmatch(lines[1]))
+
+
+def subtitles(source: Source) -> Iterator[Conversation]:
+    """The transcript of a meeting; a sentence in several cues is one message."""
+    talk = Talk(source.name)
+    name, said, begun = "", "", 0
+    for number, text in _cues(source):
+        for speaker, words in _spoken(text):
+            if said and (speaker or name) == name and not said.endswith(_ENDS):
+                said = f"{said} {words}"
+                continue
+            if said and name:
+                talk.add({"role": role_of_speaker(name), "name": name, "content": said}, begun)
+            elif said:
+                talk.leave("words of a speaker who is not named", begun)
+            name, said, begun = speaker or name, words, number
+    if said and name:
+        talk.add({"role": role_of_speaker(name), "name": name, "content": said}, begun)
+    made = talk.conversation()
+    if not made.messages:
+        raise InvalidInputError(
+            "the subtitles name no speaker",
+            hint="cues are like `<v Alice>Hello.` or `Alice: Hello.`",
+        )
+    yield made
+
+
+def _cues(source: Source) -> Iterator[tuple[int, str]]:
+    """The text of each cue and its line."""
+    held: list[str] | None = None
+    begun = 0
+    for number, one in source.lines():
+        if _CUE.fullmatch(one):
+            held, begun = [], number + 1
+        elif not one.strip():
+            if held:
+                yield begun, "\n".join(held)
+            held = None
+        elif held is not None:
+            held.append(one.strip())
+    if held:
+        yield begun, "\n".join(held)
+
+
+def _spoken(text: str) -> Iterator[tuple[str, str]]:
+    voices = list(_VOICE.finditer(text))
+    found = [(one["name"], one["text"]) for one in voices]
+    if not found:
+        named = _NAMED.fullmatch(text)
+        found = [(named["name"], named["text"])] if named else [("", text)]
+    for name, words in found:
+        said = html.unescape(_TAG.sub("", words)).replace("\n", " ").strip()
+        if said:
+            yield name.strip(), said
