@@ -233,10 +233,10 @@ class MemoryConfig(Fields):
     layer_weights : tuple of 3 float
         Weights of summary, narrative and messages in an episode's score, not all 0;
         renormalised over the layers present. Each number: at least 0.
-    message_weights : tuple of 7 float
+    message_weights : tuple of 8 float
         Weights of the terms of a message's score: words, tokens, vector, speaker, date,
-        statement, answer. By default the vector's weight is 0.5 with another embedder than the
-        package's own.
+        statement, answer, role. By default they differ with another embedder than the package's
+        own.
     rrf_k : float
         ``k`` of reciprocal rank fusion. Value: above 0.
     hnsw_threshold : int
@@ -303,14 +303,15 @@ class MemoryConfig(Fields):
     min_importance: float = 0.5
     preset: Literal["default", "cortex", "memo"] = "default"
     layer_weights: tuple[float, float, float] = (0.2, 0.3, 0.5)
-    message_weights: tuple[float, float, float, float, float, float, float] = (
-        2.6,
+    message_weights: tuple[float, float, float, float, float, float, float, float] = (
+        3.0,
         0.5,
-        0.3,
-        1.0,
-        2.2,
+        0.5,
+        1.4,
+        2.0,
         1.0,
         0.2,
+        1.5,
     )
     rrf_k: float = 60.0
     hnsw_threshold: int = 2_000_000

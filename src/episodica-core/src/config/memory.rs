@@ -6,9 +6,9 @@ use crate::clock::Zone;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The measured weights of a message's terms (docs/scoring.md).
-pub const MESSAGE_WEIGHTS: [f32; 7] = [2.6, 0.5, 0.3, 1.0, 2.2, 1.0, 0.2];
+pub const MESSAGE_WEIGHTS: [f32; 8] = [3.0, 0.5, 0.5, 1.4, 2.0, 1.0, 0.2, 1.5];
 /// The same with a sentence embedder, whose vectors tell more than those of the static table.
-pub const SENTENCE_WEIGHTS: [f32; 7] = [2.8, 0.5, 0.5, 1.0, 1.8, 1.0, 0.2];
+pub const SENTENCE_WEIGHTS: [f32; 8] = [2.5, 0.5, 1.0, 1.2, 2.5, 1.0, 0.2, 1.5];
 
 settings! {
     /// The engine's configuration. Unknown names are refused, so that a typing error can't pass as
@@ -54,9 +54,9 @@ settings! {
         /// renormalised over the layers present.
         layer_weights: [f32; 3] = [0.2, 0.3, 0.5], Bounds::at_least(0.0);
         /// Weights of the terms of a message's score: words, tokens, vector, speaker, date,
-        /// statement, answer. By default the vector's weight is 0.5 with another embedder than the
-        /// package's own.
-        message_weights: [f32; 7] = MESSAGE_WEIGHTS, Bounds::any();
+        /// statement, answer, role. By default they differ with another embedder than the package's
+        /// own.
+        message_weights: [f32; 8] = MESSAGE_WEIGHTS, Bounds::any();
         /// `k` of reciprocal rank fusion.
         rrf_k: f32 = 60.0, Bounds::above(0.0);
         /// Number of vectors from which an index is a graph instead of a scan.

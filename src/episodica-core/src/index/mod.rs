@@ -15,6 +15,7 @@ pub use crate::matrix::Matrix;
 pub use chains::Chains;
 pub use field::Field;
 pub use keys::Keys;
+pub(crate) use messages::OWN_WEIGHT;
 pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_forms};
 pub(crate) use postings::{Beginning, beginning};
 pub use postings::{Posting, Postings};

@@ -4,15 +4,15 @@
 use std::cmp::Ordering;
 
 use super::Query;
-use super::messages::{ANSWER, DATE, SPEAKER, STATEMENT, TERMS, WORDS, Weights};
+use super::messages::{ANSWER, DATE, ROLE, SPEAKER, STATEMENT, TERMS, WORDS, Weights};
 use crate::index::{Day, MessageIndex, Prior};
 
-/// What a message gains by its length, and loses in proportion to the questions in it.
-const STATEMENT_MASS: f32 = 0.3;
+/// What a message loses in proportion to the questions in it.
+const STATEMENT_ASKING: f32 = 0.5;
 /// What a message gains by containing a digit.
 const STATEMENT_NUMBER: f32 = 0.15;
 
-/// Terms of a message other than words and meaning: speaker, time, length.
+/// Terms of a message other than words and meaning: speaker, time, role.
 pub(super) struct Circumstances<'a> {
     query: &'a Query,
     /// By speaker: true if the question names them.
@@ -25,11 +25,11 @@ pub(super) struct Circumstances<'a> {
 impl<'a> Circumstances<'a> {
     /// `named` states for each speaker whether the question names them.
     pub fn new(query: &'a Query, named: Vec<bool>, weights: &Weights) -> Self {
-        // All else being equal, a better answer is long, gives times and numbers, and asks nothing.
+        // All else being equal, a better answer gives times and numbers, and asks nothing.
         Self {
             query,
             named,
-            weights: weights.0.map(|weight| weight as f32),
+            weights: weights.terms.map(|weight| weight as f32),
             time: if query.asks_when { 0.3 } else { 0.1 },
         }
     }
@@ -39,17 +39,18 @@ impl<'a> Circumstances<'a> {
         let mut terms = [0.0; TERMS.len()];
         terms[SPEAKER] = flag(self.named[prior.speaker as usize]);
         terms[DATE] = self.query.date_match(prior.day);
-        terms[STATEMENT] = STATEMENT_MASS * (prior.mass - prior.question_share)
-            + self.time * flag(prior.tells_time)
-            + STATEMENT_NUMBER * flag(prior.has_number);
+        terms[STATEMENT] = self.time * flag(prior.tells_time)
+            + STATEMENT_NUMBER * flag(prior.has_number)
+            - STATEMENT_ASKING * prior.question_share;
         terms[ANSWER] = prior.answers;
+        terms[ROLE] = -flag(prior.by_agent);
         terms
     }
 
     /// The weighted sum of these terms and the words.
     pub fn promise(&self, prior: &Prior, words: f32) -> f32 {
         let terms = self.terms(prior);
-        let weighted = [SPEAKER, DATE, STATEMENT, ANSWER]
+        let weighted = [SPEAKER, DATE, STATEMENT, ANSWER, ROLE]
             .into_iter()
             .map(|term| self.weights[term] * terms[term]);
         self.weights[WORDS] * words + weighted.sum::<f32>()
@@ -84,8 +85,9 @@ impl<'a> Circumstances<'a> {
     }
 
     fn most_of_statement(&self) -> f32 {
-        self.weights[STATEMENT].abs() * (STATEMENT_MASS + self.time + STATEMENT_NUMBER)
+        self.weights[STATEMENT].abs() * (STATEMENT_ASKING + self.time + STATEMENT_NUMBER)
             + self.weights[ANSWER].abs()
+            + self.weights[ROLE].abs()
     }
 }
 

@@ -12,6 +12,8 @@ use crate::embed::{StaticTable, TokenVector};
 const MAX_TOKENS: usize = 128;
 /// Question tokens whose maxima are kept together.
 const LANES: usize = 8;
+/// Tokens of a part of a text, a sentence or two. Parts overlap by half.
+const PART: usize = 48;
 
 /// The operations of a token table that late interaction uses.
 pub trait TokenTable: Send + Sync {
@@ -130,6 +132,21 @@ impl<'a> MaxSim<'a> {
         }
         let maxima = self.maxima.as_flattened();
         maxima.iter().zip(&self.weights).map(|(maximum, weight)| maximum * weight).sum()
+    }
+
+    /// [`MaxSim::score`] of the best part of a text: in a long text, every word of a question has
+    /// a near one somewhere.
+    pub fn score_best_part(&mut self, tokens: &[u16]) -> f32 {
+        let mut best = 0.0_f32;
+        let mut start = 0;
+        loop {
+            let end = (start + PART).min(tokens.len());
+            best = best.max(self.score(&tokens[start..end]));
+            if end == tokens.len() {
+                return best;
+            }
+            start += PART / 2;
+        }
     }
 
     /// Appends the cosines of a token and the question's tokens.

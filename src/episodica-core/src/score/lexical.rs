@@ -21,7 +21,7 @@ pub const BM25_B_LONG: f32 = 0.75;
 
 /// A term of the question that the index knows in one form at least.
 pub(super) struct Known<'a> {
-    /// The term, its variants and its instances, each with the share that one occurrence counts.
+    /// The term and its variants, each with the share that one occurrence counts.
     pub forms: Vec<(&'a str, f32)>,
     /// The term's share of the ideal score.
     pub worth: f32,
@@ -41,8 +41,6 @@ pub(super) fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<Know
             frequency += records;
             records > 0
         });
-        let instances = term.instances.iter().map(form);
-        forms.extend(instances.filter(|(form, _)| postings.document_frequency(form) > 0));
         if !forms.is_empty() {
             let worth = term.weight * postings.idf(frequency.min(postings.len()));
             known.push(Known { forms, worth });

@@ -1,4 +1,4 @@
-//! The default ranking of messages: a weighted sum of seven named terms, each about 0 to 1 before
+//! The default ranking of messages: a weighted sum of eight named terms, each about 0 to 1 before
 //! weighting.
 //!
 //! `docs/scoring.md` gives the source and the gain of each term, and the rejected alternatives.
@@ -29,6 +29,9 @@ const LOOKED_AT: usize = 8;
 /// Weight of the nearest messages by vector in candidate selection: a little more than those of
 /// `vector` and `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
+/// How much the vectors of neighbours count with a sentence embedder, which needs less of the talk
+/// around a sentence to know what it means.
+const SENTENCE_NEIGHBOURS: f32 = 0.5;
 
 pub(super) const WORDS: usize = 0;
 pub(super) const TOKENS: usize = 1;
@@ -37,10 +40,11 @@ pub(super) const SPEAKER: usize = 3;
 pub(super) const DATE: usize = 4;
 pub(super) const STATEMENT: usize = 5;
 pub(super) const ANSWER: usize = 6;
+pub(super) const ROLE: usize = 7;
 
 /// Names of the terms, in the order of [`ScoredMessage::terms`].
-pub const TERMS: [&str; 7] =
-    ["words", "tokens", "vector", "speaker", "date", "statement", "answer"];
+pub const TERMS: [&str; 8] =
+    ["words", "tokens", "vector", "speaker", "date", "statement", "answer", "role"];
 
 /// A readable description of each term.
 const MEASURES: [&str; TERMS.len()] = [
@@ -49,30 +53,43 @@ const MEASURES: [&str; TERMS.len()] = [
     "meaning like the question's",
     "the question names the speaker",
     "the question names the day",
-    "says much, gives times and numbers, does not ask",
+    "gives times and numbers, does not ask",
     "answers a question",
+    "an assistant or a tool says it",
 ];
 
 /// The weight of each term.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weights(pub [f64; TERMS.len()]);
+pub struct Weights {
+    /// In the order of [`TERMS`].
+    pub terms: [f64; TERMS.len()],
+    /// How much the vectors of neighbours count, 0 to 1.
+    pub neighbours: f32,
+}
 
 impl Weights {
-    /// The configured weights; in place of the default ones, those for the kind of embedder.
-    pub fn of(config: &Config, sentence_embedder: bool) -> Self {
-        let is_default = config.message_weights == MESSAGE_WEIGHTS;
-        let weights =
-            if sentence_embedder && is_default { SENTENCE_WEIGHTS } else { config.message_weights };
-        Self(weights.map(decimal))
+    /// The configured weights; in place of the default ones, those for the kind of embedder. The
+    /// package's own table knows English: its vectors of texts do not count for other questions.
+    pub fn of(config: &Config, sentence_embedder: bool, query: &Query) -> Self {
+        let mut weights = config.message_weights;
+        if weights == MESSAGE_WEIGHTS {
+            if sentence_embedder {
+                weights = SENTENCE_WEIGHTS;
+            } else if !query.is_english {
+                weights[VECTOR] = 0.0;
+            }
+        }
+        let neighbours = if sentence_embedder { SENTENCE_NEIGHBOURS } else { 1.0 };
+        Self { terms: weights.map(decimal), neighbours }
     }
 
     /// Weight of the cosine term.
     pub fn vector(&self) -> f64 {
-        self.0[VECTOR]
+        self.terms[VECTOR]
     }
 
     fn sum(&self, terms: &[f32; TERMS.len()]) -> f64 {
-        let weighted = self.0.iter().zip(terms).filter(|(_, raw)| **raw != 0.0);
+        let weighted = self.terms.iter().zip(terms).filter(|(_, raw)| **raw != 0.0);
         weighted.fold(0.0, |sum, (weight, raw)| sum + weight * f64::from(*raw))
     }
 }
@@ -103,7 +120,7 @@ impl ScoredMessage {
         let terms = (0..TERMS.len()).filter(|term| self.terms[*term] != 0.0);
         let children = terms.map(|term| {
             let raw = f64::from(self.terms[term]);
-            Explanation::described(TERMS[term], weights.0[term], raw, MEASURES[term])
+            Explanation::described(TERMS[term], weights.terms[term], raw, MEASURES[term])
         });
         let gain = (self.raised > 0.0).then(|| Explanation::succession(self.raised));
         Explanation::raw(children.chain(gain).collect())
@@ -161,16 +178,18 @@ impl MessageRanking<'_> {
         let cosines = neighbourhood.cosines(self.index, self.vector);
         // A message without a vector counts as an average message: it neither gains nor loses.
         let mean = if all { self.mean_of(&slots) } else { mean };
-        let similar = neighbourhood.smooth(self.index, &slots, |at| cosines[at].unwrap_or(mean));
+        let similar = neighbourhood
+            .smooth(self.index, &slots, self.weights.neighbours, |at| cosines[at].unwrap_or(mean));
         let similar = above_mean(similar, mean);
         let mut question = MaxSim::new(self.table, &self.query.content);
         let tokens: Vec<f32> = neighbourhood
             .slots
             .iter()
-            .map(|slot| question.score(self.index.tokens(*slot)))
+            .map(|slot| question.score_best_part(self.index.tokens(*slot)))
             .collect();
-        let tokens = neighbourhood.smooth(self.index, &slots, |at| tokens[at]);
-        let typical = self.mean_over_sample(&slots, |slot| question.score(self.index.tokens(slot)));
+        let tokens = neighbourhood.smooth(self.index, &slots, 1.0, |at| tokens[at]);
+        let typical =
+            self.mean_over_sample(&slots, |slot| question.score_best_part(self.index.tokens(slot)));
         let tokens = above_mean(tokens, typical);
 
         let mut scored: Vec<ScoredMessage> = slots
@@ -264,7 +283,7 @@ impl MessageRanking<'_> {
             .filter(|(_, words)| *words >= many)
             .for_each(|(slot, words)| offer(&mut best, *slot, *words, 0.0));
         best.shrink();
-        let (most, weight) = (circumstances.most(), self.weights.0[WORDS] as f32);
+        let (most, weight) = (circumstances.most(), self.weights.terms[WORDS] as f32);
         for (slot, words) in matched().filter(|(_, words)| *words < many) {
             if weight * words + most >= best.least {
                 offer(&mut best, *slot, *words, 0.0);
@@ -393,9 +412,11 @@ impl Neighbourhood {
         &self,
         index: &MessageIndex,
         slots: &[u32],
+        share: f32,
         value: impl Fn(usize) -> f32,
     ) -> Vec<f32> {
-        slots.iter().map(|slot| index.smooth(*slot, |slot| value(self.place(slot)))).collect()
+        let smooth = |slot: &u32| index.smooth(*slot, share, |slot| value(self.place(slot)));
+        slots.iter().map(smooth).collect()
     }
 }
 
@@ -416,7 +437,7 @@ mod tests {
         }
         let table = crate::embed::StaticTable::shared();
         let query = Query::new("Which kettle is near the violin?", &index, table);
-        let weights = Weights::of(&Config::default(), false);
+        let weights = Weights::of(&Config::default(), false, &query);
         let ranked = |shared| {
             let (index, query) = (&index, &query);
             let ranking =
@@ -430,13 +451,19 @@ mod tests {
     #[test]
     fn a_sentence_embedder_has_weights_of_its_own_unless_weights_are_set() {
         let mut config = Config::default();
-        let of = |config: &Config, sentences| {
-            let Weights(weights) = Weights::of(config, sentences);
+        let (index, table) = (MessageIndex::default(), crate::embed::StaticTable::shared());
+        let english = Query::new("Where does she live?", &index, table);
+        let of = |config: &Config, sentences, query: &Query| {
+            let weights = Weights::of(config, sentences, query).terms;
             (weights[WORDS], weights[TOKENS], weights[VECTOR])
         };
-        assert_eq!(of(&config, false), (2.6, 0.5, 0.3));
-        assert_eq!(of(&config, true), (2.8, 0.5, 0.5));
+        assert_eq!(of(&config, false, &english), (3.0, 0.5, 0.5));
+        assert_eq!(of(&config, true, &english), (2.5, 0.5, 1.0));
+        // The package's table does not know what a German sentence means.
+        let german = Query::new("Wo wohnt sie denn jetzt?", &index, table);
+        assert_eq!(of(&config, false, &german).2, 0.0);
+        assert_eq!(of(&config, true, &german).2, 1.0);
         config.message_weights[WORDS] = 2.0;
-        assert_eq!(of(&config, true), (2.0, 0.5, 0.3));
+        assert_eq!(of(&config, true, &german), (2.0, 0.5, 0.5));
     }
 }

@@ -13,7 +13,6 @@ mod fields;
 mod filter;
 mod fusion;
 mod intent;
-mod kinds;
 mod late;
 mod lexical;
 mod mean;

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::Date;
 
-use super::kinds::{asked_for, instances};
 use super::late::TokenTable;
 use super::translations::{Sought, Translator, is_japanese};
 use super::variants::{Spelling, Variant, variants};
@@ -63,9 +62,6 @@ pub struct QueryTerm {
     pub unspaced: bool,
     /// Words of the messages that may stand for it.
     pub variants: Vec<Variant>,
-    /// Words of the messages that belong to the kind of thing that it asks for. They do not make it
-    /// commoner.
-    pub instances: Vec<Variant>,
 }
 
 /// A parsed question.
@@ -89,6 +85,8 @@ pub struct Query {
     /// True if the question is about the past or names a date: a later message is then not
     /// preferred.
     pub asks_past: bool,
+    /// True if the question is in English, the language of the package's token table.
+    pub is_english: bool,
     /// The words of the question without speakers' names: what the package's table embeds.
     pub plain: String,
     /// The question as it was written, without speakers' names: what a sentence embedder embeds.
@@ -101,10 +99,10 @@ impl Query {
     /// Parses a question about the messages in `index`.
     pub fn new(text: &str, index: &MessageIndex, table: &dyn TokenTable) -> Self {
         let folded = fold(text);
-        let mut in_order = Vec::new();
-        for_each_word(&folded, |word, _| in_order.push(word.to_owned()));
-        let asked = asked_for(&in_order);
-        let words: BTreeSet<String> = in_order.into_iter().collect();
+        let mut words: BTreeSet<String> = BTreeSet::new();
+        for_each_word(&folded, |word, _| {
+            words.insert(word.to_owned());
+        });
         let tongue = Tongue::of(words.iter().map(String::as_str));
         let mut named = BTreeSet::new();
         let mut names: BTreeSet<&str> = BTreeSet::new();
@@ -141,11 +139,11 @@ impl Query {
         if terms.is_empty() {
             terms = terms_in(&folded, tongue);
         }
+        let is_english = tongue.is_none() && language(text) == Language::English;
         let reader = Reader {
             folded: &folded,
-            asked,
             tongue,
-            inflects: tongue.is_some() || language(text) != Language::English,
+            inflects: !is_english,
             translator: Translator::new(&index.field.postings, tongue, &folded),
             index,
             table,
@@ -176,6 +174,7 @@ impl Query {
             range: None,
             asks_when,
             asks_past,
+            is_english,
             plain,
             sentence,
             content,
@@ -250,8 +249,6 @@ impl Query {
 /// What turns the terms of one question into weighted ones.
 struct Reader<'a> {
     folded: &'a str,
-    /// Words that may name the kind of thing that is asked for.
-    asked: BTreeSet<String>,
     tongue: Option<Tongue>,
     /// True if words have forms that the stems of the index do not cover.
     inflects: bool,
@@ -285,11 +282,9 @@ impl Reader<'_> {
         for text in &terms {
             let unspaced = text.starts_with(is_unspaced);
             let weight = if unspaced { 1.0 } else { general.get(text).copied().unwrap_or(1.0) };
-            let (variants, instances) = (Vec::new(), Vec::new());
-            weighted.push(QueryTerm { text: text.clone(), weight, unspaced, variants, instances });
+            weighted.push(QueryTerm { text: text.clone(), weight, unspaced, variants: Vec::new() });
         }
         self.find_variants(&mut weighted, &spelled);
-        self.find_instances(&mut weighted);
         let mut words = self.words_of_runs(&mut weighted, &unspaced_runs);
         let known: BTreeSet<&str> = terms.iter().map(String::as_str).collect();
         let mut seen: BTreeSet<char> = BTreeSet::new();
@@ -345,20 +340,10 @@ impl Reader<'_> {
         }
         others
     }
-
-    /// Gives words that ask for a kind of thing the words of the index that belong to it.
-    fn find_instances(&self, terms: &mut [QueryTerm]) {
-        let texts: Vec<String> = terms.iter().map(|term| term.text.clone()).collect();
-        for term in terms.iter_mut().filter(|term| self.asked.contains(&term.text)) {
-            let variants = term.variants.iter().map(|variant| variant.text.as_str());
-            let known: Vec<&str> = texts.iter().map(String::as_str).chain(variants).collect();
-            term.instances = instances(&self.index.field.postings, &term.text, &known);
-        }
-    }
 }
 
 fn unspaced_term(text: String, weight: f32, variants: Vec<Variant>) -> QueryTerm {
-    QueryTerm { text, weight, unspaced: true, variants, instances: Vec::new() }
+    QueryTerm { text, weight, unspaced: true, variants }
 }
 
 /// Whether a word says nothing about a topic, in English or in the language of the question.

@@ -1,29 +1,31 @@
 //! BM25 over the window of conversation around each message.
 //!
+//! A window is a record of weighted fields (BM25F: Robertson, Zaragoza and Taylor, 2004): each
+//! message lends its term frequencies, normalised by its own length, so that a long answer does not
+//! outweigh the short question that stands next to it.
+//!
 //! A common word is in the windows of very many messages and says little. Once the rarer words of
 //! a question set a bar that a common word cannot lift a message over, it is counted only where it
 //! can decide (MaxScore: Turtle and Flood, 1995). What is counted is exact, so no hit changes.
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
 use super::fusion::{for_each_reaching, reached_by};
-use super::kinds::INSTANCE_SHARE;
-use super::lexical::{BM25_B, Known, saturation, weigh};
+use super::lexical::{BM25_K1, Known, weigh};
 use super::query::QueryTerm;
-use super::variants::Variant;
-use crate::index::MessageIndex;
+use crate::index::{MessageIndex, OWN_WEIGHT, Posting};
 
-/// What a message gains, as a share of the question, if it has the rarest word of the kind that is
-/// asked for itself and not only around it.
-const OWN_INSTANCE: f32 = 0.1;
+/// Length correction of a message in a window.
+const WINDOW_B: f32 = 0.7;
+/// The share of what a message lends to its neighbours that one by an assistant or a tool lends: it
+/// repeats what its neighbours say.
+const AGENT_LENDS: f32 = 0.25;
 /// A word is common if it is in one of so many messages: of fewer, no bar is sought.
 const COMMON: usize = 64;
 /// More than all roundings of a score.
 const ROUNDING: f32 = 1e-5;
 
-/// Scaled BM25 of the windows of messages, 0 to 1.
+/// Scaled BM25F of the windows of messages, 0 to 1.
 pub struct WindowedWords<'a> {
     index: &'a MessageIndex,
     mean: f32,
@@ -33,8 +35,6 @@ pub struct WindowedWords<'a> {
     /// Common terms that were counted only for the slots in `exact`.
     left: Vec<Known<'a>>,
     exact: Slots,
-    /// The slots that gain by an instance of their own.
-    gaining: Vec<u32>,
 }
 
 impl<'a> WindowedWords<'a> {
@@ -53,14 +53,12 @@ impl<'a> WindowedWords<'a> {
         let postings = &index.field.postings;
         let mut words = Self {
             index,
-            mean: postings.mean_length() * index.window_weight(),
+            mean: postings.mean_length(),
             scores: vec![0.0; postings.slots()],
             frequencies: vec![0.0; postings.slots()],
             left: Vec::new(),
             exact: Slots::default(),
-            gaining: Vec::new(),
         };
-        words.count_instances(terms);
         let count = |form: &(&str, f32)| postings.postings(form.0).len();
         let known = weigh(postings, terms).into_iter();
         let mut known: Vec<(usize, Known<'_>)> =
@@ -84,7 +82,6 @@ impl<'a> WindowedWords<'a> {
             rest -= term.worth;
             words.count(&term);
         }
-        words.gaining.iter().for_each(|slot| cap(&mut words.scores[*slot as usize]));
         words
     }
 
@@ -108,7 +105,6 @@ impl<'a> WindowedWords<'a> {
         for term in std::mem::take(&mut self.left) {
             self.count(&term);
         }
-        self.gaining.iter().for_each(|slot| cap(&mut self.scores[*slot as usize]));
         exact.into_iter().for_each(|(slot, score)| self.scores[slot as usize] = score);
     }
 
@@ -133,19 +129,15 @@ impl<'a> WindowedWords<'a> {
         let mut touched = Touched::default();
         for (form, counts) in forms {
             for posting in self.index.field.postings.postings(form) {
-                let counts = counts * posting.frequency as f32;
-                self.index.lend(posting.slot, counts, &mut self.frequencies, |slots| {
-                    touched.add(slots);
-                });
+                lend(self.index, self.mean, posting, *counts, &mut self.frequencies, &mut touched);
             }
         }
         for slots in touched.0 {
-            let lengths = &self.index.window_lengths()[slots.clone()];
             let of_slots = self.scores[slots.clone()].iter_mut().zip(&mut self.frequencies[slots]);
-            for ((score, frequency), length) in of_slots.zip(lengths) {
+            for (score, frequency) in of_slots {
                 // Slots that stand here twice add nothing the second time.
                 let tf = std::mem::take(frequency);
-                *score += worth * tf / (tf + saturation(*length, self.mean, BM25_B));
+                *score += worth * tf / (tf + BM25_K1);
             }
         }
     }
@@ -163,43 +155,42 @@ impl<'a> WindowedWords<'a> {
             for (form, counts) in forms {
                 let postings = self.index.field.postings.postings(form).iter();
                 for posting in postings.filter(|posting| around.contain(posting.slot)) {
-                    let counts = counts * posting.frequency as f32;
-                    self.index.lend(posting.slot, counts, &mut self.frequencies, |slots| {
-                        touched.add(slots);
-                    });
+                    lend(
+                        self.index,
+                        self.mean,
+                        posting,
+                        *counts,
+                        &mut self.frequencies,
+                        &mut touched,
+                    );
                 }
             }
-            let lengths = self.index.window_lengths();
             for slot in slots.iter().map(|slot| *slot as usize) {
                 let tf = self.frequencies[slot];
-                self.scores[slot] +=
-                    worth * tf / (tf + saturation(lengths[slot], self.mean, BM25_B));
+                self.scores[slot] += worth * tf / (tf + BM25_K1);
             }
             touched.0.drain(..).for_each(|slots| self.frequencies[slots].fill(0.0));
-        }
-        slots.iter().for_each(|slot| cap(&mut self.scores[*slot as usize]));
-    }
-
-    /// Adds what messages gain by words of the kind that is asked for. Rarer words of a kind say
-    /// more, and a message gains by the rarest.
-    fn count_instances(&mut self, terms: &[QueryTerm]) {
-        let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
-        for Variant { text, share } in terms.iter().flat_map(|term| &term.instances) {
-            for posting in self.index.field.postings.postings(text) {
-                let gain = gains.entry(posting.slot).or_insert(0.0);
-                *gain = gain.max(OWN_INSTANCE * share / INSTANCE_SHARE);
-            }
-        }
-        for (slot, gain) in gains {
-            self.scores[slot as usize] = gain;
-            self.gaining.push(slot);
         }
     }
 }
 
-/// Nothing answers more than the whole question.
-fn cap(score: &mut f32) {
-    *score = score.min(1.0);
+/// Adds to the windows around a message how often it has a term, for its length: the longer a
+/// message, the less one occurrence says about it.
+fn lend(
+    index: &MessageIndex,
+    mean_length: f32,
+    posting: &Posting,
+    counts: f32,
+    frequencies: &mut [f32],
+    touched: &mut Touched,
+) {
+    let length = index.field.postings.length(posting.slot) as f32;
+    let norm = 1.0 - WINDOW_B + WINDOW_B * length / mean_length;
+    let own = counts * posting.frequency as f32 / norm;
+    let by_agent = index.priors()[posting.slot as usize].by_agent;
+    let lent = if by_agent { AGENT_LENDS * own } else { own };
+    index.lend(posting.slot, lent, frequencies, |slots| touched.add(slots));
+    frequencies[posting.slot as usize] += OWN_WEIGHT * (own - lent);
 }
 
 /// Ranges of slots that have a term; they may overlap.

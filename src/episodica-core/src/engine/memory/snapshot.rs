@@ -62,7 +62,7 @@ impl Written {
 }
 
 /// Raised with every change of the packs, and of what they are computed with.
-const LAYOUT: u32 = 8;
+const LAYOUT: u32 = 9;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
 fn maker(to: &Indexing<'_>) -> String {

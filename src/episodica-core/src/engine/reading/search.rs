@@ -250,7 +250,7 @@ impl<'a> Search<'a> {
     pub fn hits(&self, wanted: usize) -> Hits<'a> {
         let config = &self.engine.services.config;
         let settings = Settings {
-            weights: Weights::of(config, self.engine.embeds_sentences()),
+            weights: Weights::of(config, self.engine.embeds_sentences(), &self.prepared.query),
             layer_weights: config.layer_weights,
             rrf_k: config.rrf_k,
             preset: config.preset,

@@ -16,9 +16,6 @@ use crate::model::{InMemory, Message, Shelf, block, map_bytes};
 /// Names one of the speakers of an index.
 pub type SpeakerId = u32;
 
-/// Distinct terms of a message that has much to say.
-const FULL_MESSAGE_TERMS: f32 = 40.0;
-
 /// All messages of one owner.
 #[derive(Default)]
 pub struct MessageIndex {
@@ -26,8 +23,6 @@ pub struct MessageIndex {
     pub field: Field,
     pub(super) rows: Vec<Row>,
     pub(super) links: Vec<Links>,
-    /// Number of terms in the window of each message, neighbours counted by what they lend.
-    pub(super) window_lengths: Vec<f32>,
     pub(super) priors: Vec<Prior>,
     /// The first messages, as far as they came from a snapshot.
     pub(super) shelf: Arc<Shelf<Message>>,
@@ -71,29 +66,26 @@ impl MessageIndex {
         let previous = end.filter(|end| is_connected(self.get(*end), &message));
         let speaker = self.speaker(message.speaker());
         self.field.postings.add_terms(slot, &reading.terms);
-        let mass = (self.field.postings.distinct(slot) as f32).ln_1p() / FULL_MESSAGE_TERMS.ln_1p();
         self.rows.push(Row { previous: NONE, next: NONE, line_tokens: AtomicU32::new(0) });
         self.links.push(Links(0));
         if let Some(previous) = previous {
             self.connect(previous, slot);
         }
-        self.window_lengths.push(0.0);
         let answers =
             previous.map_or(0.0, |previous| self.priors[previous as usize].question_share);
         self.priors.push(Prior {
             speaker,
-            mass: mass.min(1.0),
             question_share: reading.question_share,
             answers,
             day: Day::of(message.timestamp),
             tells_time: reading.tells_time,
             has_number: reading.has_number,
+            by_agent: message.name.is_none() && is_agent(&message.role),
         });
         self.tokens.push(reading.tokens.iter().copied());
         self.record_bytes += message.heap_bytes();
         self.sample.offer(&message.message_id, slot);
         self.records.push(message);
-        self.measure_window(slot);
         Some(slot)
     }
 
@@ -118,7 +110,6 @@ impl MessageIndex {
         }
         self.tidy_speaker(slot);
         self.links[slot as usize] = Links(0);
-        self.window_lengths[slot as usize] = 0.0;
         if let Some(later) = (slot as usize).checked_sub(self.shelf.len()) {
             let empty = Message { content: String::new(), metadata: None, ..(*message).clone() };
             self.record_bytes -= message.heap_bytes();
@@ -143,7 +134,6 @@ impl MessageIndex {
                 None => self.ends.remove(&message.session_id),
             };
         }
-        self.measure_around(before, next);
         Ok(Some(slot))
     }
 
@@ -259,7 +249,7 @@ impl MessageIndex {
 
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        let a_row = size_of::<Row>() + size_of::<Links>() + size_of::<f32>() + size_of::<Prior>();
+        let a_row = size_of::<Row>() + size_of::<Links>() + size_of::<Prior>();
         let sessions = map_bytes(self.ends.capacity(), size_of::<(Option<Arc<str>>, u32)>());
         self.record_bytes
             + self.shelf.heap_bytes()
@@ -280,6 +270,13 @@ impl MessageIndex {
     pub(crate) fn unshelved(&self) -> &[Arc<Message>] {
         &self.records
     }
+}
+
+/// Whether a role is that of a program. Every other role is a person's.
+fn is_agent(role: &str) -> bool {
+    ["assistant", "tool", "function", "system", "developer"]
+        .iter()
+        .any(|agent| role.eq_ignore_ascii_case(agent))
 }
 
 #[cfg(test)]

@@ -16,3 +16,4 @@ pub use index::{MessageIndex, SpeakerId};
 pub use names::name_forms;
 pub use prior::{Day, Prior};
 pub use reading::MessageReading;
+pub(crate) use threads::OWN_WEIGHT;

@@ -35,8 +35,6 @@ impl Day {
 pub struct Prior {
     /// The speaker.
     pub speaker: SpeakerId,
-    /// How much it has to say, by its distinct terms, 0 to 1.
-    pub mass: f32,
     /// Share of its sentences that ask something, 0 to 1.
     pub question_share: f32,
     /// The same of the message before it; 0 without one.
@@ -47,4 +45,6 @@ pub struct Prior {
     pub tells_time: bool,
     /// Whether it has a digit.
     pub has_number: bool,
+    /// Whether an assistant, a tool or the system said it that has no name of its own.
+    pub by_agent: bool,
 }

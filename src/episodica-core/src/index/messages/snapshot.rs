@@ -19,7 +19,6 @@ use crate::pack::{Packer, Unpacker};
 #[repr(C)]
 struct PackedPrior {
     speaker: SpeakerId,
-    mass: f32,
     question_share: f32,
     answers: f32,
     year: i16,
@@ -28,26 +27,25 @@ struct PackedPrior {
     weekday: i8,
     tells_time: u8,
     has_number: u8,
-    zero: u8,
+    by_agent: u8,
 }
 
 impl From<&Prior> for PackedPrior {
     fn from(prior: &Prior) -> Self {
-        let Prior { speaker, mass, question_share, answers, day, tells_time, has_number } = *prior;
+        let Prior { speaker, question_share, answers, day, tells_time, has_number, by_agent } =
+            *prior;
         let Day { year, month, day, weekday } = day;
-        let (tells_time, has_number) = (tells_time.into(), has_number.into());
         Self {
             speaker,
-            mass,
             question_share,
             answers,
             year,
             month,
             day,
             weekday,
-            tells_time,
-            has_number,
-            zero: 0,
+            tells_time: tells_time.into(),
+            has_number: has_number.into(),
+            by_agent: by_agent.into(),
         }
     }
 }
@@ -56,7 +54,6 @@ impl From<PackedPrior> for Prior {
     fn from(packed: PackedPrior) -> Self {
         let PackedPrior {
             speaker,
-            mass,
             question_share,
             answers,
             year,
@@ -65,17 +62,17 @@ impl From<PackedPrior> for Prior {
             weekday,
             tells_time,
             has_number,
-            ..
+            by_agent,
         } = packed;
         let day = Day { year, month, day, weekday };
         Self {
             speaker,
-            mass,
             question_share,
             answers,
             day,
             tells_time: tells_time != 0,
             has_number: has_number != 0,
+            by_agent: by_agent != 0,
         }
     }
 }
@@ -86,7 +83,6 @@ impl MessageIndex {
         self.field.postings.pack(packer);
         packer.values(self.rows.iter().map(|row| [row.previous, row.next]));
         packer.column(&self.links);
-        packer.column(&self.window_lengths);
         packer.values(self.priors.iter().map(PackedPrior::from));
         self.ids.pack(packer);
         self.names.pack(packer);
@@ -102,7 +98,7 @@ impl MessageIndex {
             .into_iter()
             .map(|[previous, next]| Row { previous, next, line_tokens: AtomicU32::new(0) })
             .collect();
-        let (links, window_lengths) = (unpacker.column()?, unpacker.column()?);
+        let links = unpacker.column()?;
         let priors: Vec<Prior> =
             unpacker.column::<PackedPrior>()?.into_iter().map(Prior::from).collect();
         let (ids, names) = (Keys::unpack(unpacker)?, Keys::unpack(unpacker)?);
@@ -119,7 +115,6 @@ impl MessageIndex {
             field,
             rows,
             links,
-            window_lengths,
             priors,
             shelf,
             records,
@@ -135,7 +130,6 @@ impl MessageIndex {
         let lengths = [
             index.rows.len(),
             index.links.len(),
-            index.window_lengths.len(),
             index.priors.len(),
             index.shelf.len(),
             index.tokens.len(),
@@ -160,7 +154,6 @@ impl MessageIndex {
                 && (links & Links::NEXT_AFAR == 0 || (next..count).contains(&row.next))
         };
         (0..).zip(self.rows.iter().zip(&self.links)).all(leads)
-            && self.window_lengths.iter().all(|length| length.is_finite())
             && self.priors.iter().all(is_sound)
             && self.ends.values().all(|slot| *slot < count)
     }
@@ -168,7 +161,7 @@ impl MessageIndex {
 
 fn is_sound(prior: &Prior) -> bool {
     let Day { year, month, day, weekday } = prior.day;
-    [prior.mass, prior.question_share, prior.answers].iter().all(|share| share.is_finite())
+    [prior.question_share, prior.answers].iter().all(|share| share.is_finite())
         && jiff::civil::Date::new(year, month, day).is_ok()
         && (0..7).contains(&weekday)
 }

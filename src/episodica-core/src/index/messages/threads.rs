@@ -15,11 +15,15 @@ pub(super) const NONE: u32 = u32::MAX;
 /// a turn better than later ones.
 const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.4, 0.5, 0.25];
 const BEFORE: usize = 3;
+/// Weight of the message itself.
+pub const OWN_WEIGHT: f32 = WINDOW[BEFORE];
 const AFTER: usize = 2;
 
 /// Weights of the neighbours in a message's similarity, from two before to one after; the message
 /// itself counts 1.
-const DENSE_WINDOW: [f32; 4] = [0.3, 0.5, 1.0, 0.3];
+const DENSE_WINDOW: [f32; 4] = [0.2, 0.4, 1.0, 0.2];
+/// The share of that weight that a neighbour by an assistant or a tool has.
+const AGENT_NEIGHBOUR: f32 = 0.25;
 const DENSE_BEFORE: usize = 2;
 
 /// Messages without a session that are further apart than this are not neighbours: the talk of
@@ -83,38 +87,6 @@ impl MessageIndex {
         slots.find(|slot| self.contains(*slot) && self.get(*slot).session_id.is_none())
     }
 
-    /// Recomputes the lengths of the windows that span the gap between two messages.
-    pub(super) fn measure_around(&mut self, before: Option<u32>, after: Option<u32>) {
-        let earlier = std::iter::successors(before, |slot| self.previous(*slot)).take(AFTER);
-        let later = std::iter::successors(after, |slot| self.next(*slot)).take(BEFORE);
-        for slot in earlier.chain(later).collect::<Vec<_>>() {
-            let length = |slot: u32| self.field.postings.length(slot) as f32;
-            let earlier = std::iter::successors(self.previous(slot), |slot| self.previous(*slot));
-            let later = std::iter::successors(self.next(slot), |slot| self.next(*slot));
-            let lent = (earlier.zip(WINDOW[..BEFORE].iter().rev()))
-                .chain(later.zip(&WINDOW[BEFORE + 1..]))
-                .map(|(slot, share)| share * length(slot));
-            self.window_lengths[slot as usize] = WINDOW[BEFORE] * length(slot) + lent.sum::<f32>();
-        }
-    }
-
-    /// Brings the window lengths up to date after a message was appended.
-    pub(super) fn measure_window(&mut self, slot: u32) {
-        let length = |index: &Self, slot| index.field.postings.length(slot) as f32;
-        let mut lent = Vec::with_capacity(1 + AFTER + BEFORE);
-        let own = length(self, slot);
-        self.for_each_window(slot, |slot, worth| lent.push((slot, worth * own)));
-        let mut earlier = self.previous(slot);
-        for distance in 1..=BEFORE {
-            let Some(neighbour) = earlier else { break };
-            lent.push((slot, WINDOW[BEFORE - distance] * length(self, neighbour)));
-            earlier = self.previous(neighbour);
-        }
-        for (slot, amount) in lent {
-            self.window_lengths[slot as usize] += amount;
-        }
-    }
-
     /// Calls `visit` with every message in whose window `slot` stands, and the share of itself that
     /// it lends there.
     pub(crate) fn for_each_window(&self, slot: u32, mut visit: impl FnMut(u32, f32)) {
@@ -170,17 +142,6 @@ impl MessageIndex {
         });
     }
 
-    /// Number of terms in the window of each message, neighbours counted by what they lend, by
-    /// slot.
-    pub(crate) fn window_lengths(&self) -> &[f32] {
-        &self.window_lengths
-    }
-
-    /// The weight of a whole window, in messages.
-    pub(crate) fn window_weight(&self) -> f32 {
-        WINDOW.iter().sum()
-    }
-
     /// The message said before this one in the same thread.
     pub(crate) fn previous(&self, slot: u32) -> Option<u32> {
         match self.links[slot as usize].0 {
@@ -200,22 +161,24 @@ impl MessageIndex {
     }
 
     /// The weighted mean of `value` over a message and those of its neighbours that exist; `value`
-    /// of the message itself counts most.
-    pub(crate) fn smooth(&self, slot: u32, value: impl Fn(u32) -> f32) -> f32 {
+    /// of the message itself counts most. The neighbours' weights are multiplied by `share`.
+    pub(crate) fn smooth(&self, slot: u32, share: f32, value: impl Fn(u32) -> f32) -> f32 {
         let (mut sum, mut weight) = (0.0, 0.0);
-        let mut add = |slot: u32, worth: f32| {
-            sum += worth * value(slot);
+        let mut add = |neighbour: u32, worth: f32| {
+            let by_agent = neighbour != slot && self.priors[neighbour as usize].by_agent;
+            let worth = if by_agent { AGENT_NEIGHBOUR * worth } else { worth };
+            sum += worth * value(neighbour);
             weight += worth;
         };
         add(slot, DENSE_WINDOW[DENSE_BEFORE]);
         let mut earlier = self.previous(slot);
         for distance in 1..=DENSE_BEFORE {
             let Some(neighbour) = earlier else { break };
-            add(neighbour, DENSE_WINDOW[DENSE_BEFORE - distance]);
+            add(neighbour, share * DENSE_WINDOW[DENSE_BEFORE - distance]);
             earlier = self.previous(neighbour);
         }
         if let Some(neighbour) = self.next(slot) {
-            add(neighbour, DENSE_WINDOW[DENSE_BEFORE + 1]);
+            add(neighbour, share * DENSE_WINDOW[DENSE_BEFORE + 1]);
         }
         sum / weight
     }

@@ -160,7 +160,7 @@ impl<'a> Asked<'a> {
 
     /// How well the question is answered by ranked messages.
     pub(crate) fn answered_by(&self, ranked: &[ScoredMessage]) -> Answered {
-        let weights = &self.settings.weights.0;
+        let weights = &self.settings.weights.terms;
         let best = |of: &dyn Fn(&ScoredMessage) -> f64| ranked.iter().map(of).fold(0.0, f64::max);
         let content = |message: &ScoredMessage| {
             let terms =
