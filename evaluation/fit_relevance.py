@@ -33,7 +33,7 @@ from episodica import Hit, MemorySystem
 
 DEPTHS = {"message": 30, "episodic": 10}
 # As in the engine: what is compared of messages, the sizes that count, the weight of `words`.
-CONTENT, SIZES, WORDS_WEIGHT = ("words", "tokens", "vector"), (100, 600), 2.6
+CONTENT, SIZES, WORDS_WEIGHT = ("words", "tokens", "vector"), (100, 600), 3.0
 BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 ADVERSARIAL = 5
 ROUNDS, PENALTY = 100, 1e-5

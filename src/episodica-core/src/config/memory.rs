@@ -137,7 +137,7 @@ mod tests {
             said(Config { layer_weights: [0.0; 3], ..Config::default() }),
             "layer_weights must not all be 0: `[0.0, 0.0, 0.0]`"
         );
-        let weights = [f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let weights = [f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         assert_eq!(
             said(Config { message_weights: weights, ..Config::default() }),
             "message_weights must be a finite number: `NaN`"

@@ -167,7 +167,7 @@ mod tests {
         let message = |slot, score, cosine| ScoredMessage {
             slot,
             score,
-            terms: [0.0; 7],
+            terms: [0.0; 8],
             cosine: Some(cosine),
             raised: 0.0,
         };

@@ -16,7 +16,7 @@ use super::HitKind;
 const SIZES: (f64, f64) = (100.0, 600.0);
 
 /// Weight of the first step in the second.
-const DOUBT: f64 = 2.344;
+const DOUBT: f64 = 2.245;
 
 /// What tells whether a question is answered at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -50,12 +50,12 @@ impl Signs {
     pub fn answered(&self) -> Answered {
         let (least, most) = SIZES;
         let size = (self.messages as f64).clamp(least, most).ln();
-        let odds = 0.889 * self.best - 3.697 * self.gap
-            + 2.566 * self.statement
-            + 1.487 * self.words
-            + 2.609 * self.fact
-            - 2.561 * size
-            + 9.654;
+        let odds = 0.616 * self.best - 2.318 * self.gap
+            + 3.232 * self.statement
+            + 1.454 * self.words
+            + 2.035 * self.fact
+            - 1.835 * size
+            + 7.169;
         Answered { best: self.best, likely: -(-odds).exp().ln_1p() }
     }
 }
@@ -65,8 +65,8 @@ impl Signs {
 /// for messages and episodes, so that it does not put one kind before the other.
 pub fn relevance(kind: HitKind, score: f64, answered: &Answered) -> f64 {
     let odds = match kind {
-        HitKind::Message => 3.666 * (score - answered.best) + DOUBT * answered.likely - 0.299,
-        HitKind::Episodic => 5.513 * score + DOUBT * answered.likely - 4.6,
+        HitKind::Message => 3.342 * (score - answered.best) + DOUBT * answered.likely - 0.445,
+        HitKind::Episodic => 5.668 * score + DOUBT * answered.likely - 5.17,
         HitKind::Semantic => 2.809 * score - 9.434,
     };
     1.0 / (1.0 + (-odds).exp())
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn questions_about_what_somebody_else_said_are_hardly_answered() {
         let own =
-            Signs { best: 3.5, statement: 0.4, words: 0.6, fact: 2.0, messages: 500, gap: 0.0 };
+            Signs { best: 3.5, statement: 0.4, words: 0.6, fact: 1.0, messages: 500, gap: 0.0 };
         let others = Signs { gap: 0.8, ..own };
         let top = |signs: Signs| relevance(HitKind::Message, signs.best, &signs.answered());
         assert!(top(own) > 1.5 * top(others), "{} {}", top(own), top(others));

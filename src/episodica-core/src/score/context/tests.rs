@@ -21,7 +21,7 @@ fn ranked(scores: &[f64]) -> Vec<ScoredMessage> {
     let scored = |(slot, score): (u32, &f64)| ScoredMessage {
         slot,
         score: *score,
-        terms: [0.0; 7],
+        terms: [0.0; 8],
         cosine: None,
         raised: 0.0,
     };
