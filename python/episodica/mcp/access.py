@@ -6,6 +6,7 @@ that the server was started for. Without keys the server answers on this machine
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from ..server.local import is_foreign
 # Requests per minute of a key that has no limit of its own.
 _PER_MINUTE = 6_000
 _LOCAL = "local"
+# Seconds between two looks at the key of a stream.
+_LOOK_SECONDS = 0.2
 
 # The scope that a request needs, by its method and parameters; `None` for any.
 Needed = Callable[[str, Mapping[str, Any]], str | None]
@@ -94,6 +97,7 @@ class Guard:
         self._user = user
         self._local = local
         self._needed = needed
+        self._is_draining = False
         self._shared = Shared()
         self._inside = RequestBodyLimitMiddleware(self._check, DEFAULT_MAX_REQUEST_BODY_SIZE)
 
@@ -104,10 +108,47 @@ class Guard:
             return
         try:
             # The transport lets a session be used by the caller that opened it only.
-            scope["user"] = self._authenticated(Headers(scope=scope))
-            await self._inside(scope, receive, send)
+            headers = Headers(scope=scope)
+            scope["user"] = self._authenticated(headers)
+            if scope["method"] == "GET":
+                await self._follow(headers, scope, receive, send)
+            else:
+                await self._inside(scope, receive, send)
         except _RefusedError as refused:
             await refused.response(scope, receive, send)
+
+    def drain(self) -> None:
+        """Ends the streams that clients follow."""
+        self._is_draining = True
+
+    async def _follow(self, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a stream until the server stops or its key opens nothing any more."""
+        is_open = False
+
+        async def passing(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            await send(message)
+
+        task = asyncio.ensure_future(self._inside(scope, receive, passing))
+        try:
+            while not (await asyncio.wait([task], timeout=_LOOK_SECONDS))[0]:
+                if self._is_draining or not self._is_allowed(headers):
+                    break
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        if is_open:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif not task.cancelled():
+            await task
+
+    def _is_allowed(self, headers: Headers) -> bool:
+        try:
+            self._key(headers)
+        except _RefusedError:
+            return False
+        return True
 
     async def _check(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuses what the scopes of the key don't cover before the server sees it."""

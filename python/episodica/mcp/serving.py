@@ -6,25 +6,30 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from types import FrameType
 from typing import Any, TypeAlias
 
 import uvicorn
 from mcp.server import Server
-from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import ASGIApp
 
 from ..aio import AsyncMemorySystem
 from ..errors import ConfigError, StoreIOError
+from ..server.connection import Connection
+from ..server.ending import Deadline
 from ..server.keys import KeyRing
 from ..server.local import is_loopback
 from .access import Guard
 from .service import needed_scope, server_for
+from .stdio import standard_streams
 
-# Seconds in which requests under way may finish once a signal has arrived.
-_GRACE = 10
+# Seconds from a signal to the end of the process.
+_STOP_SECONDS = 10.0
+# Seconds without a request after which a session of a client over HTTP ends, and most of them.
+_IDLE_SECONDS = 900.0
+_MOST_SESSIONS = 1_000
 # Seconds for which a connection may be idle: longer than clients keep it.
 _KEEP_ALIVE = 75
 
@@ -43,22 +48,30 @@ def serve_stdio(open_memory: Open, user: str, max_tokens: int) -> None:
     user, max_tokens
         As for :func:`service.server_for`.
     """
+    deadline = Deadline(_STOP_SECONDS)
 
     async def connect(server: Server[Any]) -> None:
-        async with stdio_server() as (reading, writing):
+        async with standard_streams() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
     async def run() -> None:
-        async with open_memory() as memory:
+        async with _closing(open_memory(), deadline) as memory:
             server = server_for(memory, user, max_tokens=max_tokens)
             task = asyncio.ensure_future(connect(server))
+
+            def end() -> None:
+                deadline.begin()
+                task.cancel()
+
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM):
                 # Windows has no such handlers; there `asyncio.run` cancels at Ctrl+C.
                 with suppress(NotImplementedError):
-                    loop.add_signal_handler(number, task.cancel)
+                    loop.add_signal_handler(number, end)
             with suppress(asyncio.CancelledError):
                 await task
+            # A client that leaves ends the server as a signal does.
+            deadline.begin()
 
     asyncio.run(run())
 
@@ -99,37 +112,73 @@ def serve_http(
             hint="make one with `episodica keys create --user`, or leave `--host` out",
         )
 
+    deadline = Deadline(_STOP_SECONDS)
+
     async def run() -> None:
-        async with open_memory() as memory:
+        async with _closing(open_memory(), deadline) as memory:
             server = server_for(memory, user, max_tokens=max_tokens)
+            app = guarded(server, memory.tenant, user, keys, is_loopback(host))
             with _listening(host, port) as listening:
-                web = uvicorn.Server(
+                web = _Web(
                     uvicorn.Config(
-                        guarded(server, memory.tenant, user, keys, is_loopback(host)),
+                        app,
+                        http=Connection,
                         log_level=logging.WARNING,
                         access_log=False,
                         server_header=False,
-                        timeout_graceful_shutdown=_GRACE,
+                        timeout_graceful_shutdown=deadline.for_requests,  # type: ignore[arg-type]
                         timeout_keep_alive=_KEEP_ALIVE,
                     )
                 )
+                web.at_signal = (app.drain, deadline.begin)
+                # uvicorn stops at these signals and then raises them once more, before the memory
+                # is closed.
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    signal.signal(number, signal.SIG_IGN)
                 bound, number = listening.getsockname()[:2]
                 announce(f"http://{f'[{bound}]' if ':' in bound else bound}:{number}/mcp")
                 await web.serve(sockets=[listening])
 
-    # uvicorn stops at these signals and then raises them once more, before the memory is closed.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
     asyncio.run(run())
 
 
+class _Web(uvicorn.Server):
+    """The server, which says when it is told to stop."""
+
+    at_signal: tuple[Callable[[], None], ...] = ()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        for call in self.at_signal:
+            call()
+        super().handle_exit(sig, frame)
+
+
+@asynccontextmanager
+async def _closing(
+    memory: AsyncMemorySystem, deadline: Deadline
+) -> AsyncIterator[AsyncMemorySystem]:
+    """Closes the memory in the time that is left."""
+    try:
+        yield memory
+    finally:
+        await memory.close(deadline.left)
+        deadline.closed()
+
+
 def guarded(
-    server: Server[Any], tenant: str, user: str | None, keys: KeyRing, local: bool
-) -> ASGIApp:
-    """The server as an ASGI application, behind its guard."""
+    server: Server[Any],
+    tenant: str,
+    user: str | None,
+    keys: KeyRing,
+    local: bool,
+    idle_seconds: float = _IDLE_SECONDS,
+) -> Guard:
+    """The server as an ASGI application with its guard."""
     # The guard refuses foreign hosts and origins where no key is needed.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    app = server.streamable_http_app(transport_security=security)
+    app = server.streamable_http_app(
+        transport_security=security, session_idle_timeout=idle_seconds, max_sessions=_MOST_SESSIONS
+    )
     return Guard(app, keys, tenant=tenant, user=user, local=local, needed=needed_scope)
 
 

@@ -24,8 +24,8 @@ class ClientLimits:
         In which it has to take something of its answer.
     """
 
-    head: float
-    unread: float
+    head: float = 30.0
+    unread: float = 30.0
 
 
 class Connection(H11Protocol):
@@ -36,8 +36,7 @@ class Connection(H11Protocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        limits: ClientLimits = self.app_state[CLIENT_LIMITS]
-        self._limits = limits
+        self._limits: ClientLimits = self.app_state.get(CLIENT_LIMITS) or ClientLimits()
         self._head: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
 

@@ -12,7 +12,7 @@ _LOG = logging.getLogger("episodica.server")
 _FOR_REQUESTS = 0.75
 # Seconds that the interpreter may take once everything is closed. It waits for threads, and a call
 # that never returns keeps its thread.
-_LAST_SECONDS = 0.5
+_LAST_SECONDS = 2.0
 
 
 class Deadline:
@@ -52,9 +52,10 @@ class Deadline:
         self._closed.set()
 
     def _end(self) -> None:
-        self._closed.wait(self.left)
-        time.sleep(_LAST_SECONDS if self._closed.is_set() else 0)
-        _LOG.warning("the process ends with calls under way")
+        if self._closed.wait(self.left):
+            time.sleep(min(_LAST_SECONDS, self.left + 0.5))
+        else:
+            _LOG.warning("the process ends with calls under way")
         logging.shutdown()
         # Acknowledged messages are on disk; a thread that hangs has nothing to lose.
         os._exit(0)

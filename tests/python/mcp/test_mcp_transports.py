@@ -21,7 +21,9 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from episodica import MemorySystem
+from episodica import AsyncMemorySystem, MemorySystem
+from episodica.mcp.service import server_for
+from episodica.mcp.serving import guarded
 from episodica.server.keys import KeyRing
 from episodica.server.settings import ServerSettings
 
@@ -105,9 +107,16 @@ class Process:
         assert answer["result"]["structuredContent"]["messages_added"] == 1
 
     def end(self) -> tuple[int, str, str]:
-        """Exit status, the rest of standard output, and standard error."""
+        """Ends its input; exit status, the rest of standard output, and standard error."""
         out, error = self.popen.communicate(timeout=ATTEMPTS_SECONDS)
         return self.popen.returncode, out, error
+
+    def ended(self) -> tuple[int, str, str]:
+        """The same of a process that ends while its input stays open."""
+        status = self.popen.wait(ATTEMPTS_SECONDS)
+        assert self.popen.stdin is not None
+        assert not self.popen.stdin.closed
+        return (status, *self.popen.communicate(timeout=ATTEMPTS_SECONDS)[:2])
 
 
 @contextlib.contextmanager
@@ -136,7 +145,7 @@ def test_the_end_of_a_server_loses_nothing_acknowledged(store: Path, end: Any) -
             status, out, error = server.end()
         else:
             server.popen.send_signal(end)
-            status, out, error = server.end()
+            status, out, error = server.ended()
         assert status == (-signal.SIGKILL if end == signal.SIGKILL else 0), error
         assert (out, error) == ("", "")
     assert messages(store) == sorted(f"m{n}" for n in range(1, 21))
@@ -164,6 +173,51 @@ def test_standard_output_has_only_the_protocol(store: Path, tmp_path: Path) -> N
         assert out == ""
         assert "Traceback" not in error
     assert messages(store) == ["m10"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_server_whose_client_neither_writes_nor_reads(
+    store: Path, number: signal.Signals
+) -> None:
+    with process(command(store)) as server:
+        server.handshake()
+        server.remember(1)
+        assert server.popen.stdin is not None
+        # More answers than the pipe holds, so that the server waits while it writes.
+        asking = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        server.popen.stdin.write(30 * f"{asking}\n")
+        server.popen.stdin.flush()
+        time.sleep(0.5)
+        started = time.monotonic()
+        server.popen.send_signal(number)
+        assert server.popen.wait(ATTEMPTS_SECONDS) == 0
+        assert time.monotonic() - started < 5
+    assert messages(store) == ["m1"]
+
+
+def test_every_line_is_answered_with_its_id(store: Path) -> None:
+    def lines() -> Iterator[tuple[str, object]]:
+        call = {"jsonrpc": "2.0", "method": "tools/call"}
+        half = {"name": "search", "arguments": {"query": "\ud800"}}
+        yield json.dumps({**call, "id": 41, "params": half}), 41
+        yield json.dumps({**call, "id": "a", "params": half}), "a"
+        yield '{"jsonrpc": "2.0", "id": 42, "method": ', 42
+        yield '{"jsonrpc": "2.0", "id": 43, "params": ' + "[" * 100_000, 43
+        yield "no json", None
+        yield '{"id": {}}', None
+
+    with process(command(store)) as server:
+        server.handshake()
+        assert server.popen.stdin is not None
+        assert server.popen.stdout is not None
+        for line, known in lines():
+            server.popen.stdin.write(f"{line}\n")
+            server.popen.stdin.flush()
+            answer = json.loads(server.popen.stdout.readline())
+            assert (answer["jsonrpc"], answer["id"]) == ("2.0", known)
+            assert answer["error"]["message"]
+        server.remember(10)
+        assert server.end()[:2] == (0, "")
 
 
 def test_errors_of_the_start_go_to_standard_error(store: Path, tmp_path: Path) -> None:
@@ -340,6 +394,58 @@ async def test_a_key_for_everybody_reaches_the_user_of_the_process(store: Path) 
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {bob}"}) as web:
             refused = await web.post(address, json={})
             assert refused.status_code == 403
+
+
+async def open_session(web: httpx2.AsyncClient, address: str) -> dict[str, str]:
+    """The header of a new session."""
+    info = {"name": "test", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+    opened = await web.post(address, json=opening)
+    return {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}
+
+
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+@pytest.mark.parametrize("end", ["revoked", signal.SIGTERM])
+async def test_a_stream_ends_with_its_key_and_with_the_server(store: Path, end: Any) -> None:
+    ring = ring_of(store)
+    alice, known = ring.create(user="alice")
+    headers = {**ACCEPT, "Authorization": f"Bearer {alice}"}
+    with http(store, user=None) as (server, address):
+        async with httpx2.AsyncClient(headers=headers, timeout=10) as web:
+            session = await open_session(web, address)
+            async with web.stream("GET", address, headers=session) as stream:
+                assert stream.status_code == 200
+                reading = asyncio.ensure_future(stream.aread())
+                await asyncio.sleep(0.5)
+                assert not reading.done()
+                if end == "revoked":
+                    ring.revoke(known.id)
+                else:
+                    server.popen.send_signal(end)
+                async with asyncio.timeout(5):
+                    await reading
+        if end != "revoked":
+            assert server.ended() == (0, "", "")
+
+
+async def test_sessions_that_nobody_uses_end(store: Path) -> None:
+    async with AsyncMemorySystem(store) as memory:
+        server = server_for(memory, "alice")
+        app = guarded(server, "default", "alice", ring_of(store), True, idle_seconds=0.2)
+        async with (
+            server.session_manager.run(),
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", headers=ACCEPT
+            ) as web,
+        ):
+            session = await open_session(web, "/mcp")
+            ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            assert (await web.post("/mcp", json=ping, headers=session)).status_code == 200
+            await asyncio.sleep(1)
+            assert (await web.post("/mcp", json=ping, headers=session)).status_code == 404
 
 
 async def test_a_session_belongs_to_the_key_that_opened_it(store: Path) -> None:
