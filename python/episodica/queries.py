@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Unpack
 
+from .errors import InvalidInputError
+from .hints import shown
 from .inputs import checks as check
+from .inputs.calls import forgiving
 from .inputs.facts import About, FactKind, Importance
 from .inputs.options import (
     FORMATS,
@@ -49,13 +52,14 @@ class MemoryReader(OpenStore):
         """
         return Plots(self)
 
+    @forgiving('memory.search("alice", "where does she live?", top_k=5)')
     @spelled_out(SearchOptions, SEARCH_DEFAULTS)
     def search(
         self,
         user_id: str,
         query: str,
-        *,
         top_k: int | Mapping[Kind, int] = 10,
+        *,
         kinds: Iterable[Kind] | None = None,
         **options: Unpack[SearchOptions],
     ) -> SearchResults:
@@ -128,21 +132,22 @@ class MemoryReader(OpenStore):
         >>> memory.search("nobody", "where does she live?")
         <SearchResults 0 hits for 'where does she live?'>
         """
-        question = check.query(query)
+        question, user = check.query(query), check.user(user_id)
         checked = search_options(options, kinds=kinds, top_k=_hits(top_k))
-        if self._reranker is None:
-            found = self._engine.search(check.user(user_id), question, checked)
-            return SearchResults._lazy(found, question)
-        found = self._engine.search(check.user(user_id), question, widened(checked))
-        return rerank(SearchResults._lazy(found, question), self._reranker, checked)
+        wanted = checked if self._reranker is None else widened(checked)
+        found = SearchResults._lazy(self._engine.search(user, question, wanted), question)
+        if not found:
+            self._refuse_turned(user, question, "search")
+        return found if self._reranker is None else rerank(found, self._reranker, checked)
 
+    @forgiving('memory.context("alice", "where does she live?", max_tokens=1000)')
     @spelled_out(SearchOptions, SEARCH_DEFAULTS)
     def context(
         self,
         user_id: str,
         query: str,
-        *,
         max_tokens: int = 2000,
+        *,
         format: Format = "text",
         kinds: Iterable[Kind] = ("episodic", "semantic", "message"),
         top_k: int | None = None,
@@ -201,13 +206,25 @@ class MemoryReader(OpenStore):
         budget = check.whole(max_tokens, "max_tokens", 1)
         checked = search_options(options, kinds=kinds, top_k=top_k)
         form = one_of(format, FORMATS, "format")
-        packed = self._engine.context(check.user(user_id), question, budget, form, checked)
+        user = check.user(user_id)
+        packed = self._engine.context(user, question, budget, form, checked)
+        if not packed["text"]:
+            self._refuse_turned(user, question, "context")
         return Context(
             packed["text"],
             SearchResults._lazy(packed["hits"], question),
             packed["messages"],
             packed["facts"],
             packed["token_count"],
+        )
+
+    def _refuse_turned(self, user: str, query: str, name: str) -> None:
+        """Refuses a call whose user is nobody, and whose query is a user."""
+        if self._engine.stats(user)["messages"] or query not in self._engine.users():
+            return
+        raise InvalidInputError(
+            f"no such user: `{shown(user)}`; the query is one: `{shown(query)}`",
+            hint=f"the user comes first: `memory.{name}({query!r}, {user!r})`",
         )
 
     @spelled_out(ListOptions, LIST_DEFAULTS)

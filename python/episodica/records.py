@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from .dates import aware
-from .value import Portable, clip, day, quoted
+from .value import Keyed, Portable, clip, day, quoted
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Message(Portable):
+class Message(Keyed):
     """One utterance of a conversation, verbatim.
 
     Attributes
@@ -83,7 +83,7 @@ class Message(Portable):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Episode(Portable):
+class Episode(Keyed):
     """A part of a conversation that belongs together.
 
     It is told at three depths: title and summary, narrative, messages.
@@ -237,7 +237,7 @@ class Procedure(Portable):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SemanticMemory(Portable):
+class SemanticMemory(Keyed):
     """A fact about the user's world, with its evidence and the time for which it held.
 
     Attributes

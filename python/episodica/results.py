@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from .dates import aware
 from .frames import DATE, Column, data_frame
 from .records import Episode, Message, Record, SemanticMemory
-from .value import Portable, clip, day, quoted
+from .value import Keyed, Portable, clip, day, quoted
 from .visible import visible
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Explanation(Portable):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Hit(Portable):
+class Hit(Keyed):
     """One result of a search.
 
     Attributes
@@ -240,6 +240,12 @@ class SearchResults(Sequence[Hit], Portable):
     @overload
     def __getitem__(self, index: slice) -> SearchResults: ...
     def __getitem__(self, index: int | slice) -> Hit | SearchResults:
+        name: object = index
+        if isinstance(name, str):
+            # mem0 answers a search with a mapping.
+            if name == "results":
+                return self
+            raise KeyError(f"{name}: a SearchResults is a list of hits: `results[0].content`")
         if isinstance(index, slice):
             hits = [self._hit(i) for i in range(*index.indices(len(self)))]
             return SearchResults(hits, query=self.query, intent=self.intent, degraded=self.degraded)

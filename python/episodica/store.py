@@ -18,6 +18,7 @@ from .following import EventStream, Subscription
 from .handle import EngineHandle
 from .hints import shown
 from .inputs import checks as check
+from .inputs.calls import operation_hint
 from .place import cache_directory, is_address
 from .progress import Progress, Reporter
 from .reports import BackupReport, Event, Events, RebuildReport, VerifyReport
@@ -26,21 +27,6 @@ from .status import Health, StoreStats, Usage, UserStats
 
 if TYPE_CHECKING:
     from ._native import Engine
-
-
-# What other libraries call an operation.
-OTHER_NAMES = {
-    "add": "add_messages",
-    "add_memory": "remember",
-    "chat": "context",
-    "delete_all": "delete_user_data",
-    "get_all": "semantic_memories",
-    "get_memories": "semantic_memories",
-    "facts": "semantic_memories",
-    "query": "search",
-    "reset": "delete_user_data",
-    "retrieve": "search",
-}
 
 
 class OpenStore:
@@ -126,9 +112,7 @@ class OpenStore:
 
     def _no_such(self, name: str) -> str:
         """The text of the error; the interpreter adds names that are spelled alike."""
-        text = f"a {type(self).__name__} has no `{shown(name)}`"
-        meant = OTHER_NAMES.get(name)
-        return f"{text}\nhint: `{meant}` does that here" if meant else text
+        return f"a {type(self).__name__} has no `{shown(name)}`{operation_hint(name)}"
 
     def in_timezone(self, timezone: str) -> Self:
         """The same memory, which shows dates in another time zone: for one of many users.

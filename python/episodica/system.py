@@ -12,6 +12,7 @@ from typing import Any
 from .config import MemoryConfig, resolve_config
 from .dates import TimeLike
 from .inputs import checks as check
+from .inputs.calls import forgiving, user_first
 from .inputs.facts import About, FactKind, stated_fact
 from .inputs.messages import incoming
 from .models import LLM, Embedding, embedding_spec, llm_spec
@@ -107,6 +108,7 @@ class MemorySystem(PendingWork):
             reranker=reranker,
         )
 
+    @forgiving('memory.add_messages("alice", [{"role": "user", "content": "I moved to Lyon."}])')
     def add_messages(
         self,
         user_id: str,
@@ -158,6 +160,7 @@ class MemorySystem(PendingWork):
         Traceback (most recent call last):
         episodica.InvalidInputError: message 0: `content` is missing
         """
+        user_id, messages = user_first(user_id, messages)
         agent = None if agent_id is None else check.text(agent_id, "agent_id")
         read = incoming(messages, agent, keeps_thinking=self._config.keep_thinking)
         user = check.user(user_id)
@@ -209,6 +212,7 @@ class MemorySystem(PendingWork):
         """
         return self._engine.flush_all()
 
+    @forgiving('memory.remember("alice", "I live in Lyon.")')
     def remember(
         self,
         user_id: str,

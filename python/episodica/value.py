@@ -6,11 +6,18 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from datetime import datetime
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .visible import escaped, visible
 
 _CLIP = 60
+# What other libraries call the fields of a record or a hit.
+_OTHER_NAMES = {
+    "memory": "content",
+    "text": "content",
+    "page_content": "content",
+    "relevance": "score",
+}
 
 
 class Fields:
@@ -93,6 +100,35 @@ class Portable(Value):
         True
         """
         raise NotImplementedError
+
+
+class Keyed(Portable):
+    """A record or a hit, whose fields can be read as those of a mapping, too.
+
+    What other libraries call a field leads to it: ``hit["memory"]`` and ``hit.text`` are
+    ``hit.content``.
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> Any:
+        if not isinstance(name, str):
+            raise TypeError(f"a {type(self).__name__} has fields, no items: `{name!r}`")
+        found = None if name.startswith("_") else getattr(self, name, None)
+        if found is None or callable(found):
+            known = [one.name for one in _fields(self)]
+            if name not in known:
+                raise KeyError(f"{name}: a {type(self).__name__} has {', '.join(known)}")
+        return found
+
+    if not TYPE_CHECKING:  # type checkers shall go on to find unknown names
+
+        def __getattr__(self, name: str) -> Any:
+            meant = _OTHER_NAMES.get(name)
+            if meant is None:
+                text = f"a {type(self).__name__} has no `{name}`"
+                raise AttributeError(text, name=name, obj=self)
+            return getattr(self, meant)
 
 
 def _fields(value: Fields) -> tuple[Field[Any], ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from episodica import AsyncMemorySystem, ClosedError, InvalidInputError, MemorySystem, SearchResults
+from episodica import AsyncMemorySystem, ClosedError, InvalidInputError, MemorySystem
 
 METHODS = [
     name
@@ -106,10 +106,10 @@ async def test_cancelled_searches_in_the_queue_never_run(
         begun: list[str] = []
         search = MemorySystem.search
 
-        def slow(self: MemorySystem, user: str, query: str, **options: Any) -> SearchResults:
+        def slow(self: MemorySystem, user: str, query: str, *more: Any, **options: Any) -> Any:
             begun.append(query)
             time.sleep(0.02)
-            return search(self, user, query, **options)
+            return search(self, user, query, *more, **options)
 
         monkeypatch.setattr(MemorySystem, "search", slow)
         tasks = [

@@ -147,3 +147,90 @@ def test_an_embedding_model_by_name_in_a_file_or_the_environment(
     monkeypatch.setenv("EPISODICA_EMBEDDING", "opnai:x")
     with pytest.raises(ConfigError, match="did you mean `openai`"):
         MemorySystem(store)
+
+
+def test_calls_in_the_order_of_mem0_are_understood(lyon: MemorySystem) -> None:
+    memory: Any = lyon
+    memory.add_messages([{"role": "user", "content": "I ski."}], user_id="ann")
+    memory.add_messages([{"role": "user", "content": "I row."}], "ann")
+    memory.remember("Ann sails.", user_id="ann")
+    assert [one.content for one in memory.messages("ann")] == ["I ski.", "I row."]
+    found = memory.search("What sport?", user_id="ann", top_k=2)
+    assert len(found) == 2
+    assert found["results"][0]["memory"] == found[0].content
+    assert "ski" in memory.context("What sport?", user_id="ann").text
+
+
+def test_the_number_of_hits_and_of_tokens_may_come_third(lyon: MemorySystem) -> None:
+    lyon.add_messages("ann", [{"role": "user", "content": f"I ski, {n}."} for n in range(5)])
+    assert len(lyon.search("ann", "ski", 2)) == 2
+    assert lyon.context("ann", "ski", 30).token_count <= 30
+
+
+@pytest.mark.parametrize(
+    ("call", "right"),
+    [
+        (lambda m: m.search("Lyon?"), 'memory.search("alice", "where does she live?", top_k=5)'),
+        (lambda m: m.search("al", "x", 5, ["message"]), "memory.search("),
+        (lambda m: m.add_messages("al"), 'memory.add_messages("alice", [{"role": "user"'),
+        (lambda m: m.add_messages("al", "hi", infer=False), "memory.add_messages("),
+        (lambda m: m.remember("al", "x", None, "y"), 'memory.remember("alice", "I live in Lyon.")'),
+        (lambda m: m.context("al"), 'memory.context("alice", "where does she live?"'),
+    ],
+)
+def test_arguments_that_fit_no_call_show_the_right_one(
+    memory: MemorySystem, call: Call, right: str
+) -> None:
+    with pytest.raises(TypeError, match="hint: write `") as found:
+        call(memory)
+    assert right in str(found.value)
+
+
+def test_a_query_in_the_place_of_the_user_is_named(lyon: MemorySystem) -> None:
+    user = lyon.users()[0]
+    for name in ("search", "context"):
+        with pytest.raises(InvalidInputError, match="no such user: `where does she live`") as found:
+            getattr(lyon, name)("where does she live", user)
+        assert f"memory.{name}('{user}', 'where does she live')" in str(found.value.hint)
+    assert len(lyon.search("nobody", "where?")) == 0
+    assert len(lyon.search(user, user)) >= 0
+
+
+def test_hits_and_records_are_read_by_name(lyon: MemorySystem) -> None:
+    lyon.add_messages("ann", [{"role": "user", "name": "Ann", "content": "I moved to Lyon."}])
+    hit: Any = lyon.search("ann", "Lyon", kinds=["message"])[0]
+    assert hit["content"] == hit["memory"] == hit.text == hit.memory == hit["text"] == hit.content
+    assert (hit["score"], hit["explanation"], hit.page_content) == (hit.score, None, hit.content)
+    message: Any = lyon.messages("ann")[0]
+    assert (message["role"], message["text"], message["session_id"]) == ("user", hit.content, None)
+    for wrong in ("contents", "_hidden", "to_dict"):
+        with pytest.raises(KeyError, match="content"):
+            hit[wrong]
+    with pytest.raises(TypeError, match="has fields"):
+        list(hit)
+    with pytest.raises(AttributeError, match="a Hit has no `contents`"):
+        hit.contents  # noqa: B018
+    with pytest.raises(KeyError, match="is a list of hits"):
+        lyon.search("ann", "Lyon")["memories"]  # type: ignore[call-overload]
+    import copy
+    import pickle
+
+    assert copy.copy(hit) == hit == pickle.loads(pickle.dumps(hit))
+
+
+def test_rows_of_tables_are_messages(memory: MemorySystem) -> None:
+    import sqlite3
+    from collections import namedtuple
+
+    row = namedtuple("row", ("role", "text", "created_at"))
+    database = sqlite3.connect(":memory:")
+    database.row_factory = sqlite3.Row
+    rows: list[Any] = [row("user", "I ski.", "2024-03-11T09:30:00Z")]
+    rows += database.execute("select 'user' as role, 'I row.' as content, 7 as thread_id")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"role": ["user"], "content": ["I sail."], "name": [None]})
+    rows += [frame.iloc[0], *frame.itertuples()]
+    assert memory.add_messages("ann", rows).messages_added == 4
+    found = memory.messages("ann")
+    assert [one.content for one in found] == ["I ski.", "I row.", "I sail.", "I sail."]
+    assert found[1].session_id == "7"

@@ -7,7 +7,7 @@ from episodica import AsyncMemorySystem, MemorySystem
 memory = MemorySystem()
 memory.search("alice", "?", method="bm52")  # error: unknown method
 memory.search("alice", "?", kinds=["episode"])  # error: unknown kind
-memory.search("alice", "?", 5)  # error: top_k by keyword only
+memory.search("alice", "?", 5, ["message"])  # error: kinds by keyword only
 memory.search("alice")  # error: no query
 memory.add_messages("alice", [{"role": "user"}], sesion_id="s")  # error: misspelt keyword
 memory.plot.usage(theme="drak")  # error: unknown theme

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from ..dates import TimeLike
 from ..following import EventStream, Subscription
 from ..forgetting import ForgettingReport
+from ..inputs.calls import forgiving
 from ..inputs.facts import About, FactKind, Importance
 from ..inputs.forgetting import Forgettable
 from ..inputs.options import (
@@ -369,13 +370,14 @@ class AsyncMethods:
         """
         await run(self._memory.close, timeout)
 
+    @forgiving('memory.search("alice", "where does she live?", top_k=5)')
     @spelled_out(SearchOptions, SEARCH_DEFAULTS)
     async def search(
         self,
         user_id: str,
         query: str,
-        *,
         top_k: int | Mapping[Kind, int] = 10,
+        *,
         kinds: Iterable[Kind] | None = None,
         **options: Unpack[SearchOptions],
     ) -> SearchResults:
@@ -448,15 +450,16 @@ class AsyncMethods:
         >>> await memory.search("nobody", "where does she live?")
         <SearchResults 0 hits for 'where does she live?'>
         """
-        return await run(self._memory.search, user_id, query, top_k=top_k, kinds=kinds, **options)
+        return await run(self._memory.search, user_id, query, top_k, kinds=kinds, **options)
 
+    @forgiving('memory.context("alice", "where does she live?", max_tokens=1000)')
     @spelled_out(SearchOptions, SEARCH_DEFAULTS)
     async def context(
         self,
         user_id: str,
         query: str,
-        *,
         max_tokens: int = 2000,
+        *,
         format: Format = "text",
         kinds: Iterable[Kind] = ("episodic", "semantic", "message"),
         top_k: int | None = None,
@@ -515,7 +518,7 @@ class AsyncMethods:
             self._memory.context,
             user_id,
             query,
-            max_tokens=max_tokens,
+            max_tokens,
             format=format,
             kinds=kinds,
             top_k=top_k,
@@ -1549,6 +1552,7 @@ class AsyncMethods:
         """
         return await run(self._memory.retry_pending, user_id)
 
+    @forgiving('memory.add_messages("alice", [{"role": "user", "content": "I moved to Lyon."}])')
     async def add_messages(
         self,
         user_id: str,
@@ -1651,6 +1655,7 @@ class AsyncMethods:
         """
         return await run(self._memory.flush_all_buffers)
 
+    @forgiving('memory.remember("alice", "I live in Lyon.")')
     async def remember(
         self,
         user_id: str,

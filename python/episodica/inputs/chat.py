@@ -59,6 +59,9 @@ def as_mapping(message: object) -> Mapping[str, Any] | None:
         return message
     if isinstance(message, (type, str, bytes)) or message is None:
         return None
+    row = _row(message)
+    if row is not None:
+        return row
     held = getattr(message, "__dict__", None) or {}
     more = getattr(message, "model_extra", None)  # of Pydantic
     names = chain(_ATTRIBUTES, getattr(type(message), "__slots__", ()), held)
@@ -71,6 +74,19 @@ def as_mapping(message: object) -> Mapping[str, Any] | None:
     found = {name: _plain(value) for name, value in found.items() if not callable(value)}
     is_message = _is_message(found)
     return found if is_message else None
+
+
+def _row(message: Any) -> dict[str, Any] | None:
+    """A row of a table: a series of pandas, a named tuple, a row of a database."""
+    if hasattr(message, "iloc") and hasattr(message, "to_dict"):
+        found = message.to_dict()
+    elif hasattr(message, "_asdict"):
+        found = {key: value for key, value in message._asdict().items() if key != "Index"}
+    elif hasattr(message, "keys") and hasattr(message, "__getitem__"):
+        found = {key: message[key] for key in message.keys()}  # noqa: SIM118
+    else:
+        return None
+    return {key: value for key, value in found.items() if not _is_missing(value)}
 
 
 def _is_message(found: Mapping[str, Any]) -> bool:
