@@ -188,8 +188,8 @@ def test_a_broken_conversation_is_left_out_and_stops_no_other(
 def test_the_expected_formats_are_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError) as caught:
         read_conversations(write(tmp_path / "a.json", "{}"))
-    for name in ("LoCoMo", "LongMemEval", "messages", "JSONL"):
-        assert name in str(caught.value.hint)
+    for name in ("locomo", "longmemeval", "messages", "csv"):
+        assert f"`{name}`" in str(caught.value.hint)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..inputs.chat import text_of
 from ..inputs.names import named
+from . import dates
 from .accounts import talk_of
 from .conversation import NO_WORDS, Conversation, Talk
 from .source import Item, Source
@@ -160,6 +161,8 @@ def _path(
 
 
 def _add(talk: Talk, message: Mapping[str, Any], content: object, role: str) -> None:
+    if isinstance(content, list):
+        content = [one for one in content if not _is_thought(one)]
     said = text_of({"role": role, "content": content})[0] if content else None
     if not isinstance(said, str) or not said.strip():
         talk.leave(NO_WORDS)
@@ -167,6 +170,10 @@ def _add(talk: Talk, message: Mapping[str, Any], content: object, role: str) -> 
     when = named(message, "timestamp")
     own = message.get("messageId") or message.get("id")
     talk.add({"role": role, "content": said, "id": own, "timestamp": when})
+
+
+def _is_thought(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "think"
 
 
 def is_librechat(value: Mapping[str, Any]) -> bool:
@@ -233,3 +240,26 @@ def _of_copilot(part: object) -> str:
     if isinstance(held, Mapping):
         held = held.get("value")
     return held if isinstance(held, str) else ""
+
+
+def is_roleplay(value: Mapping[str, Any]) -> bool:
+    """Whether it is a line of a chat of SillyTavern."""
+    return ("mes" in value and "is_user" in value) or "character_name" in value
+
+
+def roleplay(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
+    """A chat of SillyTavern: a head, then a message a line."""
+    talk = Talk(source.name)
+    for item in items:
+        value = item.value if isinstance(item.value, Mapping) else {}
+        if "mes" not in value:
+            talk.leave("the head of the file", item.line)
+            continue
+        role = "user" if value.get("is_user") else "assistant"
+        role = "system" if value.get("is_system") else role
+        date = {"timestamp": dates.moment(value.get("send_date")) or value.get("send_date")}
+        said = {"name": value.get("name"), "content": str(value.get("mes") or "")}
+        talk.add({"role": role, **said, **date}, item.line)
+        if talk.is_full:
+            yield talk.conversation()
+    yield talk.conversation()

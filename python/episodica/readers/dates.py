@@ -37,10 +37,12 @@ _EVENING = (
     r"μ\.?\s?μ\.?", r"du\.", "ch", r"\u0441\u043b\.\s?\u043e\u0431\.",
     'אחה["״]צ', "अपराह्न", "หลังเที่ยง",
 )  # fmt: skip
+# What stands between a day and a time.
+_AT = r"at|um|à|às|kl\.?|klo|ore|alle|om|a las|a les|στις"
 _HALF = "|".join((*_MORNING, *_EVENING))
 _IS_EVENING = re.compile("|".join(_EVENING), re.IGNORECASE)
 _TIME = (
-    rf"(?:[T,،]?\s*(?:at\s+|um\s+|à\s+|kl\.?\s+|ore\s+)?(?:(?P<before>{_HALF})\s*)?"
+    rf"(?:[T,،]?\s*(?:(?:{_AT})\s+)?(?:(?P<before>{_HALF})\s*)?"
     r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
     r"(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,6}))?)?(?!\d)"
     rf"(?:\s*(?P<half>{_HALF})(?![^\W\d_]))?"

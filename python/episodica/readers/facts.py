@@ -1,11 +1,15 @@
-"""Facts that other memory systems export: mem0."""
+"""Facts that other memory systems export: mem0, Zep, Letta, and the graph of MCP's memory server.
+
+What they hold of messages is read as messages, what they state as facts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .conversation import NO_WORDS, Conversation, LeftOut, Statement
+from ..inputs.chat import text_of
+from .conversation import NO_WORDS, Conversation, LeftOut, Statement, Talk
 from .source import Item, Source
 
 # Where mem0's answers and exports keep the list.
@@ -26,36 +30,55 @@ def _is_memory(entries: list[Any]) -> bool:
     return all(isinstance(one, Mapping) and isinstance(one.get("memory"), str) for one in entries)
 
 
+class _Facts:
+    """Facts that are collected by user, and what is left out of them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._by_user: dict[str | None, list[Statement]] = {}
+        self._left: list[LeftOut] = []
+
+    def state(self, user: object, statement: Statement) -> None:
+        """Adds a fact; one whose text is empty is left out."""
+        if not statement.text.strip():
+            self.leave(f"a fact in line {statement.line}", NO_WORDS)
+            return
+        owner = None if user is None else str(user)
+        self._by_user.setdefault(owner, []).append(statement)
+
+    def leave(self, place: str, why: str, is_fault: bool = False) -> None:
+        """Leaves a part of the file out."""
+        self._left.append(LeftOut(place, why, is_fault))
+
+    def conversations(self) -> Iterator[Conversation]:
+        """The facts, user by user."""
+        if self._left:
+            yield Conversation(self._name, None, [], left_out=tuple(self._left))
+        for user_id, statements in self._by_user.items():
+            yield Conversation(self._name, user_id, [], statements=tuple(statements))
+
+
 def mem0(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     """The memories of mem0 as facts, by user."""
-    by_user: dict[str | None, list[Statement]] = {}
-    left = []
+    facts = _Facts(source.name)
     for number, item in enumerate(_entries(items)):
         entry = item.value
         place = f"memory {number} in line {item.line}"
         if not isinstance(entry, Mapping):
             why = f"must be an object, not `{type(entry).__name__}`"
-            left.append(LeftOut(place, why, is_fault=True))
+            facts.leave(place, why, is_fault=True)
             continue
         text = next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
         if text is None:
-            left.append(LeftOut(place, "`memory` is missing", is_fault=True))
+            facts.leave(place, "`memory` is missing", is_fault=True)
             continue
-        if not text.strip():
-            left.append(LeftOut(place, NO_WORDS))
-            continue
-        user = entry.get("user_id")
         metadata = dict(entry.get("metadata") or {})
         metadata |= {f"mem0_{key}": entry[key] for key in _KEPT if entry.get(key) is not None}
         if isinstance(entry.get("agent_id"), str):
             metadata["agent_id"] = entry["agent_id"]
-        by_user.setdefault(None if user is None else str(user), []).append(
-            Statement(text, entry.get("created_at"), metadata, item.line)
-        )
-    if left:
-        yield Conversation(source.name, None, [], left_out=tuple(left))
-    for user_id, statements in by_user.items():
-        yield Conversation(source.name, user_id, [], statements=tuple(statements))
+        stated = Statement(text, entry.get("created_at"), metadata, item.line)
+        facts.state(entry.get("user_id"), stated)
+    yield from facts.conversations()
 
 
 def _entries(items: Iterable[Item]) -> Iterator[Item]:
@@ -68,3 +91,106 @@ def _entries(items: Iterable[Item]) -> Iterator[Item]:
             yield item
         else:
             yield from (Item(one, item.line) for one in held)
+
+
+def is_zep(value: Mapping[str, Any]) -> bool:
+    """Whether it holds facts of Zep, or messages whose role is a name."""
+    facts, messages = value.get("facts", value.get("edges")), value.get("messages")
+    return _holds(facts, "fact") or _holds(messages, "role_type") or _is_edge(value)
+
+
+def _holds(held: object, key: str) -> bool:
+    return (
+        isinstance(held, list)
+        and bool(held)
+        and all(isinstance(one, Mapping) and key in one for one in held)
+    )
+
+
+def _is_edge(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("fact"), str) and bool(value.keys() & {"valid_at", "invalid_at"})
+
+
+def zep(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
+    """Facts of Zep with the date from which they hold; ended ones are left out by name."""
+    facts = _Facts(source.name)
+    talk = Talk(source.name)
+    for item in items:
+        value = item.value if isinstance(item.value, Mapping) else {}
+        user, session = value.get("user_id"), value.get("session_id") or value.get("thread_id")
+        for one in value.get("messages") or ():
+            named = {"role": one.get("role_type") or "user", "name": one.get("role")}
+            about = {"session_id": session, "id": one.get("uuid")}
+            when = {"timestamp": one.get("created_at")}
+            talk.add({**about, **named, **when, "content": one.get("content") or ""}, item.line)
+        held = value.get("facts") or value.get("edges") or ([value] if _is_edge(value) else ())
+        for one in held:
+            text = str(one.get("fact") or "")
+            ended = one.get("invalid_at") or one.get("expired_at")
+            if ended:
+                facts.leave(f"a fact in line {item.line}", f"it ended on {ended}: {text}")
+                continue
+            date = one.get("valid_at") or one.get("created_at")
+            facts.state(one.get("user_id") or user, Statement(text, date, {}, item.line))
+    yield talk.conversation()
+    yield from facts.conversations()
+
+
+def is_letta(value: Mapping[str, Any]) -> bool:
+    """Whether it is a file of Letta's agents."""
+    agents = value.get("agents")
+    is_many = isinstance(agents, list) and any(
+        isinstance(one, Mapping) and "messages" in one for one in agents
+    )
+    return is_many or ("core_memory" in value and isinstance(value.get("messages"), list))
+
+
+def letta(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk | Conversation]:
+    """The messages of Letta's agents; the blocks of their memory become facts."""
+    for agent in entry.get("agents", [entry]):
+        own = str(agent.get("id") or agent.get("name") or number)
+        talk = Talk(str(agent.get("name") or own), f"letta {own}", session=own)
+        for message in agent.get("messages") or ():
+            role = str(message.get("role") or "user")
+            said = text_of(message)[0]
+            if role == "system":
+                talk.leave("an instruction of the system")
+                continue
+            words = said if isinstance(said, str) else ""
+            about = {"id": message.get("id"), "timestamp": message.get("created_at")}
+            name = message.get("name") if role == "tool" else None
+            talk.add({"role": role, "name": name, "content": words, **about})
+        yield talk
+    blocks = [*(entry.get("blocks") or ()), *(entry.get("core_memory") or ())]
+    statements = [
+        Statement(str(one["value"]), one.get("created_at"), {"letta_block": one.get("label")})
+        for one in blocks
+        if isinstance(one, Mapping) and str(one.get("value") or "").strip()
+    ]
+    if statements:
+        yield Conversation(source.name, None, [], statements=tuple(statements))
+
+
+def is_graph(value: Mapping[str, Any]) -> bool:
+    """Whether it is a line of the memory server of MCP."""
+    if value.get("type") == "entity":
+        return isinstance(value.get("observations"), list)
+    return value.get("type") == "relation" and {"from", "to", "relationType"} <= value.keys()
+
+
+def graph(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
+    """What the graph of MCP's memory server says of each entity, as facts."""
+    facts = _Facts(source.name)
+    for item in items:
+        value = item.value if isinstance(item.value, Mapping) else {}
+        if not is_graph(value):
+            facts.leave(f"line {item.line}", "neither an entity nor a relation", is_fault=True)
+        elif value["type"] == "relation":
+            words = (value["from"], str(value["relationType"]).replace("_", " "), value["to"])
+            facts.state(None, Statement(" ".join(map(str, words)), None, {}, item.line))
+        else:
+            for seen in value["observations"]:
+                text = f"{value.get('name')}: {seen}"
+                kind = {"entity_type": value.get("entityType")}
+                facts.state(None, Statement(text, None, kind, item.line))
+    yield from facts.conversations()

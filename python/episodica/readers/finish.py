@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..dates import rfc3339
@@ -24,6 +26,8 @@ _BEGINNING = 2
 # Undated conversations at the beginning of a file that wait for a date.
 _MOST_WAITING = 20
 _DEEPEST = 50
+# Undated messages follow each other in steps of this size.
+_STEP = timedelta(microseconds=1)
 _LENGTH = 32
 _SAID = ("role", "type", "name", "content", "parts", "blocks", "tool_calls", "tool_call_id")
 
@@ -89,13 +93,13 @@ def _hash(value: object) -> bytes:
 
 
 def _dated(conversations: Iterable[Conversation], file_date: str | None) -> Iterator[Conversation]:
-    """Gives undated conversations the date of their neighbour, else that of the file."""
+    """Gives undated conversations the date of their neighbour, else that of the file.
+
+    Each begins a step after the last message before it, which keeps them in order.
+    """
     waiting: list[Conversation] = []
     last: Any = None
-
-    def by_file(conversation: Conversation) -> Conversation:
-        return replace(conversation, date=file_date, is_file_date=True)
-
+    passed = 0
     for conversation in conversations:
         dates = [
             when
@@ -103,20 +107,37 @@ def _dated(conversations: Iterable[Conversation], file_date: str | None) -> Iter
             if isinstance(one, Mapping) and _is_date(when := _named(one).get("timestamp"))
         ]
         first = dates[0] if dates else conversation.date if _is_date(conversation.date) else None
-        if first is None:
-            if last is None and len(waiting) < _MOST_WAITING:
-                waiting.append(conversation)
-                continue
-            first = last
-        if first is None:
-            yield from (by_file(one) for one in (*waiting, conversation))
-            waiting, last = [], file_date
-            continue
-        yield from (replace(one, date=first) for one in waiting)
-        waiting = []
-        yield replace(conversation, date=first)
-        last = dates[-1] if dates else first
-    yield from map(by_file, waiting)
+        if first is not None:
+            yield from _in_steps(waiting, first, -sum(len(one.messages) for one in waiting))
+            yield replace(conversation, date=first)
+            waiting, last = [], dates[-1] if dates else first
+            passed = 0 if dates else len(conversation.messages)
+        elif last is not None:
+            yield from _in_steps([conversation], last, passed + 1)
+            passed += len(conversation.messages)
+        else:
+            waiting.append(conversation)
+            if len(waiting) > _MOST_WAITING:
+                yield from _by_file(waiting, file_date)
+                last, passed = file_date, sum(len(one.messages) for one in waiting)
+                waiting = []
+    yield from _by_file(waiting, file_date)
+
+
+def _by_file(conversations: list[Conversation], file_date: str | None) -> Iterator[Conversation]:
+    for one in _in_steps(conversations, file_date, 0):
+        yield replace(one, is_file_date=True)
+
+
+def _in_steps(conversations: list[Conversation], date: Any, offset: int) -> Iterator[Conversation]:
+    """The conversations one after the other, from so many steps after a date on."""
+    for one in conversations:
+        moment = date
+        if date is not None:
+            with suppress(OverflowError):
+                moment = datetime.fromisoformat(rfc3339(date, "`date`")) + offset * _STEP
+        yield replace(one, date=moment)
+        offset += len(one.messages)
 
 
 def _is_date(value: object) -> bool:

@@ -117,6 +117,10 @@ _JSON: dict[str, _Json] = {
     "google-chat": _Json(messengers.is_google_chat, _each(messengers.google_chat)),
     "sharegpt": _Json(accounts.is_sharegpt, _each(accounts.sharegpt)),
     "mem0": _Json(facts.is_mem0, facts.mem0),
+    "zep": _Json(facts.is_zep, facts.zep),
+    "letta": _Json(facts.is_letta, _each(facts.letta)),
+    "mcp-memory": _Json(facts.is_graph, facts.graph),
+    "sillytavern": _Json(assistants.is_roleplay, assistants.roleplay),
     "messages": _Json(
         lambda value: logs.is_message(value) or logs.is_log(value),
         logs.messages,
@@ -143,12 +147,20 @@ _BUNDLES: dict[str, Callable[[Source], Iterator[Conversation] | None]] = {
 FORMATS = tuple(dict.fromkeys((*_JSON, *_TEXT, *_BUNDLES)))
 """Names of the formats."""
 
-_EXPECTED = (
-    "readable are exports of ChatGPT, Claude, DeepSeek and mem0, ShareGPT, LoCoMo (`conversation` "
-    "with `session_1`, …), LongMemEval (`haystack_sessions`), messages of chat APIs as JSON or "
-    "JSONL (a list of messages, objects with `messages`), CSV with a head, and text with `Name:` "
-    "on each line; by name: " + ", ".join(FORMATS)
-)
+_EXPECTED = "readable are " + ", ".join(f"`{name}`" for name in FORMATS)
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """The name of a file's format, of an archive's or folder's if its files belong together."""
+    with Source(path) as source:
+        if source.members is not None:
+            return next((name for name, read in _BUNDLES.items() if read(source)), None)
+        head = source.text().read(_HEAD)
+        chosen = _text_format(head)
+        if chosen in _TEXT:
+            return chosen
+        found = (_recognised(item.value) for item in islice(source.items(), _SAMPLE))
+        return next((name for name in found if name), None)
 
 
 def read_conversations(

@@ -67,13 +67,7 @@ def line(text: str) -> Start | None:
         return None
     if not found["text"] and "\t" not in written[found.end("name") :]:
         return Start("", found["name"], found["time"])
-    said = found["text"]
-    # Messages of several lines stand between quotation marks.
-    return Start(
-        found["name"].strip(),
-        said.removeprefix('"') if said.count('"') == 1 else said,
-        found["time"],
-    )
+    return Start(found["name"].strip(), found["text"], found["time"])
 
 
 _KAKAO = re.compile(r"\[(?P<name>[^\]\n]{1,60})\] \[(?P<time>[^\]\n]{3,20})\] (?P<text>.*)")

@@ -63,6 +63,7 @@ _MEDIA = re.compile(
     re.IGNORECASE,
 )
 _HALF_A_DAY = timedelta(hours=12)
+_TIME_AHEAD = re.compile(r"\D{0,16}?\d{1,2}[:.]\d{2}(?:\D|$)")
 _NOTICE = "a notice of the messenger"
 _MEDIUM = "a photo, file or the like without words"
 
@@ -132,7 +133,8 @@ def read_lines(
                 talk.is_file_date = bool(clock.day_of_file)
                 yield talk.conversation()
             is_marked = form is _dated and _MARKED.search(line) is not None
-            reading = _Reading(start, clock.read(start, number), number, is_marked, form is _dated)
+            date = clock.read(start, number)
+            reading = _Reading(start, date, number, is_marked, form is _dated, raw)
         elif reading.start is not None:
             reading.text.append(line.rstrip())
         elif written and not starts:
@@ -160,6 +162,7 @@ class _Reading:
         line: int = 0,
         is_marked: bool = False,
         is_messenger: bool = False,
+        is_quoted: bool = False,
     ) -> None:
         self.start = start
         self.text = [start.text] if start else []
@@ -167,6 +170,7 @@ class _Reading:
         self._line = line
         self._is_marked = is_marked
         self._is_messenger = is_messenger
+        self._is_quoted = is_quoted
 
     def hand_over(self, talk: Talk) -> None:
         """Adds the message to a talk, if somebody said something."""
@@ -178,6 +182,9 @@ class _Reading:
                 talk.leave(_NOTICE, self._line)
             return
         why = NO_WORDS
+        if self._is_quoted and len(self.text) > 1 and text[0] == text[-1] == '"':
+            # LINE puts messages of several lines between quotation marks.
+            text = text[1:-1].replace('""', '"')
         if self._is_messenger:
             text, why = _without_media(self.text, self._is_marked)
         if not text:
@@ -267,6 +274,8 @@ def _dated(line: str) -> Start | None:
     if found is None or not dates.is_date(found[0]):
         return None
     date, rest = found
+    if not dates.has_time(date) and _TIME_AHEAD.match(rest):
+        return None  # a time in a form that is not known would become a name
     rest = rest.lstrip(_BETWEEN)
     speaker = _SPEAKER.fullmatch(rest) if _ENDS_NAME.match(rest) else None
     if speaker is None:
