@@ -288,21 +288,22 @@ class MemorySystem(PendingWork):
         """Adds what a file holds: an export of this package, or a chat history of another program.
 
         An export's records keep their ids and versions; those that the user has are left out, so
-        a second import adds nothing. Read as well are exports of ChatGPT, Claude and mem0,
-        ShareGPT, LoCoMo, LongMemEval, messages of chat APIs as JSON or JSONL, CSV, and plain text
-        with ``Name:`` on each line. Their last messages stay in the buffer until :meth:`flush`.
+        a second import adds nothing. Read as well are exports of assistants, coding agents,
+        messengers and other memories, messages of chat APIs as JSON or JSONL, CSV, letters, and
+        plain text with ``Name:`` on each line. Their last messages stay in the buffer until
+        :meth:`flush`. What of a chat history can't be read is left out and named in the report.
 
         Parameters
         ----------
         path
-            The file, a ZIP archive of an account, or ``"-"`` for standard input. Or the directory
-            of an exported tree: facts and overviews that were corrected there become updates of
-            ``user_id``, with their history; nothing is deleted.
+            The file, a ZIP archive or a folder of such files, or ``"-"`` for standard input. Or
+            the directory of an exported tree: facts and overviews that were corrected there become
+            updates of ``user_id``, with their history; nothing is deleted.
         user_id
             The user. ``None``: the one that the file names.
         format
-            ``"chatgpt"``, ``"claude"``, ``"csv"``, ``"locomo"``, ``"longmemeval"``, ``"mem0"``,
-            ``"messages"``, ``"sharegpt"`` or ``"text"``. ``None``: the content tells.
+            The name of a format, ``"chatgpt"`` or ``"csv"`` for example; the guide to imports
+            lists them. ``None``: the content tells.
         progress
             ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
             ``(step, done, total)``.
@@ -310,13 +311,13 @@ class MemorySystem(PendingWork):
         Returns
         -------
         ImportReport
-            How many records were added, and how many were known.
+            How many records were added, how many were known, and what was left out.
 
         Raises
         ------
         InvalidInputError
-            Naming file and line of what can't be right. Of an export nothing is added then, of a
-            chat history the conversations before it are.
+            For a file that is damaged, or of which nothing is understood; naming file and line. Of
+            an export nothing is added then, of a chat history the conversations before it are.
         StoreIOError
             If the file can't be read.
 

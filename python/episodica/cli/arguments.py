@@ -32,9 +32,9 @@ from .parser import Parser
 Command: TypeAlias = Callable[[argparse.Namespace, Output], int]
 
 _FILE = (
-    "an export of ChatGPT, Claude or mem0 (ZIP archives as well), ShareGPT, LoCoMo, LongMemEval, "
-    "messages of chat APIs as JSON or JSONL, CSV, or text with `Name:` on each line; "
-    "`-` is standard input"
+    "an export of an assistant, a coding agent, a messenger or another memory (also as a ZIP "
+    "archive or folder), messages of chat APIs as JSON or JSONL, CSV, letters, or text with "
+    "`Name:` on each line; `-` is standard input"
 )
 _FORMAT = "the format of the file (default: its content tells)"
 _EPILOG = """\

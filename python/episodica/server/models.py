@@ -324,6 +324,8 @@ class Imported(BaseModel):
     known: int
     users: int
     skipped: int
+    left_out: list[str]
+    notes: list[str]
 
 
 class Stats(BaseModel):
