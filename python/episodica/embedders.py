@@ -7,7 +7,6 @@ vectors. Nothing is loaded, downloaded or asked before the first text is embedde
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 import os
 import threading
@@ -62,6 +61,8 @@ def named_embedding(text: str) -> Named:
 
 @functools.cache
 def _minilm() -> EmbeddingConfig:
+    import hashlib
+
     # Found, not imported: importing the package would ask for its dependencies.
     spec = importlib.util.find_spec(_MINILM_PACKAGE)
     places = (spec.submodule_search_locations if spec else None) or []
