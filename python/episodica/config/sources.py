@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ConfigError
 from ..hints import nearest_hint
+from ..regular import read_regular
 from .names import NESTED, OPTIONAL, SECTIONS, check_names, type_name
 
 _PREFIX = "EPISODICA_"
@@ -19,6 +20,7 @@ _PREFIX = "EPISODICA_"
 _OTHER_VARIABLES = ("CACHE", "CONFIG", "STORE", "TENANT", "RERANK_API_KEY")
 # Variables of the project's own tests, of the HTTP service and of the MCP server.
 _OTHER_PREFIXES = ("TEST_", "SERVER_", "MCP_")
+_LARGEST_FILE = 1 << 20
 # The table of the HTTP service in the file.
 _SERVER = "server"
 _FLAGS = {
@@ -53,17 +55,33 @@ def from_sources(
     return values
 
 
-def _from_toml(settings: type, path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a settings file.
+
+    Raises
+    ------
+    ConfigError
+        If it can't be read, is no file, is too large, or is not TOML.
+    """
     import tomllib
 
     try:
-        with path.open("rb") as file:
-            values = tomllib.load(file)
-            values.pop(_SERVER, None)
+        return tomllib.loads(read_regular(path, _LARGEST_FILE).decode("utf-8"))
     except OSError as error:
-        raise ConfigError(f"cannot read the settings in `{path}`", path=str(path)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"cannot read the settings in `{path}`: {error.strerror}", path=str(path)
+        ) from error
+    except RecursionError as error:
+        raise ConfigError(
+            f"the settings are nested too deeply in `{path}`", path=str(path)
+        ) from error
+    except ValueError as error:
         raise ConfigError(f"the settings are not valid TOML in `{path}`", path=str(path)) from error
+
+
+def _from_toml(settings: type, path: Path) -> dict[str, Any]:
+    values = read_toml(path)
+    values.pop(_SERVER, None)
     check_names(values, (one.name for one in fields(settings)), path)
     for section in SECTIONS:
         _refuse_keys(values.get(section), section, path)

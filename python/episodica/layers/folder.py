@@ -14,6 +14,7 @@ from typing import Protocol
 
 from ..errors import InvalidInputError, StoreIOError
 from ..records import Episode, Record, SemanticMemory
+from ..regular import read_regular
 from ..reports import ExportReport, ImportReport
 from .address import CORTEX, Address, encoded
 from .texts import text_of
@@ -157,9 +158,10 @@ def _markdown(directory: Path) -> Iterator[Path]:
 def _parsed(path: Path) -> tuple[dict[str, str], str]:
     """The lines at the beginning of a file, by name, if it has any, and the text below."""
     try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_FILE:
+        # A FIFO would wait for ever, and no tree has one.
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_FILE:
             return {}, ""
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path, _LARGEST_FILE).decode("utf-8")
     except UnicodeDecodeError:
         return {}, ""
     except OSError as error:

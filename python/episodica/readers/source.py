@@ -30,6 +30,8 @@ STDIN = "-"
 # Standard input is kept in memory up to this size, then in a temporary file.
 _IN_MEMORY = 32 << 20
 _PIECE = 1 << 20
+# Characters of a line: the longest message, with every character escaped.
+_LONGEST_LINE = 64 << 20
 # An error so near to the end of what was read may only mean that more has to be read.
 _NEAR_END = 16
 # A text between quotes, so that brackets inside are passed over, or a bracket.
@@ -187,8 +189,15 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """The lines with their numbers, without their ends."""
-        for number, line in enumerate(self.text(), 1):
-            yield number, line.rstrip("\n")
+        text, number = self.text(), 0
+        while line := text.readline(_LONGEST_LINE + 2):
+            number += 1
+            line = line.removesuffix("\n")
+            if len(line) > _LONGEST_LINE:
+                raise InvalidInputError(
+                    f"line {number} has more than {_LONGEST_LINE:,} characters", line=number
+                )
+            yield number, line
 
     def items(self) -> Iterator[Item]:
         """The values of a JSON file: one document, a list, or a document a line.

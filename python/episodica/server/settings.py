@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
+from ..config.sources import read_toml
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
 from ..place import cache_directory, is_address
@@ -164,13 +164,7 @@ class ServerSettings:
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            section = tomllib.load(file).get("server", {})
-    except OSError as error:
-        raise ConfigError(f"cannot read the settings in `{path}`", path=str(path)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the settings are not valid TOML in `{path}`", path=str(path)) from error
+    section = read_toml(path).get("server", {})
     if not isinstance(section, dict):
         raise ConfigError(f"`server` must be a table in `{path}`", path=str(path))
     for name, value in section.items():
