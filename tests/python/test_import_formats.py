@@ -165,6 +165,11 @@ def test_the_storage_of_opencode(tmp_path: Path) -> None:
         ("11.3.2024 klo 9.30 - A: x", "2024-03-11T09:30"),
         ("11/03/2024 às 21:30 - A: x", "2024-03-11T21:30"),
         ("11.3.2024 xyz 9.30 - A: x", None),
+        ("11/3/2024, 9:30 xyz - A: x", None),
+        ("05/03/2024, 9:30 PTG - A: x", "2024-03-05T21:30"),
+        ("21:30, 11/3/2024 - A: x", "2024-03-11T21:30"),
+        ("11/3/2567 21:30 - A: x", "2024-03-11T21:30"),
+        ("11.03.24 \u0433., 21:30 \u0447. - A: x", "2024-03-11T21:30"),
         ("28/3/2024, 9:29 p. m. - A: x", "2024-03-28T21:29"),
     ],
 )
@@ -176,6 +181,52 @@ def test_dates_of_messengers(tmp_path: Path, line: str, when: str | None) -> Non
         return
     [[name, text, moment]] = content(tmp_path / "a.txt")["messages"]
     assert (name, text, moment) == ("A", "x", when)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[09:30] Nadia: Hi.\n[00:10] Ben: Late!\n", ["Nadia: Hi.", "Ben: Late!"]),
+        ("Nadia (10:30): Hi.\nBen (10:31): Yes?\n", ["Nadia: Hi.", "Ben: Yes?"]),
+        ("Nadia Roth  0:03\nHi.\n\nBen Ode  0:10\nYes?\n", ["Nadia Roth: Hi.", "Ben Ode: Yes?"]),
+        ("You said:\nHi.\nChatGPT said:\nYes?\n", ["You: Hi.", "ChatGPT: Yes?"]),
+        ("**You**\n\nHi.\n\n---\n\n**Claude**\n\nYes?\n", ["You: Hi.", "Claude: Yes?"]),
+        ("## Zoe\n\nHi.\n\n## Ben\n\nYes?\n\n## Zoe\n\nOk.\n",
+         ["Zoe: Hi.", "Ben: Yes?", "Zoe: Ok."]),
+        ("[5/3/2024 9:30 AM] Zoe\nHi.\n\n[5/13/2024 9:31 AM] Ben\nYes?\n",
+         ["Zoe: Hi.", "Ben: Yes?"]),
+        ("1.5.24, 9:30 - Zoe hat die Gruppe \u201eReise: Rom\u201c erstellt.\n"
+         "1.5.24, 9:31 - Zoe: Hi.\n"
+         "1.5.24, 9:32 - Ben: Diese Nachricht wurde gel\u00f6scht.\n", ["Zoe: Hi."]),
+    ],
+)  # fmt: skip
+def test_further_forms_of_text(tmp_path: Path, text: str, said: list[str]) -> None:
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    made = content(tmp_path / "a.txt")
+    assert [f"{who}: {words}" for who, words, _ in made["messages"]] == said
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"prompt": "Hi.", "completion": "Yes?"}, ["user: Hi.", "assistant: Yes?"]),
+        ({"instruction": "Translate.", "input": "Hi.", "output": "Salut."},
+         ["user: Translate.\nHi.", "assistant: Salut."]),
+        ({"store": {"k": [{"role": "user", "blocks": [{"block_type": "text", "text": "Hi."}]}]},
+          "class_name": "SimpleChatStore"}, ["user: Hi."]),
+        ({"channel_values": {"messages": [{"type": "human", "content": "Hi."}]}}, ["user: Hi."]),
+        ({"input": [{"role": "user", "content": "Hi."}], "output": [
+            {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c"}]},
+         ["user: Hi.", "assistant: [tool call: f({})]"]),
+        ({"candidates": [{"content": {"role": "model", "parts": [{"text": "Yes?"}]}}]},
+         ["assistant: Yes?"]),
+    ],
+)  # fmt: skip
+def test_further_forms_of_messages(tmp_path: Path, data: Any, said: list[str]) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
+    made = content(tmp_path / "a.json")
+    assert [f"{who}: {words}" for who, words, _ in made["messages"]] == said
+    assert made["left_out"] == []
 
 
 def test_an_order_of_day_and_month_that_is_guessed_is_said(tmp_path: Path) -> None:

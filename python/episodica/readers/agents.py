@@ -25,7 +25,7 @@ _RESULTS = frozenset(("tool_result", "function_call_output", "custom_tool_call_o
 _INSERTED = re.compile(
     r"<(system-reminder|local-command-[a-z]+|command-(?:name|message|args)|bash-(?:input|stdout|stderr)"
     r"|environment_context|user_instructions|permissions instructions|ide_[a-z_]+|INSTRUCTIONS"
-    r"|turn_aborted|user-prompt-submit-hook|skill)>.*?</\1>",
+    r"|turn_aborted|user-prompt-submit-hook|skill)>.*?</\1>|\[Request interrupted by user[^\]]*\]",
     re.DOTALL,
 )
 _RULES = re.compile(r"# AGENTS\.md instructions for .*", re.DOTALL)

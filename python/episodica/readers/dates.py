@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 MONTHS = (
     "january",
@@ -29,12 +30,12 @@ MONTHS = (
 # The half of the day in words of the languages of messengers, before the time or after it.
 _MORNING = (
     r"a\.?\s?m\.?", "上午", "凌晨", "清晨", "早上", "오전", "午前", "ص", r"ق\.\s?ظ\.?", "öö",
-    r"π\.?\s?μ\.?", r"de\.", "sa", r"\u043f\u0440\.\s?\u043e\u0431\.",
+    r"π\.?\s?μ\.?", r"de\.", "sa", "pg", r"\u043f\u0440\.\s?\u043e\u0431\.",
     'לפנה["״]צ', "पूर्वाह्न", "ก่อนเที่ยง",
 )  # fmt: skip
 _EVENING = (
     r"p\.?\s?m\.?", "下午", "中午", "傍晚", "晚上", "오후", "午後", "م", r"ب\.\s?ظ\.?", "ös",
-    r"μ\.?\s?μ\.?", r"du\.", "ch", r"\u0441\u043b\.\s?\u043e\u0431\.",
+    r"μ\.?\s?μ\.?", r"du\.", "ch", "ptg", r"\u0441\u043b\.\s?\u043e\u0431\.",
     'אחה["״]צ', "अपराह्न", "หลังเที่ยง",
 )  # fmt: skip
 # What stands between a day and a time.
@@ -45,10 +46,12 @@ _TIME = (
     rf"(?:[T,،]?\s*(?:(?:{_AT})\s+)?(?:(?P<before>{_HALF})\s*)?"
     r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
     r"(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,6}))?)?(?!\d)"
-    rf"(?:\s*(?P<half>{_HALF})(?![^\W\d_]))?"
+    rf"(?:\s*(?P<half>{_HALF})(?![^\W\d_]))?(?:\s?(?:\u0447\.|uhr|uur)(?![^\W\d_]))?"
     r"(?:\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)(?!\w))?)?"
 )
 _NAMES = "|".join(name[:3] for name in MONTHS)
+_SHORT_NAMES = frozenset(name[:3] for name in MONTHS)
+_ENDS = re.compile(r"\d\D{0,14}$")
 _FORMS = (
     r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})",
     r"(?P<year>\d{4})[年년]\s?(?P<month>\d{1,2})[月월]\s?(?P<day>\d{1,2})[日일]",
@@ -58,7 +61,18 @@ _FORMS = (
     rf"(?P<day>\d{{1,2}})\.?\s+(?P<name>{_NAMES})[a-z]*\.?,?\s+(?P<year>\d{{4}})",
     rf"(?P<name>{_NAMES})[a-z]*\.?\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}})",
 )
-_DATES = tuple(re.compile(rf"(?<!\d){form}(?!\d){_TIME}", re.IGNORECASE) for form in _FORMS)
+# The time before the day, as in Vietnam.
+_TURNED = (
+    r"(?<!\d)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?,?\s+"
+    r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<other>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})(?!\d)"
+)
+_DATES = (
+    *(re.compile(rf"(?<!\d){form}(?!\d){_TIME}", re.IGNORECASE) for form in _FORMS),
+    re.compile(_TURNED),
+)
+# Thailand counts the years from the death of the Buddha.
+_BUDDHIST = (2440, 2700)
+_BUDDHA = 543
 _CLOCK = re.compile(_TIME, re.IGNORECASE)
 # Chat programs put narrow and no-break spaces before AM and PM.
 _SPACES = str.maketrans("\u00a0\u202f", "  ", "\u200e\u200f\u202a\u202b\u202c\ufeff")
@@ -89,7 +103,7 @@ class Order:
         self._never_months |= first > _NOON
         self._never_days |= other > _NOON
         # Only the United States write `AM` in capitals and the month first.
-        self._american |= (found["half"] or "").isupper()
+        self._american |= found.groupdict().get("half") in ("AM", "PM")
         for day_first in (True, False):
             moment = _read(found, day_first)
             if moment is None:
@@ -178,6 +192,9 @@ def plain(text: str) -> str:
 
 def split(text: str) -> tuple[str, str] | None:
     """A date at the beginning of a plain text, and the rest; ``None`` without one."""
+    # Nearly every line of a text begins with another word.
+    if not (text[:1].isdecimal() or text[:3].lower() in _SHORT_NAMES):
+        return None
     found = [one for form in _DATES if (one := form.match(text))]
     if not found:
         return None
@@ -187,6 +204,8 @@ def split(text: str) -> tuple[str, str] | None:
 
 def split_end(text: str) -> tuple[str, str] | None:
     """A date at the end of a plain text, and what stands before it; ``None`` without one."""
+    if not _ENDS.search(text):
+        return None
     for form in _DATES:
         for found in form.finditer(text):
             if found.end() == len(text):
@@ -194,7 +213,11 @@ def split_end(text: str) -> tuple[str, str] | None:
     return None
 
 
+# A line is asked several times.
+@lru_cache(maxsize=1 << 12)
 def _matched(text: str) -> re.Match[str] | None:
+    if not _ENDS.search(text):
+        return None
     written = _WEEKDAY.sub("", plain(text), count=1)
     return next((found for form in _DATES if (found := form.fullmatch(written))), None)
 
@@ -216,14 +239,16 @@ def _read(found: re.Match[str], day_first: bool) -> datetime | None:
     else:
         day = month = 1
     hour = int(part["hour"] or 0)
-    half = part["half"] or part["before"]
+    if _BUDDHIST[0] <= year <= _BUDDHIST[1]:
+        year -= _BUDDHA
+    half = part.get("half") or part.get("before")
     if half:
         if not 1 <= hour <= _NOON:
             return None
         hour = hour % _NOON + (_NOON if _IS_EVENING.fullmatch(half) else 0)
     elif hour == _MIDNIGHT:
         hour = 0
-    fraction = int((part["fraction"] or "").ljust(6, "0"))
+    fraction = int((part.get("fraction") or "").ljust(6, "0"))
     try:
         moment = datetime(
             year,
@@ -235,7 +260,8 @@ def _read(found: re.Match[str], day_first: bool) -> datetime | None:
             fraction,
             UTC,
         )
-        return moment if part["zone"] in (None, "Z", "UTC", "GMT") else _moved(moment, part["zone"])
+        zone = part.get("zone")
+        return moment if zone in (None, "Z", "UTC", "GMT") else _moved(moment, zone)
     except (ValueError, OverflowError):
         return None
 

@@ -53,10 +53,22 @@ def _values(items: Iterable[Item], source: Source, lines: list[int]) -> Iterator
         value = item.value
         if value is None:
             continue
+        if isinstance(value, Mapping) and isinstance(value.get("store"), Mapping):
+            for message in _of_store(value["store"]):
+                lines.append(item.line)
+                yield message
+            continue
         lines.append(item.line)
         if item.group is not None and isinstance(value, Mapping) and is_message(value):
             value = {"session_id": f"{source.stem}-{item.group + 1}", **value}
         yield value
+
+
+def _of_store(store: Mapping[str, Any]) -> Iterator[Any]:
+    """The messages in a chat store of LlamaIndex, each with its key as session."""
+    for key, held in store.items():
+        for message in held if isinstance(held, list) else ():
+            yield {"session_id": key, **message} if isinstance(message, Mapping) else message
 
 
 def is_message(value: Mapping[str, Any]) -> bool:
@@ -71,7 +83,10 @@ def is_message(value: Mapping[str, Any]) -> bool:
 
 def is_log(value: Mapping[str, Any]) -> bool:
     """Whether it is a list of messages under a name, a request to a chat API, or its answer."""
-    return _history(value) is not None or bool(_answer(value))
+    is_store = isinstance(value.get("store"), Mapping) and "ChatStore" in str(
+        value.get("class_name")
+    )
+    return is_store or _history(value) is not None or bool(_answer(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +169,11 @@ def _history(entry: Mapping[str, Any]) -> list[Any] | None:
             held = one.get(key)
             if isinstance(held, list) and (key != "data" or _is_thread(held)):
                 return _in_order(held)
-        given = one.get("input")
-        if isinstance(given, str):
+        given = one.get("input", one.get("prompt"))
+        told = one.get("instruction")
+        if isinstance(told, str) and isinstance(given, str):
+            given = f"{told}\n{given}".strip()
+        if isinstance(given, str) and given.strip():
             return [{"role": "user", "content": given}]
         if isinstance(given, list) and all(isinstance(item, Mapping) for item in given):
             return list(given)
@@ -188,6 +206,9 @@ def _answer(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
             return [_spoken(message)] if isinstance(message, Mapping) else []
         if one.get("role") == "assistant" and one.get("content"):
             return [_spoken(one)]
+        said = output if isinstance(output, str) else one.get("completion")
+        if isinstance(said, str) and said.strip():
+            return [{"role": "assistant", "content": said}]
         if isinstance(output, list):
             parts = [part for part in output if isinstance(part, Mapping) and part.get("type")]
             return [

@@ -101,6 +101,7 @@ _SAID_IN_SLACK = (
     *("reply_broadcast", "assistant_app_thread"),
 )
 _MENTION = re.compile(r"<@(\w+)(?:\|([^>]*))?>")
+_CALLED = re.compile(r"<!(here|channel|everyone)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<([#!]?[^<>|]*)\|([^<>]*)>|<((?:https?|mailto)[^<>]*)>")
 
 
@@ -120,6 +121,7 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
 
 def _text_of_slack(text: str, people: Mapping[str, str]) -> str:
     """The text with names in place of ids, links with what they show."""
+    text = _CALLED.sub(r"@\1", text)
     text = _MENTION.sub(lambda one: "@" + people.get(one[1], one[2] or one[1]), text)
     text = _LINK.sub(lambda one: one[3] or _shown_link(one[1], one[2]), text)
     return html.unescape(text)

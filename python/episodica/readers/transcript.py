@@ -64,6 +64,37 @@ _MEDIA = re.compile(
 )
 _HALF_A_DAY = timedelta(hours=12)
 _TIME_AHEAD = re.compile(r"\D{0,16}?\d{1,2}[:.]\d{2}(?:\D|$)")
+# A word for the half of the day that is not known would become a part of the name.
+_UNKNOWN_HALF = re.compile(r"\s+[^\W\d_]{1,6}\.?(?:\s?[^\W\d_]{1,4}\.?)?\s+[-\u2013\u2014]\s")
+_QUOTES = (("\u201e", "\u201c"), ("\u201c", "\u201d"), ("\u00ab", "\u00bb"))
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"
+_TIMED = re.compile(
+    rf"(?:[\[(]?(?P<time>{_CLOCK})[\])]?\s*[-\u2013\u2014]?\s+(?P<name>[^:\uff1a\[\]()]{{1,60}}?)"
+    rf"|(?P<first>[^:\uff1a\[\]()]{{1,60}}?)\s*[\[(](?P<after>{_CLOCK})[\])])\s*{_COLON}\s+(?P<text>.*)"
+)
+_OFFSET = re.compile(r"(?P<name>[^:\d]{2,40}?)\s{1,4}(?:\d{1,2}:)?\d{1,2}:\d{2}")
+_HEADING = re.compile(r"(?P<mark>\#{1,6})\s+(?P<name>[^#\n]{1,40}?):?")
+_RULES = re.compile(r"\n+[-*_]{3,}\s*$")
+# What WhatsApp writes in place of a message that was deleted.
+_DELETED = frozenset(
+    (
+        *("this message was deleted", "you deleted this message"),
+        *("diese nachricht wurde gelöscht", "du hast diese nachricht gelöscht"),
+        *("se eliminó este mensaje", "eliminaste este mensaje", "este mensaje fue eliminado"),
+        *("ce message a été supprimé", "vous avez supprimé ce message"),
+        *("mensagem apagada", "essa mensagem foi apagada", "você apagou esta mensagem"),
+        *("questo messaggio è stato eliminato", "hai eliminato questo messaggio"),
+        *("dit bericht is verwijderd", "je hebt dit bericht verwijderd"),
+        *("данное сообщение удалено", "вы удалили данное сообщение", "bu mesaj silindi"),
+        *(
+            "此消息已删除",
+            "你删除了这条消息",
+            "このメッセージは削除されました",
+            "삭제된 메시지입니다",
+        ),
+        *("تم حذف هذه الرسالة", "لقد حذفت هذه الرسالة"),
+    )
+)
 _NOTICE = "a notice of the messenger"
 _MEDIUM = "a photo, file or the like without words"
 
@@ -86,12 +117,12 @@ def is_transcript(head: str) -> bool:
     form = _form_of(lines)
     starts = [form(line) for line in lines]
     names = [start.name for start in starts if start is not None and start.name]
-    if names and form not in (_dated, _headed, _named):
+    if names and form not in _FORMS:
         return True
     if not names or starts[0] is not None:
         return bool(names) and len(names) >= _LEAST_SHARE * len(lines)
     begun = next(at for at, start in enumerate(starts) if start is not None and start.name)
-    is_sure = len(set(names)) < len(names) and begun <= _LONGEST_HEAD
+    is_sure = (form is _dated or len(set(names)) < len(names)) and begun <= _LONGEST_HEAD
     return is_sure and len(names) >= _LEAST_SHARE_BELOW * (len(lines) - begun)
 
 
@@ -134,7 +165,10 @@ def read_lines(
                 yield talk.conversation()
             is_marked = form is _dated and _MARKED.search(line) is not None
             date = clock.read(start, number)
-            reading = _Reading(start, date, number, is_marked, form is _dated, raw)
+            is_titled = form not in _FORMS
+            reading = _Reading(
+                start, date, number, is_marked, form is _dated, raw, is_titled and not raw
+            )
         elif reading.start is not None:
             reading.text.append(line.rstrip())
         elif written and not starts:
@@ -163,6 +197,7 @@ class _Reading:
         is_marked: bool = False,
         is_messenger: bool = False,
         is_quoted: bool = False,
+        is_titled: bool = False,
     ) -> None:
         self.start = start
         self.text = [start.text] if start else []
@@ -171,6 +206,7 @@ class _Reading:
         self._is_marked = is_marked
         self._is_messenger = is_messenger
         self._is_quoted = is_quoted
+        self._is_titled = is_titled
 
     def hand_over(self, talk: Talk) -> None:
         """Adds the message to a talk, if somebody said something."""
@@ -185,6 +221,8 @@ class _Reading:
         if self._is_quoted and len(self.text) > 1 and text[0] == text[-1] == '"':
             # LINE puts messages of several lines between quotation marks.
             text = text[1:-1].replace('""', '"')
+        if self._is_titled:
+            text = _RULES.sub("", text)
         if self._is_messenger:
             text, why = _without_media(self.text, self._is_marked)
         if not text:
@@ -204,6 +242,8 @@ def _without_media(lines: list[str], is_marked: bool) -> tuple[str, str]:
         return "", (_NOTICE if " " in first else _MEDIUM) if first else NO_WORDS
     if _MEDIA.fullmatch(first):
         return rest, _MEDIUM
+    if not rest and first.rstrip(".。").lower() in _DELETED:
+        return "", _NOTICE
     return _EDITED.sub("", "\n".join(lines).strip()), NO_WORDS
 
 
@@ -260,12 +300,11 @@ def _form_of(lines: list[str]) -> Form:
     A date before a name is surer than a colon somewhere in a text, so it may find fewer.
     """
     counts = {
-        form: sum(bool((start := form(line)) and start.name) for line in lines)
-        for form in (_dated, _headed, _named)
+        form: sum(bool((start := form(line)) and start.name) for line in lines) for form in _FORMS
     }
     if counts[_dated] and counts[_dated] * 3 >= max(counts.values()):
         return _dated
-    return _titles_of(lines) or max((_headed, _named), key=counts.__getitem__)
+    return _titles_of(lines) or max(_FORMS[1:], key=counts.__getitem__)
 
 
 def _dated(line: str) -> Start | None:
@@ -276,16 +315,26 @@ def _dated(line: str) -> Start | None:
     date, rest = found
     if not dates.has_time(date) and _TIME_AHEAD.match(rest):
         return None  # a time in a form that is not known would become a name
+    if dates.has_time(date) and _UNKNOWN_HALF.match(rest):
+        return None
     rest = rest.lstrip(_BETWEEN)
     speaker = _SPEAKER.fullmatch(rest) if _ENDS_NAME.match(rest) else None
-    if speaker is None:
+    # A colon within the title of a group names nobody.
+    if speaker is None or _is_cut(speaker["name"]):
         return Start("", rest, date)
     return Start(speaker["name"].strip(), speaker["text"], date)
 
 
+def _is_cut(name: str) -> bool:
+    """Whether a quotation begins in a name and does not end there."""
+    return name.count('"') % 2 == 1 or any(
+        name.count(begin) > name.count(end) for begin, end in _QUOTES
+    )
+
+
 def _headed(line: str) -> Start | None:
     """``Alice 2024-03-11 09:30`` or ``2024-03-11 09:30 Alice`` above the text."""
-    first = dates.split(line)
+    first = dates.split(line.lstrip(_FRAME))
     found = first or dates.split_end(line.rstrip(_FRAME))
     if found is None or not dates.is_date(found[0]):
         return None
@@ -304,13 +353,45 @@ def _named(line: str) -> Start | None:
     return Start("", "", rule) if dates.is_date(rule) else None
 
 
+def _timed(line: str) -> Start | None:
+    """``[09:30] Alice: hello`` and ``Alice (09:30): hello``; the day stands elsewhere."""
+    found = _TIMED.fullmatch(line)
+    if found is None:
+        return None
+    name, time = found["name"] or found["first"], found["time"] or found["after"]
+    if not _is_name(name) or dates.time_of(time) is None:
+        return None
+    return Start(name.strip(), found["text"], time)
+
+
+def _offset(line: str) -> Start | None:
+    """``Alice  0:03`` above the text: how long a recording has run."""
+    found = _OFFSET.fullmatch(line)
+    return Start(found["name"].strip(), "", "") if found and _is_name(found["name"]) else None
+
+
+# From the surest on.
+_FORMS: tuple[Form, ...] = (_dated, _headed, _timed, _offset, _named)
+
+
 def _titles_of(lines: list[str]) -> Form | None:
     """The form of headings that name a person and an assistant, all of one kind."""
-    found = [(mark, role_of_speaker(start.name)) for one in lines for mark, start in _title(one)]
-    for mark, _ in found:
-        if {role for other, role in found if other == mark} == {"user", "assistant"}:
+    titles = [(mark, role_of_speaker(start.name)) for one in lines for mark, start in _title(one)]
+    for mark, _ in titles:
+        if {role for other, role in titles if other == mark} == {"user", "assistant"}:
             return lambda line: next((one for kind, one in _title(line) if kind == mark), None)
+    headings = [found for one in lines if (found := _HEADING.fullmatch(one))]
+    names = [one["name"].strip() for one in headings]
+    same = len({one["mark"] for one in headings}) == 1
+    # Headings of other texts seldom come twice.
+    if same and 1 < len(set(names)) < len(names) and all(map(_is_name, names)):
+        return _headings
     return None
+
+
+def _headings(line: str) -> Start | None:
+    found = _HEADING.fullmatch(line)
+    return Start(found["name"].strip(), "", "") if found else None
 
 
 def _title(line: str) -> Iterator[tuple[str, Start]]:
