@@ -109,6 +109,8 @@ class Hit(Keyed):
         The whole record.
     explanation : Explanation or None
         The tree behind :meth:`explain`; ``None`` unless the search was asked to ``explain``.
+    superseded_by : tuple of str
+        Ids of the facts that superseded this fact, or what this message says; empty for episodes.
     """
 
     kind: str
@@ -124,10 +126,17 @@ class Hit(Keyed):
     snippet: str
     record: Record
     explanation: Explanation | None = None
+    superseded_by: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:
-        """Whether it still holds: ``False`` for a fact that was superseded or has ended."""
+        """Whether it still holds.
+
+        ``False`` for a fact that was superseded or has ended, and for a message that says what was
+        superseded; :attr:`superseded_by` names the newer facts.
+        """
+        if self.superseded_by:
+            return False
         return not isinstance(self.record, SemanticMemory) or self.record.is_current
 
     def explain(self) -> Explanation:
@@ -183,6 +192,7 @@ class Hit(Keyed):
             data.get("snippet") or "",
             record,
             Explanation.from_dict(tree) if tree else None,
+            tuple(data.get("superseded_by") or ()),
         )
 
     def __repr__(self) -> str:
@@ -372,9 +382,10 @@ class SearchResults(Sequence[Hit], Portable):
 
 
 def _gist(hit: Hit) -> str:
+    said = hit.title or hit.content
     if hit.kind == "message" and hit.messages:
-        return f"{hit.messages[0].speaker}: {hit.content}"
-    return f"{'' if hit.is_current else '(superseded) '}{hit.title or hit.content}"
+        said = f"{hit.messages[0].speaker}: {hit.content}"
+    return f"{'' if hit.is_current else '(superseded) '}{said}"
 
 
 def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]) -> SearchResults:

@@ -29,7 +29,23 @@ def test_values_say_it(moved: MemorySystem) -> None:
     assert repr(gone).endswith(", superseded>")
     assert f"(superseded) {old.content}" in str(hits)
     assert f"(superseded) {new.content}" not in str(hits)
-    assert all(hit.is_current for hit in moved.search("al", "Paris"))
+    facts = moved.search("al", "Paris", kinds=["semantic"])
+    assert facts
+    assert all(hit.is_current for hit in facts)
+
+
+def test_a_message_that_says_what_was_superseded_is_marked(moved: MemorySystem) -> None:
+    old, new = old_and_new(moved)
+    hits = moved.search("al", "Where does Alice live?", kinds=["message"])
+    [told] = [hit for hit in hits if hit.id in old.source_messages]
+    assert not told.is_current
+    assert told.superseded_by == (new.memory_id,)
+    assert repr(told).endswith(", superseded>")
+    assert "(superseded) " in str(hits)
+    [later] = [hit for hit in hits if hit.id in new.source_messages]
+    assert later.is_current
+    assert later.superseded_by == ()
+    assert type(told).from_dict(told.to_dict()) == told
 
 
 def test_the_episode_of_what_holds_now_stands_first(tmp_path: Path) -> None:
@@ -67,7 +83,8 @@ def test_data_frames_say_it(moved: MemorySystem) -> None:
     assert frame.set_index("memory_id")["is_current"].to_dict()[old.memory_id] is False
     assert frame["is_current"].sum() == len(frame) - 1
     hits = moved.search("al", "Where does Alice live?", include_superseded=True).to_pandas()
-    assert list(hits.loc[~hits["is_current"], "id"]) == [old.memory_id]
+    gone = {old.memory_id, *old.source_messages}
+    assert set(hits.loc[~hits["is_current"], "id"]) == gone
     assert moved.semantic_memories("nobody").to_pandas()["is_current"].dtype == bool
 
 

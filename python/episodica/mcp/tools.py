@@ -299,7 +299,8 @@ class Tools:
         )
 
     def _hit(self, hit: Hit, layer: Layer) -> Item:
-        return item(hit.record, hit.uri, layer, hit.score)
+        found = item(hit.record, hit.uri, layer, hit.score)
+        return found if hit.is_current else found.model_copy(update={"outdated": True})
 
     def _url(self, record: Record) -> str:
         if not isinstance(record, Message):

@@ -246,6 +246,7 @@ class HitView(BaseModel):
     snippet: str
     timestamp: datetime
     is_current: bool
+    superseded_by: list[str]
     scores: dict[str, float]
     messages: list[MessageView] | None = None
     explanation: AnyObject | None = None

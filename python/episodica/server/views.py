@@ -122,6 +122,7 @@ def hit(one: Hit, layer: str) -> dict[str, Any]:
         "snippet": one.snippet,
         "timestamp": one.timestamp,
         "is_current": one.is_current,
+        "superseded_by": list(one.superseded_by),
         "scores": one.scores,
     }
     if layer == "L2":

@@ -132,6 +132,7 @@ fn hit_value<'py>(
         score,
         rank,
         messages: matched(hit, &made)?,
+        superseded_by: PyTuple::new(py, superseded_by)?,
         explanation: explain.then(|| tree(py, explanation)).transpose()?,
         record: &made,
     } skip { terms } more {

@@ -111,6 +111,8 @@ pub struct Hit {
     /// The messages that matched, best first: a message hit has one, an episode its own messages, a
     /// fact none.
     pub messages: Vec<Arc<Message>>,
+    /// Ids of the facts that superseded a fact, or what a message says; empty for episodes.
+    pub superseded_by: Vec<String>,
     /// The question's terms, which [`Hit::snippet`] highlights.
     pub terms: Arc<[String]>,
     /// The relevance, and the raw score behind it as a sum of named terms.

@@ -120,9 +120,26 @@ impl Hits<'_> {
             rank: 0,
             terms: Arc::clone(&self.terms),
             messages,
+            superseded_by: self.superseded_by(&record),
             explanation: Explanation::relevance(found.score, raw),
             record,
         }))
+    }
+
+    /// The facts that superseded a fact, or what a message says.
+    fn superseded_by(&self, record: &Record) -> Vec<String> {
+        match record {
+            Record::Semantic(fact) => fact.superseded_by.iter().cloned().collect(),
+            Record::Message(message) => {
+                let slot = self.view.messages.slot(&message.message_id);
+                let facts = slot.and_then(|slot| self.view.superseded().get(&slot));
+                let facts = facts.into_iter().flatten();
+                facts
+                    .filter_map(|slot| Some(self.view.facts.get(*slot)?.memory_id.to_string()))
+                    .collect()
+            }
+            Record::Episode(_) => Vec::new(),
+        }
     }
 
     /// Facts or episodes by the method asked for, best first.
