@@ -158,6 +158,7 @@ class Corrections(MemoryViews):
             until=until,
             session_id=session_id,
             agent_id=agent_id,
+            zone=self._zone,
         )
         return self._engine.delete_where(check.user(user_id), names, options, dry_run)
 

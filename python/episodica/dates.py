@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numbers
 import re
-from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
+from contextlib import suppress
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, TypeAlias
 
 from .errors import InvalidInputError
@@ -88,16 +89,40 @@ def rfc3339(value: object, what: str) -> str:
     return _written(moment, what)
 
 
-def rfc3339_end(value: object, what: str) -> str:
-    """Like :func:`rfc3339`, but a date without a time is the end of its day.
+def rfc3339_end(value: object, what: str, zone: str | None = None) -> str:
+    """Like :func:`rfc3339_day`, but a date without a time is the end of its day.
 
     So "until 31 March" includes that day.
     """
+    return rfc3339(_on_the_clock(value, what, zone, time.max), what)
+
+
+def rfc3339_day(value: object, what: str, zone: str | None) -> str:
+    """Like :func:`rfc3339`, but a date without a time begins with midnight of a zone."""
+    return rfc3339(_on_the_clock(value, what, zone, time.min), what)
+
+
+def _on_the_clock(value: object, what: str, zone: str | None, clock: time) -> object:
+    """A date without a time as a moment of that day in a zone; anything else as it is."""
     if isinstance(value, str) and _DATE_ONLY.fullmatch(value.strip()):
         value = _from_text(value, what).date()
     if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime.combine(value, time.max)
-    return rfc3339(value, what)
+        return datetime.combine(value, clock, _zone(zone))
+    return value
+
+
+def _zone(name: str | None) -> tzinfo:
+    """A zone by its name or offset; UTC for none, and where the machine lacks its rules."""
+    if name is None:
+        return UTC
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    with suppress(ValueError):
+        return datetime.fromisoformat(f"2000-01-01T00:00{name}").tzinfo or UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
 
 
 def _is_rfc3339(text: str) -> bool:

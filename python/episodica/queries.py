@@ -85,7 +85,8 @@ class MemoryReader(OpenStore):
             by their facts).
         since, until
             Only records of this time, both ends included. A date without a time means the whole
-            day. For facts, the time in which they held.
+            day in the zone in which dates are shown (the setting ``timezone``, else UTC). For
+            facts, the time in which they held.
         session_id, agent_id
             Only this session, only this agent. An episode belongs to the sessions and agents of all
             its messages, a fact to those of the messages that prove it and to the agent that stated
@@ -133,7 +134,7 @@ class MemoryReader(OpenStore):
         <SearchResults 0 hits for 'where does she live?'>
         """
         question, user = check.query(query), check.user(user_id)
-        checked = search_options(options, kinds=kinds, top_k=_hits(top_k))
+        checked = search_options(options, kinds=kinds, top_k=_hits(top_k), zone=self._zone)
         wanted = checked if self._reranker is None else widened(checked)
         found = SearchResults._lazy(self._engine.search(user, question, wanted), question)
         if not found:
@@ -204,7 +205,7 @@ class MemoryReader(OpenStore):
         """
         question = check.query(query)
         budget = check.whole(max_tokens, "max_tokens", 1)
-        checked = search_options(options, kinds=kinds, top_k=top_k)
+        checked = search_options(options, kinds=kinds, top_k=top_k, zone=self._zone)
         form = one_of(format, FORMATS, "format")
         user = check.user(user_id)
         packed = self._engine.context(user, question, budget, form, checked)
@@ -217,6 +218,14 @@ class MemoryReader(OpenStore):
             packed["facts"],
             packed["token_count"],
         )
+
+    @property
+    def _zone(self) -> str | None:
+        """The zone in which dates are shown: dates without a time are its days."""
+        return self._config.timezone
+
+    def _listed(self, options: ListOptions) -> tuple[dict[str, Any], int | None]:
+        return list_options(options, zone=self._zone)
 
     def _refuse_turned(self, user: str, query: str, name: str) -> None:
         """Refuses a call whose user is nobody, and whose query is a user."""
@@ -263,7 +272,7 @@ class MemoryReader(OpenStore):
         >>> [episode.message_count for episode in memory.episodes("alice")]
         [2]
         """
-        return self._records(Episode, "episodes", user_id, "episode", list_options(options))
+        return self._records(Episode, "episodes", user_id, "episode", self._listed(options))
 
     @spelled_out(ListOptions, LIST_DEFAULTS)
     def semantic_memories(
@@ -314,6 +323,7 @@ class MemoryReader(OpenStore):
             attribute=attribute,
             min_importance=min_importance,
             about=about,
+            zone=self._zone,
         )
         return self._records(SemanticMemory, "facts", user_id, "semantic", checked)
 
@@ -341,7 +351,7 @@ class MemoryReader(OpenStore):
         >>> [message.speaker for message in memory.messages("alice")]
         ['Alice', 'assistant']
         """
-        return self._records(Message, "messages", user_id, "message", list_options(options))
+        return self._records(Message, "messages", user_id, "message", self._listed(options))
 
     def _records(
         self,

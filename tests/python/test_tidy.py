@@ -87,7 +87,7 @@ ENGINE_ROOMS = {
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
 SLOW = {
     *(".layers.folder", ".transfer", "asyncio", "difflib", "hashlib", "html"),
-    *("logging", "sqlite3", "tomllib", "urllib.error", "urllib.request"),
+    *("logging", "sqlite3", "tomllib", "urllib.error", "urllib.request", "zoneinfo"),
 }
 MAX_LINES = 800
 # Nobody edits it.

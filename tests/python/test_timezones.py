@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,3 +155,50 @@ def test_a_chart_names_its_zone(filled: Path) -> None:
         drawn = [text.get_text() for text in memory.plot.timeline("lin").findobj(Text)]
     assert any("times in UTC+08:00" in text for text in drawn)
     assert "2024-03-08" in drawn
+
+
+# Half past eight in Tokyo on the 12th is the 11th in UTC.
+EARLY = {"role": "user", "content": "I baked bread.", "timestamp": "2024-03-11T23:30:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "other"),
+    [
+        ("Asia/Tokyo", "2024-03-12", "2024-03-11"),
+        ("+09:00", "2024-03-12", "2024-03-11"),
+        ("America/New_York", "2024-03-11", "2024-03-12"),
+        (None, "2024-03-11", "2024-03-12"),
+    ],
+)
+def test_a_day_without_a_time_is_a_day_of_the_zone_that_is_shown(
+    store: Path, zone: str | None, day: str, other: str
+) -> None:
+    with MemorySystem(store, timezone=zone) as memory:
+        memory.add_messages("ann", [EARLY])
+        memory.flush("ann")
+        assert memory.messages("ann")[0].timestamp.date().isoformat() == day
+        for when in (day, date.fromisoformat(day)):
+            window: dict[str, Any] = {"since": when, "until": when}
+            assert len(memory.messages("ann", **window)) == 1
+            assert len(memory.episodes("ann", **window)) == 1
+            assert len(memory.search("ann", "bread", kinds=["message"], **window)) == 1
+            assert "bread" in memory.context("ann", "bread", **window).text
+            assert memory.delete_where("ann", dry_run=True, **window).messages == 1
+        window = {"since": other, "until": other}
+        assert len(memory.messages("ann", **window)) == 0
+        assert len(memory.search("ann", "bread", kinds=["message"], **window)) == 0
+        # A moment with a time is what it says.
+        assert len(memory.messages("ann", since="2024-03-11T23:30:00Z")) == 1
+        there = memory.in_timezone("Asia/Tokyo")
+        assert len(there.messages("ann", since="2024-03-12", until="2024-03-12")) == 1
+
+
+def test_the_command_line_has_the_days_of_its_zone(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MemorySystem(store) as memory:
+        memory.add_messages("ann", [EARLY])
+    where = ["--store", str(store), "--timezone", "Asia/Tokyo", "--json"]
+    for day, count in (("2024-03-12", 1), ("2024-03-11", 0)):
+        assert main(["messages", *where, "--since", day, "--until", day]) == 0
+        assert len(json.loads(capsys.readouterr().out)) == count

@@ -403,7 +403,8 @@ class AsyncMethods:
             by their facts).
         since, until
             Only records of this time, both ends included. A date without a time means the whole
-            day. For facts, the time in which they held.
+            day in the zone in which dates are shown (the setting ``timezone``, else UTC). For
+            facts, the time in which they held.
         session_id, agent_id
             Only this session, only this agent. An episode belongs to the sessions and agents of all
             its messages, a fact to those of the messages that prove it and to the agent that stated

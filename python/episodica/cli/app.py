@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ..errors import EpisodicaError
+from ..errors import EpisodicaError, StoreIOError
 from .arguments import Command, CommandLine
 from .output import Output, report
 from .words import in_words_of_the_line
@@ -35,6 +35,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("Interrupted. What was stored is kept; run the same command to resume.\n")
         return 1
     except BrokenPipeError:
-        # The reader closed the pipe (`| head`). Nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader closed the pipe (`| head`).
+        _write_nothing_more()
         return 0
+    except OSError as error:
+        # A full disk under stdout. Failures of the store are errors of the package.
+        _write_nothing_more()
+        failure = StoreIOError(
+            f"cannot write the output: {error.strerror or error}", errno=error.errno
+        )
+        report(failure, args.color)
+        return 1
+
+
+def _write_nothing_more() -> None:
+    """Lets the interpreter flush what is left into nothing when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

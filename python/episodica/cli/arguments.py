@@ -27,7 +27,7 @@ from . import (
     watching,
 )
 from .output import COLOURS, Output
-from .parser import Parser
+from .parser import GroupedParser
 
 Command: TypeAlias = Callable[[argparse.Namespace, Output], int]
 
@@ -53,7 +53,7 @@ class CommandLine:
     def __init__(self) -> None:
         self.files: list[argparse.Action] = []
         self.folders: list[argparse.Action] = []
-        self.parser = Parser(
+        self.parser = GroupedParser(
             prog="episodica",
             description="Episodic memory for LLM agents: "
             "remembers conversations and finds the right moment again.",
@@ -66,14 +66,19 @@ class CommandLine:
         self._subparsers = self.parser.add_subparsers(
             title="commands", metavar="COMMAND", required=False
         )
-        self._add_writing()
-        self._add_asking()
-        self._add_listings()
-        self._add_transfers()
-        self._add_shelving()
-        self._add_upkeep()
-        self._add_service()
-        self._add_agents()
+        for title, add_commands in (
+            ("remember", self._add_writing),
+            ("ask", self._add_asking),
+            ("look", self._add_listings),
+            ("carry", self._add_transfers),
+            ("forget", self._add_shelving),
+            ("look after the store", self._add_upkeep),
+            ("serve", self._add_service),
+            ("agents", self._add_agents),
+        ):
+            before = len(self._subparsers.choices)
+            add_commands()
+            self.parser.groups.append((title, list(self._subparsers.choices)[before:]))
 
     def completion(self, shell: str) -> str:
         """The completion script for a shell."""
@@ -174,8 +179,17 @@ class CommandLine:
 
     def _add_transfers(self) -> None:
         exported = self._add("export", transfers.export, "write a user's memories to a file")
-        _add_user(exported)
-        self._add_file(exported, "`.md` for Markdown, anything else for JSONL")
+        exported.usage = f"{exported.prog} [options] [USER] FILE"
+        self.files.append(
+            exported.add_argument(
+                "words",
+                nargs="+",
+                metavar="FILE",
+                help="the user and the file, `.md` for Markdown, anything else for JSONL; the user "
+                "may be left out if the store has only one",
+            )
+        )
+        exported.add_argument("--user", metavar="U", help="the user; then only the file is named")
         exported.add_argument(
             "--format",
             choices=("jsonl", "markdown", "tree"),

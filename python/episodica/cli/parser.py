@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..hints import near, shown
 
@@ -43,6 +43,37 @@ class Parser(argparse.ArgumentParser):
                 for sub in action.choices.values():
                     found |= sub.options()
         return found
+
+
+class GroupedParser(Parser):
+    """A parser whose help lists its many commands in groups.
+
+    Attributes
+    ----------
+    groups
+        The title of each group, and its commands.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.groups: list[tuple[str, list[str]]] = []
+
+    def format_help(self) -> str:
+        """The help with the commands in their groups, the options after them."""
+        commands = next(one for one in self._actions if isinstance(one, argparse._SubParsersAction))
+        helps = {one.dest: one for one in commands._choices_actions}
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for title, names in self.groups:
+            formatter.start_section(title)
+            formatter.add_arguments([helps[name] for name in names if name in helps])
+            formatter.end_section()
+        formatter.start_section("options")
+        formatter.add_arguments(self._optionals._group_actions)
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
 
 def _did_you_mean(names: list[str]) -> str | None:

@@ -118,10 +118,16 @@ def _value(written: str) -> Any:
 
 
 def user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, str]:
-    """``USER QUERY…``; the user is that of ``--user`` or the store's only one if left out."""
+    """``USER QUERY…``; the user is that of ``--user`` or the store's only one if left out.
+
+    With one user in the store all words are the query, unless the first one names the user.
+    """
     words: list[str] = args.words
     if args.user is not None:
         return known(args.user, memory), " ".join(words)
+    users = memory.users()
+    if len(users) == 1 and (len(words) == 1 or not near(words[0], users)):
+        return users[0], " ".join(words)
     if len(words) == 1:
         return only_user(memory), words[0]
     return known(words[0], memory), " ".join(words[1:])

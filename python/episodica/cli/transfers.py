@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
+import tempfile
 import time
 from itertools import chain
 from pathlib import Path
@@ -16,15 +18,19 @@ from typing import Any
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
 from ..progress import ProgressCallback, Reporter
+from ..queries import MemoryReader
 from ..readers import Conversation, LeftOut, Source, iter_conversations
+from ..readers.source import STDIN
 from ..reports import ImportReport
 from ..system import MemorySystem
 from ..transfer import add, is_export, owned, refuse_nothing
+from ..views import MemoryViews
 from .output import Output, cell, counted, printable
-from .stores import known, opened, user_of, writing
+from .stores import known, only_user, opened, writing
 
 _COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "seconds")
 _NAMED = ("left_out", "notes")
+_USER_AND_FILE = 2
 # Places that a line for people has room for.
 _PLACES = 3
 _COLUMNS = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
@@ -240,8 +246,9 @@ def import_(args: argparse.Namespace, out: Output) -> int:
 def export(args: argparse.Namespace, out: Output) -> int:
     """Writes a user's records to a file."""
     with opened(args) as memory:
-        user = known(args.user_id, memory) if args.user_id else user_of(args, memory)
-        target = Path(args.file)
+        user, target = _user_and_file(args, memory)
+        if str(target) == STDIN:
+            return _to_stdout(memory, user, args.format)
         report = memory.export(user, target, format=args.format)
     if out.as_json:
         out.json({**report.to_dict(), "file": str(target), "user": user})
@@ -254,9 +261,42 @@ def export(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
+def _to_stdout(memory: MemoryViews, user: str, format: Any) -> int:
+    """Writes an export to stdout, once it is whole."""
+    if format == "tree":
+        raise InvalidInputError("a tree is a directory: it can't go to stdout")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "export.jsonl"
+        memory.export(user, file, format=format)
+        with file.open(encoding="utf-8", newline="") as lines:
+            shutil.copyfileobj(lines, sys.stdout)
+    return 0
+
+
+def _user_and_file(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, Path]:
+    """The user, or the store's only one, and the file: a lone name of a user is no file."""
+    words: list[str] = args.words
+    if len(words) > _USER_AND_FILE:
+        raise InvalidInputError(f"more than a user and a file: `{shown(' '.join(words))}`")
+    named = args.user or (words[0] if len(words) == _USER_AND_FILE else None)
+    if args.user is not None and len(words) == _USER_AND_FILE:
+        raise InvalidInputError("two users: one with `--user` and one before the file")
+    if named is None and words[0] in memory.users():
+        raise InvalidInputError(
+            f"which file? `{shown(words[0])}` is a user",
+            hint=f"write `episodica export {shown(words[0])} FILE.jsonl`",
+        )
+    return known(named, memory) if named else only_user(memory), Path(words[-1])
+
+
 def backup(args: argparse.Namespace, out: Output) -> int:
     """Copies the store, all tenants."""
     with opened(args) as memory:
+        if args.path == STDIN:
+            raise InvalidInputError(
+                "a backup is a directory: it can't go to stdout",
+                hint="`episodica export USER -` writes a user's memories to stdout",
+            )
         report = memory.backup(args.path, progress=True)
     if out.as_json:
         out.json(report)

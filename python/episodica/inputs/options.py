@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ForwardRef, Literal, TypeAlias, TypedDict, TypeVar
 
-from ..dates import TimeLike, aware, rfc3339, rfc3339_end
+from ..dates import TimeLike, aware, rfc3339_day, rfc3339_end
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
@@ -140,8 +140,12 @@ def search_options(
     *,
     kinds: Iterable[str] | str | None,
     top_k: int | Mapping[Kind, int] | None,
+    zone: str | None = None,
 ) -> dict[str, Any]:
-    """The options of a search as the engine takes them; ``None`` leaves ``top_k`` to the engine."""
+    """The options of a search as the engine takes them; ``None`` leaves ``top_k`` to the engine.
+
+    ``zone`` is the one whose days are meant by dates without a time.
+    """
     options = _with_defaults(given, SEARCH_DEFAULTS)
     now = options["now"]
     names, per_kind = KINDS if kinds is None else _kinds(kinds), {}
@@ -159,13 +163,13 @@ def search_options(
         "per_kind": list(per_kind.items()),
         "kinds": list(names),
         "method": one_of(options["method"], METHODS, "method"),
-        **_window(options),
+        **_window(options, zone),
         "where": conditions(options["where"]),
         **about_facts(options["fact_kinds"], options["min_importance"], options["about"]),
         "threshold": _threshold(options["threshold"]),
         "include_superseded": bool(options["include_superseded"]),
         "explain": bool(options["explain"]),
-        "now": None if now is None else rfc3339(now, "now"),
+        "now": None if now is None else rfc3339_day(now, "now", zone),
     }
 
 
@@ -177,12 +181,13 @@ def list_options(
     attribute: str | None = None,
     min_importance: float | Importance | None = None,
     about: About | None = None,
+    zone: str | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """The options of a listing as the engine takes them, and the maximum number of records."""
     options = _with_defaults(given, LIST_DEFAULTS)
     limit = options["limit"]
     return {
-        **_window(options),
+        **_window(options, zone),
         "where": conditions(options["where"]),
         "newest_first": bool(options["newest_first"]),
         "include_superseded": bool(include_superseded),
@@ -212,10 +217,11 @@ def delete_options(
     until: TimeLike | None,
     session_id: str | None,
     agent_id: str | None,
+    zone: str | None = None,
 ) -> tuple[list[str], dict[str, Any]]:
     """The kinds and the conditions of ``delete_where`` as the engine takes them."""
     origin = {"session_id": session_id, "agent_id": agent_id}
-    window = _window({"since": since, "until": until, **origin})
+    window = _window({"since": since, "until": until, **origin}, zone)
     facts = about_facts(fact_kinds, None)
     if kinds is None:
         kinds = "semantic" if facts["fact_kinds"] else "message"
@@ -238,11 +244,11 @@ def _hint(name: str, defaults: Mapping[str, Any]) -> str | None:
     return f"did you mean `{meant}`?" if meant else nearest_hint(name, defaults)
 
 
-def _window(options: Mapping[str, Any]) -> dict[str, str | None]:
+def _window(options: Mapping[str, Any], zone: str | None) -> dict[str, str | None]:
     """Session, agent and time range; both ends of the range are included."""
     since, until = options["since"], options["until"]
-    start = None if since is None else rfc3339(since, "since")
-    end = None if until is None else rfc3339_end(until, "until")
+    start = None if since is None else rfc3339_day(since, "since", zone)
+    end = None if until is None else rfc3339_end(until, "until", zone)
     if start and end and aware(start) > aware(end):
         raise InvalidInputError(f"since is later than until: `{start}` > `{end}`")
     origin = {

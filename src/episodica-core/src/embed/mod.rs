@@ -24,6 +24,17 @@ pub use static_table::{
 };
 pub use transformer::TransformerEmbedder;
 
+/// A refused text is not cut below this many bytes: then its length is not the reason.
+pub(crate) const SHORTEST_CUT: usize = 512;
+
+/// The first two fifths of a text that was too long, so that one of just twice the length that a
+/// model takes needs one cut, not two.
+pub(crate) fn shortened(text: &str) -> &str {
+    let wanted = text.len() * 2 / 5;
+    let end = (0..=wanted).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
+}
+
 /// Turns texts into vectors of one fixed dimension.
 pub trait Embedder: Send + Sync {
     /// Names model and version; stamped into manifests, so that vectors of two models never meet.

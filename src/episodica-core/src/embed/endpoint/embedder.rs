@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::answer::Body;
 use crate::control::{Control, Uninterrupted};
-use crate::embed::Embedder;
+use crate::embed::{Embedder, SHORTEST_CUT, shortened};
 use crate::error::{Error, ErrorKind, Result};
 use crate::llm::{Answer, Ledger, NoAnswer, Phase};
 use crate::model::ServiceHealth;
@@ -180,12 +180,16 @@ impl EndpointEmbedder {
     }
 
     /// Rows for texts with content, named by their place. A batch that the server refuses is
-    /// halved, for it may be too large, or hold one text that is: then the error names that text.
+    /// halved, for it may be too large, or hold one text that is: that text is cut, and if the
+    /// server refuses its beginning too, the error names it.
     fn embed_batch(&self, items: &[(usize, &str)], control: &dyn Control) -> Result<Vec<Vec<f32>>> {
         match self.request(items, control) {
             Ok(rows) => Ok(rows),
             Err(failure) if matches!(failure.cause(), Cause::Status(400 | 413 | 422)) => {
                 match items {
+                    [(place, text)] if text.len() > SHORTEST_CUT => {
+                        self.embed_batch(&[(*place, shortened(text))], control)
+                    }
                     [(place, _)] => Err(Error::new(
                         ErrorKind::Embedding,
                         format!("cannot embed item `{}`", place + 1),

@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use crate::config::Config;
 use crate::control::{Control, LONG_BYTES, patiently};
-use crate::embed::Embedder;
+use crate::embed::{Embedder, SHORTEST_CUT, shortened};
 use crate::engine::counters::Counters;
 use crate::engine::memory::wording::Wording;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,6 +17,9 @@ use crate::score::TokenTable;
 
 /// Texts embedded between two checks for an interruption.
 pub(crate) const EMBED_BATCH: usize = 1_024;
+
+/// A shorter text is no reason for an embedder to refuse it for its length.
+const MAYBE_TOO_LONG: usize = 1_500;
 
 /// Vectors for the records of one step, row by row; `None` where embedding failed or comes later.
 pub(crate) type Rows<'a> = Option<ArrayView2<'a, f32>>;
@@ -138,7 +141,10 @@ impl Indexing<'_> {
                 Err(error) => {
                     self.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
                     self.counters.note_failure(None, &error);
-                    return Ok(None);
+                    match self.embed_around_refused(batch, &error, control)? {
+                        Some(rows) => parts.push(rows),
+                        None => return Ok(None),
+                    }
                 }
             }
         }
@@ -147,6 +153,69 @@ impl Indexing<'_> {
             [] => Ok(None),
             [_] => Ok(parts.pop()),
             _ => Ok(concatenate(Axis(0), &views).ok()),
+        }
+    }
+}
+
+impl Indexing<'_> {
+    /// The vectors of a batch with a long text that the embedder may have refused: that text is
+    /// cut, or set aside with a vector of zeros. `None` if the embedder takes no text at all.
+    fn embed_around_refused(
+        &self,
+        texts: &[&str],
+        error: &Error,
+        control: &dyn Control,
+    ) -> Result<Option<Array2<f32>>> {
+        let shortest = texts.iter().filter(|text| !text.trim().is_empty()).min_by_key(|t| t.len());
+        let has_long = texts.iter().any(|text| text.len() > MAYBE_TOO_LONG);
+        match shortest {
+            Some(probe) if has_long && error.kind() == ErrorKind::Embedding => {
+                if probe.len() <= MAYBE_TOO_LONG && self.try_embed(&[probe], control)?.is_none() {
+                    return Ok(None);
+                }
+                self.embed_apart(texts, probe, control)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Halves the texts until the refused ones stand alone. `probe` tells a refusal from an outage.
+    fn embed_apart(
+        &self,
+        texts: &[&str],
+        probe: &str,
+        control: &dyn Control,
+    ) -> Result<Option<Array2<f32>>> {
+        if let [text] = texts {
+            let mut rest = *text;
+            loop {
+                if let Some(rows) = self.try_embed(&[rest], control)? {
+                    return Ok(Some(rows));
+                }
+                if rest.len() <= SHORTEST_CUT {
+                    break;
+                }
+                rest = shortened(rest);
+            }
+            let known = self.try_embed(&[probe], control)?;
+            return Ok(known.map(|rows| Array2::zeros((1, rows.ncols()))));
+        }
+        if let Some(rows) = self.try_embed(texts, control)? {
+            return Ok(Some(rows));
+        }
+        let (first, second) = texts.split_at(texts.len() / 2);
+        let Some(first) = self.embed_apart(first, probe, control)? else { return Ok(None) };
+        let Some(second) = self.embed_apart(second, probe, control)? else { return Ok(None) };
+        Ok(concatenate(Axis(0), &[first.view(), second.view()]).ok())
+    }
+
+    /// The vectors of texts; `None` if the embedder fails.
+    fn try_embed(&self, texts: &[&str], control: &dyn Control) -> Result<Option<Array2<f32>>> {
+        control.check()?;
+        match self.embedder.embed_controlled(texts, control) {
+            Ok(rows) => Ok(Some(rows)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+            Err(_) => Ok(None),
         }
     }
 }

@@ -1,0 +1,103 @@
+"""Users, queries and files among the words of a command; output that can't be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from episodica import MemorySystem
+from episodica.cli.app import main
+
+SAID = {"role": "user", "name": "Alice", "content": "I moved to Lyon."}
+SEVERAL = ["alice", "bob"]
+
+
+@pytest.fixture(params=[["alice"], SEVERAL], ids=["one user", "two users"])
+def users(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """The users of the default store."""
+    names: list[str] = request.param
+    with MemorySystem(tmp_path / "memories") as memory:
+        for name in names:
+            memory.add_messages(name, [SAID])
+    return names
+
+
+def test_a_query_of_several_words_needs_no_quotes(
+    users: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["search", "alice", "where", "does", "she", "live"]) == 0
+    assert "Lyon" in capsys.readouterr().out
+    assert main(["context", "--user", "alice", "where", "does", "she", "live"]) == 0
+    assert "Lyon" in capsys.readouterr().out
+    status = main(["search", "where", "does", "she", "live"])
+    output = capsys.readouterr()
+    if users == SEVERAL:
+        assert status == 1
+        assert "no such user: `where`" in output.err
+        assert "`alice`, `bob`" in output.err
+    else:
+        assert status == 0
+        assert "Lyon" in output.out
+    assert main(["search", "alcie", "Lyon"]) == 1
+    assert "did you mean `alice`?" in capsys.readouterr().err
+
+
+def test_an_export_never_takes_a_user_for_a_file(
+    users: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["export", "alice"]) == 1
+    output = capsys.readouterr()
+    assert "which file? `alice` is a user" in output.err
+    assert "`episodica export alice FILE.jsonl`" in output.err
+    assert not (tmp_path / "alice").exists()
+    assert main(["export", "alice", "a.jsonl"]) == 0
+    assert main(["export", "--user", "alice", "b.jsonl"]) == 0
+    assert Path("a.jsonl").stat().st_size > 100 < Path("b.jsonl").stat().st_size
+    assert main(["export", "alice", "a.jsonl", "more"]) == 1
+    assert main(["export", "carol", "c.jsonl"]) == 1
+    assert "no such user: `carol`" in capsys.readouterr().err
+    assert main(["export", "c.jsonl"]) == int(users == SEVERAL)
+    assert Path("c.jsonl").exists() == (users != SEVERAL)
+
+
+def test_an_export_may_go_to_stdout(users: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "alice", "-"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line).get("type") for line in lines[1:]] == ["message", "end"]
+    assert not Path("-").exists()
+    for call in (["export", "alice", "-", "--format", "tree"], ["backup", "-"]):
+        assert main(call) == 1
+        assert "can't go to stdout" in capsys.readouterr().err
+    assert not Path("-").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+@pytest.mark.parametrize("call", [["messages"], ["stats", "--json"], ["export", "-"]])
+def test_a_full_disk_under_the_output_is_one_line(
+    cli: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, call: list[str]
+) -> None:
+    with MemorySystem(tmp_path / "memories") as memory:
+        memory.add_messages("alice", [SAID])
+    command = cli("--version").args[:-1]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, *call], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error: cannot write the output: No space left on device\n"
+
+
+def test_the_help_groups_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    titles = ["remember:", "ask:", "look:", "carry:", "forget:", "serve:", "options:"]
+    places = [shown.index(f"\n{title}\n") for title in titles]
+    assert places == sorted(places)
+    for name in ("ingest", "search", "doctor", "backup", "mcp", "completion"):
+        assert shown.count(f"\n  {name} ") == 1
+    assert "\ncommands:" not in shown
