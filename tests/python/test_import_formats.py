@@ -291,6 +291,19 @@ def test_what_has_no_words_is_left_out_in_every_format(
     assert report.left_out[0] in ("line 2: no words", "line 3: no words")
 
 
+@pytest.mark.parametrize("name", ["discord.json", "zep.json", "gemini_takeout.json"])
+def test_a_broken_record_is_an_error_of_ours(tmp_path: Path, name: str) -> None:
+    text = (FIXTURES / "imports" / name).read_text(encoding="utf-8")
+    data = json.loads(text)
+    if isinstance(data, list):
+        data[1]["safeHtmlItem"] = 5.5
+    else:
+        data["messages"].insert(0, None)
+    (tmp_path / name).write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="the file breaks the form of"):
+        read_conversations(tmp_path / name)
+
+
 def test_an_untimed_answer_follows_its_question(memory: MemorySystem) -> None:
     memory.import_(FIXTURES / "imports/chatgpt_gaps.json", "u")
     stored = list(memory.messages("u"))

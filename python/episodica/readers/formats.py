@@ -307,7 +307,12 @@ def _read(source: Source, format: str | None) -> Iterator[Conversation]:
         name = _recognised(item.value)
     if name is None:
         raise _unknown(sample[0].value)
-    yield from _JSON[name].read(chain(sample, items), source)
+    try:
+        yield from _JSON[name].read(chain(sample, items), source)
+    except (InvalidInputError, UnicodeDecodeError):
+        raise
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
+        raise InvalidInputError(f"the file breaks the form of `{name}`") from error
 
 
 def _text_format(head: str) -> str:

@@ -218,7 +218,7 @@ class _Reading:
                 talk.leave(_NOTICE, self._line)
             return
         why = NO_WORDS
-        if self._is_quoted and len(self.text) > 1 and text[0] == text[-1] == '"':
+        if self._is_quoted and len(self.text) > 1 and text[:1] == text[-1:] == '"':
             # LINE puts messages of several lines between quotation marks.
             text = text[1:-1].replace('""', '"')
         if self._is_titled:
