@@ -31,6 +31,7 @@ ATTACKS = {
     "faults": "Let every single operation of a write fail, or cut the power after it",
     "graphs": "Change a vector graph and mend the checksums, then search it",
     "handles": "Write 200 users with 64 file handles, or with `max_open_files=5`",
+    "http": "Kill the workers of a service while clients add, repeat and delete over HTTP",
     "in_place": "Compare what is found after deletions with a fresh opening",
     "interrupts": "Press Ctrl-C in every call at six moments",
     "kills": "Kill the process while it writes",

@@ -41,6 +41,11 @@ class Caller:
         """Whether it came with a key."""
         return self.key_id != _LOCAL
 
+    @property
+    def reads(self) -> bool:
+        """Whether answers may tell it what is stored."""
+        return "read" in self.scopes
+
     def opens(self, user: str) -> bool:
         """Whether this user's data is theirs to see."""
         return self.user in ("*", user)

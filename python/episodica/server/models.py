@@ -169,6 +169,12 @@ class FactView(BaseModel):
 RecordView = MessageView | EpisodeView | FactView
 
 
+class Written(BaseModel):
+    """A record that was written, for a key without the scope `read`."""
+
+    id: str
+
+
 class KeyView(BaseModel):
     """What a key opens: one user, or all of them (`*`)."""
 

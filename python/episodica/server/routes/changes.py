@@ -37,6 +37,9 @@ async def events(
     """Follows messages, sessions, episodes and facts; an event `reset` says to list them anew."""
     caller.needs("read")
     name = user if user is not None else None if caller.user == "*" else caller.user
+    if name is None:
+        # Events name their users.
+        caller.needs("admin")
     if name is not None and not caller.opens(name):
         raise ServiceError(403, "forbidden", "the key is for another user")
     # A cursor that is none, and a user id that is none, are refused before the answer begins.

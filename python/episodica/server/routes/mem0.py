@@ -139,7 +139,7 @@ async def add(
             for event in await memory.events(cursor, user_id=user)
             if event.change in _EVENTS
         ]
-        return views.answer({"results": learned}), {"ids": made_ids(read, added)}
+        return _results(learned, caller), {"ids": made_ids(read, added)}
 
     async def again(outcome: Outcome) -> Response:
         read = await run(reading, memory._memory, said)
@@ -149,7 +149,7 @@ async def add(
             {"id": _write_id(user, one.memory_id), "memory": one.content, "event": "ADD"}
             for one in await facts_of(memory, user, ids)
         ]
-        return views.answer({"results": learned})
+        return _results(learned, caller)
 
     return await service.requests.once(asked, work, again)
 
@@ -245,6 +245,11 @@ async def delete(
     user, fact = await _find(id, caller, memory)
     report = await memory.delete(user, fact.memory_id, dry_run=dry_run)
     return _told("Memory deleted successfully", report, caller, dry_run=dry_run)
+
+
+def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
+    """What was learned, which may quote what was known: for those who may read."""
+    return views.answer({"results": learned if caller.reads else []})
 
 
 def _told(message: str, report: DeleteReport, caller: Caller, *, dry_run: bool) -> Response:

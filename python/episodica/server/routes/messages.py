@@ -11,7 +11,7 @@ from starlette.responses import Response
 from ...aio.running import run
 from ...aio.system import AsyncMemorySystem
 from .. import views
-from ..access import AnyCaller, User
+from ..access import AnyCaller, Caller, User
 from ..idempotency import (
     Outcome,
     Repeatable,
@@ -56,7 +56,7 @@ async def add_messages(
         )
     asked = Repeatable(caller, "add", user, idempotency_key, await request.body())
     messages = asked.with_ids(body.messages)
-    adding = _Adding(request, body, messages, user, memory, service)
+    adding = _Adding(request, caller, body, messages, user, memory, service)
     return await service.requests.once(asked, adding.work, adding.again)
 
 
@@ -65,6 +65,7 @@ class _Adding:
     """A request that adds messages."""
 
     request: Request
+    caller: Caller
     body: AddMessages
     messages: list[dict[str, Any]]
     user: str
@@ -99,7 +100,7 @@ class _Adding:
         if body.wait == "facts":
             kept = [one["id"] for one in learned if one["event"] != "IGNORE"]
             answer["facts"] = list(dict.fromkeys(kept))
-        return views.answer(answer, 201), {**outcome, "ids": made_ids(read, result)}
+        return self._answer(answer), {**outcome, "ids": made_ids(read, result)}
 
     async def again(self, outcome: Outcome) -> Response:
         """Answers from what is stored: ids and counts, without what was learned."""
@@ -123,6 +124,13 @@ class _Adding:
         if body.wait == "facts":
             facts = await facts_of(memory, user, ids)
             answer["facts"] = [one.memory_id for one in facts]
+        return self._answer(answer)
+
+    def _answer(self, answer: dict[str, Any]) -> Response:
+        """The answer; without the scope `read`, nothing of what others said and what was known."""
+        if not self.caller.reads:
+            hidden = {"buffered": 0, "episodes": [], "events": [], "facts": []}
+            answer |= {name: value for name, value in hidden.items() if name in answer}
         return views.answer(answer, 201)
 
     async def _wait(self, episodes: list[str]) -> tuple[list[str], bool]:
@@ -156,4 +164,5 @@ async def flush(
             episodes = await form(memory._memory.close_session, user, body.session_id)
         else:
             episodes = await form(memory._memory.flush, user)
-    return views.answer({"episodes": [views.episode(one) for one in episodes]})
+    shown = episodes if caller.reads else []
+    return views.answer({"episodes": [views.episode(one) for one in shown]})

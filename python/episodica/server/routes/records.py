@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from ...errors import InvalidInputError
-from ...records import SemanticMemory
+from ...records import Record, SemanticMemory
 from .. import views
-from ..access import AnyCaller, User
+from ..access import AnyCaller, Caller, User
 from ..idempotency import Outcome, Repeatable, gone
-from ..memories import page
+from ..memories import page, record_id
 from ..models import (
     Correction,
     Deleted,
@@ -26,6 +26,7 @@ from ..models import (
     MessagePage,
     MessageView,
     StateFact,
+    Written,
 )
 from ..problems import ServiceError
 from ..state import DatedMemory, Memory, TheService
@@ -102,7 +103,10 @@ async def list_facts(
 
 
 @router.post(
-    "/v1/users/{user}/facts", status_code=201, response_model=FactView, responses=problems(409, 410)
+    "/v1/users/{user}/facts",
+    status_code=201,
+    response_model=FactView | Written,
+    responses=problems(409, 410),
 )
 async def state_fact(
     request: Request,
@@ -127,13 +131,13 @@ async def state_fact(
                 agent_id=body.agent_id,
             )
             span.set_attribute("gen_ai.memory.record.id", fact.memory_id)
-        return views.answer(views.fact(fact), 201), {"id": fact.memory_id}
+        return views.answer(_shown(fact, caller), 201), {"id": fact.memory_id}
 
     async def again(outcome: Outcome) -> Response:
         found = await memory.get(user, outcome["id"])
         if not isinstance(found, SemanticMemory):
             raise gone()
-        return views.answer(views.fact(found), 201)
+        return views.answer(_shown(found, caller), 201)
 
     asked = Repeatable(caller, "state", user, idempotency_key, await request.body())
     return await service.requests.once(asked, work, again)
@@ -148,6 +152,11 @@ async def fact_history(
     versions = await memory.history(user, id_of(id))
     of_resource(versions[-1] if versions else None, "facts")
     return views.answer({"versions": [views.record(one) for one in versions]})
+
+
+def _shown(record: Record, caller: Caller) -> dict[str, Any]:
+    """A record that was written; of those who may not read it, only the id."""
+    return views.record(record) if caller.reads else {"id": record_id(record)}
 
 
 def _add_record_routes(resource: Resource) -> None:
@@ -251,7 +260,7 @@ def _add_correction(resource: Literal["episodes", "facts"]) -> None:
                 # Deleted meanwhile, unless the text itself is refused.
                 of_resource(await memory.get(user, id_of(id)), resource)
                 raise
-        return views.answer(views.record(changed))
+        return views.answer(_shown(changed, caller))
 
     router.add_api_route(
         f"/v1/users/{{user}}/{resource}/{{id}}",
@@ -259,7 +268,7 @@ def _add_correction(resource: Literal["episodes", "facts"]) -> None:
         methods=["PATCH"],
         name=f"correct_{single}",
         summary=f"Changes the text of the {single}; history keeps the old",
-        response_model=_VIEWS[resource],
+        response_model=_VIEWS[resource] | Written,
         responses=problems(404),
     )
 

@@ -177,7 +177,7 @@ def id_of(text: str) -> str:
 def receipt(report: DeleteReport, caller: Caller, *, dry_run: bool) -> dict[str, Any]:
     """What was deleted, or would be. Ids are for those who may read."""
     told = {**report.to_dict(), "dry_run": dry_run}
-    if "read" not in caller.scopes:
+    if not caller.reads:
         told.update(message_ids=[], episode_ids=[], fact_ids=[])
     return told
 

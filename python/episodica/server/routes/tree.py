@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ...aio.running import run
 from ...errors import InvalidInputError
-from ...layers.address import parse
+from ...layers.address import EPISODICA, Address, parse
 from ...layers.values import Entry
 from ...system import MemorySystem
 from .. import views
@@ -38,8 +38,7 @@ async def list_folder(
     ),
 ) -> Response:
     """A folder of the tree, with what is below."""
-    caller.needs("read")
-    at = parse(uri)
+    at = _place(caller, uri, depth)
     walk = _Walk(memory._memory, _only(caller), limit)
     entries = await run(walk.below, str(at), depth)
     return views.answer({"uri": str(at), "entries": entries, "complete": walk.complete})
@@ -50,13 +49,23 @@ async def read_text(
     caller: AnyCaller, memory: Memory, uri: Place, layer: Layer | None = None
 ) -> Response:
     """A text of the tree; without `layer` the one that the address names, else the whole."""
-    caller.needs("read")
-    at = parse(uri)
+    at = _place(caller, uri)
     try:
         text = await memory.read(str(at), layer, user_id=_only(caller))
     except InvalidInputError:
         raise not_found("place") from None
     return views.answer({"uri": str(at), "text": text})
+
+
+def _place(caller: Caller, uri: str, depth: int = 2) -> Address:
+    """The place that a request names. What names several users is for those who may list them."""
+    caller.needs("read")
+    at = parse(uri)
+    of_one_user = len(at.names) >= 2 and (at.scheme == EPISODICA or at.names[0] == "user")
+    shows_roots = not at.names and depth == 1
+    if caller.user == "*" and not of_one_user and not shows_roots:
+        caller.needs("admin")
+    return at
 
 
 def _only(caller: Caller) -> str | None:
