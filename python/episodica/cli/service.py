@@ -24,6 +24,7 @@ _SETTINGS = (
     "port",
     "uds",
     "workers",
+    "read_only",
     "keys",
     "config",
     "timezone",
@@ -158,6 +159,12 @@ def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, metavar="N", help="port (default 8077)")
     parser.add_argument("--uds", metavar="PATH", help="a Unix socket instead of a port")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default 1)")
+    parser.add_argument(
+        "--read-only",
+        action="store_true",
+        default=None,
+        help="write nothing: for a store on a read-only disk",
+    )
     parser.add_argument(
         "--config", metavar="FILE", help="settings (TOML), the service's under `[server]`"
     )

@@ -23,6 +23,9 @@ from .settings import ServerSettings
 
 # The key id of callers without a key.
 _LOCAL = "local"
+# Scopes that write nothing, and methods.
+_READING = ("read", "admin")
+_SAFE = ("GET", "HEAD", "OPTIONS")
 
 bearer = HTTPBearer(auto_error=False, description="A key of `episodica keys create`.")
 
@@ -88,8 +91,18 @@ class Gatekeeper:
                 retry_after=wait,
             )
         if key is None:
-            return Caller(self._settings.tenant, "*", SCOPES, key_id)
-        return Caller(key.tenant, key.user, key.scopes, key_id)
+            return Caller(self._settings.tenant, "*", self._usable(SCOPES), key_id)
+        return Caller(key.tenant, key.user, self._usable(key.scopes), key_id)
+
+    def _usable(self, scopes: tuple[str, ...]) -> tuple[str, ...]:
+        """The scopes of these that the service has a use for."""
+        return tuple(one for one in scopes if one in _READING or not self._settings.read_only)
+
+    def serves_host(self, host: str | None) -> bool:
+        """Whether a request may name this host; without keys only this machine."""
+        if self._settings.uds or not self._settings.is_local:
+            return True
+        return (self._address is None and bool(self.keys)) or not is_foreign(host, None)
 
     def still_allows(self, caller: Caller) -> bool:
         """Whether a caller would be let in now: keys are revoked and end while streams go on."""
@@ -127,7 +140,7 @@ class Gatekeeper:
                 "send `Authorization: Bearer KEY`; `episodica keys create` makes one",
             )
         if not self._settings.uds:
-            refuse_foreign_pages(request)
+            refuse_foreign_pages(request, same=request.method not in _SAFE)
         return None
 
 
@@ -147,12 +160,24 @@ def refuse_foreign_pages(request: Request, *, same: bool = False) -> None:
     """
     host, origin = request.headers.get("host"), request.headers.get("origin")
     other = same and origin is not None and origin.partition("://")[2] != host
+    # What browsers say of the page that asks, even where they send no `Origin`.
+    site = request.headers.get("sec-fetch-site")
+    other |= site == "cross-site" or (same and site == "same-site")
     if other or is_foreign(host, origin):
         raise ServiceError(
             403,
             "forbidden",
             "without keys only programs on this machine are served",
             "make a key with `episodica keys create`",
+        )
+
+
+async def refuse_other_hosts(request: Request) -> None:
+    """Dependency of every route, those without a key too: no name of another site leads here."""
+    gatekeeper: Gatekeeper = request.app.state.gatekeeper
+    if not gatekeeper.serves_host(request.headers.get("host")):
+        raise ServiceError(
+            403, "forbidden", "without keys only programs on this machine are served"
         )
 
 

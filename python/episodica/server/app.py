@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 
 from .. import _native
 from . import problems
-from .access import Gatekeeper
+from .access import Gatekeeper, refuse_other_hosts
 from .connection import CLIENT_LIMITS, ClientLimits
 from .ending import Deadline
 from .explorer import OneTimeAddress
@@ -40,7 +40,7 @@ from .routes import (
     users,
 )
 from .settings import ServerSettings
-from .state import Service
+from .state import Service, refuse_writes
 from .stream import Stream, followers_of
 from .telemetry.metrics import FOLDER, Metrics
 from .telemetry.spans import Tracer
@@ -124,7 +124,7 @@ def create_app(
         redoc_url=None,
         # A route like the others, see `operation`.
         openapi_url=None,
-        dependencies=[Depends(refuse_unknown)],
+        dependencies=[Depends(refuse_other_hosts), Depends(refuse_writes), Depends(refuse_unknown)],
         separate_input_output_schemas=False,
         generate_unique_id_function=_operation_id,
     )

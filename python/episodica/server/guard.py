@@ -30,7 +30,8 @@ _UNLIMITED = ("/health", "/ready", "/metrics", "/version")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 _JSON = ("application/json",)
-_LINES = ("application/x-ndjson", "application/jsonl", "text/plain", "application/octet-stream")
+# No `text/plain`: any page may send that without being asked.
+_LINES = ("application/x-ndjson", "application/jsonl", "application/octet-stream")
 # Bytes of an answer that are handed to the connection at once.
 _PIECE = 64 << 10
 # The share of callers whose key is missing or wrong.

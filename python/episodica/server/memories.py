@@ -8,16 +8,27 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..aio.methods import AsyncMethods
 from ..aio.running import run
 from ..aio.system import AsyncMemorySystem
 from ..config import MemoryConfig
 from ..records import Episode, Message, SemanticMemory
 from ..rerankers import named_endpoint
+from ..system import LightweightSearchSystem
 from .settings import ServerSettings
 from .uploads import sweep
 
 _LOG = logging.getLogger("episodica.server")
 Listed = Message | Episode | SemanticMemory
+
+
+class AsyncReader(AsyncMemorySystem):
+    """A memory that only reads; the routes that write are refused before they reach it."""
+
+    __slots__ = ()
+
+    def __init__(self, path: str, **options: Any) -> None:
+        AsyncMethods.__init__(self, LightweightSearchSystem(path, **options))  # type: ignore[arg-type]
 
 
 class Memories:
@@ -50,7 +61,8 @@ class Memories:
         config = MemoryConfig.load(settings.config or None)
         given: dict[str, Any] = {"timezone": settings.timezone} if settings.timezone else {}
         given["reranker"] = named_endpoint(settings.rerank_url, settings.rerank_model)
-        memory = AsyncMemorySystem(settings.store, tenant=tenant, config=config, **given)
+        made = AsyncReader if settings.read_only else AsyncMemorySystem
+        memory = made(settings.store, tenant=tenant, config=config, **given)
         self.starts[tenant] = memory._memory.events("latest").cursor
         self._open[tenant] = memory
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+import traceback
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -16,10 +18,15 @@ from ..visible import visible
 
 MEDIA_TYPE = "application/problem+json"
 _LOG = logging.getLogger("episodica.server")
+_A_FILE = "a file of the server"
+# Absolute paths as errors show them.
+_PATH = re.compile(r"`(?:/|[A-Za-z]:\\|\\\\)[^`]*`")
 _STATUS = {
     "invalid_input": 400,
     "read_only": 403,
     "store_locked": 503,
+    "store_rolled_back": 503,
+    "store_unavailable": 503,
     "io": 503,
     "closed": 503,
     "interrupted": 503,
@@ -119,9 +126,30 @@ def problem(
 def of_error(error: EpisodicaError) -> JSONResponse:
     """The answer for an error of the memory."""
     status = _STATUS.get(error.kind, 500)
+    message = without_paths(error.message, error.path)
     if status >= 500:
-        _LOG.warning("%s: %s", error.kind, error.message)
-    return problem(status, error.kind, error.message, error.hint)
+        _LOG.warning("%s: %s", error.kind, message)
+    hint = None if error.hint is None else without_paths(error.hint, error.path)
+    return problem(status, error.kind, message, hint)
+
+
+def without_paths(text: str, known: str | None = None) -> str:
+    """A text for clients and logs: names of files tell users' ids and where the server keeps them.
+
+    ``known`` is a path that may stand in it.
+    """
+    if known:
+        text = text.replace(known, _A_FILE)
+    return _PATH.sub(f"`{_A_FILE}`", text)
+
+
+class WithoutPaths(logging.Filter):
+    """Takes the names of files out of the lines of a log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrites the record and keeps it."""
+        record.msg, record.args = without_paths(record.getMessage()), None
+        return True
 
 
 def install(app: FastAPI) -> None:
@@ -155,5 +183,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _bug(_: Request, error: Exception) -> JSONResponse:
-        _LOG.error("a request failed", exc_info=error)
+        # Without its text, which may name a file or quote what was sent.
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        _LOG.error("a request failed: %s\n%s", type(error).__name__, frames)
         return problem(500, "internal", "the service failed; its log says why")

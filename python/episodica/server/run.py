@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import signal
 import socket
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from ..errors import ConfigError
 from .app import create_app
@@ -19,11 +25,16 @@ from .connection import Connection
 from .ending import Deadline
 from .explorer import OneTimeAddress
 from .keys import KeyRing
+from .problems import WithoutPaths
 from .settings import HANDED_ON, ServerSettings
 from .telemetry.metrics import FOLDER
 
 # Longer than clients keep idle connections, so that it is they who close them.
 _KEEP_ALIVE_SECONDS = 75
+_BACKLOG = 2048
+# The exit status of a service that could not start.
+_NOT_STARTED = 3
+_LOG = logging.getLogger("episodica.server")
 
 
 def _logging(level: str) -> dict[str, Any]:
@@ -31,7 +42,14 @@ def _logging(level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+        "filters": {"paths": {"()": WithoutPaths}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "plain",
+                "filters": ["paths"],
+            }
+        },
         "loggers": {
             name: {"handlers": ["stderr"], "level": level, "propagate": False}
             for name in ("episodica", "uvicorn.error")
@@ -45,7 +63,7 @@ def serve(settings: ServerSettings) -> int:
     Raises
     ------
     ConfigError
-        If other machines could connect and there is no key.
+        If other machines could connect and there is no key, or the port is in use.
     """
     if not settings.is_local and not KeyRing(settings.keys_path):
         raise ConfigError(
@@ -55,15 +73,17 @@ def serve(settings: ServerSettings) -> int:
     if settings.workers == 1:
         app = create_app(settings)
         # A store that can't be opened is an error of the command, not of the server.
-        app.state.service.memories.open(settings.tenant)
-        _run(app, settings)
+        with _listening(settings) as listener:
+            app.state.service.memories.open(settings.tenant)
+            _run(app, settings, listener)
         return 0
     # The first process looks twice a second whether it is told to stop.
     seconds = max(0.5, settings.shutdown_timeout_seconds - 0.5)
     os.environ[HANDED_ON] = replace(settings, shutdown_timeout_seconds=seconds).to_environment()
     with tempfile.TemporaryDirectory(prefix="episodica-metrics-") as folder:
         os.environ[FOLDER] = folder
-        _run("episodica.server.app:create_app", settings)
+        with _listening(settings) as listener:
+            _run("episodica.server.app:create_app", settings, listener)
     return 0
 
 
@@ -91,18 +111,72 @@ def _end_on_signals() -> None:
         signal.signal(number, _end)
 
 
-def _run(app: FastAPI | str, settings: ServerSettings) -> None:
+def _run(app: FastAPI | str, settings: ServerSettings, listener: socket.socket | None) -> None:
     _end_on_signals()
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
         factory=isinstance(app, str),
         host=settings.host,
         port=settings.port,
         uds=settings.uds or None,
         workers=settings.workers,
-        backlog=2048,
+        backlog=_BACKLOG,
         **_options(settings, "INFO"),
     )
+    _LOG.info("%s", _welcome(settings, listener))
+    server = uvicorn.Server(config)
+    sockets = None if listener is None else [listener]
+    if settings.workers > 1:
+        Multiprocess(config, sockets=sockets or [config.bind_socket()]).run()
+    else:
+        server.run(sockets=sockets)
+    if settings.uds:
+        Path(settings.uds).unlink(missing_ok=True)
+    if settings.workers == 1 and not server.started:
+        sys.exit(_NOT_STARTED)
+
+
+@contextmanager
+def _listening(settings: ServerSettings) -> Iterator[socket.socket | None]:
+    """The socket of the service, taken before anything is opened; none for a Unix socket.
+
+    Raises
+    ------
+    ConfigError
+        If it can't be taken.
+    """
+    if settings.uds:
+        yield None
+        return
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        listener = socket.create_server(
+            (settings.host, settings.port), family=family, backlog=_BACKLOG
+        )
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            what = f"port {settings.port} of {settings.host} is in use"
+            raise ConfigError(what, hint="choose another with `--port`") from None
+        text = error.strerror or str(error)
+        raise ConfigError(f"cannot listen on {settings.host}:{settings.port}: {text}") from None
+    with listener:
+        listener.set_inheritable(True)
+        yield listener
+
+
+def _welcome(settings: ServerSettings, listener: socket.socket | None) -> str:
+    """What whoever starts the service wants to know: where it is, and who may ask."""
+    if listener is None:
+        where = f"serving on the socket {settings.uds}"
+    else:
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        address = f"http://{host}:{listener.getsockname()[1]}"
+        where = f"serving on {address}, the explorer is at {address}/ui/"
+    known = sum(one.revoked_at is None for one in KeyRing(settings.keys_path).all())
+    keys = f"{known:,} {'key' if known == 1 else 'keys'}, `episodica keys list` shows them"
+    if not known:
+        keys = "no key: programs on this machine only; `episodica keys create` makes one"
+    return f"{where}; {'read-only; ' if settings.read_only else ''}{keys}"
 
 
 def _options(settings: ServerSettings, level: str) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class ServerSettings:
         Address, port, or a Unix socket instead.
     workers : int
         Processes.
+    read_only : bool
+        Whether nothing is written: for a store on a read-only disk, or another's.
     keys : str
         The file of keys; empty: beside the store, as ``STORE.keys.json``.
     config : str
@@ -83,6 +85,7 @@ class ServerSettings:
     port: int = 8077
     uds: str = ""
     workers: int = 1
+    read_only: bool = False
     keys: str = ""
     config: str = ""
     timezone: str = ""

@@ -12,6 +12,7 @@ from .access import AnyCaller, Gatekeeper
 from .ending import Deadline
 from .idempotency import Requests
 from .memories import Memories
+from .problems import ServiceError
 from .settings import ServerSettings
 from .stream import Stream
 from .telemetry.metrics import Metrics
@@ -41,6 +42,19 @@ async def service_of(request: Request) -> Service:
 
 
 TheService = Annotated[Service, Depends(service_of)]
+
+
+# Routes that write nothing, although they are no GET.
+_ASKING = ("search", "context", "exchange")
+
+
+async def refuse_writes(request: Request, service: TheService) -> None:
+    """Dependency of every route: a service that only reads refuses what writes."""
+    is_reading = request.method in ("GET", "HEAD") or request.scope["route"].name in _ASKING
+    if service.settings.read_only and not is_reading:
+        raise ServiceError(
+            403, "read_only", "this service only reads", "start it without `--read-only` to write"
+        )
 
 
 async def memory_of(service: TheService, caller: AnyCaller) -> AsyncMemorySystem:

@@ -15,7 +15,14 @@ from typing import Any
 
 import pytest
 
-from episodica import ConfigError, InvalidInputError
+from episodica import (
+    ConfigError,
+    CorruptStoreError,
+    InvalidInputError,
+    StoreIOError,
+    StoreRolledBackError,
+    StoreUnavailableError,
+)
 from episodica.server.keys import KeyRing
 from episodica.server.limits import Shared
 from episodica.server.settings import ServerSettings
@@ -187,6 +194,89 @@ async def test_pages_of_other_sites_are_refused_without_keys(client: Client) -> 
         await client.json("GET", f"{ALICE}/stats", headers=headers)
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://localhost:9999"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+async def test_pages_of_other_ports_write_nothing_without_keys(
+    client: Client, headers: dict[str, str]
+) -> None:
+    await client.json("POST", f"{ALICE}/messages", 201, json={"messages": SAID})
+    kind = {"Content-Type": "application/x-ndjson"}
+    line = '{"role": "user", "content": "I was here."}'
+    await client.json("POST", f"{ALICE}/import", 403, content=line, headers={**headers, **kind})
+    # These need no permission of the browser.
+    await client.json("POST", f"{ALICE}/flush", 403, headers=headers)
+    await client.json("DELETE", ALICE, 403, headers=headers)
+    assert (await client.json("GET", f"{ALICE}/stats"))["messages"] == 2
+    own = {"Origin": "http://127.0.0.1", "Sec-Fetch-Site": "same-origin"}
+    await client.json("POST", f"{ALICE}/flush", headers=own)
+
+
+async def test_plain_text_is_no_import(client: Client) -> None:
+    line = '{"role": "user", "content": "I was here."}'
+    for media in ("text/plain", "text/plain;charset=UTF-8", "multipart/form-data", ""):
+        headers = {"Content-Type": media}
+        await client.json("POST", f"{ALICE}/import", 415, content=line, headers=headers)
+
+
+@pytest.mark.parametrize("path", ["/health", "/ready", "/metrics", "/openapi.json", "/ui/", "/"])
+async def test_no_route_answers_to_a_name_of_another_site(
+    client: Client, ring: KeyRing, path: str
+) -> None:
+    evil = {"Host": "rebound.example"}
+    await client.json("GET", path, 403, headers=evil)
+    assert (await client.get(path)).status_code == 200
+    # Behind a proxy, with keys, names are the proxy's.
+    ring.create()
+    assert (await client.get(path, headers=evil)).status_code == 200
+
+
+async def test_failures_name_no_file_of_the_server(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = "/srv/secret/messages/alice-smith_messages.jsonl"
+    memory = await client.app.state.service.memories.of("default")  # type: ignore[attr-defined]
+    for error, status in (
+        (StoreIOError(f"cannot read: `{path}`", path=path, hint=f"look at {path}"), 503),
+        (CorruptStoreError(f"damaged: `{path}`"), 500),
+        (OSError(28, "no space", path), 500),
+    ):
+
+        def fail(*_: object, error: Exception = error, **__: object) -> None:
+            raise error
+
+        with monkeypatch.context() as broken:
+            broken.setattr(type(memory._memory), "stats", fail)
+            told = await client.json("GET", f"{ALICE}/stats", status)
+        for text in (str(told), caplog.text):
+            assert "/srv" not in text
+            assert "alice-smith" not in text
+    assert "cannot read" in caplog.text
+
+
+async def test_an_outage_of_the_database_says_when_to_try_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = await client.app.state.service.memories.of("default")  # type: ignore[attr-defined]
+    for kind in (StoreUnavailableError, StoreRolledBackError):
+
+        def fail(*_: object, kind: Any = kind, **__: object) -> None:
+            raise kind("the database does not answer")
+
+        with monkeypatch.context() as away:
+            for name in ("stats", "events", "add_messages"):
+                away.setattr(type(memory._memory), name, fail)
+            body = {"messages": SAID}
+            answer = await client.post(f"{ALICE}/messages", json=body)
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+            assert (await client.get("/metrics")).status_code == 200
+
+
 async def test_bodies_have_limits(store: Path) -> None:
     settings = ServerSettings(store=str(store), max_body_bytes=2_000, max_nesting=8, max_batch=3)
     async with opened(settings) as client:
@@ -268,7 +358,7 @@ async def test_the_access_log_names_nobody(
 
 
 async def test_unknown_paths_and_methods_are_problems(client: Client) -> None:
-    for path in ("/", "/v1", "/v1/users//stats", "/docs", "/v1/users/a/b/stats"):
+    for path in ("/v1", "/v1/users//stats", "/docs", "/v1/users/a/b/stats"):
         await client.json("GET", path, 404)
     await client.json("PUT", f"{ALICE}/stats", 405)
     await client.json("GET", "/v1/users/%ff/stats", 400)

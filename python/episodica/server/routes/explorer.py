@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from ... import _native
 from .. import views
 from ..access import refuse_foreign_pages
 from ..explorer import HEADERS, files
@@ -22,6 +23,23 @@ class Exchange(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
     token: str = Field(min_length=1, max_length=200)
+
+
+@router.get("/")
+async def root(accept: Annotated[str, Header()] = "") -> Response:
+    """Leads browsers to the page, and tells programs where things are."""
+    if "text/html" in accept:
+        return Response(status_code=307, headers={"Location": "ui/", **HEADERS})
+    return views.answer(
+        {
+            "name": "episodica",
+            "version": _native.version(),
+            "explorer": "ui/",
+            "openapi": "openapi.json",
+            "endpoints": "v1/",
+            "health": "health",
+        }
+    )
 
 
 @router.get("/ui")

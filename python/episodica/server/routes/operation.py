@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from contextlib import suppress
 
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
 from ... import _native
+from ...errors import EpisodicaError
 from .. import views
 from ..models import Status, Version
 from ..problems import not_found
@@ -61,6 +63,8 @@ def _obstacles(service: Service) -> list[str]:
         found.append("stopping")
     if any(memory._memory.health().store.failure for memory in service.memories.all()):
         found.append("the database does not answer")
+    if service.settings.read_only:
+        return found
     if not os.access(path, os.W_OK):
         found.append("the store is not writable")
     elif shutil.disk_usage(path).free < _LEAST_FREE:
@@ -89,8 +93,10 @@ async def metrics(service: TheService) -> Response:
     """Prometheus metrics."""
     if not service.metrics.enabled:
         raise not_found("page")
-    await service.stream.look()
-    await measure(service)
+    # While the database is away, the numbers of before are told.
+    with suppress(EpisodicaError):
+        await service.stream.look()
+        await measure(service)
     text = await asyncio.to_thread(service.metrics.text)
     return Response(text, media_type=CONTENT_TYPE)
 
@@ -110,5 +116,6 @@ async def measure(service: Service) -> None:
 async def measure_again(service: Service) -> None:
     """For the workers that are not asked."""
     while service.metrics.is_shared:
-        await measure(service)
+        with suppress(EpisodicaError):
+            await measure(service)
         await asyncio.sleep(_MEASURE_SECONDS)
