@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from .dates import aware
-from .value import Portable
+from .value import Keyed, Portable
 from .visible import visible
 
 
@@ -30,7 +30,7 @@ _NOT_LEARNED = ("MESSAGE", "SESSION", "EPISODE", "DELETE", "ARCHIVE", "RESTORE")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AddResult(Portable):
+class AddResult(Keyed):
     """What ``add_messages`` did.
 
     Attributes

@@ -427,6 +427,10 @@ class Context(Portable):
             data["token_count"],
         )
 
+    def __bool__(self) -> bool:
+        """Whether anything was found: as JSON or XML, an empty context has a text, too."""
+        return bool(self.messages or self.facts or (self.hits and self.text))
+
     def __str__(self) -> str:
         return self.text
 

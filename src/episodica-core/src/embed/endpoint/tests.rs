@@ -208,6 +208,25 @@ fn a_refused_text_is_found_and_named() {
 }
 
 #[test]
+fn a_text_that_is_too_long_is_cut_and_the_others_are_whole() {
+    let server = FaultServer::start(|_, request| {
+        match inputs(request).iter().map(String::len).sum::<usize>() {
+            0..=9_000 => embeddings(request),
+            _ => Act::Json(400, "{}".into()),
+        }
+    });
+    let (embedder, _) = embedder(&server, |_| {});
+    let long = "é".repeat(50_000);
+    let rows = embedder.embed(&["a", &long, "ccc"]).unwrap();
+    assert_eq!(rows.nrows(), 3);
+    assert!(rows.rows().into_iter().all(|row| row.iter().any(|&value| value != 0.0)));
+    let sent = server.requests().len();
+    assert!(sent < 12, "{sent} requests");
+    embedder.embed(&[&long]).unwrap();
+    assert_eq!(server.requests().len(), sent, "the vector of the whole text is known");
+}
+
+#[test]
 fn a_server_that_takes_fewer_texts_gets_fewer() {
     let server = FaultServer::start(|_, request| match inputs(request).len() {
         0..=2 => embeddings(request),
