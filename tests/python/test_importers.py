@@ -295,13 +295,17 @@ def test_the_format_can_be_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_any_format_refuses_what_is_not_its_own(tmp_path: Path, name: str) -> None:
+    refused = set()
     for text in ("[]", "{}", "[1]", "x", "[{}, 5]", '{"mapping": 3}', "\x00", "[[]]"):
         (tmp_path / "a").write_text(text, encoding="utf-8")
         try:
             talks = read_conversations(tmp_path / "a", name)
         except InvalidInputError:
+            refused.add(text)
             continue
         assert not any(talk.messages or talk.statements for talk in talks), (text, talks)
+    # A page of messages may be any text; elsewhere what is no JSON and no transcript is refused.
+    assert refused >= (set() if name == "imessage" else {"x", "\x00"})
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,26 @@ def test_every_id_has_a_test_of_its_own_and_names_tests_that_exist(name: str) ->
     assert marked().get(name), f"no test is marked with {name}"
 
 
+# The last line names what is not there.
+@pytest.mark.parametrize("name", [one for one in IDS if one != "NEXT"])
+def test_what_a_line_names_is_in_the_sources(name: str) -> None:
+    decided, places, _ = lines()[name]
+    sources = all_sources()
+    # Methods that are named like `SimHash`, settings and functions.
+    named = re.findall(r"\b[A-Z][a-z]+[A-Z]\w*", decided)
+    named += re.findall(r"`(\w+)(?:\(\))?`", decided)
+    assert [one for one in named if one.lower() not in sources] == []
+    for place in re.findall(r"`([\w/.]+\.(?:rs|py))`", places):
+        found = [ROOT / top / place for top in ("src/episodica-core/src", "python/episodica", ".")]
+        assert any(path.is_file() for path in found), place
+
+
+@cache
+def all_sources() -> str:
+    paths = [*(ROOT / "src").rglob("*.rs"), *(ROOT / "python").rglob("*.py")]
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths).lower()
+
+
 def test_no_test_is_marked_with_an_unknown_id() -> None:
     assert set(marked()) == set(IDS)
 

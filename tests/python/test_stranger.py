@@ -92,6 +92,7 @@ def test_questions_about_an_english_chat(nora: MemorySystem, question: str, answ
 def test_a_context_never_says_that_she_still_lives_in_bristol(nora: MemorySystem) -> None:
     for tokens in (60, 120, 500, 2000):
         text = nora.context("nora", "Where does Nora live?", max_tokens=tokens).text
+        assert "Bath" in text, tokens
         for line in text.splitlines():
             assert "I live in Bristol" not in line or "[outdated]" in line
 

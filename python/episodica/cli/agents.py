@@ -73,8 +73,8 @@ def add_arguments(
 
 def serve(args: argparse.Namespace, out: Output) -> int:
     """Serves one user's memory by the Model Context Protocol."""
-    keys = keys_of(args) if args.transport == "http" else None
-    user = _named(args) if keys else _user(args)
+    keys = keys_of(args)
+    user = _named(args) if args.transport == "http" and keys else _user(args)
     try:
         serving = importlib.import_module("episodica.mcp.serving")
     except ModuleNotFoundError as error:
@@ -88,7 +88,7 @@ def serve(args: argparse.Namespace, out: Output) -> int:
         return AsyncMemorySystem(store_of(args), tenant=args.tenant, **settings_of(args))
 
     if args.transport == "stdio":
-        serving.serve_stdio(memory, user, args.max_tokens)
+        serving.serve_stdio(memory, user, args.max_tokens, keys.audit)
     else:
         serving.serve_http(
             memory,

@@ -111,6 +111,7 @@ def create_key(args: argparse.Namespace, out: Output) -> int:
         scopes=args.scopes.split(","),
         name=args.name,
         rate_per_minute=args.rate,
+        expires=args.expires,
     )
     if out.as_json:
         out.json({"key": text, **key.shown()})
@@ -119,6 +120,7 @@ def create_key(args: argparse.Namespace, out: Output) -> int:
         who = "all users" if key.user == _ALL else f"user {key.user}"
         out.note(
             f"key {key.id}: {who} of tenant {key.tenant}, {', '.join(key.scopes)}; "
+            f"{f'until {key.expires_at}; ' if key.expires_at else ''}"
             "it is not shown again"
         )
     return 0
@@ -126,7 +128,8 @@ def create_key(args: argparse.Namespace, out: Output) -> int:
 
 def list_keys(args: argparse.Namespace, out: Output) -> int:
     """Lists the keys without their secrets."""
-    keys = [key.shown() for key in keys_of(args).all()]
+    ring = keys_of(args)
+    keys = [{**key.shown(), "last_used_at": ring.last_used_at(key.id)} for key in ring.all()]
     if out.as_json:
         out.json_list(keys)
         return 0
@@ -139,10 +142,14 @@ def list_keys(args: argparse.Namespace, out: Output) -> int:
             ",".join(key["scopes"]),
             key["created_at"],
             key["revoked_at"] or "-",
+            key["expires_at"] or "-",
+            key["last_used_at"] or "-",
         )
         for key in keys
     ]
-    out.table(("key", "name", "tenant", "user", "scopes", "created", "revoked"), rows)
+    out.table(
+        ("key", "name", "tenant", "user", "scopes", "created", "revoked", "ends", "last use"), rows
+    )
     return 0
 
 
@@ -214,6 +221,9 @@ def add_keys_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argumen
     )
     create.add_argument("--name", default="", metavar="TEXT", help="a note for people")
     create.add_argument("--rate", type=int, metavar="N", help="requests per minute")
+    create.add_argument(
+        "--expires", metavar="WHEN", help="its end: `90d`, `12h`, or a date (default: none)"
+    )
     create.set_defaults(command=create_key)
     listing = verbs.add_parser("list", help="list the keys without their secrets")
     listing.set_defaults(command=list_keys)

@@ -17,7 +17,9 @@ from ..hints import shown
 from ..place import is_address
 from ..progress import Reporter
 from ..queries import MemoryReader
+from ..server.audit import COMMAND_LINE
 from .output import Output, counted
+from .service import keys_of
 from .stores import filters_of, known, opened, user_of, writing
 
 CHARTS = ("timeline", "map", "scores")
@@ -147,6 +149,9 @@ def delete(args: argparse.Namespace, out: Output) -> int:
             report = memory.delete_user_data(user)
         else:
             report = memory.delete(user, args.id)
+        part = "facts" if args.fact_kind else "messages" if chosen else "record"
+        part = part if chosen or args.id is not None else "user"
+        keys_of(args).audit.deleted(COMMAND_LINE, args.tenant, user, part, report)
     if out.as_json:
         out.json(report)
     else:

@@ -40,6 +40,7 @@ class Caller:
 
     user: str
     scopes: tuple[str, ...] = SCOPES
+    name: str = "agent"
 
 
 def caller_of(context: Any, user: str | None) -> Caller:
@@ -47,7 +48,8 @@ def caller_of(context: Any, user: str | None) -> Caller:
     request = getattr(context, "request", None)
     found = None if request is None else request.scope.get("user")
     if isinstance(found, AuthenticatedUser):
-        return Caller(found.access_token.subject or "", tuple(found.scopes))
+        token = found.access_token
+        return Caller(token.subject or "", tuple(found.scopes), token.client_id)
     return Caller(user or "")
 
 

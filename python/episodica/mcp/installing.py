@@ -104,7 +104,10 @@ def entry_for(client: Client, store: str, user: str, options: Mapping[str, str])
     """
     where = store if "://" in store else str(Path(store).expanduser().absolute())
     given = {"--store": where, "--user": user, **options}
-    args = ["-m", "episodica", "mcp", *(part for option in given.items() for part in option)]
+    args = ["-m", "episodica", "mcp"]
+    for option, value in given.items():
+        # A value with a dash in front would pass for an option.
+        args += [f"{option}={value}"] if value.startswith("-") else [option, value]
     return {**client.fields, "command": sys.executable, "args": args}
 
 

@@ -33,6 +33,8 @@ from ..aio import AsyncMemorySystem
 from ..errors import EpisodicaError, InvalidInputError
 from ..hints import nearest_hint, shown
 from ..inputs import checks as check
+from ..reports import DeleteReport
+from ..server.audit import Audit
 from . import answers, arguments
 from .access import Caller, caller_of
 from .resources import PROMPT, Resources
@@ -179,8 +181,11 @@ def needed_scope(method: str, params: Mapping[str, Any]) -> str | None:
 class _Handlers:
     """Answers the requests of clients."""
 
-    def __init__(self, memory: AsyncMemorySystem, user: str | None, max_tokens: int) -> None:
+    def __init__(
+        self, memory: AsyncMemorySystem, user: str | None, max_tokens: int, audit: Audit | None
+    ) -> None:
         self._memory = memory
+        self._audit = audit
         self._user = user
         self._max_tokens = max_tokens
 
@@ -193,7 +198,12 @@ class _Handlers:
         return caller
 
     def _tools(self, caller: Caller) -> Tools:
-        return Tools(self._memory, caller.user, self._max_tokens)
+        def note(report: DeleteReport) -> None:
+            if self._audit is not None:
+                tenant = self._memory.tenant
+                self._audit.deleted(caller.name, tenant, caller.user, "records", report)
+
+        return Tools(self._memory, caller.user, self._max_tokens, note)
 
     def _resources(self, context: Any, method: str) -> Resources:
         return Resources(self._memory, self._tools(self._caller(context, method, {})))
@@ -245,7 +255,11 @@ class _Handlers:
 
 
 def server_for(
-    memory: AsyncMemorySystem, user: str | None, *, max_tokens: int = 1000
+    memory: AsyncMemorySystem,
+    user: str | None,
+    *,
+    max_tokens: int = 1000,
+    audit: Audit | None = None,
 ) -> Server[Any]:
     """The server for one user of a memory, or for the users of the keys that come over HTTP.
 
@@ -257,6 +271,8 @@ def server_for(
         Whose memories are served, unless a key names its user.
     max_tokens
         Maximum length of an answer in tokens, unless a call asks for another.
+    audit
+        Where deletions are noted. ``None``: nowhere.
 
     Raises
     ------
@@ -266,7 +282,7 @@ def server_for(
     least, most = arguments.MIN_TOKENS, arguments.MAX_TOKENS
     if not least <= max_tokens <= most:
         raise InvalidInputError(f"max_tokens is not in {least} to {most:,}: `{max_tokens}`")
-    handlers = _Handlers(memory, None if user is None else check.user(user), max_tokens)
+    handlers = _Handlers(memory, None if user is None else check.user(user), max_tokens, audit)
     return Server(
         "episodica",
         title="episodica",

@@ -17,6 +17,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from ..aio import AsyncMemorySystem
 from ..errors import ConfigError, StoreIOError
+from ..server.audit import Audit
 from ..server.connection import Connection
 from ..server.ending import Deadline
 from ..server.keys import KeyRing
@@ -38,14 +39,14 @@ _LAST_PORT = 65_535
 Open: TypeAlias = Callable[[], AsyncMemorySystem]
 
 
-def serve_stdio(open_memory: Open, user: str, max_tokens: int) -> None:
+def serve_stdio(open_memory: Open, user: str, max_tokens: int, audit: Audit) -> None:
     """Serves one client on standard input and output until it closes them.
 
     Parameters
     ----------
     open_memory
         Opens the memory.
-    user, max_tokens
+    user, max_tokens, audit
         As for :func:`service.server_for`.
     """
     deadline = Deadline(_STOP_SECONDS)
@@ -56,7 +57,7 @@ def serve_stdio(open_memory: Open, user: str, max_tokens: int) -> None:
 
     async def run() -> None:
         async with _closing(open_memory(), deadline) as memory:
-            server = server_for(memory, user, max_tokens=max_tokens)
+            server = server_for(memory, user, max_tokens=max_tokens, audit=audit)
             task = asyncio.ensure_future(connect(server))
 
             def end() -> None:
@@ -116,7 +117,7 @@ def serve_http(
 
     async def run() -> None:
         async with _closing(open_memory(), deadline) as memory:
-            server = server_for(memory, user, max_tokens=max_tokens)
+            server = server_for(memory, user, max_tokens=max_tokens, audit=keys.audit)
             app = guarded(server, memory.tenant, user, keys, is_loopback(host))
             with _listening(host, port) as listening:
                 web = _Web(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -20,6 +21,7 @@ from ..inputs.names import named
 from ..layers.address import CORTEX, parse
 from ..layers.tree import Tree
 from ..records import Episode, Message, Record, SemanticMemory
+from ..reports import DeleteReport
 from ..results import Hit
 from ..value import clip
 from . import answers
@@ -56,9 +58,18 @@ class Tools:
         Whose memories; no call sees others.
     max_tokens
         Maximum length of an answer in tokens, unless a call asks for another.
+    note
+        Gets what a call has deleted.
     """
 
-    def __init__(self, memory: AsyncMemorySystem, user: str, max_tokens: int) -> None:
+    def __init__(
+        self,
+        memory: AsyncMemorySystem,
+        user: str,
+        max_tokens: int,
+        note: Callable[[DeleteReport], None],
+    ) -> None:
+        self._note = note
         self._memory = memory
         self._user = user
         self._max_tokens = max_tokens
@@ -235,6 +246,7 @@ class Tools:
             raise InvalidInputError("confirm_ids is empty")
         unknown = [one for one in ids if await self._memory.get(self._user, one) is None]
         report = await self._memory.delete(self._user, ids)
+        self._note(report)
         return answers.Candidates(
             deleted_messages=report.messages,
             deleted_episodes=report.episodes,

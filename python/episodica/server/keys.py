@@ -11,18 +11,21 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import sys
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
 from ..errors import ConfigError, InvalidInputError, StoreIOError
 from ..hints import nearest_hint, shown
 from ..inputs import checks
+from .audit import Audit
 
 if sys.platform == "win32":
     import msvcrt
@@ -32,6 +35,10 @@ else:
 SCOPES = ("read", "write", "erase", "admin")
 _PREFIX = "epi"
 _EVERYBODY = "*"
+_SPAN = re.compile(r"([0-9]{1,6})([dh])")
+_UNITS = {"d": "days", "h": "hours"}
+# Seconds between two notes of the use of a key.
+_NOTED_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Key:
         When it was made.
     revoked_at : str or None
         When it was revoked.
+    expires_at : str or None
+        When it ends by itself; ``None``: never.
     """
 
     id: str
@@ -69,6 +78,12 @@ class Key:
     rate_per_minute: int | None = None
     created_at: str = ""
     revoked_at: str | None = None
+    expires_at: str | None = None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it is neither revoked nor past its end."""
+        return self.revoked_at is None and (self.expires_at is None or _now() < self.expires_at)
 
     def opens(self, user: str) -> bool:
         """Whether it opens this user's data."""
@@ -84,6 +99,9 @@ class KeyRing:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.audit = Audit(path)
+        # When the use of each key was noted last.
+        self._noted: dict[str, float] = {}
         self._stamp: tuple[int, int, int] | None = None
         self._keys: dict[str, Key] = {}
 
@@ -98,18 +116,41 @@ class KeyRing:
         return bool(self._keys)
 
     def version(self) -> object:
-        """Another value whenever a key was made or revoked."""
+        """Another value whenever a key was made or revoked, or has ended."""
         self._refresh()
-        return self._stamp
+        return self._stamp, sum(key.is_valid for key in self._keys.values())
 
     def holds(self, id: str) -> bool:
         """Whether the key with this id opens anything now."""
         self._refresh()
         key = self._keys.get(id)
-        return key is not None and key.revoked_at is None
+        return key is not None and key.is_valid
+
+    def last_used_at(self, id: str) -> str | None:
+        """When a key was used last, to a minute; ``None``: never."""
+        try:
+            seconds = (self._uses / id).stat().st_mtime
+        except OSError:
+            return None
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+    @property
+    def _uses(self) -> Path:
+        """A folder with a file for each key that was used; its time is that of the use."""
+        return self.path.with_name(f"{self.path.name}.used")
+
+    def _note_use(self, id: str) -> None:
+        now = time.monotonic()
+        if now - self._noted.get(id, -_NOTED_SECONDS) < _NOTED_SECONDS:
+            return
+        self._noted[id] = now
+        # A directory that can't be written to keeps no key from opening.
+        with suppress(OSError):
+            self._uses.mkdir(mode=0o700, exist_ok=True)
+            (self._uses / id).touch(mode=0o600)
 
     def find(self, text: str) -> Key | None:
-        """The key with this text, unless it is unknown or revoked."""
+        """The key with this text, unless it is unknown, revoked or past its end."""
         self._refresh()
         prefix, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
@@ -117,7 +158,10 @@ class KeyRing:
         given = _hash(secret)
         # Compared even for an unknown id, so that the time tells nothing.
         same = hmac.compare_digest(given, key.hash if key else _hash("unknown"))
-        return key if key and same and prefix == _PREFIX and key.revoked_at is None else None
+        if key is None or not same or prefix != _PREFIX or not key.is_valid:
+            return None
+        self._note_use(key.id)
+        return key
 
     def create(
         self,
@@ -127,8 +171,12 @@ class KeyRing:
         scopes: Iterable[str] = ("read", "write"),
         name: str = "",
         rate_per_minute: int | None = None,
+        expires: str | None = None,
     ) -> tuple[str, Key]:
-        """Makes a key and returns its text, which is shown this once, and the key."""
+        """Makes a key and returns its text, which is shown this once, and the key.
+
+        ``expires`` is a number of days or hours (``90d``, ``12h``) or a date.
+        """
         for what, value in (("tenant", tenant), ("user", user)):
             if not checks.text(value, what):
                 raise InvalidInputError(f"the {what} of a key is empty")
@@ -145,11 +193,14 @@ class KeyRing:
             raise InvalidInputError("the scope `admin` is for keys of all users")
         if rate_per_minute is not None:
             checks.whole(rate_per_minute, "rate_per_minute", 1)
+        end = None if expires is None else _end(expires)
         secret = secrets.token_urlsafe(32)
         with self._changing() as keys:
             key_id = secrets.token_hex(6)
-            key = Key(key_id, _hash(secret), tenant, user, wanted, name, rate_per_minute, _now())
+            own = (key_id, _hash(secret), tenant, user, wanted, name, rate_per_minute, _now())
+            key = Key(*own, expires_at=end)
             keys[key_id] = key
+        self.audit.key("key created", key_id, tenant)
         return f"{_PREFIX}_{key_id}_{secret}", key
 
     def revoke(self, id: str) -> Key:
@@ -166,6 +217,7 @@ class KeyRing:
                     f"no such key: `{shown(id)}`", hint="`episodica keys list` shows their ids"
                 )
             keys[id] = replace(keys[id], revoked_at=keys[id].revoked_at or _now())
+        self.audit.key("key revoked", id, keys[id].tenant)
         return keys[id]
 
     @contextmanager
@@ -219,6 +271,24 @@ class KeyRing:
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _end(text: str) -> str:
+    """When a key ends."""
+    found = _SPAN.fullmatch(text)
+    try:
+        if found:
+            end = datetime.now(UTC) + timedelta(**{_UNITS[found[2]]: int(found[1])})
+        else:
+            end = datetime.fromisoformat(text)
+            end = end.replace(tzinfo=end.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidInputError(
+            f"not an end: `{shown(text)}`", hint="say `90d`, `12h`, or a date like `2030-01-31`"
+        ) from None
+    if end <= datetime.now(UTC):
+        raise InvalidInputError(f"the key would have ended already: `{shown(text)}`")
+    return end.isoformat(timespec="seconds")
 
 
 def _now() -> str:

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from episodica import InvalidInputError
+from episodica.cli.arguments import CommandLine
 from episodica.mcp.clients import CLIENTS
 from episodica.mcp.configs import changed, entry_of
+from episodica.mcp.installing import entry_for
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -293,3 +295,10 @@ def test_a_change_under_way_is_not_overwritten(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="changed meanwhile"):
         change.write()
     assert file.read_text(encoding="utf-8") == '{"a": 1}'
+
+
+def test_a_user_with_a_dash_in_front_is_no_option(tmp_path: Path) -> None:
+    entry = entry_for(CLIENTS["cursor"], str(tmp_path / "store"), "-x", {"--tenant": "--t"})
+    args = entry["args"][2:]
+    read = CommandLine().parser.parse_args(args)
+    assert (read.user, read.tenant) == ("-x", "--t")

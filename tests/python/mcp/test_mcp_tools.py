@@ -17,6 +17,7 @@ from mcp.types import CallToolResult
 
 from episodica import AsyncMemorySystem, InvalidInputError, count_tokens
 from episodica.mcp.service import server_for
+from episodica.server.audit import Audit
 
 TOOLS = ["remember", "search", "context", "fetch", "timeline", "forget", "status"]
 READING = {"search", "context", "fetch", "timeline", "status"}
@@ -277,8 +278,9 @@ async def test_the_tree_is_fetched_by_its_addresses(store: Path) -> None:
                 await call.client.read_resource(uri)
 
 
-async def test_forget_lists_before_it_deletes(store: Path) -> None:
-    async with caller(store) as call:
+async def test_forget_lists_before_it_deletes(store: Path, tmp_path: Path) -> None:
+    audit = Audit(tmp_path / "store.keys.json")
+    async with caller(store, audit=audit) as call:
         await call("remember", content="My password is swordfish.", message_id="m1")
         await call("remember", content="I like tea.", message_id="m2")
         for arguments in ({"query": "password"}, {"id": "m1"}):
@@ -288,6 +290,9 @@ async def test_forget_lists_before_it_deletes(store: Path) -> None:
         assert (await call("status"))["messages"] == 2
         deleted = await call("forget", confirm_ids=["m1", "unknown"])
         assert (deleted["deleted_messages"], deleted["unknown_ids"]) == (1, ["unknown"])
+        [noted] = audit.path.read_text(encoding="utf-8").splitlines()
+        assert json.loads(noted)["messages"] == 1
+        assert "m1" not in noted
         again = await call("forget", confirm_ids='["m1"]')
         assert (again["deleted_messages"], again["unknown_ids"]) == (0, ["m1"])
         found = await call("search", query="password swordfish")

@@ -19,6 +19,7 @@ from episodica import (
     ConfigError,
     CorruptStoreError,
     InvalidInputError,
+    MemorySystem,
     StoreIOError,
     StoreRolledBackError,
     StoreUnavailableError,
@@ -181,6 +182,73 @@ def test_counts_of_a_killed_worker_are_forgotten(tmp_path: Path) -> None:
         done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], timeout=30)
         assert done.returncode == -signal.SIGKILL
         assert shared.total("streams") == 2
+
+
+def test_a_key_ends_by_itself(settings: ServerSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = KeyRing(settings.keys_path)
+    text, key = ring.create(expires="2h")
+    other, _ = ring.create(expires="2100-01-31")
+    assert ring.find(text) is not None
+    assert ring.find(other) is not None
+    version = ring.version()
+    monkeypatch.setattr("episodica.server.keys._now", lambda: "2099-01-01T00:00:00+00:00")
+    assert ring.find(text) is None
+    assert not ring.holds(key.id)
+    assert ring.find(other) is not None
+    assert ring.version() != version
+    for bad in ("", "soon", "2h ago", "1999-01-01", "0d", "999999d" * 2):
+        with pytest.raises(InvalidInputError, match=r"ended already|not an end"):
+            ring.create(expires=bad)
+
+
+def test_the_last_use_of_a_key_is_known(settings: ServerSettings, cli: Any, store: Path) -> None:
+    ring = KeyRing(settings.keys_path)
+    text, key = ring.create()
+    assert ring.last_used_at(key.id) is None
+    assert ring.find(f"{text}x") is None
+    assert ring.last_used_at(key.id) is None
+    assert ring.find(text) is not None
+    used = KeyRing(settings.keys_path).last_used_at(key.id)
+    assert used is not None
+    [listed] = json.loads(cli("keys", "list", "--json", "--store", store).stdout)
+    assert listed["last_used_at"] == used
+    assert listed["expires_at"] is None
+
+
+async def test_deletions_and_changes_of_keys_are_noted_without_a_text(
+    settings: ServerSettings, cli: Any, store: Path
+) -> None:
+    ring = KeyRing(settings.keys_path)
+    key, known = ring.create(scopes=["read", "write", "erase"])
+    async with opened(settings) as client:
+        options: Any = {"headers": bearer(key)}
+        said = [{"role": "user", "content": f"secret {n}", "message_id": f"m{n}"} for n in range(5)]
+        await client.json("POST", f"{ALICE}/messages", 201, json={"messages": said}, **options)
+        await client.json("DELETE", f"{ALICE}/messages/m0?dry_run=true", **options)
+        await client.json("DELETE", f"{ALICE}/messages/m0", **options)
+        await client.json("DELETE", f"{ALICE}/messages?since=1990-01-01", **options)
+        await client.json("DELETE", "/memories?user_id=alice", **options)
+        await client.json("DELETE", ALICE, **options)
+    with MemorySystem(store) as memory:
+        memory.add_messages("alice", [{"role": "user", "content": "secret again"}])
+    done = cli("delete", "alice", "--yes", "--store", store)
+    assert done.returncode == 0, done.stderr
+    ring.revoke(known.id)
+    text = ring.audit.path.read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [one["event"] for one in lines] == ["key created", *5 * ["delete"], "key revoked"]
+    assert [one.get("what") for one in lines[1:-1]] == [
+        "message",
+        "messages",
+        "user",
+        "user",
+        "user",
+    ]
+    assert [one["messages"] for one in lines[1:-1]] == [1, 4, 0, 0, 1]
+    assert {one["who"] for one in lines[1:5]} == {known.id}
+    assert lines[5]["who"] == lines[0]["who"] == "command line"
+    assert all(word not in text for word in ("secret", "alice", "m0", key))
+    assert stat.S_IMODE(ring.audit.path.stat().st_mode) == 0o600
 
 
 async def test_pages_of_other_sites_are_refused_without_keys(client: Client) -> None:

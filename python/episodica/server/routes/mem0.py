@@ -204,6 +204,7 @@ async def all_memories(
 async def delete_all(
     caller: AnyCaller,
     memory: Memory,
+    service: TheService,
     user_id: str,
     run_id: RunId = None,
     agent_id: AgentId = None,
@@ -214,7 +215,8 @@ async def delete_all(
     user = _allowed(caller, user_id)
     if run_id is None and agent_id is None:
         report = await memory.delete_user_data(user, dry_run=dry_run)
-        return _told("All memories deleted", report, caller, dry_run=dry_run)
+        told = receipt(service, user, "user", report, caller, dry_run=dry_run)
+        return _told("All memories deleted", told, dry_run=dry_run)
     wanted: dict[str, Any] = {"session_id": run_id, "agent_id": agent_id}
     # First the messages: of the facts, those stay that other messages prove. What was stated
     # directly follows from no message.
@@ -225,7 +227,8 @@ async def delete_all(
         if not one.source_messages
     ]
     report = _sum(report, await memory.delete(user, stated, dry_run=dry_run))
-    return _told("Memories deleted", report, caller, dry_run=dry_run)
+    told = receipt(service, user, "messages", report, caller, dry_run=dry_run)
+    return _told("Memories deleted", told, dry_run=dry_run)
 
 
 @router.get("/memories/{id}", response_model=dict[str, Any], responses=problems(404))
@@ -238,13 +241,18 @@ async def get(id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
 
 @router.delete("/memories/{id}", response_model=Told, responses=problems(404))
 async def delete(
-    id: RecordId, caller: AnyCaller, memory: Memory, dry_run: DryRun = False
+    id: RecordId,
+    caller: AnyCaller,
+    memory: Memory,
+    service: TheService,
+    dry_run: DryRun = False,
 ) -> Response:
     """Deletes one fact."""
     may_delete(caller, dry_run=dry_run)
     user, fact = await _find(id, caller, memory)
     report = await memory.delete(user, fact.memory_id, dry_run=dry_run)
-    return _told("Memory deleted successfully", report, caller, dry_run=dry_run)
+    told = receipt(service, user, "fact", report, caller, dry_run=dry_run)
+    return _told("Memory deleted successfully", told, dry_run=dry_run)
 
 
 def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
@@ -252,9 +260,9 @@ def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
     return views.answer({"results": learned if caller.reads else []})
 
 
-def _told(message: str, report: DeleteReport, caller: Caller, *, dry_run: bool) -> Response:
+def _told(message: str, deleted: dict[str, Any], *, dry_run: bool) -> Response:
     text = "Nothing was deleted: this is what would be" if dry_run else message
-    return views.answer({"message": text, "deleted": receipt(report, caller, dry_run=dry_run)})
+    return views.answer({"message": text, "deleted": deleted})
 
 
 def _sum(one: DeleteReport, other: DeleteReport) -> DeleteReport:

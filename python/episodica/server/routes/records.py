@@ -182,7 +182,7 @@ def _add_record_routes(resource: Resource) -> None:
         of_resource(await memory.get(user, id_of(id)), resource)
         with service.tracer.span("delete_memory", memory.tenant, user):
             report = await memory.delete(user, id_of(id), dry_run=dry_run)
-        return views.answer(receipt(report, caller, dry_run=dry_run))
+        return views.answer(receipt(service, user, single, report, caller, dry_run=dry_run))
 
     router.add_api_route(
         path,
@@ -227,7 +227,7 @@ def _add_deletion(resource: Resource) -> None:
             report = await memory.delete_where(
                 user, kinds=KINDS_OF[resource], dry_run=dry_run, **conditions
             )
-        return views.answer(receipt(report, caller, dry_run=dry_run))
+        return views.answer(receipt(service, user, resource, report, caller, dry_run=dry_run))
 
     router.add_api_route(
         f"/v1/users/{{user}}/{resource}",

@@ -17,6 +17,7 @@ from ...reports import DeleteReport
 from ..access import Caller, decoded
 from ..models import MAX_PAGE
 from ..problems import MEDIA_TYPE, Problem, ServiceError, not_found
+from ..state import Service
 
 Resource = Literal["messages", "episodes", "facts"]
 CLASSES: dict[Resource, type[Message] | type[Episode] | type[SemanticMemory]] = {
@@ -174,8 +175,13 @@ def id_of(text: str) -> str:
     return decoded(text)
 
 
-def receipt(report: DeleteReport, caller: Caller, *, dry_run: bool) -> dict[str, Any]:
-    """What was deleted, or would be. Ids are for those who may read."""
+def receipt(
+    service: Service, user: str, what: str, report: DeleteReport, caller: Caller, *, dry_run: bool
+) -> dict[str, Any]:
+    """What was deleted, or would be; the audit log has it, too. Ids are for those who may read."""
+    if not dry_run:
+        audit = service.gatekeeper.keys.audit
+        audit.deleted(caller.key_id, caller.tenant, user, what, report)
     told = {**report.to_dict(), "dry_run": dry_run}
     if not caller.reads:
         told.update(message_ids=[], episode_ids=[], fact_ids=[])

@@ -125,4 +125,4 @@ async def delete_user(
     may_delete(caller, dry_run=dry_run)
     with service.tracer.span("delete_memory_store", memory.tenant, user):
         report = await memory.delete_user_data(user, dry_run=dry_run)
-    return views.answer(receipt(report, caller, dry_run=dry_run))
+    return views.answer(receipt(service, user, "user", report, caller, dry_run=dry_run))
