@@ -108,6 +108,36 @@ def test_a_chat_of_a_messenger_in_an_archive(tmp_path: Path) -> None:
     assert not any("MACOSX" in one for one in made["left_out"])
 
 
+def test_words_of_programs_and_forwarded_words_come_in(tmp_path: Path) -> None:
+    who, bot = {"name": "fox"}, {"name": "Dice", "isBot": True}
+    day = "2026-03-08T21:00:00+01:00"
+    embeds = [{"title": "Roll: 2d6", "description": "You rolled 9"}, "broken"]
+    said = [
+        {"id": "1", "type": "20", "author": bot, "timestamp": day, "content": "", "embeds": embeds},
+        {"id": "2", "type": "Default", "author": who, "timestamp": day, "content": "",
+         "forwardedMessage": {"content": "The room is booked."}},
+        {"id": "3", "type": "ChannelPinnedMessage", "author": who, "timestamp": day,
+         "content": "Pinned a message."},
+    ]  # fmt: skip
+    talk = {"guild": {"name": "g"}, "channel": {"id": "7", "name": "plans"}, "messages": said}
+    (tmp_path / "discord.json").write_text(json.dumps(talk), "utf-8")
+    robot = {
+        "type": "message", "subtype": "bot_message", "ts": "1772442000.000919", "text": "",
+        "username": "Builder", "attachments": [{"fallback": "Build 4 passed"}, None],
+    }  # fmt: skip
+    file = tmp_path / "2026-03-02.json"
+    file.write_text(json.dumps([robot]), "utf-8")
+    with MemorySystem(tmp_path / "store") as memory:
+        memory.import_(tmp_path / "discord.json", "a")
+        assert [one.content for one in memory.messages("a")] == [
+            "Roll: 2d6\nYou rolled 9",
+            "The room is booked.",
+        ]
+        memory.import_(file, "b")
+        [one] = memory.messages("b")
+        assert (one.role, one.speaker, one.content) == ("assistant", "Builder", "Build 4 passed")
+
+
 def test_a_package_of_discord(tmp_path: Path) -> None:
     said = [
         {"ID": 2, "Timestamp": "2024-03-05 10:31:00", "Contents": "later", "Attachments": ""},

@@ -114,9 +114,17 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
             "bot_id" in message and "user" not in message
         )
         name = people.get(str(message.get("user"))) or message.get("username")
-        text = _text_of_slack(str(message.get("text") or ""), people)
+        said = str(message.get("text") or "") or _attached(message.get("attachments"))
+        text = _text_of_slack(said, people)
         speaker, when = name or message.get("user"), float(message.get("ts") or 0)
         _say(talk, speaker, text, when, message.get("ts"), is_bot=is_bot)
+
+
+def _attached(attachments: Any) -> str:
+    """The words of a program, which often stand in attachments alone."""
+    found = [each for each in attachments or () if isinstance(each, Mapping)]
+    texts = (each.get("text") or each.get("fallback") or each.get("title") for each in found)
+    return "\n".join(str(text) for text in texts if text)
 
 
 def _text_of_slack(text: str, people: Mapping[str, str]) -> str:
@@ -195,6 +203,22 @@ def is_discord(value: Mapping[str, Any]) -> bool:
     return {"ID", "Timestamp", "Contents"} <= value.keys()
 
 
+# Messages of Discord of these kinds have words of an author: 20 and 23 are answers of programs.
+_SAID_IN_DISCORD = ("Default", "Reply", "20", "23", 0, 19, 20, 23, None)
+
+
+def _text_of_discord(message: Mapping[str, Any]) -> str:
+    """The content; without one, that of the message it forwards, or of its embeds."""
+    if message.get("content"):
+        return str(message["content"])
+    forwarded = message.get("forwardedMessage")
+    if isinstance(forwarded, Mapping) and forwarded.get("content"):
+        return str(forwarded["content"])
+    embeds = [each for each in message.get("embeds") or () if isinstance(each, Mapping)]
+    texts = (each.get(part) for each in embeds for part in ("title", "description"))
+    return "\n".join(str(text) for text in texts if text)
+
+
 def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     """Channels of Discord, or the messages of one account in a channel."""
     own = Talk(source.name)
@@ -208,12 +232,12 @@ def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
         name = str(channel.get("name") or channel.get("id") or source.stem)
         talk = Talk(name, str(channel.get("id") or name), session=name, title=guild.get("name"))
         for message in entry["messages"]:
-            if message.get("type") not in ("Default", "Reply", 0, 19, None):
+            if message.get("type") not in _SAID_IN_DISCORD:
                 talk.leave(_NOTICE)
                 continue
             author = message.get("author") or {}
             speaker = author.get("nickname") or author.get("global_name") or author.get("name")
-            text, when = str(message.get("content") or ""), message.get("timestamp")
+            text, when = _text_of_discord(message), message.get("timestamp")
             is_bot = bool(author.get("isBot") or author.get("bot"))
             speaker = speaker or author.get("username")
             _say(talk, speaker, text, when, message.get("id"), is_bot=is_bot)
