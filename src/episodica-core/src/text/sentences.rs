@@ -5,13 +5,16 @@
 //! below. In ambiguous cases ("He works for Acme Inc. The pay is good") the text stays together:
 //! readers understand a sentence that is too long, but misread half a sentence.
 
+use super::Language;
 use super::script::{is_cjk, is_emoji, is_han};
+use super::vocabulary::months;
 
 /// Abbreviations before a name or a number; a capital letter after them does not begin a sentence.
 const TITLES: &[&str] = &[
-    "adm", "approx", "art", "ca", "capt", "ch", "col", "dept", "dr", "ed", "eq", "est", "fig",
-    "gen", "gov", "hon", "lt", "maj", "messrs", "mr", "mrs", "ms", "mt", "no", "nos", "op", "pp",
-    "prof", "rep", "rev", "sec", "sen", "sgt", "st", "vol", "vs",
+    "adm", "approx", "art", "bzw", "ca", "capt", "ch", "col", "dept", "dr", "dra", "ed", "eq",
+    "est", "evtl", "fig", "gen", "ggf", "gov", "hon", "inkl", "lt", "maj", "messrs", "mme", "mr",
+    "mrs", "ms", "mt", "no", "nos", "nr", "op", "pp", "prof", "rep", "rev", "sec", "sen", "sgt",
+    "sra", "st", "vol", "vs",
 ];
 
 /// Abbreviations that may also end a sentence: a capital letter after them begins a new one.
@@ -175,6 +178,13 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
     {
         return false;
     }
+    // "am 21. März": a German ordinal before its month.
+    if word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit()) {
+        let next = after.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        if months(Language::German).contains(&next) {
+            return false;
+        }
+    }
     if TITLES.binary_search(&lower).is_ok() {
         // "no." is usually an answer, less often a number.
         return matches!(lower, "no" | "art" | "col" | "rev") && !follower.is_ascii_digit();
@@ -269,6 +279,8 @@ mod tests {
             ("你好.我是小王.", vec!["你好.", "我是小王."]),
             ("真的吗?是的!好", vec!["真的吗?", "是的!", "好"]),
             ("Line one\r\nline two", vec!["Line one", "line two"]),
+            ("Ich komme am 21. März an. Bis dann.", vec!["Ich komme am 21. März an.", "Bis dann."]),
+            ("Das ist Nr. 5. Gut.", vec!["Das ist Nr. 5.", "Gut."]),
         ] {
             assert_eq!(sentences(text), expected, "{text}");
         }

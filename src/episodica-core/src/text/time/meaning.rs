@@ -7,6 +7,13 @@ use super::mention::{Grain, Naming};
 use super::patterns::{FEW, Meaning, Patterns, Step};
 use crate::text::expression::Match;
 
+/// Days around a text in which a date without a year and a tense is clear.
+const NEAR_DAYS: i64 = 120;
+
+/// Words at the start of a date that look forward.
+const FORWARD: [&str; 9] =
+    ["until", "till", "by", "from", "bis", "ab", "hasta", "jusqu", "à partir"];
+
 /// The days of a match, and their output form.
 pub(super) struct Found {
     pub days: Days,
@@ -138,8 +145,24 @@ impl Place<'_, '_> {
         }
     }
 
+    /// The tense of the clause. Where it tells nothing, "until", "by" and "from" look forward.
     fn lean(&self) -> Lean {
-        self.patterns.tense.lean(self.text, self.start..self.end)
+        let lean = self.patterns.tense.lean(self.text, self.start..self.end);
+        let surface = self.text[self.start..self.end].to_lowercase();
+        let opens = |word: &&str| {
+            surface.strip_prefix(*word).is_some_and(|rest| rest.starts_with([' ', '’', '\'']))
+        };
+        match lean {
+            Lean::Unknown if FORWARD.iter().any(opens) => Lean::Future,
+            lean => lean,
+        }
+    }
+
+    /// The day of the week that stands before a number: "Saturday 21 March".
+    fn weekday_beside(&self) -> Option<i8> {
+        let words = self.text[self.start..self.end].split(|c: char| !c.is_alphabetic());
+        let mut words = words.filter(|word| !word.is_empty()).take(3);
+        words.find_map(|word| self.patterns.weekdays.find(&word.to_lowercase()))
     }
 
     fn group(&self, name: &str) -> Option<&str> {
@@ -198,7 +221,10 @@ impl Place<'_, '_> {
             Step::This => days(i64::from(self.today.year())),
             Step::Tense => calendar::infer(self.today, lean, days),
         }?;
-        let sure = step != Step::Tense || !self.is_habit();
+        // Without a tense, a day that is months away may be this year's or another one's.
+        let near = (-NEAR_DAYS..=NEAR_DAYS)
+            .contains(&found.0.duration_since(self.today).as_hours().div_euclid(24));
+        let sure = step != Step::Tense || (lean != Lean::Unknown || near) && !self.is_habit();
         let found = Found { lacks_year: step == Step::Tense, ..Found::new(found, grain) };
         Some(found.sure(sure))
     }
@@ -280,12 +306,29 @@ impl Place<'_, '_> {
         let first = self.day_number("d")?;
         let last = if self.group("d2").is_some() { self.day_number("d2")? } else { first };
         let last_month = if self.group("mon2").is_some() { self.month("mon2")? } else { month };
+        if let Some(found) = self.date_on_weekday(month, first, last) {
+            return Some(found);
+        }
         self.stepped(Step::Tense, Grain::Day, |year| {
             let to_year = year + i64::from(last_month < month);
             let days =
                 (calendar::date(year, month, first)?, calendar::date(to_year, last_month, last)?);
             (days.0 <= days.1).then_some(days)
         })
+    }
+
+    /// A date without a year that names its day of the week: of the years beside this one, mostly
+    /// one alone fits.
+    fn date_on_weekday(&self, month: i8, day: i8, last: i8) -> Option<Found> {
+        if day != last || self.group("y").is_some() {
+            return None;
+        }
+        let weekday = self.weekday_beside()?;
+        let this = i64::from(self.today.year());
+        let dates = [this, this + 1, this - 1].into_iter();
+        let mut dates = dates.filter_map(|year| calendar::date(year, month, day));
+        let date = dates.find(|date| date.weekday().to_monday_zero_offset() == weekday)?;
+        Some(Found { lacks_year: true, ..Found::day(date) })
     }
 
     /// "Between May and July 2022"; a range across the new year ends in the year that the words

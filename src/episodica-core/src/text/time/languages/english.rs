@@ -20,6 +20,15 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
             r")?(?:booked|scheduled|planned|rescheduled|postponed|reserved|slated|due|moved|",
             r"pushed|tickets|table|appointment)(?: \w+){0,4} (?:for|to|until|till)$",
         ),
+        // What is arranged lies ahead, whatever the tense of the arranging.
+        concat!(
+            r"(?:(?:['’]ve|have|has|had|just|finally|already|i|we|she|he|they) )*(?:signed up|",
+            r"signed on|enrolled|registered|booked|reserved|rented|hired|invited|promised|",
+            r"entered|arranged|",
+            r"(?:got|bought|have) (?:us |me )?(?:\w+ )?tickets|put (?:my|our) names? down|",
+            r"got a place)",
+            r"(?: [\w'’-]+){0,6}$",
+        ),
         "need(?:s|ed)?|excited|interested|supposed",
         // Something that a person "has got" or "was given" is an appointment: "they've given me the
         // 22nd".
@@ -338,8 +347,10 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ),
         ("(?:the )?{decade}s", Meaning::Decade),
     ],
-    habits: "every|each|always|usually|often|typically|birthdays?|anniversary|annual|annually|\
-        yearly|weekly",
+    habits: "(?:mon|tues|wednes|thurs|fri|satur|sun)day (?:nights|mornings|evenings|afternoons)|\
+        (?:mon|tues|wednes|thurs|fri|satur|sun)days|normally|generally|regularly|whenever|\
+        once a|twice a|times a|most|every|each|always|usually|often|typically|birthdays?|\
+        anniversary|annual|annually|yearly|weekly",
     mornings: "",
     goes_on: "and|but|or|so|with|at|in|on|to|for|from|is|was|are|were|we|i|he|she|they|it|you|this|\
         last|next|when|while|because|before|after|if|as|that|by|until|since|where|my|our|his|her|\

@@ -6,11 +6,19 @@ use crate::text::time::tense::{Rule, Tense};
 
 pub(in crate::text::time) const TENSE: Tense = Tense {
     shadows: &[],
-    intentions: &[concat!(
-        r"(?:est|sont|suis|sommes|c['’]est)(?: \p{L}+ment)? ",
-        r"(?:prévu|fixé|réservé|programmé|fermé|marié|fatigué|occupé|invité|convoqué|attendu|",
-        r"obligé|calé|complet)\p{L}*",
-    )],
+    intentions: &[
+        // What is arranged lies ahead.
+        concat!(
+            r"(?:ai|as|a|avons|avez|ont|suis|est|sommes|sont) (?:déjà |enfin )?(?:réservé|loué|",
+            r"inscrite?s?|invitée?s?|promis|(?:pris|acheté) (?:\p{L}+ )?(?:billets?|places?|",
+            r"rendez-vous))",
+        ),
+        concat!(
+            r"(?:est|sont|suis|sommes|c['’]est)(?: \p{L}+ment)? ",
+            r"(?:prévu|fixé|réservé|programmé|fermé|marié|fatigué|occupé|invité|convoqué|attendu|",
+            r"obligé|calé|complet)\p{L}*",
+        ),
+    ],
     past: &[
         "était|étaient|étais|avait|avaient|avais|étions|avions|faisait|allait|voulait|habitait|\
          habitais|travaillait|travaillais|pleuvait|vivait|vivais|fut|naquit|mourut|depuis",

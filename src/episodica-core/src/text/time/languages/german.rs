@@ -13,6 +13,13 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
             r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",
         ),
         r"(?:hab|habe|haben)\b.*?\bfür$",
+        // What is arranged lies ahead.
+        concat!(
+            r"(?:hab|habe|hast|hat|haben|bin|sind)\b.*?\b(?:angemeldet|gebucht|reserviert|",
+            r"gemietet|eingeladen|versprochen|verabredet|vereinbart|eingeschrieben|",
+            r"registriert|zugesagt|ausgemacht|",
+            r"(?:tickets|karten|fahrkarten)\b.*?\b(?:gekauft|besorgt|geholt))",
+        ),
     ],
     past: &[
         "war|waren|warst|wart|hatte|hatten|hattest|wurde|wurden|gab|ging|gingen|kam|kamen|fuhr|\

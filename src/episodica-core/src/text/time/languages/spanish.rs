@@ -11,6 +11,17 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
         "voy|vas|va|vamos|vais|van|quiero|queremos|espero|esperamos|toca|habrá|tengo|tenemos|\
          tiene|tienen|hay|puedo|podemos|pienso|pensamos|nos vemos|estamos",
         r"\p{L}+(?:aré|eré|iré|dré|rás|rá|remos|rán)",
+        // What is arranged lies ahead.
+        concat!(
+            r"(?:he|has|ha|hemos|han) (?:ya )?(?:apuntado|reservado|alquilado|inscrito|",
+            r"matriculado|invitado|prometido|quedado|(?:comprado|sacado|cogido) (?:\p{L}+ )?",
+            r"(?:billetes?|entradas?))",
+        ),
+        concat!(
+            r"(?:reservé|reservamos|reservó|apunté|apuntamos|inscribí|inscribimos|alquilé|",
+            r"alquilamos|prometí|invitaron|(?:compré|compramos|saqué) (?:\p{L}+ )?",
+            r"(?:billetes?|entradas?))",
+        ),
         r"(?:está|están|estoy|estamos) (?:previst|programad|fijad|reservad|cerrad|invitad)\p{L}+",
     ],
     past: &[
@@ -189,7 +200,7 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
     habits: "cada|todos los|todas las|siempre|normalmente|cumpleaños|los lunes|los martes|los \
         miércoles|los jueves|los viernes|los sábados|los domingos",
     day_words: &[("primero", 1)],
-    mornings: "la|las|esta|cada|una|toda la|por la|de la|buena",
+    mornings: "turno de|la|las|esta|cada|una|toda la|por la|de la|buena",
     goes_on: "y|pero|o|a las|a la|por \
         la|me|nos|se|te|le|que|tengo|tenemos|hay|es|voy|vamos|viene|vienen|de este \
         mes|en|con|para|no|ya|cuando|empiezo|empieza|fui|fue|fuimos|llega|sale|salimos|vence|\
