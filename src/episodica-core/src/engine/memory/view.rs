@@ -30,9 +30,6 @@ use crate::text::normalized;
 /// Marks a message without an episode, and a fact that was not superseded.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Facts of one message that are looked at, earlier revisions included.
-const FACTS_OF_A_MESSAGE: usize = 256;
-
 /// What searches need to know about a fact without reading it.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -227,13 +224,6 @@ impl View {
     /// Notes for each message that proves the fact in a slot that it does.
     pub(super) fn note_proven(&mut self, slot: u32) {
         self.sources.get(slot).iter().for_each(|message| self.proven.push(*message, slot));
-    }
-
-    /// The current facts that a message proves, the newest first; of very many, the newest.
-    pub fn facts_of(&self, message: u32) -> impl Iterator<Item = &Arc<SemanticMemory>> {
-        let proven = self.proven.get(message).take(FACTS_OF_A_MESSAGE);
-        let current = proven.filter(|slot| self.is_current(*slot));
-        current.filter_map(|slot| self.facts.get(slot))
     }
 
     /// Forgets what was computed from all facts.

@@ -5,11 +5,12 @@
 //! same attribute, or all words of one in the other. Those are found by their words, in a time that
 //! does not grow with the number of facts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView1};
 
+use crate::clock::Moment;
 use crate::engine::memory::attributes::Stated;
 use crate::engine::memory::view::View;
 use crate::engine::memory::wording::Wording;
@@ -39,8 +40,6 @@ pub(crate) struct Learned {
     pub records: Vec<Arc<SemanticMemory>>,
     /// Candidates that said nothing new, to be noted.
     pub ignored: Vec<StateRecord>,
-    /// Ids of memories by the messages that prove them.
-    by_message: HashMap<String, Vec<String>>,
 }
 
 impl Learned {
@@ -49,19 +48,7 @@ impl Learned {
         let memory = Arc::new(record);
         self.records.push(Arc::clone(&memory));
         let stated = Stated::by_memory(&memory, wording.signature);
-        for message in &memory.source_messages {
-            let ids = self.by_message.entry(message.clone()).or_default();
-            if !ids.contains(&memory.memory_id) {
-                ids.push(memory.memory_id.clone());
-            }
-        }
         self.latest.insert(memory.memory_id.clone(), Fresh { memory, row, wording, stated });
-    }
-
-    /// The memories of this step that a message proves.
-    pub fn of_message(&self, message_id: &str) -> impl Iterator<Item = &Arc<SemanticMemory>> {
-        let ids = self.by_message.get(message_id).into_iter().flatten();
-        ids.filter_map(|id| self.latest.get(id).map(|fresh| &fresh.memory))
     }
 
     /// Is it the latest revision of its id?
@@ -127,12 +114,14 @@ impl Conflicts {
     /// Decides by rules what to do with the candidate, see [`Said::reconcile_offline`].
     pub fn reconcile(
         &self,
+        view: &View,
         candidate: &Candidate,
         nearest: &[(Arc<SemanticMemory>, f32)],
     ) -> Decision {
         let nearest: Vec<(&SemanticMemory, f32)> =
             nearest.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
-        self.said_by(candidate).reconcile_offline(&nearest)
+        let said_at = |fact: &SemanticMemory| last_said(view, fact);
+        self.said_by(candidate).after(&said_at).reconcile_offline(&nearest)
     }
 
     fn concern(&self, said: &Said<'_>, fresh: &Fresh) -> bool {
@@ -167,6 +156,13 @@ fn in_view(view: &View, stated: &Stated, wording: &Wording) -> Vec<u32> {
     slots.sort_unstable();
     slots.dedup();
     slots
+}
+
+/// When the last message that proves a fact was written; of a fact without messages, when it began
+/// to hold.
+fn last_said(view: &View, fact: &SemanticMemory) -> Moment {
+    let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
+    slots.map(|slot| view.messages.get(slot).timestamp).max().unwrap_or(fact.valid_from)
 }
 
 fn cosine(a: Option<ArrayView1<'_, f32>>, b: Option<ArrayView1<'_, f32>>) -> f32 {

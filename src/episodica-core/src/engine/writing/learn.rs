@@ -18,7 +18,7 @@ use crate::engine::memory::view::View;
 use crate::engine::memory::wording::Wording;
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::engine::writing::changes::Changes;
+use crate::engine::writing::changes::ended_by;
 use crate::engine::writing::compose::is_unchanged;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::engine::writing::form::bytes_of;
@@ -303,15 +303,14 @@ impl Services {
     }
 
     fn reconcile(&self, user: &User, step: &mut LearningStep<'_>) -> Learned {
-        let (conflicts, changes) = {
+        let conflicts = {
             let view = user.view.read();
-            let candidates: Vec<&Candidate> = step.found.iter().map(|found| &found.1).collect();
-            let changes = Changes::find(&view, candidates.iter().copied());
-            let find = |(candidate, wording): (_, &Arc<Wording>)| {
+            let find = |(candidate, wording): (&Candidate, &Arc<Wording>)| {
                 Conflicts::find(&view, candidate, Arc::clone(wording))
             };
-            let worded = candidates.into_iter().zip(&step.texts.wordings).collect();
-            (parallel::map(worded, parallel::FEW_TEXTS, find), changes)
+            let candidates = step.found.iter().map(|found| &found.1);
+            let worded = candidates.zip(&step.texts.wordings).collect();
+            parallel::map(worded, parallel::FEW_TEXTS, find)
         };
         let mut learned = Learned::default();
         let advice = std::mem::take(&mut step.advice);
@@ -332,7 +331,7 @@ impl Services {
                     candidate,
                     &conflicts[row],
                 );
-                let decision = conflicts[row].reconcile(candidate, &near);
+                let decision = conflicts[row].reconcile(&view, candidate, &near);
                 (decision, near.into_iter().map(|(fact, _)| fact).collect())
             });
             let known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
@@ -371,7 +370,7 @@ impl Services {
                 learned.put(record, wording, same_text.then_some(row));
             }
             if let Some(successor) = successor {
-                let ended = changes.ended_by(&user.view.read(), &learned, candidate);
+                let ended = ended_by(&user.view.read(), &learned, candidate);
                 for known in ended.iter().filter(|known| known.memory_id != successor) {
                     let since = candidate.valid_from;
                     let closed = close(known, since, &successor, self.clock.now());

@@ -81,7 +81,7 @@ impl Services {
             let conflicts = Conflicts::find(&view, &candidate, wording);
             let near =
                 Learned::default().concerned(&view, rows.as_ref(), 0, &candidate, &conflicts);
-            let decision = conflicts.reconcile(&candidate, &near);
+            let decision = conflicts.reconcile(&view, &candidate, &near);
             (decision, near.into_iter().map(|(fact, _)| fact).collect::<Vec<_>>())
         };
         if decision.event == EventKind::Ignore

@@ -134,7 +134,7 @@ pub(in crate::generate) fn is_common_word(word: &str) -> bool {
 }
 
 /// Whether the character separates Chinese topics.
-pub(in crate::generate) fn is_stop_char(c: char) -> bool {
+pub(super) fn is_stop_char(c: char) -> bool {
     STOP_CHAR_KEYS.contains_key(&u64::from(c))
 }
 

@@ -22,8 +22,9 @@ mod tests;
 mod title;
 mod told;
 mod units;
+mod voice;
 
-pub(in crate::generate) use lexicon::{is_common_word, is_stop_char};
+pub(in crate::generate) use lexicon::is_common_word;
 pub(in crate::generate) use offline::write_and_tell;
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};
 pub(in crate::generate) use told::{Told, sentences_told};

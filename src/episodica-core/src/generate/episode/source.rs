@@ -186,14 +186,18 @@ impl Speaker {
         if !self.is_role {
             return;
         }
-        let word = match (language, &*self.full) {
-            (Language::English, "user" | "assistant" | "system" | "tool") => {
-                format!("the {}", self.full)
-            }
+        let role = self.full.to_lowercase();
+        let role = if role == "human" { "user" } else { role.as_str() };
+        let word = match (language, role) {
+            (
+                Language::English,
+                "user" | "assistant" | "system" | "tool" | "customer" | "client" | "patient",
+            ) => format!("the {role}"),
             (Language::Chinese, "user") => "用户".to_owned(),
             (Language::Chinese, "assistant") => "助手".to_owned(),
             (Language::Chinese, "system") => "系统".to_owned(),
             (Language::Chinese, "tool") => "工具".to_owned(),
+            (_, "user") => role.to_owned(),
             _ => return,
         };
         self.short = word;

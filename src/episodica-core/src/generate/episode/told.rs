@@ -6,12 +6,15 @@
 //! nothing is cut. This module does not decide whether a sentence is worth keeping.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::lexicon::class_of;
 use super::narrative::capitalised;
 use super::passage::{Passage, passage, third_person};
 use super::source::{Source, Turn};
 use super::units::Unit;
+use super::voice::words_of_others;
 use crate::model::Message;
 use crate::text::Language;
 use crate::text::script::is_emoji;
@@ -29,6 +32,8 @@ pub(in crate::generate) struct Told {
     pub speaker: String,
     /// The original sentence, without emoji and list markers.
     pub said: String,
+    /// The same without the words of others, if it has some: quotations, pasted and invented text.
+    pub own: Option<String>,
     /// The sentence in the form of a fact.
     pub content: String,
     /// True if in the third person; otherwise the sentence is an attributed quotation.
@@ -70,13 +75,15 @@ pub(super) fn sentences_of(source: &Source) -> Vec<Told> {
         let speech = turn.units.iter().filter(|unit| {
             !unit.is_code && !unit.words.is_empty() && unit.end - unit.start <= MAX_SENTENCE_BYTES
         });
-        told.extend(speech.filter_map(|unit| sentence(source, turn, unit)));
+        let others = words_of_others(&turn.text, &source.speaker(turn).full);
+        told.extend(speech.filter_map(|unit| sentence(source, turn, unit, &others)));
     }
     told
 }
 
-fn sentence(source: &Source, turn: &Turn, unit: &Unit) -> Option<Told> {
+fn sentence(source: &Source, turn: &Turn, unit: &Unit, others: &[Range<usize>]) -> Option<Told> {
     let said = tidy(turn.unit_text(unit), turn.language)?;
+    let said = without_openers(&said).unwrap_or(said);
     let name = &source.speaker(turn).short;
     // The episode tells the sentence, too.
     let known = (said == turn.unit_text(unit)).then(|| passage(source, turn, unit));
@@ -96,14 +103,32 @@ fn sentence(source: &Source, turn: &Turn, unit: &Unit) -> Option<Told> {
     Some(Told {
         message: turn.message,
         speaker: name.clone(),
-        form: form(source, turn, unit),
+        form: Form { dangles: dangles(&said), ..form(source, turn, unit, others) },
         asks: unit.asks,
         date: dates.iter().find(|date| date.confident).cloned(),
         language: turn.language,
+        own: own(turn, unit, others),
         said,
         content,
         is_rewritten,
     })
+}
+
+/// A sentence with a mark in the place of the words of others; `None` if it has none of them.
+fn own(turn: &Turn, unit: &Unit, others: &[Range<usize>]) -> Option<String> {
+    let within = others.iter().filter(|range| range.start < unit.end && range.end > unit.start);
+    let (mut own, mut at) = (String::new(), unit.start);
+    for range in within {
+        own.push_str(&turn.text[at..range.start.clamp(at, unit.end)]);
+        own.push(';');
+        at = range.end.min(unit.end);
+    }
+    if own.is_empty() {
+        return None;
+    }
+    own.push_str(&turn.text[at..unit.end]);
+    let own = tidy(&own, turn.language).unwrap_or_default();
+    Some(without_openers(&own).unwrap_or(own))
 }
 
 /// `Maya: "…"`, with single quotation marks inside.
@@ -183,10 +208,14 @@ fn without_lone_apostrophe(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn form(source: &Source, turn: &Turn, unit: &Unit) -> Form {
+/// Counts and signs of the words of a sentence that are its speaker's own.
+fn form(source: &Source, turn: &Turn, unit: &Unit, others: &[Range<usize>]) -> Form {
     let mut form = Form::default();
     let mut keys: Vec<u64> = Vec::with_capacity(unit.words.len());
     for word in &unit.words {
+        if others.iter().any(|range| range.contains(&word.start)) {
+            continue;
+        }
         let text = turn.word_text(word);
         form.has_digit |= text.bytes().any(|byte| byte.is_ascii_digit());
         if word.unspaced {
@@ -204,6 +233,80 @@ fn form(source: &Source, turn: &Turn, unit: &Unit) -> Form {
     keys.sort_unstable();
     keys.dedup();
     form.content += keys.len();
-    form.dangles = unit.words.first().is_some_and(|word| word.class.dangles());
     form
+}
+
+/// Does a sentence open with a word that refers to an earlier one?
+fn dangles(said: &str) -> bool {
+    let first = said.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’')).next();
+    first.is_some_and(|word| class_of(word).dangles())
+}
+
+/// Words that open a sentence and say nothing, before a mark …
+const OPENERS: &str = "\
+    yeah yes yep yup no nope nah oh ah aw aww hey hi hello well so okay ok wow hmm hm um uh haha \
+    hahaha hehe lol lovely great cool nice sure right thanks anyway actually honestly awesome \
+    exactly true same btw ugh yay ha ach ja nein naja tja übrigens hallo oui non ben bah bon alors \
+    salut sí bueno pues vale hola ay oye ciao beh allora";
+/// … and before "I" and "my", without a mark.
+const BARE_OPENERS: &str = "\
+    yeah yes yep yup oh ah aw hey well haha hahaha lol ok okay btw and but so wow \
+    no nope";
+const OPENERS_HAN: [&str; 16] = [
+    "嗯",
+    "哦",
+    "噢",
+    "啊",
+    "哈哈",
+    "对了",
+    "好的",
+    "好吧",
+    "唉",
+    "诶",
+    "嘿",
+    "老公",
+    "老婆",
+    "亲爱的",
+    "宝贝",
+    "是啊",
+];
+
+/// A sentence without the words that only open it: "Yeah, by the way, I moved." `None` if it has
+/// none of them.
+fn without_openers(said: &str) -> Option<String> {
+    let mut rest = said;
+    loop {
+        let open = opener(rest).filter(|length| rest[*length..].chars().count() > MIN_REST);
+        match open {
+            Some(length) => rest = &rest[length..],
+            None => break,
+        }
+    }
+    (rest.len() < said.len()).then(|| capitalised(rest))
+}
+
+/// A sentence that would be left with no more characters keeps its opener.
+const MIN_REST: usize = 4;
+
+/// The length of the opener at the start of a sentence, with the marks after it.
+fn opener(text: &str) -> Option<usize> {
+    const MARKS: [char; 12] = [',', '!', '.', ';', '，', '！', '。', '、', '–', '—', ' ', '-'];
+    let marks = |from: usize| {
+        let after = text[from..].trim_start_matches(MARKS);
+        (text.len() - after.len(), text[from..].starts_with(|c| c != ' ' && MARKS.contains(&c)))
+    };
+    if let Some(opener) = OPENERS_HAN.iter().find(|opener| text.starts_with(**opener)) {
+        let (end, is_marked) = marks(opener.len());
+        return is_marked.then_some(end);
+    }
+    if text.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("by the way")) {
+        return Some(marks(10).0);
+    }
+    let length = text.find(|c: char| !c.is_alphabetic()).filter(|length| *length > 0)?;
+    let word = text[..length].to_lowercase();
+    let is_in = |list: &str| list.split_whitespace().any(|known| known == word);
+    let (end, is_marked) = marks(length);
+    let next = text[end..].split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let of_self = matches!(&*next.to_lowercase(), "i" | "my" | "im" | "ive");
+    (is_marked && is_in(OPENERS) || of_self && is_in(BARE_OPENERS)).then_some(end)
 }

@@ -23,8 +23,12 @@ pub struct Candidate {
     /// The value of the attribute, normalised: lower case, without articles and final punctuation.
     /// `not X` means that the value X ended; empty if the rules can't tell.
     pub value: String,
+    /// Attributes of the subject that have ended: `employer` after "I retired".
+    pub ends: Vec<String>,
     /// Start of validity: the date in the message, else the time of the message.
     pub valid_from: Moment,
+    /// When it was said. Of two values of an attribute, the one that was said later holds.
+    pub said: Moment,
     /// Ids of the messages that support the fact.
     pub source_messages: Vec<String>,
 }
@@ -59,6 +63,8 @@ pub enum RejectReason {
     Question,
     /// It expresses a supposition, wish or doubt.
     Hypothetical,
+    /// It is not in the speaker's own words.
+    Quoted,
     /// An agent said it, and it is not about a user.
     NotAboutUser,
     /// Below `min_confidence`.
@@ -90,6 +96,7 @@ impl RejectReason {
             Self::Empty => "empty",
             Self::Question => "question",
             Self::Hypothetical => "hypothetical",
+            Self::Quoted => "quoted",
             Self::NotAboutUser => "not_about_user",
             Self::LowConfidence => "low_confidence",
             Self::LowImportance => "low_importance",

@@ -16,8 +16,6 @@ const TABLE: &str = include_str!("cues.txt");
 pub(crate) struct Cues {
     /// A new value replaces the old one.
     pub change: bool,
-    /// A new value may replace the old one.
-    pub weak: bool,
     /// Something has ended.
     pub end: bool,
     /// Valid for a limited time only.
@@ -31,25 +29,6 @@ pub(crate) struct Cues {
 }
 
 impl Cues {
-    /// Reads a message. A sentence that supposes something, or adds to an existing value, changes
-    /// nothing. Also returns the sentences that suppose nothing.
-    pub fn of_message(text: &str) -> (Self, Vec<&str>) {
-        let (mut cues, mut real) = (Self::default(), Vec::new());
-        for sentence in text.split_inclusive(['.', '!', '?', '。', '！', '？', '\n']) {
-            let found = Self::of(sentence);
-            let adds = found.beside && !found.end;
-            cues.change |= found.change && !adds && !found.supposed;
-            cues.weak |= found.weak && !adds && !found.supposed;
-            cues.end |= found.end && !found.supposed;
-            cues.limit |= found.limit;
-            cues.dreamt |= found.dreamt;
-            if found.is_real() {
-                real.push(sentence);
-            }
-        }
-        (cues, real)
-    }
-
     /// Reads a sentence.
     pub fn of(text: &str) -> Self {
         let mut cues = Self::default();
@@ -69,14 +48,9 @@ impl Cues {
         cues
     }
 
-    /// True if a cue begins with the word.
-    pub fn is_cue(word: &str) -> bool {
-        SPACED.contains_key(word)
-    }
-
     /// True if an earlier fact may have ended.
     pub fn may_end(self) -> bool {
-        (self.change || self.weak || self.end) && self.is_real()
+        (self.change || self.end) && self.is_real()
     }
 
     /// True if the sentence is neither a supposition nor a dream.
@@ -93,7 +67,6 @@ impl Cues {
     fn add(&mut self, sign: Sign) {
         match sign {
             Sign::Change => self.change = true,
-            Sign::Weak => self.weak = true,
             Sign::End => self.end = true,
             Sign::Limit => self.limit = true,
             Sign::Beside => self.beside = true,
@@ -106,7 +79,6 @@ impl Cues {
 #[derive(Debug, Clone, Copy)]
 enum Sign {
     Change,
-    Weak,
     End,
     Limit,
     Beside,
@@ -144,7 +116,6 @@ fn expressions() -> impl Iterator<Item = (&'static str, Sign)> {
         .filter(|line| !line.starts_with('#'))
         .filter_map(move |line| match line {
             "@change" => set(&mut sign, Sign::Change),
-            "@weak" => set(&mut sign, Sign::Weak),
             "@end" => set(&mut sign, Sign::End),
             "@limit" => set(&mut sign, Sign::Limit),
             "@beside" => set(&mut sign, Sign::Beside),
@@ -167,22 +138,11 @@ mod tests {
 
     #[test]
     fn cues_are_whole_words_in_any_language() {
-        assert!(
-            Cues::of("I no longer eat meat.").end && Cues::of("Wir sagen: ab Mai, jetzt!").weak
-        );
+        assert!(Cues::of("I no longer eat meat.").end && Cues::of("Ab Mai, Tina!").change);
         assert!(Cues::of("我改主意了").change && Cues::of("Ya no trabajo ahí.").end);
         assert!(Cues::of("It's temporary, for a fortnight.").limit);
         assert_eq!(Cues::of("I know the nowhere man."), Cues::default());
         assert!(!Cues::of("If we moved to Rome now, I'd sing.").may_end());
         assert!(Cues::of("It goes up to 45 mg.").change && !Cues::of("I went up to Ben.").change);
-    }
-
-    #[test]
-    fn a_sentence_that_supposes_or_adds_says_nothing_of_the_rest_of_its_message() {
-        let (cues, real) = Cues::of_message("If only I slept. I sold the car. We also moved.");
-        assert!(cues.end && !cues.change && cues.may_end());
-        assert_eq!(real, [" I sold the car.", " We also moved."]);
-        assert!(!Cues::of_message("I dreamt again. I sold the car.").0.may_end());
-        assert!(Cues::of_message("We moved to Rome. It's for the weekend.").0.limit);
     }
 }

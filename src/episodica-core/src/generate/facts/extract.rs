@@ -5,21 +5,26 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
+use super::apart;
 use super::candidate::{Candidate, Extraction, RejectReason};
+use super::confirmed;
 use super::cues::Cues;
-use super::endings::endings;
+use super::endings::ended;
+use super::essential::essential;
 use super::know_how;
 use super::rank::{WEIGHTS, Weights, importance, score};
+use super::reported::without_reported;
 use super::slots::{self, Filled};
 use super::words::{Reading, Signs};
 use crate::clock::Moment;
 use crate::config::{Config, LearnFrom};
 use crate::generate::episode::{EpisodeText, Told, sentences_told, write_and_tell};
+use crate::generate::reconcile::is_single_valued;
 use crate::model::{MemoryKind, Message};
 use crate::text::normalized;
 
 /// Version of the rules, stored with their output.
-pub const RULES_VERSION: &str = "facts-3";
+pub const RULES_VERSION: &str = "facts-4";
 
 /// Maximum number of facts per hundred messages.
 pub(super) const VOLUME: usize = 45;
@@ -30,13 +35,14 @@ const MIN_VOLUME: usize = 2;
 const REWRITTEN_CONFIDENCE: f32 = 0.85;
 const QUOTED_CONFIDENCE: f32 = 0.75;
 
-/// Minimum importance of a sentence that fills a slot, and of an instruction.
+/// Minimum importance of a sentence that must be kept, and of an instruction.
 const SLOT_IMPORTANCE: f32 = 0.7;
 const PROCEDURE_IMPORTANCE: f32 = 0.55;
 
 /// Common speaker names of programs.
-const AGENT_NAMES: [&str; 13] = [
+const AGENT_NAMES: [&str; 14] = [
     "assistant",
+    "aimessagechunk",
     "ai",
     "bot",
     "chatbot",
@@ -51,18 +57,20 @@ const AGENT_NAMES: [&str; 13] = [
     "ai助手",
 ];
 
-/// True if the speaker of a message is a program. The role decides, unless the name is personal.
+/// True if the speaker of a message is a program. The role decides, unless the name is personal; a
+/// role that no program has, such as "customer", is a person's.
 pub(super) fn is_agent(message: &Message) -> bool {
     let named = |name: &str| AGENT_NAMES.contains(&name.trim().to_lowercase().as_str());
     match message.name.as_deref() {
         Some(name) => named(name) || is_machinery(message),
-        None => !matches!(&*message.role, "user" | "human"),
+        None => named(&message.role) || is_machinery(message),
     }
 }
 
 /// True if the message comes from the application, not from a participant.
 pub(super) fn is_machinery(message: &Message) -> bool {
-    matches!(&*message.role, "system" | "tool" | "developer" | "function")
+    let role = message.role.to_lowercase();
+    matches!(&*role, "system" | "tool" | "developer" | "function")
 }
 
 /// A candidate with its rank.
@@ -128,9 +136,9 @@ pub(super) fn extract(
 ) -> Extraction {
     let mut out = Extraction::default();
     let mut ranked: Vec<Ranked> = Vec::new();
-    for sentence in told {
-        match read(sentence, messages, config, &rules.weights) {
-            Ok(found) => ranked.push(found),
+    for (at, sentence) in told.iter().enumerate() {
+        match read(sentence, &told[..at], messages, config, &rules.weights) {
+            Ok(found) => ranked.extend(found),
             Err(Some(reason)) => out.reject(reason),
             Err(None) => {}
         }
@@ -176,74 +184,195 @@ fn keep_best(ranked: &mut Vec<Ranked>, messages: usize, rules: &Rules, out: &mut
     ranked.retain(|_| kept.next().unwrap_or_default());
 }
 
-/// Reads one sentence; `Err(None)` if the sentence is not a possible fact at all.
+/// Reads one sentence: mostly one fact, one for each clause of a person's sentence that says two
+/// things of them; `Err(None)` if the sentence is not a possible fact at all.
 fn read(
     told: &Told,
+    before: &[Told],
     messages: &[Arc<Message>],
     config: &Config,
     weights: &Weights,
-) -> Result<Ranked, Option<RejectReason>> {
+) -> Result<Vec<Ranked>, Option<RejectReason>> {
     let message = &*messages[told.message];
+    if is_agent(message)
+        && let Some(candidate) = confirmed::confirmed(told, before, messages)
+    {
+        return Ok(vec![Ranked {
+            candidate,
+            score: f32::INFINITY,
+            is_certain: true,
+            message: told.message,
+        }]);
+    }
     if is_machinery(message) {
         return Err(None);
     }
     if told.asks {
         return Err(Some(RejectReason::Question));
     }
-    let reading = Reading::of(&told.said);
+    let own = told.own.as_deref().unwrap_or(&told.said);
+    if told.own.is_some() && !own.contains(char::is_alphanumeric) {
+        return Err(Some(RejectReason::Quoted));
+    }
+    let reading = Reading::of(own);
     if reading.first.has(Signs::HYPOTHETICAL) {
         return Err(Some(RejectReason::Hypothetical));
     }
-    let is_procedure = know_how::is_procedure(&told.said, told.language);
+    let is_procedure = told.own.is_none() && know_how::is_procedure(&told.said, told.language);
     let content = match (is_agent(message), is_procedure) {
         (_, true) => told.said.clone(),
         (false, _) => told.content.clone(),
         (true, _) => know_how::about_user(told).ok_or(Some(RejectReason::NotAboutUser))?,
     };
     let answers = told.message > 0 && answers(&messages[told.message - 1], message);
-    let cues = Cues::of(&told.said);
-    let score = score(weights, told, reading, cues, answers);
-    let slot = if is_agent(message) { None } else { slot(told, cues) };
-    let ends = !is_agent(message) && cues.is_real() && !endings(&told.said).is_empty();
-    let least = if slot.is_some() || ends { SLOT_IMPORTANCE } else { 0.0 };
-    let least = if is_procedure { PROCEDURE_IMPORTANCE } else { least };
-    let importance = importance(score).max(least);
-    if importance < config.min_importance {
+    let score = score(weights, told, reading, answers);
+    let says = if is_agent(message) { Says::default() } else { Says::of(told, own, message) };
+    let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
+    let fact = |says: Says, content: String| {
+        let must = says.slot.is_some() || !says.ends.is_empty() || says.essential.is_some();
+        let least = if must { SLOT_IMPORTANCE } else { 0.0 };
+        let least = if is_procedure { PROCEDURE_IMPORTANCE } else { least };
+        let (kind, attribute, value, whose) = match says.slot {
+            Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
+            None if is_procedure => (MemoryKind::Procedure, String::new(), String::new(), None),
+            None => {
+                let kind = says.essential.unwrap_or_else(|| kind(told.date.is_some(), reading));
+                (kind, String::new(), String::new(), None)
+            }
+        };
+        let candidate = Candidate {
+            content,
+            kind,
+            confidence,
+            importance: importance(score).max(least),
+            subject: match whose {
+                Some(whose) => format!("{}'s {whose}", told.speaker),
+                None => told.speaker.clone(),
+            },
+            attribute,
+            value,
+            ends: says.ends.into_iter().map(str::to_owned).collect(),
+            valid_from: valid_from(told, message.timestamp),
+            said: message.timestamp,
+            source_messages: vec![message.message_id.clone()],
+        };
+        Ranked { candidate, score, is_certain: is_procedure || must, message: told.message }
+    };
+    let may_end = |slot: &Filled| is_single_valued(&slot.attribute);
+    let parts = if says.slot.as_ref().is_some_and(may_end) && told.own.is_none() {
+        apart::clauses(told)
+            .into_iter()
+            .map(|(own, content)| (Says::of(told, &own, message), content))
+            .collect()
+    } else {
+        Vec::new()
+    };
+    let facts = if parts.len() > 1 {
+        parts.into_iter().map(|(says, content)| fact(says, content)).collect()
+    } else {
+        let mut fact = fact(says, content);
+        if told.form.dangles && !fact.is_certain {
+            stand_alone(&mut fact.candidate, told, before, messages);
+        }
+        vec![fact]
+    };
+    if facts.iter().all(|fact: &Ranked| fact.candidate.importance < config.min_importance) {
         return Err(Some(RejectReason::LowImportance));
     }
-    let (kind, attribute, value, whose) = match slot {
-        Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
-        None if is_procedure => (MemoryKind::Procedure, String::new(), String::new(), None),
-        None => (kind(told.date.is_some(), reading), String::new(), String::new(), None),
-    };
-    let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
     if confidence < config.min_confidence {
         return Err(Some(RejectReason::LowConfidence));
     }
-    let candidate = Candidate {
-        content,
-        kind,
-        confidence,
-        importance,
-        subject: match whose {
-            Some(whose) => format!("{}'s {whose}", told.speaker),
-            None => told.speaker.clone(),
-        },
-        attribute,
-        value,
-        valid_from: valid_from(told, message.timestamp),
-        source_messages: vec![message.message_id.clone()],
-    };
-    let is_certain = is_procedure || ends || !candidate.attribute.is_empty();
-    Ok(Ranked { candidate, score, is_certain, message: told.message })
+    Ok(facts)
 }
 
-/// The slot that a sentence fills permanently: not limited in time, not in addition, not in a
-/// dream.
-fn slot(told: &Told, cues: Cues) -> Option<Filled> {
-    let slot = slots::fill(&told.said, told.date.as_ref())?;
-    (cues.is_lasting() || slots::is_paired(&slot.attribute)).then_some(slot)
+/// Messages between a sentence that points back and the one that it points to.
+const BACK: usize = 2;
+/// Longest fact of two sentences, in bytes.
+const MAX_TOGETHER: usize = 300;
+
+/// A sentence that points back ("He's booked us for his ninetieth") is kept with the sentence
+/// before it, of the same speaker.
+fn stand_alone(candidate: &mut Candidate, told: &Told, before: &[Told], messages: &[Arc<Message>]) {
+    let Some(earlier) = before.iter().rev().find(|earlier| earlier.speaker == told.speaker) else {
+        return;
+    };
+    if earlier.asks
+        || earlier.own.is_some()
+        || earlier.form.dangles
+        || earlier.message + BACK < told.message
+        || earlier.content.len() + candidate.content.len() > MAX_TOGETHER
+    {
+        return;
+    }
+    candidate.content = format!("{} {}", earlier.content, candidate.content);
+    let source = &messages[earlier.message].message_id;
+    if !candidate.source_messages.contains(source) {
+        candidate.source_messages.insert(0, source.clone());
+    }
 }
+
+/// What a person's own words say beyond their rank.
+#[derive(Default)]
+struct Says {
+    /// The slot that they fill.
+    slot: Option<Filled>,
+    /// The slots that they end.
+    ends: Vec<&'static str>,
+    /// The kind of what must be kept.
+    essential: Option<MemoryKind>,
+}
+
+impl Says {
+    /// Reads a sentence. What others say, what is supposed or dreamt and what holds only for a
+    /// while fills no slot and ends nothing.
+    fn of(told: &Told, own: &str, message: &Message) -> Self {
+        let own = without_reported(own);
+        let cues = Cues::of(&own);
+        if !cues.is_real() {
+            return Self::default();
+        }
+        let is_history = is_history(told, &own, message);
+        let slot = slots::fill(&own, told.date.as_ref());
+        let slot = slot.filter(|_| cues.is_lasting() && !is_history);
+        let ends = if is_history { Vec::new() } else { ended(&own) };
+        Self { slot, ends, essential: essential(&own) }
+    }
+}
+
+/// Words of somebody who tells a story of earlier days.
+const ONCE: [&str; 14] = [
+    " then ",
+    "after that",
+    "originally",
+    "back then",
+    "when i was",
+    "as a kid",
+    "as a child",
+    "growing up",
+    "before that",
+    "at first",
+    "used to",
+    "als kind",
+    "de niño",
+    "小时候",
+];
+
+/// Longest time ago of a change that still tells how things are, in seconds.
+const RECENT_SECONDS: f64 = 400.0 * 86_400.0;
+
+/// True if a sentence tells a past that may be over: "then I moved to Lyon for two years", "I moved
+/// to Lyon in 2009."
+fn is_history(told: &Told, own: &str, message: &Message) -> bool {
+    let lower = format!(" {} ", own.to_lowercase());
+    let long_ago = told.date.and_then(|date| midnight(date.to, message.timestamp));
+    let long_ago =
+        long_ago.is_some_and(|day| message.timestamp.seconds_since(day) > RECENT_SECONDS);
+    ONCE.iter().any(|words| lower.contains(words))
+        || long_ago && !SINCE.iter().any(|word| lower.contains(word))
+}
+
+/// Words by which what began long ago still holds.
+const SINCE: [&str; 9] = ["since", "for ", "seit", "desde", "hace", "depuis", "从", "以来", "born"];
 
 /// True if the message answers another speaker's question.
 fn answers(before: &Message, message: &Message) -> bool {

@@ -9,17 +9,21 @@
 
 #[cfg(test)]
 mod ablation;
+mod apart;
 mod candidate;
 mod clauses;
+mod confirmed;
 mod cues;
 mod dates;
 mod endings;
+mod essential;
 mod extract;
 mod grounds;
 mod know_how;
 pub mod model;
 mod numbers;
 mod rank;
+mod reported;
 mod slots;
 mod stated;
 mod support;
@@ -34,11 +38,10 @@ mod words;
 pub(crate) use candidate::RejectReason;
 pub use candidate::{Candidate, Extraction};
 pub(crate) use cues::Cues;
-pub(crate) use endings::{Ending, endings};
 pub use extract::{RULES_VERSION, extract_offline, write_and_extract};
 pub use grounds::grounded;
 pub(crate) use numbers::numbers;
-pub(crate) use slots::is_paired;
 pub(crate) use stated::{of_kind, stated};
 pub use support::{shares_words, supported};
 pub use vital::is_vital;
+pub(crate) use words::tells_the_past;

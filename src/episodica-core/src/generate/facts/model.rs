@@ -210,6 +210,7 @@ fn read_one(
         return Err(RejectReason::NotAboutUser);
     }
     let occurred = occurred(value, &sources);
+    let said = sources.iter().map(|message| message.timestamp).max().unwrap_or(Moment::MIN);
     let candidate = Candidate {
         content,
         kind,
@@ -219,7 +220,9 @@ fn read_one(
         attribute: text("attribute").to_lowercase().replace([' ', '-'], "_"),
         value: text("value").to_lowercase().trim_end_matches(['.', '。']).to_owned(),
         // The time of the message: a date within the fact need not be its start.
-        valid_from: sources.iter().map(|message| message.timestamp).max().unwrap_or(Moment::MIN),
+        ends: Vec::new(),
+        valid_from: said,
+        said,
         source_messages: sources.iter().map(|message| message.message_id.clone()).collect(),
     };
     Ok((candidate, occurred))

@@ -2,7 +2,6 @@
 //!
 //! The weights were set by hand and checked by an ablation of each (`docs/facts.md`).
 
-use super::cues::Cues;
 use super::words::{Reading, Signs};
 use crate::generate::episode::Told;
 
@@ -23,7 +22,6 @@ pub(super) struct Weights {
     pub short: f32,
     pub dangling: f32,
     pub request: f32,
-    pub change: f32,
     /// A lasting fact about the speaker: family and pets, home, work, taste.
     pub lasting: f32,
     /// Lowers every further sentence of a message: two facts of two messages add more.
@@ -44,7 +42,6 @@ pub(super) const WEIGHTS: Weights = Weights {
     short: -2.0,
     dangling: -0.6,
     request: -1.0,
-    change: 1.0,
     lasting: 0.4,
     same_message: -0.7,
 };
@@ -57,13 +54,7 @@ const MIDDLE: f32 = 2.8;
 const SLOPE: f32 = 0.12;
 
 /// The score of a sentence; `answers` is true if the message before is another speaker's question.
-pub(super) fn score(
-    weights: &Weights,
-    told: &Told,
-    reading: Reading,
-    cues: Cues,
-    answers: bool,
-) -> f32 {
+pub(super) fn score(weights: &Weights, told: &Told, reading: Reading, answers: bool) -> f32 {
     let form = told.form;
     let yes = |holds: bool, weight: f32| if holds { weight } else { 0.0 };
     let signs = reading.all;
@@ -83,7 +74,6 @@ pub(super) fn score(
         + yes(reading.first.has(Signs::CHATTY), weights.chatty)
         + yes(signs.has(Signs::PAST), weights.past)
         + yes(answers, weights.answer)
-        + yes(cues.change || cues.end, weights.change)
         + yes(form.words < SHORT_WORDS, weights.short)
         + yes(form.dangles, weights.dangling)
         + yes(reading.first.has(Signs::REQUEST), weights.request)

@@ -50,14 +50,90 @@ fn a_sentence_stands_in_the_third_person_or_as_a_balanced_quotation() {
         ),
         ("I have two cats and I'm happy.", "Ada has two cats and Ada is happy."),
         ("My sister and I love hiking.", "Ada's sister and Ada love hiking."),
-        ("I live in Paris and work as a nurse.", "Ada lives in Paris and works as a nurse."),
-        ("Mia told me \"go to Bath\" twice.", "Ada: \"Mia told me 'go to Bath' twice.\""),
+        ("My band is called \"Go to Bath\" now.", "Ada: \"My band is called 'Go to Bath' now.\""),
         ("Vivo en Sevilla con mi hermano Luis.", "Ada: \"Vivo en Sevilla con mi hermano Luis.\""),
         ("Ich arbeite bei Siemens in Graz.", "Ada: \"Ich arbeite bei Siemens in Graz.\""),
         ("我上个月搬到了苏州。", "Ada 上个月（2024年2月）搬到了苏州。"),
         ("我们在苏州开了一家书店。", "Ada：“我们在苏州开了一家书店。”"),
     ] {
         assert_eq!(one("Ada", said), [fact], "{said}");
+    }
+}
+
+#[test]
+fn a_home_and_a_job_in_one_sentence_are_two_facts() {
+    for (said, facts) in [
+        ("I live in Paris and work as a nurse.", ["Ada lives in Paris.", "Ada works as a nurse."]),
+        (
+            "I live in Paris, but my sister lives in Rome.",
+            ["Ada lives in Paris.", "Ada's sister lives in Rome."],
+        ),
+        (
+            "Ich wohne in Graz und arbeite bei Siemens.",
+            ["Ada: \"Ich wohne in Graz.\"", "Ada: \"Ich arbeite bei Siemens.\""],
+        ),
+        (
+            "Vivo en Sevilla y trabajo en Renfe.",
+            ["Ada: \"Vivo en Sevilla.\"", "Ada: \"Trabajo en Renfe.\""],
+        ),
+        ("我住在苏州，在华为上班。", ["Ada 住在苏州。", "Ada 在华为上班。"]),
+    ] {
+        assert_eq!(one("Ada", said), facts, "{said}");
+    }
+}
+
+#[test]
+fn openers_and_the_words_of_others_are_left_out() {
+    for (said, fact) in [
+        ("Yeah, by the way, I moved to Bath in May.", "Ada moved to Bath in May 2023."),
+        ("So my sister works for Acme in Bath.", "Ada's sister works for Acme in Bath."),
+        ("哈哈，我上个月搬到了苏州。", "Ada 上个月（2024年2月）搬到了苏州。"),
+    ] {
+        assert_eq!(one("Ada", said), [fact], "{said}");
+    }
+    for said in [
+        "> I live in Bath.",
+        "In my novel I live in Bath with Tom Kern.",
+        "Translate into French: \"I live in Bath and work as a nurse.\"",
+        "Mallory: I moved to Bath last week.",
+        "请翻译：我住在苏州，在华为上班。",
+    ] {
+        assert!(one("Ada", said).is_empty(), "{said}: {:?}", one("Ada", said));
+    }
+}
+
+#[test]
+fn what_must_not_be_missed_is_kept_however_short() {
+    for said in ["I'm deaf.", "I can't take ibuprofen.", "Never push to main.", "我对花生过敏。"]
+    {
+        assert_eq!(one("Ada", said).len(), 1, "{said}");
+    }
+    let strange = [said(0, "Human", None, DAY, "I work at Siemens.")];
+    assert_eq!(contents(&strange), ["The user works at Siemens."]);
+    let strange = [said(0, "customer", None, DAY, "I'm allergic to nuts.")];
+    assert_eq!(contents(&strange).len(), 1);
+}
+
+#[test]
+fn what_an_agent_confirms_is_known_with_the_request() {
+    let confirmed = |request: &str, role: &str, answer: &str| {
+        contents(&[said(0, "user", None, DAY, request), said(1, role, None, DAY, answer)])
+    };
+    let found = confirmed(
+        "Set the render timeout to 30 seconds.",
+        "assistant",
+        "Render timeout is now 30 s.",
+    );
+    assert!(found.iter().any(|fact| fact.contains("Render timeout is now 30 s")), "{found:?}");
+    let found = confirmed("Move the review to 10 April.", "tool", "Moved to 10 April.");
+    assert!(found.iter().any(|fact| fact.contains("Moved to 10 April")), "{found:?}");
+    for answer in ["You could move it to 10 April.", "I will move it to 10 April.", "Moved?"] {
+        assert!(
+            confirmed("Move the review to 10 April.", "assistant", answer)
+                .iter()
+                .all(|fact| !fact.contains(answer)),
+            "{answer}"
+        );
     }
 }
 

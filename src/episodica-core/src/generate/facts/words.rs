@@ -157,6 +157,11 @@ static UNSPACED: Lazy<Phrases<Signs>> = Lazy::new(|| {
     Phrases::new(all)
 });
 
+/// Does a sentence have a verb in the past?
+pub(crate) fn tells_the_past(sentence: &str) -> bool {
+    Reading::of(sentence).all.has(Signs::PAST)
+}
+
 /// The signs of the words of a sentence.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reading {

@@ -1,6 +1,7 @@
 //! The rules for reconciling without a model.
 
 use std::cell::OnceCell;
+use std::cmp::Ordering;
 
 use rustc_hash::FxHashSet;
 
@@ -51,7 +52,7 @@ impl Decision {
 
 /// Attributes that have one value at a time per subject. All other attributes may have many values
 /// at the same time.
-const SINGLE_VALUED: [&str; 23] = [
+const SINGLE_VALUED: [&str; 24] = [
     "address",
     "age",
     "birthday",
@@ -63,6 +64,7 @@ const SINGLE_VALUED: [&str; 23] = [
     "given_name",
     "home",
     "hometown",
+    "internet",
     "job_status",
     "language",
     "manager",
@@ -78,7 +80,8 @@ const SINGLE_VALUED: [&str; 23] = [
 ];
 
 /// Slots that have one value at a time per object.
-const SINGLE_VALUED_BY_OBJECT: [&str; 3] = ["favourite:", "contact:", "plan:"];
+const SINGLE_VALUED_BY_OBJECT: [&str; 6] =
+    ["favourite:", "contact:", "plan:", "dose:", "phone:", "email:"];
 
 /// True if the attribute has one value at a time. `favourite:film` has one value per object.
 pub fn is_single_valued(attribute: &str) -> bool {
@@ -91,13 +94,31 @@ pub(crate) struct Said<'a> {
     candidate: &'a Candidate,
     /// Its [`normalized`](crate::text::normalized) text.
     normalized: &'a str,
+    /// When a known fact was last said; without it, the start of its validity counts.
+    said_at: Option<SaidAt<'a>>,
     words: OnceCell<Words>,
 }
+
+/// When a fact was last said.
+type SaidAt<'a> = &'a dyn Fn(&SemanticMemory) -> Moment;
 
 impl<'a> Said<'a> {
     /// What a candidate says, whose text is so when normalized.
     pub fn by(candidate: &'a Candidate, normalized: &'a str) -> Self {
-        Self { candidate, normalized, words: OnceCell::new() }
+        Self { candidate, normalized, said_at: None, words: OnceCell::new() }
+    }
+
+    /// The same, with the time at which each known fact was last said.
+    pub fn after(self, said_at: SaidAt<'a>) -> Self {
+        Self { said_at: Some(said_at), ..self }
+    }
+
+    /// Was it said later or earlier than a known fact?
+    fn cmp_time(&self, known: &SemanticMemory) -> Ordering {
+        match self.said_at {
+            Some(said_at) => self.candidate.said.cmp(&said_at(known)),
+            None => self.candidate.valid_from.cmp(&known.valid_from),
+        }
     }
 
     fn words(&self) -> &Words {
@@ -140,7 +161,8 @@ impl<'a> Said<'a> {
     /// True if a rule may apply to it and one known fact. All other facts may be left out when it
     /// is reconciled.
     pub fn concerns(&self, known: &SemanticMemory) -> bool {
-        self.reconcile_offline(&[(known, 0.0)]).target.is_some()
+        contradicts(self.candidate, known)
+            || self.reconcile_offline(&[(known, 0.0)]).target.is_some()
     }
 }
 
@@ -164,25 +186,43 @@ fn by_attribute(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option
             repeats(candidate, known, index, &why)
         });
     }
-    let (ended, known_ended) = (candidate.value.strip_prefix("not "), value.strip_prefix("not "));
-    let contradicts = match (ended, known_ended) {
-        (Some(ended), None) => ended == value,
-        (None, Some(known_ended)) => known_ended == candidate.value,
-        (None, None) => is_single_valued(&candidate.attribute),
-        (Some(_), Some(_)) => false,
-    };
-    if !contradicts {
+    if !contradicts(candidate, known) {
         return None;
     }
     let change =
         format!("{} of {}: {value} -> {}", candidate.attribute, candidate.subject, candidate.value);
-    match candidate.valid_from.cmp(&known.valid_from) {
-        std::cmp::Ordering::Greater => Some(decision(EventKind::Supersede, Some(index), &change)),
-        std::cmp::Ordering::Less => {
+    match said.cmp_time(known) {
+        Ordering::Greater => Some(decision(EventKind::Supersede, Some(index), &change)),
+        Ordering::Less => {
             Some(decision(EventKind::Add, Some(index), &format!("history; {} is newer", value)))
         }
-        std::cmp::Ordering::Equal => None,
+        Ordering::Equal => None,
     }
+}
+
+/// Can the two not both hold? A slot with one value at a time has another, or one denies the other.
+fn contradicts(candidate: &Candidate, known: &SemanticMemory) -> bool {
+    let (new, old) = (candidate.value.as_str(), known_value(known));
+    if !known.is_current()
+        || !same_attribute(candidate, known)
+        || new.is_empty()
+        || old.is_empty()
+        || new == old
+    {
+        return false;
+    }
+    match (new.strip_prefix("not "), old.strip_prefix("not ")) {
+        (Some(ended), None) => ended == old,
+        (None, Some(ended)) => ended == new,
+        (None, None) => is_single_valued(&candidate.attribute) && !is_more_of(new, old),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// Does one value say the other more exactly? "lyon" and "lyon 3e" can both hold.
+fn is_more_of(one: &str, other: &str) -> bool {
+    let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
+    long.strip_prefix(short).is_some_and(|rest| rest.starts_with(' '))
 }
 
 /// One fact contains the other, word for word, about the same subject.

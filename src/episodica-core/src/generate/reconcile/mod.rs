@@ -7,14 +7,14 @@
 //! or writes a store.
 
 mod decide;
+mod denial;
 pub mod model;
-mod pairing;
 mod records;
 #[cfg(test)]
 mod tests;
 
 pub use decide::{Decision, is_single_valued};
 pub(crate) use decide::{Said, Signature, known_value};
-pub(crate) use pairing::{ends, topics};
+pub(crate) use denial::{denied, ends};
 pub use records::apply;
 pub(crate) use records::{Applied, close, restore};

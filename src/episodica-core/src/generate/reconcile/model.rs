@@ -275,7 +275,9 @@ mod tests {
             subject: subject.to_owned(),
             attribute: attribute.to_owned(),
             value: value.to_lowercase(),
+            ends: Vec::new(),
             valid_from: Moment::parse("2024-03-11").expect("valid"),
+            said: Moment::parse("2024-03-11").expect("valid"),
             source_messages: vec!["m0".to_owned()],
         }
     }

@@ -58,7 +58,8 @@ pub fn apply(
         }
         (EventKind::Add, Some(newer)) => {
             let mut new = fresh(owner, candidate, content, sources, now);
-            new.valid_to = Some(newer.valid_from);
+            // It may name a day after the one since which the newer fact holds.
+            new.valid_to = Some(newer.valid_from.max(new.valid_from));
             new.superseded_by = Some(newer.memory_id.clone());
             let event = event(EventKind::Add, &new, None, decision);
             Applied { records: vec![new], event }

@@ -29,7 +29,9 @@ fn candidate(subject: &str, attribute: &str, value: &str, from: &str, content: &
         subject: subject.to_owned(),
         attribute: attribute.to_owned(),
         value: value.to_owned(),
+        ends: Vec::new(),
         valid_from: moment(from),
+        said: moment(from),
         source_messages: vec![format!("m-{from}")],
     }
 }

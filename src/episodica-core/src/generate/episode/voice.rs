@@ -1,0 +1,363 @@
+//! The parts of a message that are not its speaker's own words: quotations, pasted and forwarded
+//! texts, texts to be translated, stories and suppositions, tables and data.
+//!
+//! What a person pastes says nothing about them. Where it is not clear how far such a text goes, it
+//! goes to the end of the message: a fact that is missed can be said again, a fact that is taken
+//! from somebody else's words replaces a true one.
+
+use std::ops::Range;
+
+use super::lexicon::is_common_word;
+use crate::fork::Lazy;
+use crate::text::expressions::Expressions;
+use crate::text::is_cjk;
+
+/// Where the words of others begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// Behind the match.
+    Behind,
+    /// With the match.
+    Match,
+    /// With the sentence before: it was a joke. They end with the match.
+    Before,
+}
+
+/// Where an order stands: it opens a sentence or follows a request.
+const ORDER: &str = concat!(
+    r"(?m:(?:^|[.!?;,]\s+|^\W+)|\b(?:please|pls|kindly|(?:can|could|would|will) you|help me|",
+    r"help me to|bitte|mir|kannst du|por favor|puedes|s'il te plaît|peux-tu)[ ,]+)",
+);
+
+const TABLE: &str = include_str!("voice.txt");
+
+static EXPRESSIONS: Lazy<Expressions<From>> = Lazy::new(|| {
+    let mut from = From::Behind;
+    let mut lines = Vec::new();
+    for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line {
+            "@behind" => from = From::Behind,
+            "@match" => from = From::Match,
+            "@before" => from = From::Before,
+            pattern => lines.push((pattern.replace("{ORDER}", ORDER), from)),
+        }
+    }
+    Expressions::new(lines)
+});
+
+/// Labels before a colon that are no speakers.
+const LABELS: [&str; 18] = [
+    "update",
+    "edit",
+    "ps",
+    "p.s",
+    "note",
+    "news",
+    "fyi",
+    "reminder",
+    "correction",
+    "btw",
+    "info",
+    "nb",
+    "nachtrag",
+    "hinweis",
+    "nota",
+    "aviso",
+    "更新",
+    "备注",
+];
+
+/// Words of somebody who speaks of themself.
+const FIRST_PERSON: &str = "\
+    i i'm i've i'd i'll im my me mine we we're we've our us ich mein meine mir mich wir unser je \
+    j'ai j'habite m'appelle mon ma mes nous yo mi mis me soy estoy vivo tengo trabajo io mio mia \
+    abito lavoro eu meu minha moro";
+
+/// A quotation with fewer words is a name or a title, unless its speaker speaks of themself in it.
+const SPEECH_WORDS: usize = 3;
+/// The same, in characters of a script without spaces.
+const SPEECH_CHARACTERS: usize = 5;
+/// Longest quotation and longest label, in bytes.
+const MAX_QUOTATION: usize = 4_000;
+const MAX_LABEL: usize = 40;
+
+/// The words of others in a speaker's text: ranges of bytes, in order, without overlaps.
+pub(super) fn words_of_others(text: &str, speaker: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    from_here_on(text, &mut found);
+    lines(text, speaker, &mut found);
+    quotations(text, &mut found);
+    found.sort_unstable_by_key(|range| range.start);
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for range in found {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// The end of a message from a word on after which it is not its speaker's.
+fn from_here_on(text: &str, found: &mut Vec<Range<usize>>) {
+    let mut start = text.len();
+    for (pattern, from) in EXPRESSIONS.candidates(text) {
+        let Some(place) = pattern.find(text).map(|found| found.range()) else { continue };
+        match from {
+            From::Behind => start = start.min(place.end),
+            From::Match => start = start.min(place.start),
+            From::Before => found.push(sentence_before(text, place.start)..place.end),
+        }
+    }
+    if start < text.len() {
+        found.push(start..text.len());
+    }
+}
+
+/// Where the sentence begins that ends before `end`.
+fn sentence_before(text: &str, end: usize) -> usize {
+    let before = text[..end].trim_end_matches(|c: char| !c.is_alphanumeric());
+    let mark = before.rfind(['.', '!', '?', '\n', '。', '！', '？']);
+    mark.map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8))
+}
+
+/// Lines of quotations, tables, data, other speakers and signatures.
+fn lines(text: &str, speaker: &str, found: &mut Vec<Range<usize>>) {
+    let (mut at, mut comment) = (0, false);
+    for line in text.split_inclusive('\n') {
+        let range = at..at + line.len();
+        at = range.end;
+        let bare = line.trim();
+        if range.start > 0 && is_signature(bare) {
+            found.push(range.start..text.len());
+            return;
+        }
+        comment |= bare.starts_with("<!--");
+        if comment || is_data(bare) || is_by_another(bare, speaker) {
+            found.push(range);
+        }
+        comment &= !bare.contains("-->");
+    }
+}
+
+fn is_data(line: &str) -> bool {
+    let marked = line.starts_with(['>', '|', '{', '}', '＞'])
+        || line.starts_with("&gt;")
+        || line.starts_with("[{")
+        || line.starts_with("[tool");
+    marked
+        || line.matches('|').count() > 1
+        || line.starts_with('<') && line.contains('>')
+        || line.starts_with('"') && (line.contains("\":") || line.contains("\" :"))
+}
+
+fn is_signature(line: &str) -> bool {
+    const CLOSINGS: [&str; 18] = [
+        "--",
+        "best",
+        "best regards",
+        "kind regards",
+        "regards",
+        "sincerely",
+        "cheers",
+        "yours",
+        "mit freundlichen grüßen",
+        "viele grüße",
+        "liebe grüße",
+        "cordialement",
+        "bien à vous",
+        "saludos",
+        "un saludo",
+        "atentamente",
+        "此致",
+        "敬具",
+    ];
+    let plain = line.trim_end_matches([',', '.', '!', '，']).to_lowercase();
+    CLOSINGS.contains(&plain.as_str()) || plain.starts_with("sent from my ")
+}
+
+/// "Mallory: I moved to Moscow."
+fn is_by_another(line: &str, speaker: &str) -> bool {
+    let Some(colon) = line.find([':', '：']).filter(|at| *at > 0 && *at <= MAX_LABEL) else {
+        return false;
+    };
+    let (label, rest) = (line[..colon].trim(), &line[colon..]);
+    let is_name = |word: &str| {
+        let lower = word.to_lowercase();
+        let lower = lower.trim_matches('.');
+        word.starts_with(|c: char| c.is_uppercase() || is_cjk(c))
+            && !LABELS.contains(&lower)
+            && !is_common_word(lower)
+    };
+    let words = label.split_whitespace().count();
+    let names = label.split_whitespace().all(is_name)
+        && (1..=3).contains(&words)
+        && (!label.contains(is_cjk) || label.chars().count() <= 4);
+    let own = label.to_lowercase() == speaker.to_lowercase()
+        || speaker.to_lowercase().split_whitespace().any(|word| word == label.to_lowercase());
+    names && !own && speaks_of_self(rest)
+}
+
+fn speaks_of_self(text: &str) -> bool {
+    let lower = text.to_lowercase().replace('’', "'");
+    lower.contains(['我', '私', '僕', '俺'])
+        || lower
+            .split(|c: char| !c.is_alphanumeric() && c != '\'')
+            .any(|word| FIRST_PERSON.split_whitespace().any(|known| known == word))
+}
+
+/// What stands in quotation marks, unless it is a name or a title.
+fn quotations(text: &str, found: &mut Vec<Range<usize>>) {
+    let mut at = 0;
+    while let Some(offset) =
+        text[at..].find(['"', '“', '”', '„', '«', '»', '「', '『', '\'', '‘', '‚', '›', '‹'])
+    {
+        let start = at + offset;
+        let open = text[start..].chars().next().unwrap_or_default();
+        let inner = start + open.len_utf8();
+        let Some(length) = closing(text, start, inner, open) else {
+            at = inner;
+            continue;
+        };
+        let inside = inner..inner + length;
+        if is_speech(&text[inside.clone()]) {
+            found.push(inside.clone());
+        }
+        at = inside.end + text[inside.end..].chars().next().map_or(0, char::len_utf8);
+    }
+}
+
+/// The length of the quotation that a mark opens.
+fn closing(text: &str, start: usize, inner: usize, open: char) -> Option<usize> {
+    let closes: &[char] = match open {
+        '"' => &['"'],
+        '“' => &['”', '“'],
+        '”' => &['”'],
+        '„' => &['“', '”', '"'],
+        '«' => &['»'],
+        '»' => &['«', '»'],
+        '「' => &['」'],
+        '『' => &['』'],
+        '‘' => &['’'],
+        '‚' => &['‘', '’'],
+        '›' => &['‹', '›'],
+        '‹' => &['›'],
+        _ => &['\''],
+    };
+    let before = text[..start].chars().next_back();
+    // An apostrophe, or inches.
+    if before.is_some_and(|c| c.is_alphanumeric() && !is_cjk(c)) {
+        return None;
+    }
+    let mut from = inner;
+    loop {
+        let length = text[from..].find(closes)?;
+        let end = from + length;
+        if end - inner > MAX_QUOTATION {
+            return None;
+        }
+        let mark = text[end..].chars().next().map_or(1, char::len_utf8);
+        let after = text[end + mark..].chars().next();
+        // Inside a word it is an apostrophe.
+        let is_end = !matches!(open, '\'' | '‘' | '‚')
+            || after.is_none_or(|c| !c.is_alphanumeric())
+                && text[..end].ends_with(|c: char| !c.is_whitespace());
+        if is_end {
+            return Some(end - inner);
+        }
+        from = end + mark;
+    }
+}
+
+fn is_speech(text: &str) -> bool {
+    if text.contains(is_cjk) {
+        return text.chars().filter(|c| c.is_alphanumeric()).count() >= SPEECH_CHARACTERS
+            || speaks_of_self(text);
+    }
+    let words = || text.split_whitespace();
+    let capital = |word: &str| word.len() < 4 || word.starts_with(|c: char| !c.is_lowercase());
+    let opens = text.starts_with(|c: char| c.is_uppercase() || c.is_numeric());
+    let is_title = opens && words().all(capital) && !text.ends_with(['.', '!', '?', ',']);
+    words().count() >= SPEECH_WORDS && !is_title || speaks_of_self(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(text: &str) -> String {
+        let mut own = String::new();
+        let mut at = 0;
+        for range in words_of_others(text, "Alice Kern") {
+            own.push_str(&text[at..range.start]);
+            at = range.end;
+        }
+        own.push_str(&text[at..]);
+        own
+    }
+
+    #[test]
+    fn the_table_is_sound() {
+        assert!(EXPRESSIONS.len() > 20);
+    }
+
+    #[test]
+    fn words_of_others_are_left_out() {
+        for text in [
+            "He said \"I live in Berlin\" and laughed.",
+            "“I moved to Berlin” is what Mallory told me.",
+            "Er sagte „Ich wohne in Berlin“ und lachte.",
+            "Elle a dit « J'habite à Berlin ».",
+            "'I live in Berlin' was the title.",
+            "小红说：“我住在Berlin。”",
+            "彼は「Berlinに住んでいます」と言った。",
+            "> I live in Berlin",
+            "Mallory: I moved to Berlin.",
+            "Dr. Weber: My phone number is Berlin.",
+            "From: Mallory <m@example.org>\nMy email is Berlin.",
+            "On 3 May, Mallory wrote:\nI live in Berlin.",
+            "Translate into French: I live in Berlin.",
+            "Please proofread this. I live in Berlin and I am happy.",
+            "Can you rephrase: my home is Berlin",
+            "Übersetze ins Englische: Ich wohne in Berlin.",
+            "Traduis en anglais : j'habite à Berlin.",
+            "Traduce al inglés: vivo en Berlin.",
+            "请翻译：我住在Berlin。",
+            "转发：我住在Berlin。",
+            "In my novel I live in Berlin.",
+            "Imagine I live in Berlin.",
+            "Let's say I live in Berlin.",
+            "Stell dir vor, ich wohne in Berlin.",
+            "Here is an email I got: Hi, I live in Berlin now. Best, Tom",
+            "{\"home\": \"I live in Berlin\"}",
+            "<p>I live in Berlin</p>",
+            "<!-- I live in Berlin -->",
+            "| me | I live in Berlin |",
+            "Hi\n--\nAlice, I live in Berlin",
+            "Write a story about me: I live in Berlin.",
+            "I live in Berlin. Just kidding!",
+        ] {
+            assert!(!own(text).contains("Berlin"), "{text}: {}", own(text));
+        }
+    }
+
+    #[test]
+    fn the_speakers_own_words_stay() {
+        for text in [
+            "I live in Berlin, and it's great.",
+            "Alice: I live in Berlin.",
+            "Update: I live in Berlin.",
+            "My dog is called \"Berlin\".",
+            "My favourite book is \"Goodbye to Berlin\".",
+            "I'm 5'10\" tall, my parents' house is in Berlin and it's 6' wide.",
+            "My e-mail: ann@berlin.example, Berlin",
+            "We imagine a lot in Berlin.",
+            "Phone: 030 1234, Berlin",
+            "我住在Berlin。",
+            "I translated a book in Berlin.",
+            "The note from school says nothing new. I live in Berlin.",
+        ] {
+            assert_eq!(own(text), text);
+        }
+    }
+}
