@@ -92,7 +92,7 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
         ]
         if step == "extract":
             return {"facts": said}
-        return {**written, "timestamp": "", "topics": ["kites"], "entities": [], "facts": said}
+        return {**written, "topics": ["kites"], "entities": [], "facts": said}
     candidates = [line for line in prompt.partition("Candidates:")[2].splitlines() if " | " in line]
     create = {"action": "CREATE", "memory": None, "content": None, "reason": "new"}
     return {"decisions": [{"candidate": number, **create} for number in range(len(candidates))]}

@@ -127,7 +127,6 @@ def test_row_9_the_models_facts_take_the_place_of_the_rules(
                 "title": "Ann in Nice",
                 "summary": "Ann lives in Nice.",
                 "narrative": "Ann works as a nurse. Ann moved to Nice with her dog Rex.",
-                "timestamp": "",
                 "topics": [],
                 "entities": [],
                 "facts": [

@@ -77,7 +77,7 @@ pub fn question(messages: &[Arc<Message>], budget: Budget) -> Result<Prompt> {
 /// Reads an answer about the last of these messages: the segment before it, if one ends there.
 /// `None` if the answer is unusable.
 pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<Option<Segment>> {
-    let value = json::object(answer)?.value;
+    let value = json::object_with(answer, &["should_end"])?.value;
     let should_end = match value.get("should_end")? {
         Value::Bool(should_end) => *should_end,
         Value::String(text) => matches!(text.trim().to_lowercase().as_str(), "true" | "yes"),

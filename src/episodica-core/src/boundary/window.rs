@@ -25,8 +25,6 @@ use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 const PLAIN: usize = 8;
 /// Minimum number of new messages to ask again when the buffer is full.
 const WORTH_ASKING: usize = 8;
-/// Minimum confidence of a cue that is too weak to cut but a reason to ask.
-const DOUBT: f32 = 0.4;
 /// The confidence of a cut for which the model gave none.
 const UNSAID_CONFIDENCE: f32 = 0.8;
 /// Maximum length of a stored reason or topic, in characters.
@@ -89,12 +87,7 @@ fn is_plain(buffer: &[Arc<Message>], config: &Config) -> bool {
     if !certain_places(buffer, config).is_empty() || buffer.len() > config.buffer_size_max {
         return false;
     }
-    let doubtful = Config {
-        boundary_confidence_threshold: config.boundary_confidence_threshold.min(DOUBT),
-        ..config.clone()
-    };
     buffer.len() <= PLAIN.min(config.buffer_size_max)
-        || heuristic::flush(buffer, None, &doubtful, BoundaryReason::Flush).len() == 1
 }
 
 pub(super) fn segment(
@@ -251,7 +244,9 @@ impl Claim {
         let numbers = value.get("messages").or_else(|| value.get("indexes")).unwrap_or(value);
         let mut messages: Vec<i64> = match numbers {
             Value::Array(numbers) => numbers.iter().filter_map(integer).take(10_000).collect(),
-            _ => Vec::new(),
+            named => {
+                json::numbers(named).into_iter().filter_map(|one| i64::try_from(one).ok()).collect()
+            }
         };
         if messages.is_empty() {
             let (first, last) = (integer(value.get("first")?)?, integer(value.get("last")?)?);

@@ -17,6 +17,8 @@ pub(crate) struct Counters {
     pub evictions: AtomicU64,
     /// Whether the latest call of the language model brought no answer.
     pub llm_failing: AtomicBool,
+    /// Answers of the language model in a row that were of no use.
+    pub llm_unusable: AtomicU64,
     /// Rejected candidates for facts, by reason.
     pub rejected: Mutex<BTreeMap<&'static str, u64>>,
     /// Repairs, fallbacks and retries, by name.
@@ -43,6 +45,11 @@ impl Counters {
     pub fn note_failure(&self, user_id: Option<&str>, error: &Error) {
         log::warn!("continuing after a failure: {}", error.chain());
         self.count("failures_survived", 1);
+        self.note_unusable(user_id, error);
+    }
+
+    /// Keeps the text of a failure for `health`.
+    pub fn note_unusable(&self, user_id: Option<&str>, error: &Error) {
         *self.last_failure.lock() =
             Some(LastFailure { user_id: user_id.map(str::to_owned), text: error.chain().into() });
     }

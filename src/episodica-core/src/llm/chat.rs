@@ -85,9 +85,10 @@ pub struct Answer {
 pub struct NoAnswer {
     /// The error.
     pub error: Error,
-    /// True if a repetition would fail in the same way: the server refused the content, or the
-    /// answer was empty.
+    /// True if the server refused the content, so that a repetition would fail in the same way.
     pub refused: bool,
+    /// True if the server answered twice without a word, and without a reason.
+    pub silent: bool,
     /// Number of requests; 0 if the circuit breaker refused the call.
     pub attempts: u32,
     /// Prompt tokens that the server counted.
@@ -103,6 +104,7 @@ impl From<Error> for Box<NoAnswer> {
         Self::new(NoAnswer {
             error,
             refused: false,
+            silent: false,
             attempts: 1,
             prompt_tokens: 0,
             completion_tokens: 0,

@@ -22,7 +22,7 @@ use crate::model::Message;
 use crate::text::{Language, language};
 
 /// Version of the prompt files, stored with all output that uses them.
-pub const PROMPT_VERSION: &str = "v2";
+pub const PROMPT_VERSION: &str = "v3";
 
 /// Maximum number of bytes of messages in one prompt; longer messages share it and lose their
 /// middle.
@@ -82,7 +82,7 @@ impl Template {
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../prompts/v2/", $name, ".jinja")))),*]
+        [$(($name, include_str!(concat!("../../prompts/v3/", $name, ".jinja")))),*]
     };
 }
 

@@ -115,25 +115,33 @@ impl Failure {
         self.reason.expose().contains(word)
     }
 
-    /// Whether the server refused the content of the request, as opposed to its form, key or model.
+    /// The numbers in the server's explanation, in order: limits, and what was asked for.
+    pub fn numbers(&self) -> Vec<u32> {
+        let reason = self.reason.expose().replace(',', "");
+        reason.split(|one: char| !one.is_ascii_digit()).filter_map(|run| run.parse().ok()).collect()
+    }
+
+    /// Whether the server names the content of the request as the reason of its refusal.
     pub fn is_about_content(&self) -> bool {
-        const CONTENT: [&str; 12] = [
-            "content",
-            "filter",
+        const CONTENT: [&str; 15] = [
+            "content_filter",
+            "content filter",
+            "content management",
             "policy",
             "policies",
             "safety",
             "moderation",
-            "context",
+            "inappropriate",
+            "data_inspection",
+            "context length",
+            "context window",
+            "context size",
+            "context_length",
             "too long",
             "too many tokens",
-            "length",
-            "exceed",
-            "empty",
         ];
-        let mentions = |words: &[&str]| words.iter().any(|word| self.mentions(word));
         matches!(self.cause, Cause::Status(400 | 413 | 422))
-            && (mentions(&CONTENT) || !mentions(&["model", "api key", "quota", "billing"]))
+            && CONTENT.iter().any(|word| self.mentions(word))
     }
 
     /// May the same request succeed a moment later? True for network errors, 408, 409, 429 and 5xx,

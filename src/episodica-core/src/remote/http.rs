@@ -105,7 +105,7 @@ impl Http {
     }
 
     /// Sends `body` to `path` below the base address, once, and gives back the body of a 2xx answer
-    /// that calls itself JSON.
+    /// that calls itself JSON or a stream of it.
     pub(super) fn post(
         &self,
         path: &str,
@@ -154,7 +154,11 @@ impl Http {
         let unusable = |what: &str| {
             Failure::new(Cause::Unusable, format!("server answered with {what}: `{}`", self.origin))
         };
-        if header(CONTENT_TYPE).is_some_and(|kind| !kind.to_ascii_lowercase().contains("json")) {
+        let is_foreign = |kind: &str| {
+            let kind = kind.to_ascii_lowercase();
+            !kind.contains("json") && !kind.contains("event-stream")
+        };
+        if header(CONTENT_TYPE).is_some_and(is_foreign) {
             return Err(unusable("something else than JSON"));
         }
         let mut body = Vec::new();

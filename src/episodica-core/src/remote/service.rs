@@ -75,7 +75,8 @@ impl Reply {
     /// [`Cause::Unusable`] if it is not JSON or has another shape; `what` names what was expected
     /// ("a chat completion").
     pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, Failure> {
-        serde_json::from_slice(&self.body).map_err(|error| {
+        let body = self.body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.body);
+        serde_json::from_slice(body).map_err(|error| {
             // Of the parser's complaint only the place: the rest may quote the answer.
             let message = format!(
                 "server's answer is not {what}, at line {} column `{}`",

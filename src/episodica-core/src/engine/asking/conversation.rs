@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::control::Control;
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ids::content_hash;
 use crate::llm::{Budget, LanguageModel, NoAnswer, PROMPT_VERSION, Prompt};
 use crate::model::Provenance;
@@ -136,6 +136,18 @@ impl Conversation<'_> {
             Err(failure) => {
                 self.services.counters.note_failure(Some(&self.user.owner.user), &failure.error);
                 self.count("answers_refused", u64::from(failure.refused));
+                if failure.silent {
+                    // No outage, which would keep other questions waiting, and no refusal.
+                    let model = self.model.model().to_owned();
+                    let (text, hash) = (String::new(), String::new());
+                    return Ok(Outcome::Answered(Reply {
+                        text,
+                        model,
+                        tokens: 0,
+                        cached: false,
+                        hash,
+                    }));
+                }
                 Ok(if failure.refused { Outcome::Refused } else { Outcome::Outage })
             }
         }
@@ -156,8 +168,18 @@ impl Conversation<'_> {
         self.services.counters.count(name, times);
     }
 
+    /// Counts an answer that holds nothing of use.
+    pub fn unusable(&self, reason: &'static str) {
+        self.count(reason, 1);
+        self.services.counters.llm_unusable.fetch_add(1, Ordering::Relaxed);
+        let text = format!("model's answer was of no use: {reason}");
+        let error = Error::new(ErrorKind::Llm, text);
+        self.services.counters.note_unusable(Some(&self.user.owner.user), &error);
+    }
+
     /// Caches an answer that could be used, so that the same question is never paid for twice.
     pub fn keep(&self, reply: &Reply) {
+        self.services.counters.llm_unusable.store(0, Ordering::Relaxed);
         if !self.services.config.llm_cache || reply.cached {
             return;
         }

@@ -216,7 +216,6 @@ impl Services {
             content: text.text.content,
             topics: text.text.topics,
             entities: text.text.entities,
-            timestamp: text.timestamp.unwrap_or(episode.timestamp),
             provenance: text.provenance,
             revision: episode.revision + 1,
             ..(**episode).clone()

@@ -11,6 +11,9 @@ use crate::model::{
 };
 use crate::store::FORMAT_VERSION;
 
+/// Answers of no use in a row after which the model counts as failing.
+const USELESS_ANSWERS: u64 = 2;
+
 impl Engine {
     /// Counts of one user; all zero for an unknown one.
     ///
@@ -65,8 +68,9 @@ impl Engine {
         // Vectors that are computed here fail for good reasons only: one failure is enough.
         let no_vectors =
             embedding.endpoint.as_ref().map_or(embedding.failures > 0, |service| service.failing);
-        let no_answers =
-            llm.configured && (!llm.available || counters.llm_failing.load(Ordering::Relaxed));
+        let is_useless = || counters.llm_unusable.load(Ordering::Relaxed) >= USELESS_ANSWERS;
+        let no_answers = llm.configured
+            && (!llm.available || counters.llm_failing.load(Ordering::Relaxed) || is_useless());
         let found = [
             (store.problems > 0 || store.failure.is_some(), "store"),
             (no_vectors, "embedding"),

@@ -121,7 +121,7 @@ impl Services {
             content: text.text.content,
             message_count: messages.len(),
             boundary_reason,
-            timestamp: text.timestamp.or_else(|| times.clone().min()).unwrap_or(first.timestamp),
+            timestamp: times.clone().min().unwrap_or(first.timestamp),
             created_at: self.clock.now(),
             metadata: serde_json::Map::new(),
             tags: Vec::new(),

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::Mutex;
 
 use crate::ahead::Ahead;
-use crate::clock::Moment;
 use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
 use crate::engine::memory::indexing::EpisodeTexts;
@@ -28,8 +27,6 @@ pub(crate) const OUTAGE: &str = "outage";
 /// The text of one episode.
 pub(crate) struct Text {
     pub text: EpisodeText,
-    /// When it took place, if the model says so.
-    pub timestamp: Option<Moment>,
     pub provenance: Provenance,
     pub asked: Asked,
     /// The facts, if they were looked for at the same time.
@@ -130,7 +127,7 @@ impl Conversation<'_> {
         let written = match model::read(&reply.text, messages) {
             Ok(written) => written,
             Err(reason) => {
-                self.count(reason.name(), 1);
+                self.unusable(reason.name());
                 log::warn!("unusable answer for an episode: {}", reason.name());
                 let mut text = self.without_answer(messages, reason.name());
                 text.provenance.tokens = reply.tokens;
@@ -142,14 +139,13 @@ impl Conversation<'_> {
         self.count("unsupported_sentences", written.unsupported);
         let provenance = reply.provenance(written.salvaged);
         let asked = self.take_asked();
-        let stated = known.map(|_| {
-            let facts = facts::model::read(&reply.text, &own, &self.services.config);
+        let stated = known.map(|known| {
+            let facts = facts::model::read(&reply.text, &own, &known, &self.services.config);
             // The whole answer was paid for once: its tokens are the episode's.
             let cost = Provenance { tokens: 0, ..provenance.clone() };
             self.stated(facts, cost, &own, asked.clone()).with_the_text()
         });
-        let (text, timestamp) = (written.text, written.timestamp);
-        Ok(Text { text, timestamp, provenance, asked, stated, read: None })
+        Ok(Text { text: written.text, provenance, asked, stated, read: None })
     }
 
     fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> Text {
@@ -179,5 +175,5 @@ fn by_rules(text: EpisodeText, fallback: &str, asked: Asked) -> Text {
         pending_llm: !fallback.is_empty() && fallback != REFUSED,
         ..Provenance::default()
     };
-    Text { text, timestamp: None, provenance, asked, stated: None, read: None }
+    Text { text, provenance, asked, stated: None, read: None }
 }

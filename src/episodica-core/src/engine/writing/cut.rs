@@ -95,7 +95,7 @@ impl Conversation<'_> {
         let Some(Reading { segments, repaired, salvaged }) =
             window::read(&reply.text, messages, complete, config)
         else {
-            self.count("boundary_answers_malformed", 1);
+            self.unusable("boundary_answers_malformed");
             return Ok(None);
         };
         self.count("boundary_indexes_repaired", repaired as u64);
@@ -108,7 +108,7 @@ impl Conversation<'_> {
         let prompt = turn::question(messages, self.budget())?;
         let Some(reply) = self.ask(&prompt)?.reply() else { return Ok(None) };
         let Some(segment) = turn::read(&reply.text, messages, &self.services.config) else {
-            self.count("boundary_answers_malformed", 1);
+            self.unusable("boundary_answers_malformed");
             return Ok(None);
         };
         self.keep(&reply);

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array2, ArrayView1};
 
 use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
 use crate::engine::memory::indexing::FactTexts;
@@ -135,10 +135,17 @@ impl Conversation<'_> {
         asked: Asked,
     ) -> Stated {
         let Some(facts) = facts else {
-            self.count("facts_answers_malformed", 1);
+            self.unusable("facts_answers_malformed");
             return self.facts_by_rules(messages, false, asked);
         };
         self.count("answers_salvaged", u64::from(facts.salvaged));
+        if facts.extraction.candidates.is_empty() {
+            // Never poorer than without a model.
+            let rules = self.facts_by_rules(messages, false, asked.clone());
+            if !rules.extraction.candidates.is_empty() {
+                return rules;
+            }
+        }
         let provenance =
             Provenance { salvaged: provenance.salvaged || facts.salvaged, ..provenance };
         Stated {
@@ -159,7 +166,7 @@ impl Conversation<'_> {
         let prompt = question(&messages, &known, self.budget())?;
         match self.ask(&prompt)? {
             Outcome::Answered(reply) => {
-                let facts = read(&reply.text, &messages, &self.services.config);
+                let facts = read(&reply.text, &messages, &known, &self.services.config);
                 if facts.is_some() {
                     self.keep(&reply);
                 }
@@ -184,7 +191,7 @@ impl Conversation<'_> {
         Stated::by_rules_instead(extraction, pending_llm, asked)
     }
 
-    /// The known facts nearest to messages, nearest first. Without vectors, the latest.
+    /// The known facts nearest to each of the messages, nearest first. Without vectors, the latest.
     pub(crate) fn known_about(
         &self,
         messages: &[Arc<Message>],
@@ -201,14 +208,25 @@ impl Conversation<'_> {
                 && !fact.is_procedure()
                 && !fact.source_messages.iter().all(|id| ids.contains(id.as_str()))
         };
-        let Some(vector) = mean_vector(&view, messages) else {
+        let slots: Option<Vec<u32>> =
+            messages.iter().map(|message| view.messages.slot(&message.message_id)).collect();
+        let vectors = slots.and_then(|slots| view.message_vectors(&slots));
+        let Some(vectors) = vectors else {
             let latest = view.facts.iter().rev().map(|(_, fact)| fact).filter(is_useful);
             return Ok(latest.take(KNOWN_FACTS).cloned().collect());
         };
+        // The nearest to each message before the second nearest of any: a talk has several matters.
         let least = self.services.config.statement_similarity_threshold;
-        let near = view.statements.nearest(vector.view(), 3 * KNOWN_FACTS)?;
-        let near = near.into_iter().filter(|(_, cosine)| *cosine >= least);
-        let facts = near.filter_map(|(slot, _)| view.facts.get(slot)).filter(is_useful);
+        let mut near: Vec<(usize, f32, u32)> = Vec::new();
+        for vector in vectors.rows() {
+            let some = view.statements.nearest(vector, KNOWN_FACTS)?.into_iter();
+            let some = some.filter(|(_, cosine)| *cosine >= least).enumerate();
+            near.extend(some.map(|(rank, (slot, cosine))| (rank, cosine, slot)));
+        }
+        near.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+        let mut seen = HashSet::new();
+        let slots = near.into_iter().map(|(_, _, slot)| slot).filter(|slot| seen.insert(*slot));
+        let facts = slots.filter_map(|slot| view.facts.get(slot)).filter(is_useful);
         Ok(facts.take(KNOWN_FACTS).cloned().collect())
     }
 
@@ -266,7 +284,7 @@ impl Conversation<'_> {
             self.count(why, *times);
         }
         if read.decisions.iter().all(Option::is_none) {
-            self.count("reconcile_answers_malformed", 1);
+            self.unusable("reconcile_answers_malformed");
         } else {
             self.keep(&reply);
         }
@@ -283,18 +301,6 @@ impl Conversation<'_> {
         }
         Ok(())
     }
-}
-
-/// The mean of the messages' vectors, of length 1; `None` if one lacks a vector.
-fn mean_vector(view: &View, messages: &[Arc<Message>]) -> Option<Array1<f32>> {
-    let slots: Option<Vec<u32>> =
-        messages.iter().map(|message| view.messages.slot(&message.message_id)).collect();
-    let mut mean = view.message_vectors(&slots?)?.mean_axis(Axis(0))?;
-    let length = mean.dot(&mean).sqrt();
-    (length > 0.0).then(|| {
-        mean /= length;
-        mean
-    })
 }
 
 /// Current facts related to a candidate, nearest first; none if one of them says the same, word for

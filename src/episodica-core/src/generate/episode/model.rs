@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::offline::{EpisodeText, write_offline};
-use crate::clock::Moment;
 use crate::error::Result;
 use crate::generate::facts;
 use crate::generate::facts::model::{FACTS_TOKENS, facts_schema, known_lines, participants};
@@ -60,8 +59,6 @@ impl Unusable {
 pub struct Written {
     /// The complete text.
     pub text: EpisodeText,
-    /// When the episode took place, if the model gave a time within the span of the messages.
-    pub timestamp: Option<Moment>,
     /// True if the JSON needed repair or the rules filled a gap.
     pub salvaged: bool,
     /// Number of sentences left out because the messages don't support them.
@@ -93,10 +90,10 @@ pub fn question(
     let list = json!({"type": "array", "items": {"type": "string"}});
     let text = json!({"type": "string"});
     let mut properties = json!({
-        "title": text, "summary": text, "narrative": text, "timestamp": text, "topics": list,
+        "title": text, "summary": text, "narrative": text, "topics": list,
         "entities": list,
     });
-    let mut required = vec!["title", "summary", "narrative", "timestamp", "topics", "entities"];
+    let mut required = vec!["title", "summary", "narrative", "topics", "entities"];
     let (mut name, mut max_tokens) = ("episode", TEXT_TOKENS);
     if known.is_some() {
         properties["facts"] = facts_schema();
@@ -123,7 +120,8 @@ pub fn question(
 /// # Errors
 /// The reason why the answer can't be used.
 pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable> {
-    let json::Salvaged { value, salvaged, .. } = json::object(answer).ok_or(Unusable::Malformed)?;
+    let json::Salvaged { value, salvaged, .. } =
+        json::object_with(answer, &["title"]).ok_or(Unusable::Malformed)?;
     let text = |key: &str| {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default().trim();
         let real = text.chars().any(char::is_alphanumeric) && !is_from_prompt(text);
@@ -185,7 +183,6 @@ pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable
             topics: if topics.is_empty() { rules.topics } else { topics },
             entities,
         },
-        timestamp: moment(&value, messages),
         salvaged: salvaged || filled,
         unsupported,
     })
@@ -199,11 +196,8 @@ fn by_reference(messages: &[Arc<Message>]) -> Vec<&Message> {
 /// is empty if the messages don't support most of it.
 fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) {
     let all = sentences(text);
-    let kept: Vec<&str> = all
-        .iter()
-        .copied()
-        .filter(|sentence| facts::grounded(sentence, sources, sources, names).is_ok())
-        .collect();
+    let kept: Vec<&str> =
+        all.iter().copied().filter(|sentence| is_borne_out(sentence, sources, names)).collect();
     let dropped = all.len() - kept.len();
     match (dropped, 2 * kept.len() >= all.len()) {
         (0, _) => (text.to_owned(), 0),
@@ -213,6 +207,12 @@ fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) 
         }
         (_, false) => (String::new(), dropped as u64),
     }
+}
+
+/// True if the messages hold the names, numbers and dates of a sentence, and some of its words.
+fn is_borne_out(sentence: &str, sources: &[&Message], names: &[&str]) -> bool {
+    facts::grounded(sentence, "", sources, sources, names).is_ok()
+        && facts::shares_words(sentence, sources, names)
 }
 
 /// Checks a title; if it capitalises every word, its capitals do not mark names.
@@ -238,12 +238,6 @@ fn labels(value: &Map<String, Value>, key: &str, most: usize) -> Vec<String> {
         }
     }
     labels
-}
-
-fn moment(value: &Map<String, Value>, messages: &[Arc<Message>]) -> Option<Moment> {
-    let said = Moment::parse(value.get("timestamp")?.as_str()?.trim()).ok()?;
-    let times = || messages.iter().map(|message| message.timestamp);
-    (times().min()? <= said && said <= times().max()?).then_some(said)
 }
 
 fn source_if_short(messages: &[Arc<Message>]) -> Option<String> {
@@ -323,24 +317,22 @@ mod tests {
         let answer = concat!(
             r#"{"title":"Ann moves to Lyon","summary":"Ann moved to Lyon on 8 March "#,
             r#"2024.","narrative":"Ann told Ben that she moved to Lyon on 8 March "#,
-            r#"2024.","timestamp":"2024-03-11T09:31:00+01:00","topics":["moving"],"#,
+            r#"2024.","topics":["moving"],"#,
             r#""entities":["Lyon","Marie","Napoleon"]}"#,
         );
         let written = read(answer, &talk()).expect("usable");
         assert_eq!(written.text.title, "Ann moves to Lyon");
         assert_eq!(written.text.entities, ["Lyon", "Marie"], "nobody spoke of Napoleon");
-        assert_eq!(written.timestamp, Some(talk()[1].timestamp));
         assert!(!written.salvaged);
     }
 
     #[test]
-    fn gaps_are_filled_by_the_rules_and_dates_outside_are_dropped() {
+    fn gaps_are_filled_by_the_rules() {
         let answer = r#"Sure! ```json
-{"title":"A move","summary":"","narrative":"Ann moved to Lyon and Marie helped with the piano.",
-"timestamp":"2031-01-01T00:00:00Z"}
+{"title":"A move","summary":"","narrative":"Ann moved to Lyon and Marie helped with the piano."}
 ```"#;
         let written = read(answer, &talk()).expect("usable");
-        assert!(written.salvaged && written.timestamp.is_none());
+        assert!(written.salvaged);
         assert!(!written.text.summary.is_empty() && !written.text.topics.is_empty());
     }
 

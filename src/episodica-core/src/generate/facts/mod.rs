@@ -11,7 +11,6 @@
 mod ablation;
 mod apart;
 mod candidate;
-mod clauses;
 mod confirmed;
 mod cues;
 mod dates;

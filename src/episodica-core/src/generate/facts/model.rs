@@ -1,7 +1,7 @@
 //! Facts by a model: writing the prompt and reading the answer.
 //!
-//! Reads an answer item by item. Keeps an item only if the messages it cites support it
-//! ([`grounded`]) and share words with it, and no part of it comes from a prompt. Counts rejected
+//! Reads an answer item by item. Keeps an item unless [`grounded`] finds a number, date or name that
+//! was never shown, its quotation stands in no message, or it comes from a prompt. Counts rejected
 //! items by reason. An empty list in the requested form is a valid answer.
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::candidate::{Candidate, Extraction, RejectReason};
 use super::extract::{is_agent, is_learned};
 use super::grounds::grounded;
-use super::support::date_supported;
+use super::support::{date_supported, keys};
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::error::Result;
@@ -31,6 +31,8 @@ const MAX_FACTS: usize = 50;
 /// Default confidence and importance of a fact for which the model gave none.
 const UNSAID_CONFIDENCE: f32 = 0.7;
 const UNSAID_IMPORTANCE: f32 = 0.5;
+/// How much less a fact is believed for which the model quotes no message.
+const UNQUOTED: f32 = 0.9;
 
 #[derive(Serialize)]
 struct Values {
@@ -69,8 +71,11 @@ pub const FACTS_TOKENS: u32 = 3_000;
 
 /// Known facts in the form that prompts use; `None` if there are none.
 pub fn known_lines(known: &[Arc<SemanticMemory>]) -> Option<String> {
-    let lines = known.iter().map(|fact| format!("- {}", single_line(&fact.content)));
-    let lines: Vec<String> = lines.collect();
+    let line = |fact: &Arc<SemanticMemory>| {
+        let since = fact.valid_from.local().date();
+        format!("{} | since {since} | {}", single_line(&fact.subject), single_line(&fact.content))
+    };
+    let lines: Vec<String> = known.iter().map(line).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
@@ -91,10 +96,11 @@ pub fn facts_schema() -> Value {
             "confidence": {"type": "number"},
             "importance": {"type": "string", "enum": ["low", "medium", "high", "critical"]},
             "messages": {"type": "array", "items": {"type": "integer"}},
+            "quote": text,
         },
         "required": [
             "content", "kind", "subject", "attribute", "value", "from", "to", "confidence",
-            "importance", "messages",
+            "importance", "messages", "quote",
         ],
         "additionalProperties": false,
     });
@@ -123,17 +129,25 @@ pub struct Occurred {
 
 /// Reads an answer about `messages`; `None` if it holds no list, or an untrustworthy empty list:
 /// the list is not in the requested form, or the messages ask for an empty one.
-pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<Facts> {
+///
+/// `known` are the facts that the prompt showed.
+pub fn read(
+    answer: &str,
+    messages: &[Arc<Message>],
+    known: &[Arc<SemanticMemory>],
+    config: &Config,
+) -> Option<Facts> {
     let items = json::items(answer, "facts");
     let is_nothing = items.values.is_empty() && items.lost == 0;
     if !items.found || is_nothing && (!items.keyed || messages.iter().any(|one| orders(one))) {
         return None;
     }
     let names = participants(messages);
+    let known: Vec<Message> = known.iter().map(|fact| as_message(fact)).collect();
     let mut seen = HashSet::new();
     let mut facts = Facts { salvaged: items.salvaged || items.lost > 0, ..Facts::default() };
     for value in items.values.iter().take(MAX_FACTS) {
-        match read_one(value, messages, &names, config) {
+        match read_one(value, messages, &known, &names, config) {
             Ok((candidate, _)) if !is_learned(&candidate, messages, config.learn_from) => {
                 facts.extraction.reject(RejectReason::NotAboutUser);
             }
@@ -169,14 +183,31 @@ fn orders(message: &Message) -> bool {
     ORDERS.iter().any(|words| text.contains(words))
 }
 
+/// A known fact as a message of its day, to look up names, numbers and dates in.
+fn as_message(fact: &SemanticMemory) -> Message {
+    Message {
+        message_id: String::new(),
+        seq: 0,
+        role: "memory".into(),
+        name: Some(fact.subject.as_str().into()),
+        content: fact.content.clone(),
+        timestamp: fact.valid_from,
+        session_id: None,
+        agent_id: None,
+        metadata: None,
+    }
+}
+
 fn read_one(
     value: &Value,
     messages: &[Arc<Message>],
+    known: &[Message],
     names: &[&str],
     config: &Config,
 ) -> Result<(Candidate, Occurred), RejectReason> {
     let text = |key: &str| single_line(value.get(key).and_then(Value::as_str).unwrap_or_default());
-    let content = text("content");
+    // Small models give sentences in the place of objects.
+    let content = single_line(value.as_str().unwrap_or(&text("content")));
     if !content.chars().any(char::is_alphanumeric) || content.chars().count() > MAX_FACT_CHARS {
         return Err(RejectReason::Empty);
     }
@@ -197,12 +228,24 @@ fn read_one(
     if importance < config.min_importance {
         return Err(RejectReason::LowImportance);
     }
-    let cited = cited(value, messages);
+    let mut cited = cited(value, messages);
+    if cited.is_empty() && value.get("messages").is_none() {
+        cited.extend(nearest(&content, messages));
+    }
     let sources: Vec<&Message> = cited.iter().map(|at| &*messages[*at]).collect();
-    let context: Vec<&Message> = messages.iter().map(|message| &**message).collect();
-    grounded(&content, &sources, &context, names)?;
-    let kind = kind(&text("kind"));
+    let shown = messages.iter().map(|message| &**message);
+    let context: Vec<&Message> = shown.chain(known).collect();
     let subject = text("subject");
+    grounded(&content, &subject, &sources, &context, names)?;
+    let kind = kind(&text("kind"));
+    // A quotation is checked exactly; a fact without one is believed a little less.
+    let quote = text("quote");
+    let is_quoted = |message: &&Message| single_line(&message.content).contains(&quote);
+    let confidence = match quote.is_empty() {
+        true => (UNQUOTED * confidence).max(config.min_confidence),
+        false if sources.iter().any(is_quoted) => confidence,
+        false => return Err(RejectReason::UnsupportedWords),
+    };
     let of_agents = sources.iter().all(|message| is_agent(message));
     let about_agent =
         sources.iter().any(|message| is_agent(message) && same_name(&subject, message.speaker()));
@@ -248,9 +291,7 @@ fn same_name(a: &str, b: &str) -> bool {
 
 /// Indexes of the messages that a fact cites, without repetition, in order; skips unknown numbers.
 fn cited(value: &Value, messages: &[Arc<Message>]) -> Vec<usize> {
-    let numbers = value.get("messages").and_then(Value::as_array).into_iter().flatten();
-    let numbers = numbers
-        .filter_map(|number| number.as_u64().or_else(|| number.as_str()?.trim().parse().ok()));
+    let numbers = value.get("messages").map(json::numbers).unwrap_or_default().into_iter();
     let mut cited: Vec<usize> = numbers
         .filter_map(|number| usize::try_from(number).ok())
         .filter(|at| *at < messages.len())
@@ -258,6 +299,18 @@ fn cited(value: &Value, messages: &[Arc<Message>]) -> Vec<usize> {
     cited.sort_unstable();
     cited.dedup();
     cited
+}
+
+/// The message that shares the most words with a fact that cites none, if it shares a third of them.
+fn nearest(content: &str, messages: &[Arc<Message>]) -> Option<usize> {
+    let stated = keys(content);
+    let shared = |message: &Message| {
+        let said = keys(&message.content);
+        stated.iter().filter(|key| said.contains(key)).count()
+    };
+    let shares = messages.iter().map(|message| shared(message)).enumerate();
+    let (at, most) = shares.max_by_key(|(at, share)| (*share, std::cmp::Reverse(*at)))?;
+    (most > 0 && 3 * most >= stated.len()).then_some(at)
 }
 
 fn importance(value: Option<&Value>) -> f32 {
@@ -325,7 +378,7 @@ mod tests {
 
     fn read_all(facts: Vec<Value>) -> Extraction {
         let answer = json!({"facts": facts}).to_string();
-        read(&answer, &talk(), &Config::default()).expect("a list").extraction
+        read(&answer, &talk(), &[], &Config::default()).expect("a list").extraction
     }
 
     #[test]
@@ -374,11 +427,11 @@ mod tests {
             r#"{"facts":[{"content":"Ann works at Renault.","kind":"work_history","#,
             r#""messages":[0]}, 7, {"content":"Ann mov"#,
         );
-        let found = read(answer, &talk(), &Config::default()).expect("a list");
+        let found = read(answer, &talk(), &[], &Config::default()).expect("a list");
         assert_eq!(found.extraction.candidates.len(), 1);
         assert!(found.salvaged);
         let empty = |answer: &str, messages: &[Arc<Message>]| {
-            read(answer, messages, &Config::default()).map(|facts| facts.occurred.len())
+            read(answer, messages, &[], &Config::default()).map(|facts| facts.occurred.len())
         };
         assert_eq!(empty(r#"{"facts":[]}"#, &talk()), Some(0));
         for answer in ["no idea", "[]", "null", r#"{"facts":null}"#, r#"{"other":[]}"#] {
@@ -395,7 +448,7 @@ mod tests {
             (fact["from"], fact["to"]) = (json!(from), json!(to));
             let answer = json!({"facts": [fact]}).to_string();
             let Occurred { from, to } =
-                read(&answer, &talk(), &Config::default()).expect("a list").occurred.remove(0);
+                read(&answer, &talk(), &[], &Config::default()).expect("a list").occurred.remove(0);
             (from, to)
         };
         assert_eq!(dated("2024-03-08", ""), ("2024-03-08".to_owned(), String::new()));

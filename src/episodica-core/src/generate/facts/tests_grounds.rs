@@ -35,7 +35,7 @@ fn checked(language: &'static str, fixture: &str) -> Vec<Case> {
             cases.push(Case {
                 language,
                 holds: line.starts_with('+'),
-                kept: grounded(text, &cited, &context, &names).is_ok(),
+                kept: grounded(text, "", &cited, &context, &names).is_ok(),
                 is_held_out: cases.len() % 4 >= 2,
                 text: text.to_owned(),
             });
@@ -75,8 +75,9 @@ fn what_follows_is_kept_and_what_does_not_is_refused() {
         };
         let (kept, passed) = (share(true), share(false));
         println!("held out {is_held_out}: {kept:.3} of the true kept, {passed:.3} of the false");
-        assert!(kept >= 0.93, "{kept}");
-        assert!(passed <= 0.10, "{passed}");
+        assert!(kept >= 0.95, "{kept}");
+        // Names, numbers, dates and speakers only: the model is believed in all else.
+        assert!(passed <= 0.70, "{passed}");
     }
 }
 

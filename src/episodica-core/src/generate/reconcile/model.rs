@@ -1,9 +1,10 @@
 //! Reconciling by a model: one prompt for all candidates of an episode, and the checks of its
 //! answer.
 //!
-//! The model sees numbers, never ids. Whatever it answers, a fact is superseded only by another
-//! value of the same attribute of the same subject, and a merged or improved text contains no name,
-//! number or date that neither of the two facts has. The rules decide for a candidate without a
+//! The model sees numbers, never ids. It is believed about what ends, whatever the attribute is
+//! called, because history makes that reversible; only a fact about the same subject ends another,
+//! and no event ends. A merged or improved text contains no name, number or date that neither of the
+//! two facts has. The rules decide for a candidate without a
 //! usable decision.
 
 use std::collections::BTreeMap;
@@ -11,11 +12,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::decide::{Decision, Words, is_single_valued, known_value, same_attribute, same_subject};
+use super::decide::{Decision, Words, known_value, same_attribute, same_subject};
 use crate::error::Result;
-use crate::generate::facts::{Candidate, Cues, numbers, supported};
+use crate::generate::facts::{Candidate, numbers, supported};
 use crate::llm::{AnswerSchema, Prompt, Template, json, render, single_line};
-use crate::model::{EventKind, Message, SemanticMemory};
+use crate::model::{EventKind, MemoryKind, Message, SemanticMemory};
 use crate::text::time::{TimeMention, mentions};
 use crate::text::{Language, language};
 
@@ -193,11 +194,15 @@ fn decide(
             }
         }
         ("SUPERSEDE", Some(memory)) => {
-            if !same_attribute(candidate, memory) {
-                create("supersede_across_attributes")
-            } else if !may_supersede(candidate) {
-                create("supersede_of_many_valued")
-            } else if !candidate.value.is_empty() && candidate.value == known_value(memory) {
+            let is_same = same_attribute(candidate, memory);
+            if !same_subject(candidate, memory) {
+                create("supersede_across_subjects")
+            } else if memory.kind == MemoryKind::Event {
+                create("supersede_of_an_event")
+            } else if is_same
+                && !candidate.value.is_empty()
+                && candidate.value == known_value(memory)
+            {
                 (make(EventKind::Ignore, target, None), Some("supersede_by_the_same"))
             } else if candidate.valid_from < memory.valid_from {
                 // The earlier fact is stored as history.
@@ -208,13 +213,6 @@ fn decide(
         }
         _ => (None, Some("unknown_action")),
     }
-}
-
-/// True if a fact may end another with the same attribute: the attribute is single-valued, or the
-/// fact announces a change. A new cat doesn't end a dog.
-fn may_supersede(candidate: &Candidate) -> bool {
-    let cues = Cues::of(&candidate.content);
-    is_single_valued(&candidate.attribute) || (cues.change || cues.end) && cues.may_end()
 }
 
 /// Words that change the meaning of a fact.
@@ -264,7 +262,6 @@ mod tests {
     use crate::clock::Moment;
     use crate::generate::reconcile::apply;
     use crate::ids::Owner;
-    use crate::model::MemoryKind;
 
     fn candidate(subject: &str, attribute: &str, value: &str, content: &str) -> Candidate {
         Candidate {
@@ -349,11 +346,29 @@ mod tests {
     }
 
     #[test]
-    fn a_cat_does_not_end_a_dog_unless_it_is_said() {
-        let dog = "Ann has a dog, Rex.";
-        assert_eq!(decided_of("SUPERSEDE", "pet", dog, "Ann has a cat, Tom."), EventKind::Add);
-        let said = "Ann gave away Rex and has a cat, Tom, instead.";
-        assert_eq!(decided_of("SUPERSEDE", "pet", dog, said), EventKind::Supersede);
+    fn the_model_says_what_ends_whatever_the_attribute_is_called() {
+        for (old, new, known, told) in [
+            ("employer", "workplace", "Ann works at Renault.", "Ann works at Airbus."),
+            ("medication", "dose", "Ann takes 50 micrograms.", "Ann takes 75 micrograms."),
+            ("pet", "pet", "Ann has a dog, Rex.", "Ann has a cat, Tom."),
+        ] {
+            let known = memory("Ann", old, known, known);
+            let new = candidate("Ann", new, told, told);
+            let answer = r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0}]}"#;
+            let read = read(answer, &[&new], &[&known]);
+            let event = read.decisions[0].as_ref().expect("usable").event;
+            assert_eq!(event, EventKind::Supersede, "{told}");
+        }
+    }
+
+    #[test]
+    fn no_event_ends() {
+        let mut known = memory("Ann", "trip", "Rome", "Ann went to Rome.");
+        known.kind = MemoryKind::Event;
+        let new = candidate("Ann", "trip", "Oslo", "Ann went to Oslo.");
+        let answer = r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0}]}"#;
+        let read = read(answer, &[&new], &[&known]);
+        assert_eq!(read.decisions[0].as_ref().expect("usable").event, EventKind::Add);
     }
 
     #[test]
@@ -371,17 +386,14 @@ mod tests {
     }
 
     #[test]
-    fn superseding_never_crosses_attribute_or_subject_and_never_goes_back() {
+    fn superseding_never_crosses_subjects_and_never_goes_back() {
         let new = candidate("Ann", "home", "Nice", "Ann lives in Nice.");
         let answer = r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0}]}"#;
-        for known in [
-            memory("Ann", "employer", "Renault", "Ann works at Renault."),
-            memory("Ben", "home", "Lyon", "Ben lives in Lyon."),
-        ] {
-            let read = read(answer, &[&new], &[&known]);
-            assert_eq!(read.decisions[0].as_ref().expect("usable").event, EventKind::Add);
-            assert_eq!(read.corrected.keys().collect::<Vec<_>>(), [&"supersede_across_attributes"]);
-        }
+        let other = memory("Ben", "home", "Lyon", "Ben lives in Lyon.");
+        let read_other = read(answer, &[&new], &[&other]);
+        assert_eq!(read_other.decisions[0].as_ref().expect("usable").event, EventKind::Add);
+        let why = read_other.corrected.keys().collect::<Vec<_>>();
+        assert_eq!(why, [&"supersede_across_subjects"]);
         let mut newer = memory("Ann", "home", "Lyon", "Ann lives in Lyon.");
         newer.valid_from = Moment::parse("2030-01-01").expect("valid");
         let decision = read(answer, &[&new], &[&newer]).decisions.remove(0).expect("usable");

@@ -12,4 +12,4 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use read::{Items, MAX_TEXT_BYTES, Salvaged, items, object};
+pub use read::{Items, MAX_TEXT_BYTES, Salvaged, answer_of, items, numbers, object, object_with};

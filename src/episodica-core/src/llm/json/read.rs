@@ -44,11 +44,34 @@ pub struct Items {
 /// assert!(salvaged.salvaged);
 /// ```
 pub fn object(text: &str) -> Option<Salvaged> {
-    let text = relevant(text);
+    object_with(text, &[])
+}
+
+/// The last complete object in `text` that has one of `keys`, because drafts come first; without
+/// one, what [`object`] finds.
+pub fn object_with(text: &str, keys: &[&str]) -> Option<Salvaged> {
+    let text = bounded(text);
+    let strict = serde_json::from_str(text);
+    let has_form = |value: &Value| keys.iter().any(|key| value.get(key).is_some());
+    match strict {
+        Ok(Value::Object(value))
+            if keys.is_empty() || keys.iter().any(|one| value.contains_key(*one)) =>
+        {
+            return Some(Salvaged { value, salvaged: false, lost: 0 });
+        }
+        Ok(Value::String(inner)) if inner.len() < text.len() => {
+            return object_with(&inner, keys).map(|found| Salvaged { salvaged: true, ..found });
+        }
+        _ => {}
+    }
+    let text = answer_of(text);
+    let whole = |value| Some(Salvaged { value, salvaged: true, lost: 0 });
+    if let Some(Value::Object(value)) = last_of_form(text, has_form) {
+        return whole(value);
+    }
     if let Ok(Value::Object(value)) = serde_json::from_str(text) {
         return Some(Salvaged { value, salvaged: false, lost: 0 });
     }
-    let whole = |value| Some(Salvaged { value, salvaged: true, lost: 0 });
     for inner in fences(text) {
         if let Some(Value::Object(value)) = parse(inner) {
             return whole(value);
@@ -82,18 +105,33 @@ pub fn object(text: &str) -> Option<Salvaged> {
 /// assert_eq!((items.values.len(), items.lost, items.salvaged), (2, 2, true));
 /// ```
 pub fn items(text: &str, key: &str) -> Items {
-    let text = relevant(text);
-    if let Ok(value) = serde_json::from_str::<Value>(text) {
+    let text = bounded(text);
+    let read = |value: Value, salvaged: bool| {
         let keyed = value.get(key).is_some_and(Value::is_array);
-        if let Some((values, salvaged)) = list(value, key) {
-            return Items { values, salvaged, lost: 0, found: true, keyed };
+        let (values, guessed) = list(value, key)?;
+        Some(Items { values, salvaged: salvaged || guessed, lost: 0, found: true, keyed })
+    };
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::String(inner)) if inner.len() < text.len() => {
+            return Items { salvaged: true, ..items(&inner, key) };
         }
+        Ok(value) => {
+            if let Some(found) = read(value, false) {
+                return found;
+            }
+        }
+        Err(_) => {}
+    }
+    let text = answer_of(text);
+    let last = last_of_form(text, |value| value.get(key).is_some());
+    if let Some(found) = last.and_then(|value| read(value, true)) {
+        // Without words around it the answer is as it was asked for.
+        let is_all = serde_json::from_str::<Value>(text).is_ok_and(|all| all.get(key).is_some());
+        return Items { salvaged: found.salvaged && !is_all, ..found };
     }
     for inner in fences(text) {
-        let value = parse(inner);
-        let keyed = value.as_ref().is_some_and(|one| one.get(key).is_some_and(Value::is_array));
-        if let Some((values, _)) = value.and_then(|value| list(value, key)) {
-            return Items { values, salvaged: true, lost: 0, found: true, keyed };
+        if let Some(found) = parse(inner).and_then(|value| read(value, true)) {
+            return found;
         }
     }
     let mut scan = Scan::new(text);
@@ -157,17 +195,108 @@ fn array(value: Value) -> Option<Vec<Value>> {
     }
 }
 
-/// `text` within the limit, without the visible reasoning before the answer.
-fn relevant(text: &str) -> &str {
+/// `text` within the limit.
+fn bounded(text: &str) -> &str {
     let mut end = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    let text = &text[..end];
-    let text = text.trim_start_matches('\u{feff}').trim();
-    match text.strip_prefix("<think>").and_then(|thoughts| thoughts.split_once("</think>")) {
-        Some((_, answer)) => answer.trim(),
+    text[..end].trim_start_matches('\u{feff}').trim()
+}
+
+/// Marks that open a model's reasoning.
+const OPENINGS: [&str; 8] = [
+    "<think>",
+    "<thinking>",
+    "<thought>",
+    "<reasoning>",
+    "<seed:think>",
+    "◁think▷",
+    "[THINK]",
+    "<|channel|>analysis",
+];
+
+/// Marks after which the answer follows.
+const ENDS: [&str; 8] = [
+    "</think>",
+    "</thinking>",
+    "</thought>",
+    "</reasoning>",
+    "</seed:think>",
+    "◁/think▷",
+    "[/THINK]",
+    "<|channel|>final",
+];
+
+/// The answer without the reasoning before it; empty if the text is reasoning only.
+///
+/// ```
+/// use episodica_core::llm::json::answer_of;
+/// assert_eq!(answer_of("First {\"a\": 0}.</think> {\"a\": 1}"), "{\"a\": 1}");
+/// assert_eq!(answer_of("<think> Hm, {\"a\": 0}"), "");
+/// ```
+pub fn answer_of(text: &str) -> &str {
+    let text = text.trim();
+    let ends = ENDS.iter().filter_map(|mark| text.rfind(mark).map(|at| (at, at + mark.len())));
+    match ends.max() {
+        Some((_, end)) if text[end..].contains(['{', '[']) => text[end..].trim(),
+        // A mark inside the answer, or behind it.
+        Some((_, _)) if text.starts_with(['{', '[', '`']) => text,
+        Some((_, end)) => text[end..].trim(),
+        None if OPENINGS.iter().any(|mark| text.starts_with(mark)) => "",
         None => text,
+    }
+}
+
+/// The last complete object with the form, alone or as the only member of another one.
+fn last_of_form(text: &str, has_form: impl Fn(&Value) -> bool) -> Option<Value> {
+    let mut scan = Scan::new(text);
+    let (mut at, mut last) = (0, None);
+    while let Some(start) = scan.find(at, b"{") {
+        let end = scan.balanced(start);
+        let mut value = end.and_then(|end| parse(&text[start..end]));
+        while let Some(one) = value {
+            if has_form(&one) {
+                last = Some(one);
+                break;
+            }
+            value = match one {
+                Value::Object(members) if members.len() == 1 => {
+                    members.into_iter().next().map(|(_, inner)| inner)
+                }
+                _ => None,
+            };
+        }
+        at = end.unwrap_or(start + 1);
+    }
+    last
+}
+
+/// The numbers that a value names: `[3, 4]`, `3`, `"3"`, `"3-5"`, `"3, 4"`.
+pub fn numbers(value: &Value) -> Vec<u64> {
+    /// Far more numbers than a window has messages.
+    const MOST: u64 = 10_000;
+    match value {
+        Value::Array(values) => values
+            .iter()
+            .take(MOST as usize)
+            .filter(|one| !one.is_array())
+            .flat_map(numbers)
+            .collect(),
+        Value::Number(_) => value.as_u64().into_iter().collect(),
+        Value::String(text) => text
+            .split([',', ';', ' '])
+            .filter_map(|part| match part.split_once(['-', '–']) {
+                Some((first, last)) => {
+                    let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+                    Some(first..=u64::min(last, first + MOST))
+                }
+                None => part.trim().parse().ok().map(|one: u64| one..=one),
+            })
+            .flatten()
+            .take(MOST as usize)
+            .collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Reads `text` as one value: strictly, then with line breaks in strings, unknown escapes and
-/// trailing commas repaired.
+/// Reads `text` as one value: strictly, then with line breaks in strings, unknown escapes, trailing
+/// commas, comments, single quotes and Python's words repaired.
 pub(super) fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&repaired(text)).ok())
 }
@@ -11,16 +11,18 @@ pub(super) fn parse(text: &str) -> Option<Value> {
 fn repaired(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut chars = text.chars().peekable();
-    let mut in_string = false;
+    // The quotation mark that ends the string.
+    let mut in_string: Option<char> = None;
     // Holds a comma outside strings, and the white space after it, until the next token is known.
     let mut pending = String::new();
     while let Some(c) = chars.next() {
-        if in_string {
+        if let Some(quote) = in_string {
             match c {
-                '"' => {
-                    in_string = false;
-                    out.push(c);
+                _ if c == quote => {
+                    in_string = None;
+                    out.push('"');
                 }
+                '"' => out.push_str("\\\""),
                 '\\' => match chars.next() {
                     Some(escaped @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u')) => {
                         out.extend(['\\', escaped])
@@ -36,6 +38,10 @@ fn repaired(text: &str) -> String {
             }
             continue;
         }
+        if c == '/' && chars.peek() == Some(&'/') {
+            chars.by_ref().find(|next| *next == '\n');
+            continue;
+        }
         if c == ',' || (!pending.is_empty() && c.is_whitespace()) {
             out.push_str(if c == ',' { pending.as_str() } else { "" });
             if c == ',' {
@@ -48,8 +54,25 @@ fn repaired(text: &str) -> String {
             out.push_str(&pending);
         }
         pending.clear();
-        in_string = c == '"';
-        out.push(c);
+        match c {
+            '"' | '\'' => {
+                in_string = Some(c);
+                out.push('"');
+            }
+            _ if c.is_ascii_alphabetic() && !out.ends_with(|last: char| last.is_ascii_digit()) => {
+                let mut word = String::from(c);
+                while let Some(next) = chars.next_if(char::is_ascii_alphabetic) {
+                    word.push(next);
+                }
+                out.push_str(match word.as_str() {
+                    "None" | "NaN" | "undefined" => "null",
+                    "True" => "true",
+                    "False" => "false",
+                    other => other,
+                });
+            }
+            _ => out.push(c),
+        }
     }
     out
 }
@@ -68,6 +91,15 @@ mod tests {
             Some(json!({"a": "two\nlines\tand, ]"}))
         );
         assert_eq!(parse(r#"{"a": "it\'s \u00e9 \"q\""}"#), Some(json!({"a": "it's é \"q\""})));
+        for (text, value) in [
+            (
+                "{'a': 'it is \"so\"', 'b': None, 'c': True}",
+                json!({"a": "it is \"so\"", "b": null, "c": true}),
+            ),
+            ("{\"a\": NaN, // why\n \"b\": 1e2}", json!({"a": null, "b": 1e2})),
+        ] {
+            assert_eq!(parse(text), Some(value), "{text}");
+        }
         for beyond in ["{\"a\": }", "[1,,2]", "{a: 1}", "\"\\", ""] {
             assert_eq!(parse(beyond), None, "{beyond}");
         }

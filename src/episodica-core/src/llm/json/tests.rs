@@ -62,6 +62,61 @@ fn fences_and_prose_around_the_answer_are_ignored() {
 }
 
 #[test]
+fn the_last_complete_answer_counts_and_no_draft_before_it() {
+    let (draft, answer) =
+        (r#"{"title": "Draft", "facts": []}"#, r#"{"title": "A", "facts": [{"a": 1}]}"#);
+    for text in [
+        format!("<think>{draft}</think>{answer}"),
+        format!("Perhaps {draft}\n</think>\n\n{answer}"),
+        format!("<thinking>{draft}</thinking>\n{answer}"),
+        format!(
+            "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant<|channel|>final<|message|>{answer}"
+        ),
+        format!("```json\n{draft}\n```\nBetter:\n```json\n{answer}\n```"),
+        format!("{draft}\n{answer}"),
+        format!("{answer} I hope {{this}} helps."),
+        serde_json::to_string(answer).unwrap(),
+        format!("{{\"response\": {answer}}}"),
+        answer.replace('"', "'"),
+    ] {
+        assert_eq!(
+            object_with(&text, &["title"]).expect("an object").value["title"],
+            "A",
+            "{text}"
+        );
+        assert_eq!(items(&text, "facts").values, vec![json!({"a": 1})], "{text}");
+    }
+    for text in [format!("<think>{draft}"), format!("<think>{draft}</think>"), "<think>".to_owned()]
+    {
+        assert_eq!(object_with(&text, &["title"]), None, "{text}");
+        assert!(!items(&text, "facts").found, "{text}");
+    }
+    // A talk about such a mark.
+    let about = r#"{"title": "The mark </think>", "facts": [{"a": 1}]}"#;
+    assert_eq!(
+        object_with(about, &["title"]).expect("an object").value["title"],
+        "The mark </think>"
+    );
+}
+
+#[test]
+fn numbers_come_in_many_forms() {
+    for (value, expected) in [
+        (json!([3, "4", 4.5, null]), vec![3, 4]),
+        (json!(3), vec![3]),
+        (json!("3"), vec![3]),
+        (json!("3-5"), vec![3, 4, 5]),
+        (json!("3, 7"), vec![3, 7]),
+        (json!([[1]]), vec![]),
+        (json!("all"), vec![]),
+        (json!(-1), vec![]),
+    ] {
+        assert_eq!(numbers(&value), expected, "{value}");
+    }
+    assert!(numbers(&json!("0-18446744073709551615")).len() <= 10_001);
+}
+
+#[test]
 fn one_bad_item_never_loses_the_others() {
     let (one, three) = (r#"{"text":"one"}"#, r#"{"text":"three"}"#);
     for bad in [
@@ -72,7 +127,6 @@ fn one_bad_item_never_loses_the_others() {
         r#"{"text":"two"#,
         r#"{"text":"two","list":[{"x":1},{"x":2}],}}"#,
         r#"two"#,
-        r#"{'text':'two'}"#,
         r#"{"text":1e999}"#,
         "{\"text\":\"two\\u12\"}",
     ] {

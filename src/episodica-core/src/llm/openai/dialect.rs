@@ -10,6 +10,8 @@ use crate::remote::{Cause, Failure};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Schema,
+    /// `json_object` with the schema inside, as llama.cpp, Together and Fireworks take it.
+    ObjectSchema,
     Object,
     Plain,
 }
@@ -18,6 +20,7 @@ impl Format {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Schema => "json_schema",
+            Self::ObjectSchema => "json_object with schema",
             Self::Object => "json_object",
             Self::Plain => "text",
         }
@@ -36,17 +39,34 @@ pub(super) struct Dialect {
     temperature: bool,
     /// The model reasons before it answers.
     thinks: bool,
+    /// A message of the role `system`; else the instructions open the user's message.
+    system: bool,
+    /// The server answers as a stream only.
+    stream: bool,
+    /// The server's limit for an answer.
+    pub(super) most_tokens: Option<u32>,
+    /// The server's window for prompt and answer.
+    pub(super) window: Option<u32>,
 }
 
 impl Default for Dialect {
     fn default() -> Self {
-        Self { format: Format::Schema, completion_tokens: false, temperature: true, thinks: false }
+        Self {
+            format: Format::Schema,
+            completion_tokens: false,
+            temperature: true,
+            thinks: false,
+            system: true,
+            stream: false,
+            most_tokens: None,
+            window: None,
+        }
     }
 }
 
 impl Dialect {
     /// Maximum number of requests that learning adds to one call: each step goes in one direction.
-    pub(super) const MAX_STEPS: usize = 5;
+    pub(super) const MAX_STEPS: usize = 8;
 
     /// The body of a request.
     pub(super) fn body(
@@ -68,12 +88,16 @@ impl Dialect {
                 )
             }
         };
-        let mut body = json!({
-            "model": model,
-            "messages": [
-                {"role": "system", "content": system}, {"role": "user", "content": prompt.user},
-            ],
-        });
+        let user = &prompt.user;
+        let messages = if self.system {
+            json!([{"role": "system", "content": system}, {"role": "user", "content": user}])
+        } else {
+            json!([{"role": "user", "content": format!("{system}\n\n{user}")}])
+        };
+        let mut body = json!({"model": model, "messages": messages});
+        if self.stream {
+            body["stream"] = true.into();
+        }
         body[if self.completion_tokens { "max_completion_tokens" } else { "max_tokens" }] =
             max_tokens.into();
         if self.temperature {
@@ -83,6 +107,9 @@ impl Dialect {
             Format::Schema => {
                 let form = json!({"name": schema.name, "strict": true, "schema": schema.schema});
                 body["response_format"] = json!({"type": "json_schema", "json_schema": form});
+            }
+            Format::ObjectSchema => {
+                body["response_format"] = json!({"type": "json_object", "schema": schema.schema});
             }
             Format::Object => body["response_format"] = json!({"type": "json_object"}),
             Format::Plain => {}
@@ -104,7 +131,7 @@ impl Dialect {
     }
 
     /// The dialect to try after this refusal; `None` if the form of the request is not the cause.
-    pub(super) fn after(self, failure: &Failure) -> Option<Self> {
+    pub(super) fn after(self, failure: &Failure, max_tokens: u32) -> Option<Self> {
         let Cause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else {
             return None;
         };
@@ -114,6 +141,18 @@ impl Dialect {
         }
         if self.temperature && mentions(&["temperature"]) {
             return Some(Self { temperature: false, ..self });
+        }
+        if self.system
+            && mentions(&["system"])
+            && mentions(&["role", "system message", "system prompt", "developer instruction"])
+        {
+            return Some(Self { system: false, ..self });
+        }
+        if !self.stream && mentions(&["stream mode", "stream=true", "streaming", "set stream"]) {
+            return Some(Self { stream: true, ..self });
+        }
+        if let Some(limited) = self.limited(failure, max_tokens) {
+            return Some(limited);
         }
         let blamed = mentions(&[
             "response_format",
@@ -138,10 +177,39 @@ impl Dialect {
         ]);
         let silent = status != 404 && !known;
         let format = match self.format {
-            Format::Schema => Format::Object,
+            Format::Schema => Format::ObjectSchema,
+            Format::ObjectSchema => Format::Object,
             Format::Object => Format::Plain,
             Format::Plain => return None,
         };
         (blamed || silent).then_some(Self { format, ..self })
     }
+
+    /// The dialect with the limits that a server names in its refusal, if they are narrower than
+    /// what was asked for.
+    fn limited(self, failure: &Failure, max_tokens: u32) -> Option<Self> {
+        let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
+        if mentions(&["context length", "context window", "context size", "n_ctx"]) {
+            let window = failure.numbers().into_iter().find(|number| *number >= LEAST_WINDOW)?;
+            return match self.window {
+                None => Some(Self { window: Some(window), ..self }),
+                // The server counts more tokens in the prompt.
+                Some(_) if max_tokens >= 2 * LEAST_TOKENS => {
+                    Some(Self { most_tokens: Some(max_tokens / 2), ..self })
+                }
+                Some(_) => None,
+            };
+        }
+        if !mentions(&["max_tokens", "max_completion_tokens", "completion tokens", "output tokens"])
+        {
+            return None;
+        }
+        let numbers = failure.numbers().into_iter();
+        let most = numbers.filter(|most| (LEAST_TOKENS..max_tokens).contains(most)).max()?;
+        Some(Self { most_tokens: Some(most), ..self })
+    }
 }
+
+/// Smaller numbers in a server's refusal are no limits.
+const LEAST_TOKENS: u32 = 256;
+const LEAST_WINDOW: u32 = 1_024;

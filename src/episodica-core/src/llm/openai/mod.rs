@@ -5,6 +5,7 @@
 
 mod dialect;
 mod model;
+mod reading;
 #[cfg(test)]
 mod tests;
 

@@ -6,9 +6,11 @@ use crate::sync::Mutex;
 use serde_json::Value;
 
 use super::dialect::Dialect;
+use super::reading::{Read, joined, read};
 use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
 use crate::llm::chat::{Answer, LanguageModel, NoAnswer, Prompt};
+use crate::llm::json;
 use crate::llm::settings::LlmSettings;
 use crate::model::ServiceHealth;
 use crate::remote::{Cause, Failure, Remote, SystemTimer, Timer};
@@ -63,18 +65,38 @@ impl OpenAiModel {
         let started = self.remote.seconds();
         let mut dialect = *self.dialect.lock();
         let (mut attempts, mut steps) = (0, 0);
+        let mut was_empty = false;
         // Tokens of answers without text.
         let mut spent = (0, 0);
+        let required = prompt.schema.schema["required"].as_array().cloned().unwrap_or_default();
+        let keys: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
+        let is_answer = |text: &str| {
+            json::object_with(text, &keys)
+                .is_some_and(|found| keys.iter().any(|key| found.value.contains_key(*key)))
+        };
         loop {
             let max_tokens = self.max_tokens(prompt, dialect);
             let body = dialect.body(&self.settings.model, prompt, max_tokens, &self.settings.extra);
             let outcome = self.remote.post("chat/completions", &body, control);
             attempts += outcome.as_ref().map_or_else(Failure::attempts, |reply| reply.attempts);
-            let parsed = outcome.and_then(|reply| reply.parse("a chat completion"));
-            let read = match &parsed {
-                Ok(value) => read(value, self.remote.origin()),
+            let parsed: Result<Value, Failure> = outcome.and_then(|reply| {
+                reply.parse("a chat completion").or_else(|fault| joined(&reply.body).ok_or(fault))
+            });
+            let mut read = match &parsed {
+                Ok(value) => read(value, self.remote.origin(), is_answer),
                 Err(_) => Read::default(),
             };
+            if let (Ok(_), Some((counted, _))) = (&read.text, read.usage)
+                && is_cut(counted, prompt)
+            {
+                let what = format!(
+                    "server read only {counted} tokens of a longer prompt: raise its context \
+                     (`num_ctx`, `OLLAMA_CONTEXT_LENGTH`) or set `context_window`"
+                );
+                dialect.window = dialect.window.max(MIN_WINDOW.max(counted as u32).into());
+                self.dialect.lock().window = dialect.window;
+                read.text = Err(Failure::new(Cause::Unusable, what));
+            }
             let seconds = self.remote.seconds() - started;
             let failure = match (parsed, read.text) {
                 (Ok(_), Ok(text)) => {
@@ -98,17 +120,21 @@ impl OpenAiModel {
             };
             let usage = read.usage.unwrap_or_default();
             spent = (spent.0 + usage.0, spent.1 + usage.1);
+            if read.is_empty && !was_empty {
+                was_empty = true;
+                continue;
+            }
             let next = if read.is_dry && self.settings.max_tokens.is_none() {
                 dialect.with_more_room()
             } else {
-                dialect.after(&failure)
+                dialect.after(&failure, max_tokens)
             };
             match next.filter(|_| steps < Dialect::MAX_STEPS) {
                 Some(next) => dialect = next,
                 None => {
-                    let refused = read.is_silent || failure.is_about_content();
+                    let refused = read.is_refusal || failure.is_about_content();
                     let failure = failure.over(attempts, seconds);
-                    return Err(Unanswered { failure, refused, spent });
+                    return Err(Unanswered { failure, refused, silent: read.is_empty, spent });
                 }
             }
             steps += 1;
@@ -120,7 +146,9 @@ impl OpenAiModel {
     fn max_tokens(&self, prompt: &Prompt, dialect: Dialect) -> u32 {
         let usual = prompt.max_tokens.saturating_add(dialect.more_tokens());
         let wanted = self.settings.max_tokens.unwrap_or(usual);
-        let Some(window) = self.settings.context_window else { return wanted };
+        let wanted = dialect.most_tokens.map_or(wanted, |most| wanted.min(most));
+        let windows = self.settings.context_window.into_iter().chain(dialect.window);
+        let Some(window) = windows.min() else { return wanted };
         let asked = (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u32;
         wanted.min(window.saturating_sub(asked + asked / 8 + FRAME_TOKENS)).max(MIN_ANSWER_TOKENS)
     }
@@ -133,20 +161,33 @@ const FRAME_TOKENS: u32 = 32;
 /// The smallest answer limit that is sent, however full the window is.
 const MIN_ANSWER_TOKENS: u32 = 64;
 
+/// The smallest count of prompt tokens that may be a window.
+const LEAST_CUT: u64 = 1_024;
+
+/// True if a server read much less than the prompt: Ollama drops what its window does not hold and
+/// says so only in its count, which is the window then.
+fn is_cut(counted: u64, prompt: &Prompt) -> bool {
+    let sent = (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64;
+    counted >= LEAST_CUT
+        && (counted.is_multiple_of(256) && 5 * sent > 6 * counted || sent > 2 * counted)
+}
+
 /// A request that this endpoint did not answer.
 struct Unanswered {
     failure: Failure,
     refused: bool,
+    silent: bool,
     /// Tokens of prompts and answers that the server counted.
     spent: (u64, u64),
 }
 
 impl From<Unanswered> for Box<NoAnswer> {
     fn from(unanswered: Unanswered) -> Self {
-        let Unanswered { failure, refused, spent } = unanswered;
+        let Unanswered { failure, refused, silent, spent } = unanswered;
         let (attempts, seconds) = (failure.attempts(), failure.seconds());
         Self::new(NoAnswer {
             refused,
+            silent,
             attempts,
             prompt_tokens: spent.0,
             completion_tokens: spent.1,
@@ -187,6 +228,7 @@ impl LanguageModel for OpenAiModel {
                 first.prompt_tokens += second.prompt_tokens;
                 first.completion_tokens += second.completion_tokens;
                 first.refused &= second.refused;
+                first.silent &= second.silent;
                 first.error = first.error.caused_by(second.error);
                 Err(first)
             }
@@ -195,7 +237,8 @@ impl LanguageModel for OpenAiModel {
 
     fn context_window(&self) -> Option<u32> {
         let fallback = self.fallback.as_ref().and_then(|fallback| fallback.context_window());
-        self.settings.context_window.into_iter().chain(fallback).min()
+        let learned = self.dialect.lock().window;
+        self.settings.context_window.into_iter().chain(fallback).chain(learned).min()
     }
 
     fn is_available(&self) -> bool {
@@ -211,57 +254,4 @@ impl LanguageModel for OpenAiModel {
             ..self.remote.health()
         }
     }
-}
-
-/// The contents of an answer.
-struct Read {
-    text: Result<String, Failure>,
-    /// The server's own count of prompt and answer tokens.
-    usage: Option<(u64, u64)>,
-    /// True if the token limit was reached before the first word.
-    is_dry: bool,
-    /// True if the server's answer was empty.
-    is_silent: bool,
-}
-
-impl Default for Read {
-    fn default() -> Self {
-        Self { text: Ok(String::new()), usage: None, is_dry: false, is_silent: false }
-    }
-}
-
-fn read(reply: &Value, origin: &str) -> Read {
-    let unusable = |what: &str| {
-        Failure::new(Cause::Unusable, format!("server answered without {what}: `{origin}`"))
-    };
-    let tokens = |key: &str| reply["usage"][key].as_u64();
-    let usage = match (tokens("prompt_tokens"), tokens("completion_tokens")) {
-        (Some(prompt), Some(completion)) if prompt + completion > 0 => Some((prompt, completion)),
-        _ => None,
-    };
-    let Some(choice) = reply.get("choices").and_then(|choices| choices.get(0)) else {
-        return Read { text: Err(unusable("a choice")), usage, ..Read::default() };
-    };
-    let text = match &choice["message"]["content"] {
-        Value::String(text) => text.clone(),
-        // Content parts: joins those with text, in order.
-        Value::Array(parts) => parts
-            .iter()
-            .filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()))
-            .collect(),
-        _ => String::new(),
-    };
-    if !text.trim().is_empty() {
-        return Read { text: Ok(text), usage, ..Read::default() };
-    }
-    let reason = choice["finish_reason"].as_str();
-    let is_refusal = reason == Some("content_filter") || choice["message"]["refusal"].is_string();
-    let (is_dry, what) = match reason {
-        Some("length") => {
-            (true, "text, because all tokens allowed were used up (a reasoning model needs more)")
-        }
-        _ if is_refusal => (false, "text, because it refuses the content"),
-        _ => (false, "text"),
-    };
-    Read { text: Err(unusable(what)), usage, is_dry, is_silent: true }
 }

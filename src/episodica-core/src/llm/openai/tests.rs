@@ -93,11 +93,13 @@ fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
             }
         });
         let model = model(&server);
-        assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 3, "{status}");
+        assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 4, "{status}");
         assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 1, "{status}");
         let requests = server.requests();
-        assert_eq!(requests[1].body["response_format"], json!({"type": "json_object"}));
-        let system = requests[3].body["messages"][0]["content"].as_str().unwrap();
+        let inside = json!({"type": "json_object", "schema": {"type": "object"}});
+        assert_eq!(requests[1].body["response_format"], inside);
+        assert_eq!(requests[2].body["response_format"], json!({"type": "json_object"}));
+        let system = requests[4].body["messages"][0]["content"].as_str().unwrap();
         assert!(
             system.contains("JSON object that fits this JSON schema")
                 && system.contains(r#"{"type":"object"}"#)
@@ -127,7 +129,7 @@ fn what_is_no_matter_of_form_is_asked_once() {
     let server = FaultServer::script(vec![refuses(400, "")]);
     let model = model(&server);
     assert!(model.complete(&prompt(), &Uninterrupted).is_err());
-    assert_eq!(server.requests().len(), 3);
+    assert_eq!(server.requests().len(), 4);
     assert_eq!(model.health().format, "json_schema");
 }
 
@@ -252,7 +254,7 @@ fn every_request_is_counted_also_those_that_only_taught_the_form() {
     let mut both = settings(&first);
     both.fallback = Some(Box::new(settings(&second)));
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
-    assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 4);
+    assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().attempts, 5);
     assert_eq!(model.health().format, "json_schema", "a form is kept once it brought an answer");
 }
 
@@ -267,4 +269,119 @@ fn a_stop_is_no_reason_for_the_fallback() {
     let error = OpenAiModel::new(both).unwrap().complete(&prompt(), &flag).unwrap_err().error;
     assert_eq!(error.kind(), ErrorKind::Interrupted);
     assert!(second.requests().is_empty());
+}
+
+fn answered(reply: Value) -> String {
+    let server = FaultServer::script(vec![Act::Json(200, reply.to_string())]);
+    model(&server).complete(&prompt_for("title"), &Uninterrupted).unwrap().text
+}
+
+fn prompt_for(key: &str) -> Prompt {
+    let schema = json!({"type": "object", "required": [key]});
+    Prompt { schema: AnswerSchema { name: "episode", schema }, max_tokens: 5_000, ..prompt() }
+}
+
+#[test]
+fn an_answer_is_found_wherever_a_server_puts_it() {
+    let text = r#"{"title": "A"}"#;
+    let message = |message: Value| json!({"choices": [{"message": message}]});
+    for reply in [
+        message(json!({"content": text, "reasoning_content": "{\"title\": \"no\"}"})),
+        message(json!({"content": null, "reasoning_content": text})),
+        message(json!({"content": "", "reasoning": text})),
+        message(json!({"tool_calls": [{"function": {"name": "json", "arguments": text}}]})),
+        message(json!({"tool_calls": [{"function": {"arguments": {"title": "A"}}}]})),
+        json!({"choices": [{"text": text}]}),
+        json!({"message": {"role": "assistant", "content": text}, "done": true}),
+    ] {
+        let answer = answered(reply.clone());
+        let read = crate::llm::json::object_with(&answer, &["title"]).expect("an object");
+        assert_eq!(read.value["title"], "A", "{reply}");
+    }
+    // Thoughts without an answer are none.
+    let server = FaultServer::start(|_, _| {
+        let message = json!({"content": "<think> hm", "reasoning_content": "I think so"});
+        Act::Json(200, json!({"choices": [{"message": message}]}).to_string())
+    });
+    let failure = model(&server).complete(&prompt_for("title"), &Uninterrupted).unwrap_err();
+    assert!(failure.silent && !failure.refused);
+    assert_eq!(server.requests().len(), 2, "an empty answer is asked for once more");
+}
+
+#[test]
+fn a_stream_and_a_mark_of_byte_order_are_read() {
+    let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"{\\\"a\\\"\"}}]}\n\n\
+        data: {\"choices\":[{\"delta\":{\"content\":\":1}\"},\"finish_reason\":\"stop\"}]}\n\n\
+        data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}\n\n\
+        data: [DONE]\n\n";
+    let marked = format!("\u{feff}{}", json!({"choices": [{"message": {"content": "{\"a\":1}"}}]}));
+    let server =
+        FaultServer::script(vec![Act::Json(200, stream.to_owned()), Act::Json(200, marked)]);
+    let model = model(&server);
+    let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
+    assert_eq!((answer.text.as_str(), answer.prompt_tokens), ("{\"a\":1}", 5));
+    assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().text, "{\"a\":1}");
+}
+
+#[test]
+fn what_a_server_does_not_take_is_learned_from_its_words() {
+    let server = FaultServer::start(|_, request: &Request| {
+        let body = &request.body;
+        let most = body["max_tokens"].as_u64().unwrap_or(0);
+        if body["messages"][0]["role"] == "system" {
+            return refuses(400, "System role not supported");
+        }
+        if body.get("stream").is_none() {
+            return refuses(400, "This model only support stream mode");
+        }
+        if most > 4_096 {
+            let words = "max_tokens is too large: 5000. This model supports at most 4096 completion \
+                tokens, whereas you provided 5000.";
+            return refuses(400, words);
+        }
+        if most > 1_500 {
+            let words = "This model's maximum context length is 2048 tokens. However, you requested \
+                4600 tokens (504 in the messages, 4096 in the completion).";
+            return refuses(400, words);
+        }
+        says(&"{}".into())
+    });
+    let model = model(&server);
+    let first = model.complete(&prompt_for("title"), &Uninterrupted).unwrap();
+    assert_eq!((first.text.as_str(), model.context_window()), ("{}", Some(2_048)));
+    let asked = server.requests().len();
+    model.complete(&prompt_for("title"), &Uninterrupted).unwrap();
+    assert_eq!(server.requests().len(), asked + 1, "it is kept");
+    let user = server.requests()[asked].body["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(user.starts_with("Write it down.") && user.ends_with("the secret diary"), "{user}");
+}
+
+#[test]
+fn a_prompt_that_was_cut_in_silence_is_said_so() {
+    let server = FaultServer::start(|_, _| {
+        let usage = json!({"prompt_tokens": 2048, "completion_tokens": 3});
+        let reply = json!({"choices": [{"message": {"content": "{}"}}], "usage": usage});
+        Act::Json(200, reply.to_string())
+    });
+    let model = model(&server);
+    let long = Prompt { user: "one two three four ".repeat(1_000), ..prompt() };
+    let failure = model.complete(&long, &Uninterrupted).unwrap_err();
+    assert!(failure.error.to_string().contains("num_ctx"), "{}", failure.error);
+    assert_eq!(model.context_window(), Some(2_048), "the next prompts are shorter");
+    assert!(model.complete(&prompt(), &Uninterrupted).is_ok());
+}
+
+#[test]
+fn refused_is_only_what_a_server_calls_a_refusal() {
+    for (status, words, refused) in [
+        (400, "blocked by the content_filter", true),
+        (400, "maximum context length", true),
+        (400, "", false),
+        (422, "a field is missing", false),
+        (401, "policy", false),
+    ] {
+        let server = FaultServer::script(vec![refuses(status, words)]);
+        let failure = model(&server).complete(&prompt(), &Uninterrupted).unwrap_err();
+        assert_eq!(failure.refused, refused, "{words}");
+    }
 }

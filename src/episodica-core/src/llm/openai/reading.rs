@@ -1,0 +1,145 @@
+//! Reads a server's reply, in all the places where servers put a model's text.
+
+use serde_json::{Value, json};
+
+use crate::llm::json::answer_of;
+use crate::remote::{Cause, Failure};
+
+/// The contents of an answer.
+pub(super) struct Read {
+    pub(super) text: Result<String, Failure>,
+    /// The server's own count of prompt and answer tokens.
+    pub(super) usage: Option<(u64, u64)>,
+    /// True if the token limit was reached before the first word.
+    pub(super) is_dry: bool,
+    /// True if the answer was empty without a reason.
+    pub(super) is_empty: bool,
+    /// True if the server says that it refuses the content.
+    pub(super) is_refusal: bool,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self {
+            text: Ok(String::new()),
+            usage: None,
+            is_dry: false,
+            is_empty: false,
+            is_refusal: false,
+        }
+    }
+}
+
+/// Reads a reply. `is_answer` tells a model's answer from its reasoning.
+pub(super) fn read(reply: &Value, origin: &str, is_answer: impl Fn(&str) -> bool) -> Read {
+    let unusable = |what: &str| {
+        Failure::new(Cause::Unusable, format!("server answered without {what}: `{origin}`"))
+    };
+    let tokens = |key: &str| reply["usage"][key].as_u64();
+    let usage = match (tokens("prompt_tokens"), tokens("completion_tokens")) {
+        (Some(prompt), Some(completion)) if prompt + completion > 0 => Some((prompt, completion)),
+        _ => None,
+    };
+    let choice = &reply["choices"][0];
+    // Ollama's own form has the message without a list around it.
+    let message = if choice.is_object() { &choice["message"] } else { &reply["message"] };
+    if !choice.is_object() && !message.is_object() {
+        return Read { text: Err(unusable("a choice")), usage, ..Read::default() };
+    }
+    let said = [
+        text_of(&message["content"]),
+        text_of(&choice["text"]),
+        arguments(&message["tool_calls"][0]["function"]),
+        arguments(&message["function_call"]),
+    ];
+    // Some servers take the whole answer for reasoning.
+    let thought = ["reasoning_content", "reasoning"].map(|key| text_of(&message[key]));
+    let thought = thought.into_iter().filter(|text| is_answer(text));
+    let text = said.into_iter().filter(|text| !answer_of(text).is_empty()).chain(thought).next();
+    let reason = choice["finish_reason"].as_str();
+    // Where a grammar allows it, small models fill an answer with white space until its limit.
+    let is_blank =
+        |text: &String| reason == Some("length") && 2 * text.trim_end().len() < text.len();
+    if let Some(text) = text.filter(|text| !is_blank(text)) {
+        return Read { text: Ok(text), usage, ..Read::default() };
+    }
+    if reason == Some("error") || choice["error"].is_object() {
+        return Read {
+            text: Err(unusable("text, because of an error of its own")),
+            usage,
+            ..Read::default()
+        };
+    }
+    let is_refusal = reason == Some("content_filter") || message["refusal"].is_string();
+    let is_dry = reason == Some("length");
+    let what = if is_dry {
+        "text, because all tokens allowed were used up (a reasoning model needs more)"
+    } else if is_refusal {
+        "text, because it refuses the content"
+    } else {
+        "text"
+    };
+    let is_empty = !is_dry && !is_refusal;
+    Read { text: Err(unusable(what)), usage, is_dry, is_empty, is_refusal }
+}
+
+/// A text, or the texts among content parts, in order.
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()))
+            .collect(),
+        _ => String::new(),
+    }
+}
+
+/// The arguments of a call that a model makes instead of answering.
+fn arguments(call: &Value) -> String {
+    match &call["arguments"] {
+        Value::String(text) => text.clone(),
+        Value::Object(members) => Value::Object(members.clone()).to_string(),
+        _ => String::new(),
+    }
+}
+
+/// One reply from the lines of a stream: server-sent events, or one JSON value a line.
+pub(super) fn joined(body: &[u8]) -> Option<Value> {
+    let body = std::str::from_utf8(body).ok()?;
+    let mut chunks: Vec<Value> = Vec::new();
+    for line in body.lines() {
+        let line = line.trim().strip_prefix("data:").unwrap_or(line).trim();
+        if let Ok(value @ Value::Object(_)) = serde_json::from_str(line) {
+            chunks.push(value);
+        }
+    }
+    chunks.first()?;
+    let mut texts = [const { String::new() }; 3];
+    let (mut usage, mut reason) = (Value::Null, Value::Null);
+    for chunk in &chunks {
+        let choice = &chunk["choices"][0];
+        let delta = [&choice["delta"], &choice["message"], &chunk["message"]];
+        let Some(delta) = delta.into_iter().find(|one| one.is_object()) else {
+            if chunk["usage"].is_object() {
+                usage = chunk["usage"].clone();
+            }
+            continue;
+        };
+        let thought = text_of(&delta["reasoning_content"]) + &text_of(&delta["reasoning"]);
+        let called = arguments(&delta["tool_calls"][0]["function"]);
+        for (text, part) in texts.iter_mut().zip([text_of(&delta["content"]), thought, called]) {
+            text.push_str(&part);
+        }
+        for (last, new) in [(&mut usage, &chunk["usage"]), (&mut reason, &choice["finish_reason"])]
+        {
+            if !new.is_null() {
+                *last = new.clone();
+            }
+        }
+    }
+    let [content, thought, called] = texts;
+    let call = json!([{"function": {"arguments": called}}]);
+    let message = json!({"content": content, "reasoning_content": thought, "tool_calls": call});
+    Some(json!({"choices": [{"message": message, "finish_reason": reason}], "usage": usage}))
+}
