@@ -110,12 +110,13 @@ def test_digits_are_seconds_or_refused_but_never_another_date(name: str) -> None
     assert read("1710149400") == "2024-03-11T09:30:00+00:00"
     assert read("1710149400.25") == "2024-03-11T09:30:00.250000+00:00"
     assert read("20240311") == "2024-03-11T00:00:00+00:00"
-    # The first are days, years, months and hours to some readers; the last are milliseconds.
+    assert read("1710149400000") == "2024-03-11T09:30:00+00:00"  # milliseconds
+    # These are days, years, months and hours to some readers.
     for text in (
         *("0", "1", "-1", "2024", "202403", "2024071", "240311", "11111111", "99999999", "9" * 12),
-        *("2024031109", "2024123123", "202403110930", "20240311093000", "1710149400000", "1.7e9"),
+        *("2024031109", "2024123123", "202403110930", "20240311093000", "1.7e9"),
     ):
-        with pytest.raises(InvalidInputError, match=f"message 0: `{name}` is not an ISO 8601 date"):
+        with pytest.raises(InvalidInputError, match="message 0: `timestamp` is not an ISO 8601 date"):
             read(text)
 
 

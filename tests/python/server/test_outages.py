@@ -71,7 +71,8 @@ async def following(client: Any, **headers: str) -> AsyncIterator[Followed]:
 
 async def test_the_stream_of_a_revoked_key_ends(store: Path) -> None:
     ring = KeyRing(ServerSettings(store=str(store)).keys_path)
-    key, known = ring.create(scopes=["read"])
+    # Events of all users need `admin`.
+    key, known = ring.create(scopes=["read", "admin"])
     async with (
         opened(ServerSettings(store=str(store))) as client,
         following(client, authorization=f"Bearer {key}") as followed,

@@ -1,7 +1,6 @@
 //! Indexes over records: postings for words, vectors for meaning. Caches of the log, never the
 //! truth.
 
-mod chains;
 mod field;
 mod keys;
 mod messages;
@@ -12,7 +11,6 @@ mod terms;
 mod vectors;
 
 pub use crate::matrix::Matrix;
-pub use chains::Chains;
 pub use field::Field;
 pub use keys::Keys;
 pub(crate) use messages::OWN_WEIGHT;

@@ -110,11 +110,10 @@ pub(super) fn restore(
         field.take_vectors(vectors);
     }
     let Remainder { next_seq, merged, backlog } = remainder;
-    let mut view = View { merged, backlog, ..view };
+    let view = View { merged, backlog, ..view };
     if next_seq >= LAST_SEQ || !view.is_sound() {
         return None;
     }
-    (0..view.facts.slot_count() as u32).for_each(|slot| view.note_proven(slot));
     let files =
         VectorFiles::restored(head.vectors.clone(), head.rows, is_half, head.is_named, &named);
     Some(Restored { view, files, next_seq })

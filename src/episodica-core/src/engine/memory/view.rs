@@ -22,7 +22,7 @@ use crate::engine::memory::wording::Wording;
 use crate::error::Result;
 use crate::generate::facts::Candidate;
 use crate::generate::reconcile::Signature;
-use crate::index::{Chains, Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
+use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
 use crate::model::{Episode, Message, SemanticMemory, block, map_bytes};
 use crate::score::{Superseded, superseded_messages};
 use crate::text::normalized;
@@ -74,9 +74,6 @@ pub(crate) struct View {
     pub(crate) statement_tokens: Ragged<u16>,
     /// The slots of the messages that prove each fact, by the fact's slot; replaced facts included.
     pub(crate) sources: Ragged<u32>,
-    /// The slots of the facts that each message proves, by the message's slot; replaced facts
-    /// included.
-    pub(super) proven: Chains,
     /// Subject, successor and state of each fact, by slot.
     pub(crate) standings: Vec<Standing>,
     /// The subjects of the facts.
@@ -206,7 +203,6 @@ impl View {
         self.sources.pad(slot as usize);
         let proofs = fact.source_messages.iter();
         self.sources.push(proofs.filter_map(|message| self.messages.slot(message)));
-        self.note_proven(slot);
         let (subject, _) = self.subjects.intern(&fact.subject);
         let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
         self.standings.resize(slot as usize, Standing::zeroed());
@@ -219,11 +215,6 @@ impl View {
         let standings = &self.standings;
         self.attributes.put(slot, stated, |slot| standings[slot as usize].current != 0);
         to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
-    }
-
-    /// Notes for each message that proves the fact in a slot that it does.
-    pub(super) fn note_proven(&mut self, slot: u32) {
-        self.sources.get(slot).iter().for_each(|message| self.proven.push(*message, slot));
     }
 
     /// Forgets what was computed from all facts.
@@ -344,7 +335,6 @@ impl View {
             + map_bytes(self.fact_texts.capacity(), size_of::<(u64, u32)>())
             + self.statement_tokens.heap_bytes()
             + self.sources.heap_bytes()
-            + self.proven.heap_bytes()
             + self.subjects.heap_bytes()
             + self.attributes.heap_bytes()
             + self.facts.heap_bytes()

@@ -48,11 +48,6 @@ impl Cues {
         cues
     }
 
-    /// True if an earlier fact may have ended.
-    pub fn may_end(self) -> bool {
-        (self.change || self.end) && self.is_real()
-    }
-
     /// True if the sentence is neither a supposition nor a dream.
     pub fn is_real(self) -> bool {
         !self.supposed && !self.dreamt
@@ -142,7 +137,7 @@ mod tests {
         assert!(Cues::of("我改主意了").change && Cues::of("Ya no trabajo ahí.").end);
         assert!(Cues::of("It's temporary, for a fortnight.").limit);
         assert_eq!(Cues::of("I know the nowhere man."), Cues::default());
-        assert!(!Cues::of("If we moved to Rome now, I'd sing.").may_end());
+        assert!(!Cues::of("If we moved to Rome now, I'd sing.").is_real());
         assert!(Cues::of("It goes up to 45 mg.").change && !Cues::of("I went up to Ben.").change);
     }
 }
