@@ -30,14 +30,12 @@ pub struct Segment {
     pub length: usize,
     /// The reason for its end.
     pub boundary: Boundary,
-    /// The reason in a model's words; empty if the rules decided.
-    pub words: String,
 }
 
 impl Segment {
     /// The reason for its end, for people.
-    pub fn description(&self) -> &str {
-        if self.words.is_empty() { describe(self.boundary.reason) } else { &self.words }
+    pub fn description(&self) -> &'static str {
+        describe(self.boundary.reason)
     }
 }
 
@@ -113,7 +111,7 @@ impl<'a> Scan<'a> {
             topic_summary,
             detection_method: method,
         };
-        Segment { length: end - start, boundary, words: String::new() }
+        Segment { length: end - start, boundary }
     }
 
     /// The end of the segment that begins at `start`, or `None` while the segment is open.

@@ -92,11 +92,23 @@ fn a_good_answer_cuts_where_it_says_and_leaves_the_last_open() {
         (boundary.reason, boundary.detection_method),
         (BoundaryReason::Llm, DetectionMethod::Window)
     );
-    assert_eq!(
-        (boundary.topic_summary.as_str(), found.segments[0].description()),
-        ("kites", "wind fell")
-    );
+    assert_eq!(found.segments[0].description(), "the model saw a boundary");
     assert_eq!(lengths(&reading(&text, &messages, true).expect("usable").segments), [6, 7, 7]);
+}
+
+#[test]
+fn a_models_words_about_a_boundary_are_not_kept() {
+    let messages = talk(20, &[]);
+    let text = answer(&[
+        (&[0, 1, 2, 3, 4, 5], 0.9),
+        (&[6, 7, 8, 9, 10, 11, 12], 0.8),
+        (&[13, 14, 15, 16, 17, 18, 19], 0.9),
+    ]);
+    for complete in [false, true] {
+        let found = reading(&text, &messages, complete).expect("usable");
+        let kept = format!("{:?}", found.segments);
+        assert!(!kept.contains("kites") && !kept.contains("wind fell"), "{kept}");
+    }
 }
 
 #[test]
@@ -186,7 +198,7 @@ fn message_by_message_each_is_judged_once() {
     let segment = turn::read(yes, &messages[..4], &config).expect("usable").expect("ends");
     assert_eq!(
         (segment.length, segment.description(), segment.boundary.detection_method),
-        (3, "new matter", DetectionMethod::Message)
+        (3, "the model saw a boundary", DetectionMethod::Message)
     );
     assert_eq!(
         turn::read(r#"{"should_end":true,"confidence":0.2}"#, &messages[..4], &config),

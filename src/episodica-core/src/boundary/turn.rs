@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::scan::{Segment, certain_places};
-use super::window::{Step, full, segment, words};
+use super::window::{Step, full, segment};
 use crate::config::Config;
 use crate::error::Result;
 use crate::llm::{AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, json, render};
@@ -88,18 +88,14 @@ pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<
     if !should_end || confidence < config.boundary_confidence_threshold {
         return Some(None);
     }
-    let text = |key: &str| words(value.get(key).and_then(Value::as_str).unwrap_or_default());
     let before = messages.len() - 1;
     let mut ended = segment(&messages[..before], BoundaryReason::Llm, confidence, config);
-    let topic = text("topic_summary");
-    let topic_summary = if topic.is_empty() { ended.boundary.topic_summary } else { topic };
     ended.boundary = Boundary {
         should_end: true,
         reason: BoundaryReason::Llm,
         confidence,
-        topic_summary,
         detection_method: DetectionMethod::Message,
+        ..ended.boundary
     };
-    ended.words = text("reason");
     Some(Some(ended))
 }

@@ -16,9 +16,7 @@ use super::reading::Readings;
 use super::scan::{Scan, Segment, certain_places};
 use crate::config::Config;
 use crate::error::Result;
-use crate::llm::{
-    AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, json, render, single_line,
-};
+use crate::llm::{AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, json, render};
 use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
 
 /// Maximum number of messages of a finished stretch that is one episode without asking the model.
@@ -27,8 +25,6 @@ const PLAIN: usize = 8;
 const WORTH_ASKING: usize = 8;
 /// The confidence of a cut for which the model gave none.
 const UNSAID_CONFIDENCE: f32 = 0.8;
-/// Maximum length of a stored reason or topic, in characters.
-const MAX_WORDS: usize = 120;
 
 /// The next step for the front of a buffer.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,9 +219,8 @@ pub fn read(
         }
     }
     cuts.sort_by_key(|cut| cut.at);
-    let rest = complete.map(|reason| (reason, claims.get(current)));
     Some(Reading {
-        segments: segments(window, cuts, rest, config),
+        segments: segments(window, cuts, complete, config),
         repaired,
         salvaged: items.salvaged,
     })
@@ -234,8 +229,6 @@ pub fn read(
 /// One episode as the model described it.
 struct Claim {
     messages: Vec<i64>,
-    topic: String,
-    reason: String,
     confidence: Option<f32>,
 }
 
@@ -252,22 +245,16 @@ impl Claim {
             let (first, last) = (integer(value.get("first")?)?, integer(value.get("last")?)?);
             messages = (first..=last.min(first + 10_000)).collect();
         }
-        let words = |key: &str| words(value.get(key).and_then(Value::as_str).unwrap_or_default());
         let confidence = value
             .get("confidence")
             .and_then(Value::as_f64)
             .map(|confidence| confidence.clamp(0.0, 1.0) as f32);
-        Some(Self { messages, topic: words("topic"), reason: words("reason"), confidence })
+        Some(Self { messages, confidence })
     }
 }
 
 fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
-}
-
-/// A model's text for people: one line, clipped.
-pub(super) fn words(text: &str) -> String {
-    single_line(text).chars().take(MAX_WORDS).collect()
 }
 
 struct Cut<'a> {
@@ -287,7 +274,7 @@ impl Cut<'_> {
 fn segments(
     window: &[Arc<Message>],
     cuts: Vec<Cut<'_>>,
-    rest: Option<(BoundaryReason, Option<&Claim>)>,
+    rest: Option<BoundaryReason>,
     config: &Config,
 ) -> Vec<Segment> {
     let min = config.buffer_size_min;
@@ -304,12 +291,8 @@ fn segments(
     }
     let last = &window[start..];
     match rest {
-        Some((reason, claim)) => {
-            let mut made = segment(last, reason, 1.0, config);
-            if let Some(topic) = claim.map(|claim| &claim.topic).filter(|topic| !topic.is_empty()) {
-                made.boundary.topic_summary.clone_from(topic);
-            }
-            push(&mut found, last, made, config);
+        Some(reason) => {
+            push(&mut found, last, segment(last, reason, 1.0, config), config);
         }
         None if last.len() > config.buffer_size_max => {
             found.extend(heuristic::segments(last, None, config))
@@ -319,21 +302,17 @@ fn segments(
     found
 }
 
+/// Of the answer only the place is kept: the model's words about an end may tell of the messages
+/// after it, where a deletion would not look for them.
 fn name(mut segment: Segment, claim: Option<&Claim>, confidence: f32) -> Segment {
-    if let Some(claim) = claim {
-        let topic = if claim.topic.is_empty() {
-            segment.boundary.topic_summary
-        } else {
-            claim.topic.clone()
-        };
+    if claim.is_some() {
         segment.boundary = Boundary {
             should_end: true,
             reason: BoundaryReason::Llm,
             confidence,
-            topic_summary: topic,
             detection_method: DetectionMethod::Window,
+            ..segment.boundary
         };
-        segment.words.clone_from(&claim.reason);
     }
     segment
 }
@@ -349,7 +328,6 @@ fn push(found: &mut Vec<Segment>, messages: &[Arc<Message>], whole: Segment, con
     }
     if let Some(last) = parts.last_mut() {
         last.boundary = whole.boundary;
-        last.words = whole.words;
     }
     found.append(&mut parts);
 }

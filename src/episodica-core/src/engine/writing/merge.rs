@@ -85,11 +85,7 @@ impl Services {
         let mut messages = earlier.original_messages.clone();
         messages.extend(later.original_messages.iter().cloned());
         messages.sort_by_key(|message| message.seq);
-        let segment = Segment {
-            length: messages.len(),
-            boundary: later.boundary.clone(),
-            words: later.boundary_reason.clone(),
-        };
+        let segment = Segment { length: messages.len(), boundary: later.boundary.clone() };
         let draft = Draft { messages, segment, asked: Asked::default() };
         let mut texts = self.compose(user, &[&draft.messages], control)?;
         let text = texts.remove(0);
