@@ -42,6 +42,33 @@ fn errors(engine: &Engine) -> Vec<String> {
 }
 
 #[test]
+fn facts_that_name_nothing_or_end_before_they_begin_are_found() {
+    let disk = filled();
+    let path = Layout::new(Path::new("/m"))
+        .log_path(&Owner::new("default", "alice").unwrap(), LogKind::Semantic);
+    let bytes = disk.inner().read(&path).unwrap();
+    let first = bytes.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"{\"memory_id\""));
+    let mut fact: serde_json::Value = serde_json::from_slice(first.unwrap()).unwrap();
+    fact.as_object_mut().unwrap().remove("crc");
+    fact["memory_id"] = "damaged".into();
+    for (change, value, expected) in [
+        ("superseded_by", serde_json::json!("nobody"), "a successor that does not exist"),
+        ("valid_to", serde_json::json!("1990-01-01T00:00:00+00:00"), "ends before it begins"),
+    ] {
+        let mut damaged = fact.clone();
+        damaged[change] = value;
+        let mut bytes = bytes.clone();
+        bytes.extend_from_slice(damaged.to_string().as_bytes());
+        bytes.push(b'\n');
+        let disk = Disk::new(disk.inner().after_process_death());
+        disk.inner().put(&path, &bytes);
+        let engine = open(&disk).unwrap();
+        let found = errors(&engine);
+        assert!(found.iter().any(|one| one.contains(expected)), "{change}: {found:?}");
+    }
+}
+
+#[test]
 fn a_line_damaged_on_a_live_store_is_found_and_set_aside_at_the_next_opening() {
     let disk = filled();
     let engine = open(&disk).unwrap();

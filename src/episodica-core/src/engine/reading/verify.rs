@@ -4,6 +4,7 @@
 use crate::control::Control;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::vectors::load_vectors;
+use crate::engine::memory::view::View;
 use crate::engine::user::User;
 use crate::error::{Error, Result};
 use crate::model::{Problem, VerifyReport};
@@ -71,6 +72,15 @@ impl Engine {
             }
         }
         let view = user.view.read();
+        for message in contradictions(&view) {
+            report.problems.push(Problem {
+                path: self.path().to_owned(),
+                line: None,
+                message: format!("user `{}`: {message}", user.owner.user),
+                remedy: "delete the record, or restore a backup".to_owned(),
+                mended: false,
+            });
+        }
         let mut check = |what: &str, records: usize, indexed: usize, waiting: usize| {
             report.total += records;
             report.indexed += indexed.min(records);
@@ -110,4 +120,34 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// What the records of a user say that can't be: successors that don't exist, and dates that
+/// contradict each other. Facts may outlive the logs of their messages and episodes.
+fn contradictions(view: &View) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, fact) in view.facts.iter() {
+        let id = &fact.memory_id;
+        // A file of another program may name what it did not bring along.
+        let is_foreign = fact.provenance.method == "imported";
+        if let Some(by) = &fact.superseded_by
+            && !is_foreign
+            && view.facts.slot(by).is_none()
+        {
+            found.push(format!("the fact `{id}` names a successor that does not exist: `{by}`"));
+        }
+        if fact.valid_to.is_some_and(|until| until < fact.valid_from) {
+            found.push(format!("the fact `{id}` ends before it begins"));
+        }
+        if fact.superseded_by.is_some() && fact.valid_to.is_none() {
+            found.push(format!("the fact `{id}` was replaced and has no end"));
+        }
+    }
+    for slot in view.episodes.slots() {
+        let Some(episode) = view.episodes.get(slot) else { continue };
+        if episode.ended_at < episode.timestamp {
+            found.push(format!("the episode `{}` ends before it begins", episode.episode_id));
+        }
+    }
+    found
 }
