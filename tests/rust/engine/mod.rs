@@ -5,6 +5,7 @@ mod audit;
 mod deletion;
 mod endings;
 mod forgetting;
+mod future;
 mod hostile;
 mod in_place;
 mod lifetimes;

@@ -110,7 +110,7 @@ fn superseding_cites_both_sides_and_can_be_undone() {
         }
     };
     let engine = with(&disk(), &Arc::new(ScriptedModel::new(script)));
-    for (id, text, at) in [("a", "I live in Lyon now", 0), ("b", "I live in Nice now", 90_000)] {
+    for (id, text, at) in [("a", "I live in Lyon now", 0), ("b", "I live in Nice now", 80_000)] {
         engine.add_messages("ann", vec![said(id, text, at, None)], None, &NOW).unwrap();
         engine.flush("ann", &NOW).unwrap();
         wait(&engine, "ann");

@@ -25,8 +25,8 @@ use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::facts::model::Occurred;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
-use crate::generate::reconcile::{Decision, apply, close};
-use crate::model::{Episode, Provenance, SemanticMemory};
+use crate::generate::reconcile::{Decision, apply, close, is_ahead};
+use crate::model::{Episode, Message, Provenance, SemanticMemory};
 use crate::parallel;
 use crate::store::StateRecord;
 
@@ -315,6 +315,16 @@ impl Services {
         let mut learned = Learned::default();
         let advice = std::mem::take(&mut step.advice);
         for ((row, (episode, candidate)), advised) in step.found.iter().enumerate().zip(advice) {
+            let now = self.clock.now();
+            // A message from the future has a wrong date, and a fact with it would win for ever.
+            let is_from_ahead = |message: &Arc<Message>| {
+                is_ahead(message.timestamp, now)
+                    && candidate.source_messages.contains(&message.message_id)
+            };
+            if episode.original_messages.iter().any(is_from_ahead) {
+                self.counters.count("candidates_from_the_future", 1);
+                continue;
+            }
             // Advice about a fact that this step has changed already is out of date.
             let advised = advised.filter(|(decision, known)| {
                 match decision.target.and_then(|target| known.get(target)) {
@@ -324,19 +334,19 @@ impl Services {
             });
             let (decision, known) = advised.unwrap_or_else(|| {
                 let view = user.view.read();
-                let near = learned.concerned(
+                let mut near = learned.concerned(
                     &view,
                     step.texts.rows.as_ref(),
                     row,
                     candidate,
                     &conflicts[row],
                 );
+                near.retain(|(known, _)| !is_ahead(known.valid_from, now));
                 let decision = conflicts[row].reconcile(&view, candidate, &near);
                 (decision, near.into_iter().map(|(fact, _)| fact).collect())
             });
             let known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
             let sources = [episode.episode_id.clone()];
-            let now = self.clock.now();
             let decision = decision.without_surplus(&known, now);
             let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, now);
             // A fact with this id was learned before from the same words of the same message. It is
@@ -358,7 +368,10 @@ impl Services {
             if let (Some(same), true) = (same, applied.records.is_empty()) {
                 learned.ignored.push(ignored(&same.memory_id, candidate, now));
             }
-            let current = applied.records.last().filter(|record| record.is_current());
+            let current = applied
+                .records
+                .last()
+                .filter(|record| record.is_current() && !is_ahead(record.valid_from, now));
             let successor = current.map(|record| record.memory_id.clone());
             for record in applied.records {
                 let same_text = record.content == candidate.content;

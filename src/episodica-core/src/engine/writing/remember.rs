@@ -18,7 +18,7 @@ use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::engine::writing::learn::ignored;
 use crate::error::{Error, Result};
 use crate::generate::facts::{Candidate, of_kind, stated};
-use crate::generate::reconcile::{Applied, Decision, apply};
+use crate::generate::reconcile::{Applied, Decision, apply, is_ahead};
 use crate::ids::record_id;
 use crate::model::{EventKind, MemoryKind, PROCEDURE, Procedure, Provenance, SemanticMemory};
 
@@ -79,8 +79,11 @@ impl Services {
         let (decision, known) = {
             let view = user.view.read();
             let conflicts = Conflicts::find(&view, &candidate, wording);
-            let near =
+            let mut near =
                 Learned::default().concerned(&view, rows.as_ref(), 0, &candidate, &conflicts);
+            near.retain(|(known, _)| {
+                !is_ahead(known.valid_from, now) || is_ahead(candidate.valid_from, now)
+            });
             let decision = conflicts.reconcile(&view, &candidate, &near);
             (decision, near.into_iter().map(|(fact, _)| fact).collect::<Vec<_>>())
         };

@@ -17,4 +17,4 @@ pub use decide::{Decision, is_single_valued};
 pub(crate) use decide::{Said, Signature, known_value};
 pub(crate) use denial::{denied, ends};
 pub use records::apply;
-pub(crate) use records::{Applied, close, restore};
+pub(crate) use records::{Applied, close, is_ahead, restore};

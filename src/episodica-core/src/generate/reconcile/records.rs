@@ -36,6 +36,12 @@ pub fn apply(
 ) -> Applied {
     let target = decision.target.and_then(|index| nearest.get(index).copied());
     let content = decision.content.as_deref().unwrap_or(&candidate.content);
+    // What begins in the future ends nothing before its day, and nothing is over because of it.
+    let target = match decision.event {
+        EventKind::Supersede => target.filter(|_| !is_ahead(candidate.valid_from, now)),
+        EventKind::Add => target.filter(|newer| !is_ahead(newer.valid_from, now)),
+        _ => target,
+    };
     match (decision.event, target) {
         (EventKind::Ignore, Some(known)) => {
             Applied { records: Vec::new(), event: event(EventKind::Ignore, known, None, decision) }
@@ -70,6 +76,14 @@ pub fn apply(
             Applied { records: vec![new], event }
         }
     }
+}
+
+/// Clocks differ by less: a date that lies further ahead is one of the future.
+const AHEAD_SECONDS: f64 = 86_400.0;
+
+/// True if a date lies more than a day ahead of the clock.
+pub(crate) fn is_ahead(date: Moment, now: Moment) -> bool {
+    date.seconds_since(now) > AHEAD_SECONDS
 }
 
 /// The next revision of `fact`, current again if it was superseded. Does not change the fact that
