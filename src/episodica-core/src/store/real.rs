@@ -82,6 +82,7 @@ impl LockFile {
     fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
+        for_owner(&mut options);
         // A child that is forked in between would share the file without knowing it.
         fork::make(|| {
             let file = open_regular(&mut options, path)?.into_file();
@@ -160,6 +161,17 @@ fn entry_kind(kind: std::fs::FileType) -> EntryKind {
         (_, true) => EntryKind::Directory,
         _ => EntryKind::Other,
     }
+}
+
+/// A file that is made belongs to its owner alone: what people said is in all of them.
+fn for_owner(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    {
+        use fs_err::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = options;
 }
 
 /// Opens a file without blocking, and only if it is a regular file: opening a FIFO for reading
@@ -283,7 +295,9 @@ impl Backend for RealBackend {
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
         self.guard(path)?;
-        Ok(Box::new(RealFile(OpenOptions::new().append(true).create_new(true).open(path)?)))
+        let mut options = OpenOptions::new();
+        for_owner(options.append(true).create_new(true));
+        Ok(Box::new(RealFile(options.open(path)?)))
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn BackendFile>> {
@@ -293,6 +307,12 @@ impl Backend for RealBackend {
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.guard(path)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::DirBuilderExt;
+            std::fs::DirBuilder::new().mode(0o700).create(path)
+        }
+        #[cfg(not(unix))]
         fs::create_dir(path)
     }
 
@@ -377,6 +397,23 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::store::files::io_error;
     use crate::store::testing::TempDir;
+
+    #[cfg(unix)]
+    #[test]
+    fn files_and_directories_are_their_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = TempDir::new();
+        let backend = RealBackend::new(place.path());
+        let (directory, file) = (place.path().join("logs"), place.path().join("logs/a"));
+        backend.create_dir(&directory).unwrap();
+        backend.create_new(&file).unwrap().append(b"x").unwrap();
+        let lock = place.path().join(".lock");
+        drop(backend.try_lock(&lock, Share::Alone, "me").unwrap());
+        for (path, mode) in [(directory, 0o700), (file, 0o600), (lock, 0o600)] {
+            let found = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(found, mode, "{}: {found:o}", path.display());
+        }
+    }
 
     #[test]
     fn symbolic_links_below_the_root_are_refused() {
