@@ -201,6 +201,51 @@ fn an_interrupted_deletion_is_finished_and_nothing_written_after_it_is_lost() {
 }
 
 #[test]
+fn a_deletion_that_a_full_disk_stops_hinders_nobody_else_at_opening() {
+    let disk = furnished();
+    let engine = open(&disk).unwrap();
+    engine.load_user("alice", &NOW).unwrap();
+    let begun = (0..).find(|n| {
+        disk.fail_after(*n, Failure::FromThenOn, IoKind::StorageFull);
+        let outcome = engine.delete("alice", "alice-0", &NOW);
+        disk.heal();
+        assert!(outcome.is_err(), "there is something to delete until it has begun");
+        let files = disk.inner().files();
+        files.keys().any(|path| {
+            path.starts_with("/m/intents") && path.extension().is_some_and(|end| end == "json")
+        })
+    });
+    assert!(begun.is_some());
+    // The engine is still there: closing it could finish the deletion.
+    let begun = disk.inner().after_process_death();
+    drop(engine);
+    assert!(!files_with(&Disk::new(begun.clone()), "alicetown0").is_empty());
+    let mut opened = 0_u64;
+    for n in 0.. {
+        let disk = Disk::new(begun.clone());
+        disk.fill_after(n);
+        let outcome = open(&disk);
+        let full = disk.failures() > 0;
+        let engine = outcome.unwrap_or_else(|error| panic!("at write {n}: {}", error.chain()));
+        // Reading needs no room, and others go on.
+        assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6, "at write {n}");
+        disk.heal();
+        opened += u64::from(full);
+        assert!(
+            found(&engine, "alice", "alicetown0", Method::Bm25)
+                .iter()
+                .all(|text| !text.contains("alicetown0"))
+        );
+        assert!(files_with(&disk, "alicetown0").is_empty(), "at write {n}");
+        assert_eq!(engine.verify(Some("alice"), &NOW).unwrap().errors, 0, "at write {n}");
+        if !full {
+            break;
+        }
+    }
+    assert!(opened > 0, "the disk was never full");
+}
+
+#[test]
 fn a_damaged_deletion_names_its_user_and_goes_when_they_are_deleted_again() {
     let disk = furnished();
     let engine = open(&disk).unwrap();

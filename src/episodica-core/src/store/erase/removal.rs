@@ -3,6 +3,7 @@
 use std::io;
 
 use super::apply::finish;
+use super::derived::remove_derived;
 use super::intents::{
     Intent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intents,
     sync_intent,
@@ -11,7 +12,7 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::model::Problem;
 use crate::store::backend::{Backend, parent_of};
-use crate::store::files::{io_error, remove};
+use crate::store::files::{io_error, is_disk_full, remove};
 use crate::store::layout::{Layout, LogKind};
 use crate::store::log::Log;
 use crate::store::shared::Shared;
@@ -39,12 +40,25 @@ pub(in crate::store) fn erase_user(shared: &Shared, owner: &Owner) -> Result<usi
     Ok(files)
 }
 
-/// Finishes every deletion that a crash interrupted; returns the problems of unreadable intents.
-/// The caller holds the writer's lock, and no user is open.
+/// Finishes every deletion that a crash interrupted; returns the problems of those that can't be
+/// read or, say on a full disk, not be finished: these users can't be opened until it works, all
+/// others can. The caller holds the writer's lock, and no user is open.
 pub(in crate::store) fn finish_pending(shared: &Shared) -> Result<Vec<Problem>> {
-    let (intents, problems) = pending(&*shared.backend, &shared.layout)?;
+    let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
     for (path, intent) in intents {
-        finish_intent(shared, &path, intent)?;
+        let (tenant, user) = (intent.tenant.clone(), intent.user.clone());
+        if let Err(error) = finish_intent(shared, &path, intent) {
+            problems.push(Problem {
+                path,
+                line: None,
+                message: format!(
+                    "a deletion of user `{user}` of tenant `{tenant}` can't be finished: {}",
+                    error.chain()
+                ),
+                remedy: "make room or mend the cause: opening the user then finishes it".into(),
+                mended: false,
+            });
+        }
     }
     Ok(problems)
 }
@@ -59,7 +73,20 @@ pub(in crate::store) fn finish_pending_of(shared: &Shared, owner: &Owner) -> Res
     }
 }
 
+/// On a full disk what can be made again goes first, for the rewritten logs need room.
 fn finish_intent(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
+    match try_to_finish(shared, path, intent.clone()) {
+        Err(error) if is_disk_full(&error) => {
+            let owner = Owner::new(&intent.tenant, &intent.user)?;
+            remove_derived(shared, &owner)?;
+            shared.reserve.release(&*shared.backend);
+            try_to_finish(shared, path, intent)
+        }
+        finished => finished,
+    }
+}
+
+fn try_to_finish(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
     let owner = Owner::new(&intent.tenant, &intent.user)?;
     // Places in the logs before belong to an older generation. (On a full disk they are found to be
     // out of date by their checksums.)

@@ -23,6 +23,8 @@ struct Countdown {
     failure: Failure,
     kind: io::ErrorKind,
     failed: u64,
+    /// Only operations that need room count and fail.
+    only_writes: bool,
     operations: Vec<String>,
 }
 
@@ -44,6 +46,7 @@ impl<B: Backend> CountdownBackend<B> {
             failure: Failure::Once,
             kind: io::ErrorKind::Other,
             failed: 0,
+            only_writes: false,
             operations: Vec::new(),
         };
         Self { inner, countdown: Arc::new(Mutex::new(countdown)) }
@@ -54,6 +57,14 @@ impl<B: Backend> CountdownBackend<B> {
         let mut countdown = self.countdown.lock();
         (countdown.left, countdown.failure, countdown.kind, countdown.failed) =
             (Some(operations), failure, kind, 0);
+        countdown.only_writes = false;
+    }
+
+    /// Lets `operations` more operations that need room succeed; then the disk is full: they fail,
+    /// while files can be read, renamed and removed.
+    pub fn fill_after(&self, operations: u64) {
+        self.fail_after(operations, Failure::FromThenOn, io::ErrorKind::StorageFull);
+        self.countdown.lock().only_writes = true;
     }
 
     /// Ends the failure: all operations succeed again.
@@ -84,7 +95,12 @@ impl<B: Backend> CountdownBackend<B> {
 
 fn step(countdown: &Mutex<Countdown>, operation: String) -> io::Result<()> {
     let mut countdown = countdown.lock();
+    let writes = ["append", "create_new", "create_dir"];
+    let needs_room = writes.iter().any(|name| operation.starts_with(name));
     countdown.operations.push(operation);
+    if countdown.only_writes && !needs_room {
+        return Ok(());
+    }
     match countdown.left {
         None => Ok(()),
         Some(0) => {
