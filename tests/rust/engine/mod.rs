@@ -14,4 +14,5 @@ mod model;
 mod processes;
 mod snapshot;
 mod support;
+mod unsaid;
 mod verify;

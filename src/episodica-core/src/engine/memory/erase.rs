@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use crate::control::Control;
-use crate::engine::memory::indexing::{Indexing, rows_of};
+use crate::engine::memory::indexing::{Indexing, Rows, rows_of};
 use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{View, episode_terms, text_key};
@@ -25,6 +25,7 @@ impl View {
         &mut self,
         erasure: &Erasure,
         rows: Option<&Array2<f32>>,
+        fact_rows: Option<&Array2<f32>>,
         to: &Indexing<'_>,
     ) -> Result<()> {
         self.erased = true;
@@ -46,8 +47,9 @@ impl View {
             self.put_episode(Arc::clone(episode), &episode_terms(episode), rows, to)?;
             self.episodes.remove_history(&episode.episode_id);
         }
-        for fact in &erasure.replace_semantic {
-            self.replace_fact(fact, to)?;
+        for (number, fact) in erasure.replace_semantic.iter().enumerate() {
+            let row = fact_rows.map(|rows| rows_of(rows.view(), number..number + 1));
+            self.replace_fact(fact, row, to)?;
         }
         self.episodes.retain_history(|episode: &Episode| {
             let mut messages = episode.original_messages.iter();
@@ -87,12 +89,17 @@ impl View {
         Ok(())
     }
 
-    /// Puts a fact with the same text and fewer proofs in the place of all its revisions.
-    fn replace_fact(&mut self, fact: &Arc<SemanticMemory>, to: &Indexing<'_>) -> Result<()> {
+    /// Puts a fact in the place of all its revisions. One with the same text keeps its vector.
+    fn replace_fact(
+        &mut self,
+        fact: &Arc<SemanticMemory>,
+        row: Rows<'_>,
+        to: &Indexing<'_>,
+    ) -> Result<()> {
         let vectors = self.statements.vectors().zip(self.facts.slot(&fact.memory_id));
         let vector = vectors.and_then(|(vectors, slot)| vectors.vector(u64::from(slot)));
-        let row = vector.map(|vector| vector.insert_axis(ndarray::Axis(0)));
-        self.put_fact(Arc::clone(fact), row.as_ref().map(|row| row.view()), to)?;
+        let kept = vector.map(|vector| vector.insert_axis(ndarray::Axis(0)));
+        self.put_fact(Arc::clone(fact), row.or(kept.as_ref().map(|row| row.view())), to)?;
         self.facts.remove_history(&fact.memory_id);
         Ok(())
     }

@@ -160,7 +160,7 @@ fn in_view(view: &View, stated: &Stated, wording: &Wording) -> Vec<u32> {
 
 /// When the last message that proves a fact was written; of a fact without messages, when it began
 /// to hold.
-fn last_said(view: &View, fact: &SemanticMemory) -> Moment {
+pub(crate) fn last_said(view: &View, fact: &SemanticMemory) -> Moment {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     slots.map(|slot| view.messages.get(slot).timestamp).max().unwrap_or(fact.valid_from)
 }

@@ -15,6 +15,12 @@ use crate::model::{Boundary, Episode, Message, Provenance, SemanticMemory};
 pub(crate) fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
     let text = write_offline(&left);
     let boundary = Boundary { topic_summary: topic_summary(&left), ..episode.boundary.clone() };
+    let times = || left.iter().map(|message| message.timestamp);
+    let timestamp = times().min().unwrap_or(episode.timestamp);
+    let ended_at = times().max().unwrap_or(episode.ended_at);
+    let session_id = left.first().and_then(|message| message.session_id.clone());
+    let session_id =
+        session_id.filter(|id| left.iter().all(|message| message.session_id.as_ref() == Some(id)));
     Episode {
         title: text.title,
         summary: text.summary,
@@ -25,6 +31,9 @@ pub(crate) fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Epi
         boundary_reason: describe(boundary.reason).to_owned(),
         boundary,
         original_messages: left,
+        timestamp,
+        ended_at,
+        session_id,
         revision: episode.revision + 1,
         provenance: Provenance { method: "offline".to_owned(), ..Provenance::default() },
         ..episode.clone()

@@ -3,13 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use ndarray::Array2;
+
 use crate::control::Control;
 use crate::embed::STATIC_MODEL;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::engine::writing::derived::{TextsLost, episode_without};
+use crate::engine::writing::derived::episode_without;
+use crate::engine::writing::redecide::{Shaken, redecide};
 use crate::error::{Error, ErrorKind, Result};
 use crate::generate::reconcile::restore;
 use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
@@ -85,9 +88,17 @@ impl Services {
             return Ok(DeleteReport::default());
         }
         control.check()?;
-        follow(&user.view.read(), &mut erasure, control)?;
+        {
+            let view = user.view.read();
+            let shaken = follow(&view, &mut erasure, control)?;
+            let context = (&*view, &user.owner, &self.config);
+            redecide(context, &mut erasure, &shaken, self.clock.now());
+        }
         let report = report_of(&erasure);
+        let left = erasure.replace_episodes.clone();
+        let room = self.made_room_for(user, &left);
         let rows = self.embed_episodes(&erasure.replace_episodes, control)?;
+        let fact_rows = self.embed_changed(user, &erasure.replace_semantic, control)?;
         let writer = user.lock_writer_on(basis, true, &self.indexing())?;
         // The erasure removes these files; what is kept of them in memory would bring them back.
         user.notes.lock().close();
@@ -115,12 +126,18 @@ impl Services {
         // The records are gone from the disk, or will be before the next append: they go from
         // memory, too, even if the caller gives up now.
         let to = self.indexing();
-        user.view.write().erase(&erasure, rows.as_ref(), &to)?;
+        user.view.write().erase(&erasure, rows.as_ref(), fact_rows.as_ref(), &to)?;
         user.note_change();
         user.uses.add(uses);
         drop(writer);
         user.measure();
         let files = outcome?;
+        // The deletion is done: a failure here may not make it look undone.
+        if !room.is_empty()
+            && let Err(error) = self.learn_in_room(user, &room, control)
+        {
+            self.counters.note_failure(Some(&user.owner.user), &error);
+        }
         if let Err(error) = user.save_uses(&self.store) {
             self.counters.note_failure(Some(&user.owner.user), &error);
         }
@@ -142,8 +159,31 @@ impl Services {
         if erasure == Erasure::default() {
             return Ok(DeleteReport::default());
         }
-        follow(&user.view.read(), &mut erasure, control)?;
+        {
+            let view = user.view.read();
+            let shaken = follow(&view, &mut erasure, control)?;
+            let context = (&*view, &user.owner, &self.config);
+            redecide(context, &mut erasure, &shaken, self.clock.now());
+        }
         Ok(report_of(&erasure))
+    }
+
+    /// A vector for each of these facts, if one of them has another text than before.
+    fn embed_changed(
+        &self,
+        user: &User,
+        facts: &[Arc<SemanticMemory>],
+        control: &dyn Control,
+    ) -> Result<Option<Array2<f32>>> {
+        let is_changed = |fact: &Arc<SemanticMemory>| {
+            let view = user.view.read();
+            view.facts.by_id(&fact.memory_id).is_none_or(|before| before.content != fact.content)
+        };
+        if !facts.iter().any(is_changed) {
+            return Ok(None);
+        }
+        let texts: Vec<&str> = facts.iter().map(|fact| fact.content.as_str()).collect();
+        self.indexing().embed(&texts, control)
     }
 
     /// Notes that there is nothing to learn from these next revisions: they hold the messages that
@@ -210,8 +250,9 @@ fn erasure_of(records: Vec<AnyRecord>) -> Erasure {
 const FOLLOW_BATCH: usize = 512;
 
 /// Adds to an erasure what follows from it: episodes that lose messages are written again from the
-/// rest, facts that lose proofs keep only what the rest supports.
-fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<()> {
+/// rest, facts without proofs go. Returns the facts that lose some of their proofs, or all
+/// and may be said by the rest of their episodes.
+fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<Vec<Shaken>> {
     let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
     let episodes: HashSet<&str> = erasure.episodes.iter().map(String::as_str).collect();
     let facts: HashSet<&str> = erasure.semantic.iter().map(String::as_str).collect();
@@ -241,10 +282,11 @@ fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<(
             replaced.push(Arc::new(episode_without(episode, left)));
         }
     }
-    let lost = TextsLost::of(view, &messages);
     let erased_episodes: HashSet<&str> =
         episodes.iter().copied().chain(gone.iter().map(String::as_str)).collect();
-    let (mut unproved, mut poorer) = (Vec::new(), Vec::new());
+    let rewritten: HashSet<String> =
+        replaced.iter().map(|episode: &Arc<Episode>| episode.episode_id.clone()).collect();
+    let (mut unproved, mut shaken) = (Vec::new(), Vec::new());
     for (slot, fact) in view.facts.iter() {
         if (slot as usize).is_multiple_of(FOLLOW_BATCH) {
             control.check()?;
@@ -260,13 +302,11 @@ fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<(
         }
         let is_proved =
             if fact.source_messages.is_empty() { !sources.is_empty() } else { !proofs.is_empty() };
-        let rest = SemanticMemory {
-            source_messages: proofs,
-            source_episodes: sources,
-            ..(**fact).clone()
-        };
-        if is_proved && !(lost_proofs && lost.tells(view, &rest)) {
-            poorer.push(Arc::new(rest));
+        // What the rules took from a deleted message, another of the episode may say, too: they
+        // keep one proof of each fact.
+        let is_rewritten = || sources.iter().any(|id| rewritten.contains(id));
+        if is_proved || fact.provenance.method == "offline" && is_rewritten() {
+            shaken.push(Shaken { fact: Arc::clone(fact), proofs, episodes: sources });
         } else {
             unproved.push(fact.memory_id.clone());
         }
@@ -274,8 +314,7 @@ fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<(
     erasure.episodes.extend(gone);
     erasure.replace_episodes.extend(replaced);
     erasure.semantic.extend(unproved);
-    erasure.replace_semantic.extend(poorer);
-    Ok(())
+    Ok(shaken)
 }
 
 fn without(ids: &[String], gone: &HashSet<&str>) -> Vec<String> {

@@ -16,4 +16,6 @@ pub(crate) mod ingest;
 pub(crate) mod learn;
 pub(crate) mod merge;
 pub(crate) mod progress;
+pub(crate) mod redecide;
+pub(crate) mod relearn;
 pub(crate) mod remember;

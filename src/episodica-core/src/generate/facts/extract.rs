@@ -98,6 +98,30 @@ pub fn write_and_extract(messages: &[Arc<Message>], config: &Config) -> (Episode
     (text, extract_told(&told, messages, config))
 }
 
+/// The candidates of the messages that are left of an episode which the limit on facts refused
+/// before.
+pub(crate) fn crowded_out(
+    before: &[Arc<Message>],
+    left: &[Arc<Message>],
+    config: &Config,
+) -> Vec<Candidate> {
+    let told = sentences_told(before);
+    let texts = |volume| -> HashSet<String> {
+        let rules = Rules { weights: WEIGHTS, volume };
+        let found = extract(&told, before, config, &rules).candidates;
+        found.iter().map(|candidate| normalized(&candidate.content)).collect()
+    };
+    let kept = texts(VOLUME);
+    let mut refused = texts(usize::MAX);
+    refused.retain(|text| !kept.contains(text));
+    if refused.is_empty() {
+        return Vec::new();
+    }
+    let mut found = extract_offline(left, config).candidates;
+    found.retain(|candidate| refused.contains(&normalized(&candidate.content)));
+    found
+}
+
 fn extract_told(told: &[Told], messages: &[Arc<Message>], config: &Config) -> Extraction {
     let rules = Rules { weights: WEIGHTS, volume: VOLUME };
     let mut found = extract(told, messages, config, &rules);

@@ -36,6 +36,7 @@ mod words;
 #[cfg(test)]
 pub(crate) use candidate::RejectReason;
 pub use candidate::{Candidate, Extraction};
+pub(crate) use extract::crowded_out;
 pub use extract::{RULES_VERSION, extract_offline, write_and_extract};
 pub use grounds::grounded;
 pub(crate) use numbers::numbers;
