@@ -157,10 +157,11 @@ class MemoryReader(OpenStore):
         """Packs the memories that answer a query into text for a prompt.
 
         The text opens with the facts that hold and bear on the question, each with its date. Then
-        come excerpts in the order of time, with ``[…]`` where messages are left out. What no longer
-        holds is marked ``[outdated]`` and comes together with the fact that superseded it. Further
-        lines of a message begin with a space, so that a message can't pass for a heading, a fact
-        or another speaker.
+        come messages in the order of time, with ``[…]`` where others are left out. Of the best that
+        are too long for the budget, the sentences that match are quoted. What no longer holds is
+        marked ``[outdated]`` and comes together with the fact that superseded it. Further lines of
+        a message begin with a space, so that a message can't pass for a heading, a fact or another
+        speaker.
 
         Parameters
         ----------
@@ -217,6 +218,7 @@ class MemoryReader(OpenStore):
             packed["messages"],
             packed["facts"],
             packed["token_count"],
+            packed["excerpts"],
         )
 
     @property

@@ -403,12 +403,14 @@ class Context(Portable):
     hits : SearchResults
         The hits it was made from, best first.
     messages : tuple of Message
-        Every original message whose content stands in ``text``: word for word, its further lines
-        indented by a space, or escaped as JSON and tags want it.
+        Every original message that ``text`` quotes, in full or in part (:attr:`excerpts`): word
+        for word, further lines indented by a space, or escaped as JSON and tags want it.
     facts : tuple of SemanticMemory
         The facts that open ``text``, in its order.
     token_count : int
         Tokens of ``text`` (o200k_base), at most the budget.
+    excerpts : tuple of str
+        The ids of the messages that ``text`` quotes in part, with ``[…]`` for what is left out.
     """
 
     text: str
@@ -416,6 +418,7 @@ class Context(Portable):
     messages: tuple[Message, ...]
     facts: tuple[SemanticMemory, ...]
     token_count: int
+    excerpts: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Context:
@@ -425,6 +428,7 @@ class Context(Portable):
             tuple(map(Message.from_dict, data["messages"])),
             tuple(map(SemanticMemory.from_dict, data.get("facts", ()))),
             data["token_count"],
+            tuple(data.get("excerpts", ())),
         )
 
     def __bool__(self) -> bool:

@@ -47,6 +47,8 @@ pub struct Context {
     /// Every message whose content stands in the text, in its order: word for word, further lines
     /// indented by a space, or escaped as JSON and tags want it.
     pub messages: Vec<Arc<Message>>,
+    /// The ids of those of them that are quoted in part, with `[…]` for the rest.
+    pub excerpts: Vec<String>,
     /// The facts that open the text, in its order.
     pub facts: Vec<Arc<SemanticMemory>>,
     /// The hits that went into the text, best first.
@@ -88,7 +90,7 @@ impl Engine {
         let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };
         let mut degraded = prepared.degraded.clone();
         let gathered = Gathered::new(&search, request.max_tokens, &mut degraded)?;
-        let packed = gathered.pack(&view, request, control)?;
+        let packed = gathered.pack(&search, request, control)?;
         user.recalled.lock().note(&packed.text);
         let messages = packed.messages.iter();
         let facts = packed.facts.iter();
@@ -98,8 +100,10 @@ impl Engine {
         let (hit, known) = (hits.iter().map(Hit::id), facts.iter().map(|fact| &*fact.memory_id));
         let used: HashSet<&str> = hit.chain(known).collect();
         user.uses.note(used, self.services.clock.now());
+        let id = |slot: u32| view.messages.get(slot).message_id.clone();
         Ok(Context {
             messages: messages.map(|slot| Arc::clone(view.messages.get(*slot))).collect(),
+            excerpts: packed.excerpts.iter().map(|slot| id(*slot)).collect(),
             facts,
             hits,
             text: packed.text,
@@ -193,8 +197,13 @@ impl Gathered {
         });
     }
 
-    fn pack(&self, view: &View, request: &ContextRequest, control: &dyn Control) -> Result<Packed> {
-        let zone = &request.zone;
+    fn pack(
+        &self,
+        search: &Search<'_>,
+        request: &ContextRequest,
+        control: &dyn Control,
+    ) -> Result<Packed> {
+        let (view, zone) = (search.view, &request.zone);
         let facts = self.facts.iter().map(|fact| KnownFact {
             text: fact.content.clone(),
             since: fact.valid_from,
@@ -215,6 +224,8 @@ impl Gathered {
         let (facts, summaries): (Vec<_>, Vec<_>) = (facts.collect(), summaries.collect());
         let material = Material {
             index: &view.messages,
+            query: &search.prepared.query,
+            table: search.engine.services.tokens,
             messages: &self.messages,
             facts: &facts,
             asked: self.asked.len(),

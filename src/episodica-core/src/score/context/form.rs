@@ -1,6 +1,8 @@
 //! The output formats of a context. None of them lets a message imitate the structure around it:
 //! plain text marks the beginning of each line, JSON and XML escape special characters.
 
+use std::borrow::Cow;
+
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
@@ -79,7 +81,9 @@ pub(super) enum Piece<'a> {
 pub(super) struct Line<'a> {
     pub date: Date,
     pub speaker: &'a str,
-    pub content: &'a str,
+    pub content: Cow<'a, str>,
+    /// True if the content is a part of the message's.
+    pub excerpt: bool,
     /// True if a later fact superseded the content.
     pub outdated: bool,
     /// True if earlier messages of the same day and session are omitted.
@@ -200,15 +204,20 @@ impl Form {
                     }
                     text.push_str(": ");
                 }
-                push_quoted(&mut text, line.content);
+                push_quoted(&mut text, &line.content);
                 text.push('\n');
             }
             Self::Json => {
                 let mut object = serde_json::Map::new();
                 object.insert("date".to_owned(), line.date.to_string().into());
                 object.insert("speaker".to_owned(), line.speaker.into());
-                object.insert("content".to_owned(), line.content.into());
-                for (key, flag) in [("outdated", line.outdated), ("after_gap", line.gap)] {
+                object.insert("content".to_owned(), (*line.content).into());
+                let flags = [
+                    ("excerpt", line.excerpt),
+                    ("outdated", line.outdated),
+                    ("after_gap", line.gap),
+                ];
+                for (key, flag) in flags {
                     if flag {
                         object.insert(key.to_owned(), true.into());
                     }
@@ -221,8 +230,9 @@ impl Form {
                 }
                 text.push_str("<message from=\"");
                 push_tagged(&mut text, &name(line.speaker));
+                text.push_str(if line.excerpt { "\" excerpt=\"true" } else { "" });
                 text.push_str(if line.outdated { "\" outdated=\"true\">" } else { "\">" });
-                push_tagged(&mut text, line.content);
+                push_tagged(&mut text, &line.content);
                 text.push_str("</message>\n");
             }
         }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::excerpt::{Parts, Sought};
 use super::form::Form;
-use super::text::{KnownFact, Outdated, Place, Summary, Writer, Written};
+use super::text::{Excerpts, KnownFact, Outdated, Place, Summary, Writer, Written};
 use crate::clock::Zone;
 use crate::control::Control;
 use crate::error::Result;
 use crate::index::MessageIndex;
-use crate::score::ScoredMessage;
+use crate::score::{Query, ScoredMessage, TokenTable};
 use crate::text::count_tokens;
 
 /// How much better a message must score to justify e times the tokens: messages are ranked by
@@ -22,6 +23,13 @@ const CONSIDERED: usize = 512;
 /// because the context includes more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.25;
 const SMALL_BUDGET: f64 = 400.0;
+/// The best messages are quoted in part where they do not fit as a whole.
+const BEST: usize = 3;
+/// One of them counts as this part of the budget at most, and its excerpt gets as much, or all that
+/// the others leave.
+const EXCERPT_PART: usize = 3;
+/// Characters of a token, about.
+const TOKEN_CHARS: usize = 4;
 /// Messages whose tokens are counted between two checks for an interruption.
 const BETWEEN_CHECKS: usize = 64;
 
@@ -29,6 +37,10 @@ const BETWEEN_CHECKS: usize = 64;
 pub struct Material<'a> {
     /// All messages.
     pub index: &'a MessageIndex,
+    /// The question.
+    pub query: &'a Query,
+    /// Word-by-word comparison.
+    pub table: &'a dyn TokenTable,
     /// Messages, ranked by how well they answer.
     pub messages: &'a [ScoredMessage],
     /// Current facts. Those at index `asked` and above are included only because they superseded
@@ -55,6 +67,8 @@ pub struct Packed {
     pub token_count: usize,
     /// The included messages, in the order of the text.
     pub messages: Vec<u32>,
+    /// Those of them that are quoted in part.
+    pub excerpts: Vec<u32>,
     /// The included facts, in the order of the text, by index.
     pub facts: Vec<usize>,
     /// The included summaries, by index.
@@ -85,10 +99,12 @@ pub fn pack(material: &Material<'_>, budget: usize, control: &dyn Control) -> Re
         fact_tokens: fact_tokens.collect::<Result<_>>()?,
         day_tokens: [form.day_tokens(false), form.day_tokens(true)],
         year_tokens: form.year_tokens(),
+        sought: Sought::new(material.query, index, material.table),
         material,
         writer,
         budget,
         chosen: Vec::new(),
+        excerpts: Excerpts::default(),
         inside: HashSet::new(),
         known: Vec::new(),
     }
@@ -102,9 +118,19 @@ fn fact_tokens(budget: usize) -> usize {
     (of_small * (SMALL_BUDGET / budget).min(1.0).sqrt()) as usize
 }
 
+/// A message that may enter a context.
+struct Wanted {
+    slot: u32,
+    /// A lower bound if the whole message can't fit.
+    tokens: usize,
+    /// Whether an excerpt may stand for it.
+    in_part: bool,
+}
+
 struct Packing<'a> {
     material: &'a Material<'a>,
     writer: Writer<'a>,
+    sought: Sought<'a>,
     budget: usize,
     /// Tokens of a day heading without its year and with it.
     day_tokens: [usize; 2],
@@ -113,6 +139,8 @@ struct Packing<'a> {
     /// The selected messages, in the order of selection.
     chosen: Vec<u32>,
     inside: HashSet<u32>,
+    /// Of the selected messages, what is quoted of those that did not fit.
+    excerpts: Excerpts,
     /// The selected facts, in the order of selection.
     known: Vec<usize>,
 }
@@ -142,31 +170,38 @@ impl Packing<'_> {
     }
 
     /// Messages ranked by score for their tokens.
-    fn wanted(&self) -> Result<Vec<(u32, usize)>> {
+    fn wanted(&self) -> Result<Vec<Wanted>> {
         let considered = CONSIDERED.max(self.budget / 8);
         let messages = self.material.messages.iter().take(considered);
-        let mut wanted: Vec<(f64, u32, usize)> = messages
+        let mut wanted: Vec<(f64, Wanted)> = messages
             .enumerate()
             .map(|(number, message)| {
                 if number.is_multiple_of(BETWEEN_CHECKS) {
                     self.writer.control.check()?;
                 }
                 let tokens = self.writer.message_tokens(message.slot, self.budget)?;
-                Ok((message.score - PRICE * (tokens as f64).ln(), message.slot, tokens))
+                let part = self.budget / EXCERPT_PART;
+                let in_part = number < BEST && tokens > part;
+                let cost = if in_part && tokens > self.budget { part.max(1) } else { tokens };
+                let worth = message.score - PRICE * (cost as f64).ln();
+                Ok((worth, Wanted { slot: message.slot, tokens, in_part }))
             })
             .collect::<Result<_>>()?;
         wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Ok(wanted.into_iter().map(|(_, slot, tokens)| (slot, tokens)).collect())
+        Ok(wanted.into_iter().map(|(_, wanted)| wanted).collect())
     }
 
-    /// Adds messages while they fit, each with the facts that superseded its content.
-    fn add_messages(&mut self, wanted: &[(u32, usize)]) -> Result<()> {
+    /// Adds messages while they fit, each with the facts that superseded its content; of the best,
+    /// excerpts where they do not fit.
+    fn add_messages(&mut self, wanted: &[Wanted]) -> Result<()> {
         let mut used = self.used()?;
         let mut places: BTreeSet<Place> =
             self.chosen.iter().map(|slot| self.writer.place(*slot)).collect();
         let mut years: HashSet<i16> = places.iter().map(|(day, _)| day.year()).collect();
-        for (slot, tokens) in wanted {
-            if used + tokens > self.budget || self.inside.contains(slot) {
+        let all: usize = wanted.iter().map(|wanted| wanted.tokens).sum();
+        for Wanted { slot, tokens, in_part } in wanted {
+            let fits = used + tokens <= self.budget;
+            if !(fits || *in_part) || self.inside.contains(slot) {
                 continue;
             }
             let place = self.writer.place(*slot);
@@ -176,7 +211,18 @@ impl Packing<'_> {
             let successors = self.missing_successors(*slot);
             let facts: usize =
                 successors.iter().map(|number| self.fact_tokens[*number] + self.year_tokens).sum();
-            if used + tokens + heading + facts <= self.budget {
+            let left = self.budget.saturating_sub(used + heading + facts);
+            let mut tokens = *tokens;
+            if tokens > left && *in_part {
+                // What the others leave, since they may need less than the budget.
+                let spare = left.saturating_sub(all - tokens);
+                let room = left.min(spare.max(self.budget / EXCERPT_PART));
+                if let Some((parts, counted)) = self.excerpt(*slot, room, left)? {
+                    self.excerpts.insert(*slot, parts);
+                    tokens = counted;
+                }
+            }
+            if tokens <= left {
                 used += tokens + heading + facts;
                 years.insert(place.0.year());
                 places.insert(place);
@@ -186,6 +232,30 @@ impl Packing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The parts of a message that match, in about `room` tokens, and their tokens; `None` if not
+    /// even the best part fits into `left`.
+    fn excerpt(&mut self, slot: u32, room: usize, left: usize) -> Result<Option<(Parts, usize)>> {
+        let content = &self.material.index.get(slot).content;
+        let compared = self.sought.compare(content, self.writer.control)?;
+        let mut chars = TOKEN_CHARS * room;
+        loop {
+            let parts = compared.excerpt(chars);
+            let tokens = self.writer.excerpt_tokens(slot, &parts)?;
+            if tokens <= if chars > 0 { room } else { left } {
+                return Ok((!parts.is_empty()).then_some((parts, tokens)));
+            }
+            if chars == 0 {
+                return Ok(None);
+            }
+            chars = if chars > TOKEN_CHARS { chars * room / (tokens + 1) } else { 0 };
+        }
+    }
+
+    /// True if the whole message is included.
+    fn is_whole(&self, slot: u32) -> bool {
+        self.inside.contains(&slot) && !self.excerpts.contains_key(&slot)
     }
 
     /// Facts that superseded the message's content and are not included yet.
@@ -225,7 +295,7 @@ impl Packing<'_> {
         let content = |slot: u32| &self.material.index.get(slot).content;
         let numbers = || fact.text.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty());
         !fact.sources.is_empty()
-            && sources().all(|slot| self.inside.contains(slot))
+            && sources().all(|slot| self.is_whole(*slot))
             && numbers().all(|number| sources().any(|slot| content(*slot).contains(number)))
     }
 
@@ -261,7 +331,7 @@ impl Packing<'_> {
         let mut used = self.used()?;
         let (mut shown, mut lines) = (Vec::new(), HashSet::new());
         for (number, summary) in self.material.summaries.iter().enumerate() {
-            if summary.sources.iter().all(|slot| self.inside.contains(slot)) {
+            if summary.sources.iter().all(|slot| self.is_whole(*slot)) {
                 continue;
             }
             let line = self.writer.summary_line(number);
@@ -281,7 +351,7 @@ impl Packing<'_> {
         if self.chosen.is_empty() && self.known.is_empty() {
             return Ok(self.material.form.frame_tokens());
         }
-        Ok(self.writer.write(&self.known, &self.chosen, &[])?.tokens + 1)
+        Ok(self.writer.write(&self.known, &self.chosen, &[], &self.excerpts)?.tokens + 1)
     }
 
     /// Counts the whole text and removes the latest selections until it fits: pieces can have more
@@ -289,9 +359,18 @@ impl Packing<'_> {
     fn fit(mut self, mut summaries: Vec<usize>) -> Result<Packed> {
         loop {
             let Written { text, tokens, messages, facts } =
-                self.writer.write(&self.known, &self.chosen, &summaries)?;
+                self.writer.write(&self.known, &self.chosen, &summaries, &self.excerpts)?;
             if tokens <= self.budget {
-                return Ok(Packed { text, token_count: tokens, messages, facts, summaries });
+                let excerpts = messages.iter().copied();
+                let excerpts = excerpts.filter(|slot| self.excerpts.contains_key(slot)).collect();
+                return Ok(Packed {
+                    text,
+                    token_count: tokens,
+                    messages,
+                    excerpts,
+                    facts,
+                    summaries,
+                });
             }
             let emptied = summaries.pop().is_none()
                 && self.chosen.pop().is_none()

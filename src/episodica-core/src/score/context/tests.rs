@@ -3,10 +3,11 @@
 use super::*;
 use crate::clock::{Moment, Zone};
 use crate::control::{CancelFlag, Control, Uninterrupted};
+use crate::embed::StaticTable;
 use crate::error::{ErrorKind, Result};
 use crate::index::MessageIndex;
 use crate::model::testing;
-use crate::score::ScoredMessage;
+use crate::score::{Query, ScoredMessage};
 use crate::text::count_tokens;
 
 fn index(said: &[(&str, &str, &str)]) -> MessageIndex {
@@ -47,17 +48,35 @@ fn packed(
     outdated: &Outdated,
     budget: usize,
 ) -> Packed {
-    let material = Material {
+    let query = Query::new("", index, StaticTable::shared());
+    let material = Material { facts, asked: facts.len(), outdated, ..of(index, &query) };
+    let messages = ranked(scores);
+    pack(&Material { messages: &messages, ..material }, budget, &Uninterrupted).expect("packs")
+}
+
+/// Nothing to pack yet, and no facts.
+fn of<'a>(index: &'a MessageIndex, query: &'a Query) -> Material<'a> {
+    static NONE: std::sync::LazyLock<(Outdated, Zone)> = std::sync::LazyLock::new(Default::default);
+    Material {
         index,
-        messages: &ranked(scores),
-        facts,
-        asked: facts.len(),
-        outdated,
+        query,
+        table: StaticTable::shared(),
+        messages: &[],
+        facts: &[],
+        asked: 0,
+        outdated: &NONE.0,
         summaries: &[],
         form: Form::Text,
-        zone: &Zone::default(),
-    };
-    pack(&material, budget, &Uninterrupted).expect("nobody interrupts")
+        zone: &NONE.1,
+    }
+}
+
+/// A context of the only message about a question.
+fn of_one(content: &str, question: &str, form: Form, budget: usize) -> Packed {
+    let index = index(&[("Ann", "2024-03-11T09:00:00Z", content)]);
+    let query = Query::new(question, &index, StaticTable::shared());
+    let material = Material { messages: &ranked(&[3.0]), form, ..of(&index, &query) };
+    pack(&material, budget, &Uninterrupted).expect("packs")
 }
 
 /// Counts the checks, and gives up after so many.
@@ -82,25 +101,91 @@ fn tokens_of_long_messages_are_counted_only_if_they_may_fit_and_the_caller_still
     let index = index(&[
         ("Ann", "2024-03-11T09:00:00Z", &long),
         ("Ben", "2024-03-11T09:01:00Z", "We rowed."),
+        ("Ben", "2024-03-11T09:02:00Z", "It rained."),
+        ("Ben", "2024-03-11T09:03:00Z", "We swam."),
     ]);
-    let material = Material {
-        index: &index,
-        messages: &ranked(&[3.0, 2.0]),
-        facts: &[],
-        asked: 0,
-        outdated: &Outdated::default(),
-        summaries: &[],
-        form: Form::Text,
-        zone: &Zone::default(),
-    };
+    let query = Query::new("", &index, StaticTable::shared());
+    // Three that score better: of this one no excerpt is quoted.
+    let messages = ranked(&[2.0, 3.0, 4.0, 5.0]);
+    let material = Material { messages: &messages, ..of(&index, &query) };
     let patience = |most| Impatient { checks: 0.into(), most, flag: CancelFlag::default() };
     // Blocks of the long message are not counted: a check goes before each.
-    let packed = pack(&material, 2_000, &patience(3)).expect("nobody has to wait");
-    assert_eq!(packed.messages, [1]);
-    let error = pack(&material, 1_000_000, &patience(3)).expect_err("the caller gives up");
+    let packed = pack(&material, 2_000, &patience(6)).expect("nobody has to wait");
+    assert_eq!(packed.messages, [1, 2, 3]);
+    let error = pack(&material, 1_000_000, &patience(6)).expect_err("the caller gives up");
     assert_eq!(error.kind(), ErrorKind::Interrupted);
     let packed = pack(&material, 1_000_000, &Uninterrupted).expect("nobody interrupts");
-    assert_eq!(packed.messages, [0, 1]);
+    assert_eq!(packed.messages, [0, 1, 2, 3]);
+    assert_eq!(packed.excerpts, [0; 0]);
+}
+
+#[test]
+fn the_best_message_is_quoted_where_it_matches_and_the_caller_may_still_give_up() {
+    let long = "On this day we rowed to the island. ".repeat(30_000) + "The boat is called Otter.";
+    let index = index(&[
+        ("Ann", "2024-03-11T09:00:00Z", &long),
+        ("Ben", "2024-03-11T09:01:00Z", "We rowed."),
+    ]);
+    let query = Query::new("What is the boat called?", &index, StaticTable::shared());
+    let material = Material { messages: &ranked(&[3.0, 2.0]), ..of(&index, &query) };
+    let packed = pack(&material, 300, &Uninterrupted).expect("packs");
+    assert_eq!((packed.messages, packed.excerpts), (vec![0, 1], vec![0]));
+    assert!(packed.text.contains("Ann: […] On this day"), "{}", packed.text);
+    assert!(packed.text.contains("The boat is called Otter.\n"), "{}", packed.text);
+    assert!(packed.token_count <= 300);
+    let patience = Impatient { checks: 0.into(), most: 3, flag: CancelFlag::default() };
+    let error = pack(&material, 300, &patience).expect_err("gives up");
+    assert_eq!(error.kind(), ErrorKind::Interrupted);
+}
+
+#[test]
+fn logs_and_code_are_cut_by_lines_and_text_without_ends_by_length() {
+    let log: String = (0..400)
+        .map(|number| match number {
+            250 => "12:04:10 ERROR pump 7 lost pressure\n".to_owned(),
+            _ => format!("12:0{}:{:02} INFO heartbeat {number} fine\n", number / 60, number % 60),
+        })
+        .collect();
+    let run = "x".repeat(3_000) + " the pump lost pressure " + &"y".repeat(3_000);
+    for (text, wanted) in [(&log, "12:04:10 ERROR pump 7 lost pressure\n"), (&run, "the pump lost")]
+    {
+        let packed = of_one(text, "Which pump lost pressure?", Form::Text, 300);
+        assert!(packed.text.contains(wanted) && packed.excerpts == [0], "{}", packed.text);
+        let quoted: Vec<&str> = packed.text.lines().filter(|line| line.contains("INFO")).collect();
+        assert!(!quoted.is_empty() || !text.contains("INFO"), "a neighbour comes along");
+        assert!(quoted.iter().all(|line| line.ends_with("fine")), "{}", packed.text);
+    }
+}
+
+#[test]
+fn excerpts_grow_with_the_budget_until_they_are_the_message_in_every_form() {
+    let long: String = (0..60).map(|day| format!("On day {day} it rained a lot. ")).collect();
+    let long = long + "The tent leaked.";
+    for form in [Form::Text, Form::Json, Form::Xml] {
+        let mut before = 0;
+        for budget in [120, 160, 200, 280, 400, 560, 1_600] {
+            let packed = of_one(&long, "Did the tent leak?", form, budget);
+            assert!(packed.text.contains("The tent leaked."), "{budget}: {}", packed.text);
+            assert!(packed.token_count <= budget && packed.token_count >= before);
+            before = packed.token_count;
+            assert_eq!(packed.messages, [0]);
+            assert_eq!(packed.excerpts.is_empty(), budget == 1_600, "{budget}");
+            assert_eq!(packed.text.contains("[…]"), budget < 1_600, "{budget}");
+        }
+    }
+}
+
+#[test]
+fn a_fact_is_not_told_by_an_excerpt_that_may_leave_it_out() {
+    let long =
+        "It rained a lot on that day, and nothing happened. ".repeat(60) + "The tent leaked.";
+    let index = index(&[("Ann", "2024-03-11T09:00:00Z", &long)]);
+    let query = Query::new("Did the tent leak?", &index, StaticTable::shared());
+    let facts = [fact("Ann's tent leaked.", "2024-03-11T09:00:00Z", &[0])];
+    let messages = ranked(&[3.0]);
+    let material = Material { messages: &messages, facts: &facts, asked: 1, ..of(&index, &query) };
+    let packed = pack(&material, 300, &Uninterrupted).expect("packs");
+    assert_eq!((packed.facts, packed.excerpts), (vec![0], vec![0]));
 }
 
 const TALK: [(&str, &str, &str); 6] = [

@@ -1,11 +1,13 @@
 //! Orders the selected facts, summaries and messages of a context as pieces to write.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
+use super::excerpt::{Parts, quoted};
 use super::form::{Form, Line, Piece, Section};
 use crate::clock::{Moment, Zone};
 use crate::control::Control;
@@ -38,6 +40,9 @@ pub struct Summary {
 /// Maps each message (by slot) with superseded content to the facts (by index) that superseded it.
 pub type Outdated = FxHashMap<u32, Vec<usize>>;
 
+/// Maps each message (by slot) that is quoted in part to the quoted parts.
+pub(super) type Excerpts = FxHashMap<u32, Parts>;
+
 /// The heading of a message: its day (in the speaker's own time zone) and session.
 pub(super) type Place = (Date, Option<Arc<str>>);
 
@@ -67,7 +72,13 @@ pub(super) struct Written {
 
 impl<'a> Writer<'a> {
     /// Writes the selected facts, messages and summaries, each kind in chronological order.
-    pub fn write(&self, facts: &[usize], messages: &[u32], summaries: &[usize]) -> Result<Written> {
+    pub fn write(
+        &self,
+        facts: &[usize],
+        messages: &[u32],
+        summaries: &[usize],
+        excerpts: &Excerpts,
+    ) -> Result<Written> {
         let mut facts = facts.to_vec();
         let place = |number: &usize| {
             let fact = &self.facts[*number];
@@ -81,7 +92,7 @@ impl<'a> Writer<'a> {
             pieces.push(Piece::Fact { section, since, text: &fact.text });
         }
         pieces.extend(summaries.iter().map(|number| Piece::Summary(&self.summaries[*number].text)));
-        let messages = self.arrange(&mut pieces, messages);
+        let messages = self.arrange(&mut pieces, messages, excerpts);
         let text = self.form.write(&pieces);
         Ok(Written { tokens: self.count(&text)?, text, messages, facts })
     }
@@ -92,7 +103,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds the selected messages under their days; returns them in the order of the text.
-    fn arrange(&self, pieces: &mut Vec<Piece<'a>>, chosen: &[u32]) -> Vec<u32> {
+    fn arrange(
+        &self,
+        pieces: &mut Vec<Piece<'a>>,
+        chosen: &[u32],
+        excerpts: &Excerpts,
+    ) -> Vec<u32> {
         // A session stays together even if its times overlap with another's.
         let mut starts: FxHashMap<Place, Moment> = FxHashMap::default();
         for slot in chosen {
@@ -111,7 +127,7 @@ impl<'a> Writer<'a> {
             pieces.push(Piece::Day(date));
             let mut before = None;
             for slot in slots {
-                pieces.push(Piece::Message(self.line(date, slot, before)));
+                pieces.push(Piece::Message(self.line(date, slot, before, excerpts.get(&slot))));
                 before = Some(slot);
                 messages.push(slot);
             }
@@ -119,8 +135,9 @@ impl<'a> Writer<'a> {
         messages
     }
 
-    /// The line of a message that follows `before`, if both have the same day and session.
-    fn line(&self, date: Date, slot: u32, before: Option<u32>) -> Line<'a> {
+    /// The line of a message, or of its `parts`, that follows `before`, if both have the same day
+    /// and session.
+    fn line(&self, date: Date, slot: u32, before: Option<u32>, parts: Option<&Parts>) -> Line<'a> {
         let message = self.index.get(slot);
         let follows = before.is_some() && self.index.previous(slot) == before;
         let outdated = |slot: u32| self.outdated.contains_key(&slot);
@@ -130,7 +147,11 @@ impl<'a> Writer<'a> {
         Line {
             date,
             speaker: message.speaker(),
-            content: &message.content,
+            content: match parts {
+                Some(parts) => quoted(&message.content, parts).into(),
+                None => Cow::Borrowed(&*message.content),
+            },
+            excerpt: parts.is_some(),
             outdated: outdated(slot),
             gap: before.is_some() && !follows,
             goes_on: follows && same_speaker && !outdated(slot),
@@ -155,16 +176,27 @@ impl<'a> Writer<'a> {
         if least > budget {
             return Ok(least);
         }
-        let count = || {
-            let date = self.date(message.timestamp);
-            let line = Line { outdated: false, ..self.line(date, slot, None) };
-            self.count(&self.form.message(&line))
-        };
+        let count = || self.line_tokens(slot, None);
         let plain = match self.form {
             Form::Text => self.index.line_tokens(slot, count)?,
             Form::Json | Form::Xml => count()?,
         };
-        Ok(plain + if self.outdated.contains_key(&slot) { self.form.outdated_tokens() } else { 0 })
+        Ok(plain + self.mark_tokens(slot))
+    }
+
+    /// Token count of an excerpt on its own line.
+    pub fn excerpt_tokens(&self, slot: u32, parts: &Parts) -> Result<usize> {
+        Ok(self.line_tokens(slot, Some(parts))? + self.mark_tokens(slot))
+    }
+
+    fn line_tokens(&self, slot: u32, parts: Option<&Parts>) -> Result<usize> {
+        let date = self.date(self.index.get(slot).timestamp);
+        let line = Line { outdated: false, ..self.line(date, slot, None, parts) };
+        self.count(&self.form.message(&line))
+    }
+
+    fn mark_tokens(&self, slot: u32) -> usize {
+        if self.outdated.contains_key(&slot) { self.form.outdated_tokens() } else { 0 }
     }
 
     pub(crate) fn fact_line(&self, number: usize) -> String {

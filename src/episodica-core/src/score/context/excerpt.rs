@@ -1,0 +1,211 @@
+//! Cuts the sentences that match a question out of a long message.
+//!
+//! A sentence ends as [`sentences`] says, so logs and code are cut by lines. Text without any end
+//! is cut after every [`PIECE_BYTES`].
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use crate::control::Control;
+use crate::error::Result;
+use crate::index::{MessageIndex, for_each_term};
+use crate::score::{MaxSim, Query, TokenTable};
+use crate::text::sentences;
+
+/// A passage is understood from so many characters on, or of two sentences from so many.
+const LEAST_CHARS: usize = 200;
+const LEAST_CHARS_OF_TWO: usize = 120;
+/// A sentence of more bytes is cut into pieces.
+const PIECE_BYTES: usize = 320;
+/// Sentences that are compared word by word: those with most words of the question.
+const COMPARED: usize = 128;
+/// Share of the best sentence's score that a further passage must have.
+const FURTHER: f32 = 0.6;
+/// Weight of [`MaxSim`] beside the share of the question's words.
+const LIKENESS: f32 = 0.5;
+/// Sentences that are read between two checks for an interruption.
+const BETWEEN_CHECKS: usize = 4_096;
+
+/// The parts of a message that are quoted, ascending, in bytes.
+pub(super) type Parts = Vec<Range<usize>>;
+
+/// What excerpts look for.
+pub(super) struct Sought<'a> {
+    table: &'a dyn TokenTable,
+    question: MaxSim<'a>,
+    /// The share of each term, variants included, in the question.
+    shares: FxHashMap<&'a str, f32>,
+}
+
+impl<'a> Sought<'a> {
+    pub fn new(query: &'a Query, index: &MessageIndex, table: &'a dyn TokenTable) -> Self {
+        let postings = &index.field.postings;
+        let mut shares: FxHashMap<&str, f32> = FxHashMap::default();
+        let mut total = 0.0;
+        for term in &query.terms {
+            let weight = term.weight * postings.idf(postings.document_frequency(&term.text));
+            total += weight;
+            let variants = term.variants.iter();
+            let variants = variants.map(|variant| (variant.text.as_str(), variant.share * weight));
+            for (text, weight) in variants.chain([(term.text.as_str(), weight)]) {
+                let known = shares.entry(text).or_default();
+                *known = known.max(weight);
+            }
+        }
+        shares.values_mut().for_each(|share| *share /= f32::max(total, 1e-6));
+        Self { table, question: MaxSim::new(table, &query.content), shares }
+    }
+
+    /// The share of the question's words that a text has.
+    pub fn words(&self, text: &str) -> f32 {
+        let mut found: Vec<(&str, f32)> = Vec::new();
+        for_each_term(text, |term| {
+            if let Some((text, share)) = self.shares.get_key_value(term.text)
+                && !found.iter().any(|(known, _)| known == text)
+            {
+                found.push((text, *share));
+            }
+        });
+        found.into_iter().map(|(_, share)| share).sum()
+    }
+
+    /// The sentences of a message, compared with the question.
+    pub fn compare<'m>(&mut self, content: &'m str, control: &dyn Control) -> Result<Compared<'m>> {
+        let pieces = pieces(content);
+        let mut scores = Vec::with_capacity(pieces.len());
+        for (number, piece) in pieces.iter().enumerate() {
+            if number.is_multiple_of(BETWEEN_CHECKS) {
+                control.check()?;
+            }
+            scores.push(self.words(&content[piece.clone()]));
+        }
+        let mut best: Vec<usize> = (0..pieces.len()).collect();
+        best.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+        for number in best.iter().take(COMPARED) {
+            let tokens = self.table.ids(&content[pieces[*number].clone()]);
+            scores[*number] += LIKENESS * self.question.score(&tokens);
+        }
+        best.truncate(COMPARED);
+        best.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
+        Ok(Compared { content, pieces, scores, best })
+    }
+}
+
+/// The sentences of a message with their scores.
+pub(super) struct Compared<'m> {
+    content: &'m str,
+    pieces: Parts,
+    scores: Vec<f32>,
+    /// The sentences that match best, best first.
+    best: Vec<usize>,
+}
+
+impl Compared<'_> {
+    /// The parts that match best, of about `most` characters, but never less than can be
+    /// understood.
+    pub fn excerpt(&self, most: usize) -> Parts {
+        let Self { content, pieces, scores, best } = self;
+        let Some(first) = best.first() else { return Vec::new() };
+        let least = FURTHER * scores[*first];
+        let mut shown: Vec<Range<usize>> = Vec::new();
+        let mut left = most;
+        for number in best.iter().copied() {
+            let is_inside = shown.iter().any(|window| window.contains(&number));
+            if is_inside || scores[number] < least && !shown.is_empty() {
+                continue;
+            }
+            let window = understood(content, pieces, scores, number);
+            let chars = chars_of(content, pieces, &window);
+            if !shown.is_empty() && chars > left {
+                break;
+            }
+            left = left.saturating_sub(chars);
+            shown.push(window);
+        }
+        joined(content, pieces, shown)
+    }
+}
+
+/// The sentences of a text, long ones in pieces.
+fn pieces(content: &str) -> Parts {
+    let mut pieces = Vec::new();
+    for sentence in sentences(content) {
+        let start = sentence.as_ptr().addr() - content.as_ptr().addr();
+        let (mut from, end) = (start, start + sentence.len());
+        while end - from > PIECE_BYTES {
+            let mut to = from + PIECE_BYTES;
+            while !content.is_char_boundary(to) {
+                to -= 1;
+            }
+            let space = content[from..to].rfind(char::is_whitespace).filter(|space| *space > 0);
+            to = space.map_or(to, |space| from + space);
+            pieces.push(from..to);
+            from = to;
+        }
+        pieces.push(from..end);
+    }
+    pieces
+}
+
+/// The piece with so many of its neighbours, the better ones first, that it is understood.
+fn understood(content: &str, pieces: &Parts, scores: &[f32], number: usize) -> Range<usize> {
+    let mut window = number..number + 1;
+    let is_short = |window: &Range<usize>| {
+        let chars = chars_of(content, pieces, window);
+        chars < if window.len() > 1 { LEAST_CHARS_OF_TWO } else { LEAST_CHARS }
+    };
+    while window.len() < pieces.len() && is_short(&window) {
+        let before = window.start.checked_sub(1).map_or(f32::MIN, |before| scores[before]);
+        let after = scores.get(window.end).copied().unwrap_or(f32::MIN);
+        if before > after { window.start -= 1 } else { window.end += 1 }
+    }
+    window
+}
+
+fn chars_of(content: &str, pieces: &Parts, window: &Range<usize>) -> usize {
+    content[pieces[window.start].start..pieces[window.end - 1].end].chars().count()
+}
+
+/// Windows of pieces as parts of the text; those with nothing but white space between them are one.
+fn joined(content: &str, pieces: &Parts, mut windows: Vec<Range<usize>>) -> Parts {
+    windows.sort_by_key(|window| window.start);
+    let mut parts: Parts = Vec::new();
+    for window in windows {
+        let (start, end) = (pieces[window.start].start, pieces[window.end - 1].end);
+        match parts.last_mut() {
+            Some(last) if start <= last.end || content[last.end..start].trim().is_empty() => {
+                last.end = last.end.max(end);
+            }
+            _ => parts.push(start..end),
+        }
+    }
+    parts
+}
+
+/// The parts as one text, with a mark where something is left out.
+pub(super) fn quoted(content: &str, parts: &Parts) -> String {
+    const MARK: &str = "[…]";
+    let mut text = String::new();
+    let mut at = 0;
+    for part in parts {
+        let left_out = &content[at..part.start];
+        if !left_out.trim().is_empty() {
+            let line = at > 0 && left_out.contains('\n');
+            text.push_str(match (at, line) {
+                (0, _) => "",
+                (_, true) => "\n",
+                (_, false) => " ",
+            });
+            text.push_str(MARK);
+            text.push_str(if line { "\n" } else { " " });
+        }
+        text.push_str(&content[part.clone()]);
+        at = part.end;
+    }
+    if !content[at..].trim().is_empty() {
+        text.push_str(if content[at..].starts_with('\n') { "\n" } else { " " });
+        text.push_str(MARK);
+    }
+    text
+}
