@@ -95,8 +95,8 @@ def test_sto_5_the_seeds_addresses_lead_to_what_they_name(filled: MemorySystem) 
         "events",
         "decisions",
     }
-    (preference,) = filled.ls("cortex://user/alice/preferences/")
-    assert preference.title == "Alice prefers tea to coffee."
+    preferences = filled.ls("cortex://user/alice/preferences/")
+    [preference] = [one for one in preferences if one.title == "Alice prefers tea to coffee."]
     assert filled.read(preference.uri, "L0") == preference.title
     assert '"preference"' in filled.read("cortex://user/alice/profile.json")
     assert filled.read("cortex://user/alice/profile.md").startswith("# Profile of alice")
@@ -263,11 +263,15 @@ def test_corrected_files_become_updates_with_history(filled: MemorySystem, tmp_p
     layers = {name for name in files if name.endswith((".abstract.md", ".overview.md"))}
     assert files.keys() - layers == in_the_tree
     fact, overview, abstract = (
-        next(path for name, path in files.items() if name.startswith(start) and name.endswith(end))
-        for start, end in (
-            ("user/alice/preferences/", ".md"),
-            ("session/", ".overview.md"),
-            ("session/", ".abstract.md"),
+        next(
+            path
+            for name, path in files.items()
+            if name.startswith(start) and name.endswith(end) and words in path.read_text("utf-8")
+        )
+        for start, end, words in (
+            ("user/alice/preferences/", ".md", "tea to coffee"),
+            ("session/", ".overview.md", ""),
+            ("session/", ".abstract.md", ""),
         )
     )
     for path, old, new in (

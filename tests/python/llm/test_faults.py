@@ -269,7 +269,7 @@ def test_what_is_not_supported_is_turned_down_and_counted(
         }
         texts = [
             "Ann moved to Reykjavik.",
-            "Bartholomew flew kite0 over hill0.",
+            "kite0 flew over hill0 with Bartholomew.",
             "kite0 flew over hill0 on 3 May 1987.",
             "kite0 flew over hill0 4711 times.",
             "kite0 flew over hill0?",

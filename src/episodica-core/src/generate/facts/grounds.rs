@@ -1,8 +1,8 @@
-//! Checks what can be checked of a model's sentence: its numbers, dates and names stand in the talk,
-//! and its messages are about the participant whom it names. All else is believed.
+//! Checks a model's sentence: its numbers, dates and names stand in the talk, and its messages are
+//! about the participant whom it names. All else is believed.
 //!
-//! Compares words, not meanings: a sentence that says the opposite in other words, or moves a number
-//! from one thing to another, passes.
+//! Compares words, not meanings: a sentence that says the opposite in other words, or moves a
+//! number from one thing to another, passes.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
 //! Facts by a model: writing the prompt and reading the answer.
 //!
-//! Reads an answer item by item. Keeps an item unless [`grounded`] finds a number, date or name that
-//! was never shown, its quotation stands in no message, or it comes from a prompt. Counts rejected
-//! items by reason. An empty list in the requested form is a valid answer.
+//! Reads an answer item by item. Keeps an item unless [`grounded`] finds a number, date or name
+//! that was never shown, its quotation stands in no message, or it comes from a prompt. Counts
+//! rejected items by reason. An empty list in the requested form is a valid answer.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -301,7 +301,7 @@ fn cited(value: &Value, messages: &[Arc<Message>]) -> Vec<usize> {
     cited
 }
 
-/// The message that shares the most words with a fact that cites none, if it shares a third of them.
+/// The message that shares the most words with a fact that cites none, if it shares a third.
 fn nearest(content: &str, messages: &[Arc<Message>]) -> Option<usize> {
     let stated = keys(content);
     let shared = |message: &Message| {

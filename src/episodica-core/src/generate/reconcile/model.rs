@@ -3,9 +3,8 @@
 //!
 //! The model sees numbers, never ids. It is believed about what ends, whatever the attribute is
 //! called, because history makes that reversible; only a fact about the same subject ends another,
-//! and no event ends. A merged or improved text contains no name, number or date that neither of the
-//! two facts has. The rules decide for a candidate without a
-//! usable decision.
+//! and no event ends. A merged or improved text contains no name, number or date that neither of
+//! the two facts has. The rules decide for a candidate without a usable decision.
 
 use std::collections::BTreeMap;
 

@@ -70,7 +70,8 @@ fn the_last_complete_answer_counts_and_no_draft_before_it() {
         format!("Perhaps {draft}\n</think>\n\n{answer}"),
         format!("<thinking>{draft}</thinking>\n{answer}"),
         format!(
-            "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant<|channel|>final<|message|>{answer}"
+            "<|channel|>analysis<|message|>{draft}<|end|><|start|>assistant\
+             <|channel|>final<|message|>{answer}"
         ),
         format!("```json\n{draft}\n```\nBetter:\n```json\n{answer}\n```"),
         format!("{draft}\n{answer}"),

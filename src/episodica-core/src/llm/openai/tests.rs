@@ -335,13 +335,13 @@ fn what_a_server_does_not_take_is_learned_from_its_words() {
             return refuses(400, "This model only support stream mode");
         }
         if most > 4_096 {
-            let words = "max_tokens is too large: 5000. This model supports at most 4096 completion \
-                tokens, whereas you provided 5000.";
+            let words = "max_tokens is too large: 5000. This model supports at most 4096 \
+                completion tokens, whereas you provided 5000.";
             return refuses(400, words);
         }
         if most > 1_500 {
-            let words = "This model's maximum context length is 2048 tokens. However, you requested \
-                4600 tokens (504 in the messages, 4096 in the completion).";
+            let words = "This model's maximum context length is 2048 tokens. However, you \
+                requested 4600 tokens (504 in the messages, 4096 in the completion).";
             return refuses(400, words);
         }
         says(&"{}".into())
