@@ -5,6 +5,7 @@ use crate::clock::{Moment, Zone};
 use crate::control::{CancelFlag, Control, Uninterrupted};
 use crate::embed::StaticTable;
 use crate::error::{ErrorKind, Result};
+use crate::fork::Lazy;
 use crate::index::MessageIndex;
 use crate::model::testing;
 use crate::score::{Query, ScoredMessage};
@@ -56,7 +57,7 @@ fn packed(
 
 /// Nothing to pack yet, and no facts.
 fn of<'a>(index: &'a MessageIndex, query: &'a Query) -> Material<'a> {
-    static NONE: std::sync::LazyLock<(Outdated, Zone)> = std::sync::LazyLock::new(Default::default);
+    static NONE: Lazy<(Outdated, Zone)> = Lazy::new(Default::default);
     Material {
         index,
         query,
