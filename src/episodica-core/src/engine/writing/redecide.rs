@@ -73,8 +73,13 @@ fn tell_again(
             let rest = episodes.iter().flat_map(|id| {
                 said[id.as_str()].iter().filter(proves).map(move |candidate| (id, candidate))
             });
-            if let Some(fact) = told_by(owner, fact, rest, now) {
-                told.push(Arc::new(fact));
+            if let Some(again) = told_by(owner, fact, rest, now) {
+                // What proved the fact before still does, also where it is not told once more.
+                told.push(Arc::new(SemanticMemory {
+                    source_messages: joined(proofs, &again.source_messages),
+                    source_episodes: joined(episodes, &again.source_episodes),
+                    ..again
+                }));
                 continue;
             }
         }
@@ -101,6 +106,12 @@ fn tell_again(
     }
     erasure.semantic.extend(unproved);
     erasure.replace_semantic.extend(told);
+}
+
+/// `ids` and those of `others` that are not among them.
+fn joined(ids: &[String], others: &[String]) -> Vec<String> {
+    let new = others.iter().filter(|id| !ids.contains(id));
+    ids.iter().chain(new).cloned().collect()
 }
 
 fn episode_left<'a>(view: &'a View, erasure: &'a Erasure, id: &str) -> Option<&'a Arc<Episode>> {
