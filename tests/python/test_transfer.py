@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -375,7 +375,8 @@ def test_what_is_learned_and_what_is_stated_end_each_other(
     assert "I live in Berlin." in current
     assert not any("Lyon" in one for one in current)
     moved = {"role": "user", "name": "Alice", "content": "I moved to Graz last week."}
-    memory.add_messages("alice", [{**moved, "timestamp": "2090-01-01"}])
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    memory.add_messages("alice", [{**moved, "timestamp": soon}])
     memory.flush("alice")
     memory.wait("alice")
     assert "I live in Berlin." not in [one.content for one in memory.semantic_memories("alice")]
