@@ -374,6 +374,7 @@ READABLE = [
     *(
         file.read_text(encoding="utf-8")
         for file in sorted((Path(__file__).parents[1] / "fixtures" / "imports").iterdir())
+        if file.is_file()
     ),
 ]
 PIECES = [
