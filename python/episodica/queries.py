@@ -219,6 +219,7 @@ class MemoryReader(OpenStore):
             packed["facts"],
             packed["token_count"],
             packed["excerpts"],
+            packed["reasons"],
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -411,6 +411,10 @@ class Context(Portable):
         Tokens of ``text`` (o200k_base), at most the budget.
     excerpts : tuple of str
         The ids of the messages that ``text`` quotes in part, with ``[…]`` for what is left out.
+    reasons : mapping of str to str
+        Why messages are inside that did not match by themselves, by id: ``"reply"`` to the question
+        of a hit, ``"question"`` that a hit of few words answers, or ``"later"``, what the speaker
+        of the best hit says later about the same thing.
     """
 
     text: str
@@ -419,6 +423,20 @@ class Context(Portable):
     facts: tuple[SemanticMemory, ...]
     token_count: int
     excerpts: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def explain(self) -> str:
+        """Why each fact and message is in ``text``, a line each, in its order."""
+        ranks = {hit.id: f"hit {hit.rank}" for hit in self.hits}
+        known = [
+            (fact.content, ranks.get(fact.memory_id, "what a message says is over"))
+            for fact in self.facts
+        ]
+        found = (
+            {message.message_id: "hit" for message in self.messages} | ranks | dict(self.reasons)
+        )
+        said = [(message.content, found[message.message_id]) for message in self.messages]
+        return "\n".join(f"{reason}: {clip(visible(text))}" for text, reason in known + said)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Context:
@@ -429,6 +447,7 @@ class Context(Portable):
             tuple(map(SemanticMemory.from_dict, data.get("facts", ()))),
             data["token_count"],
             tuple(data.get("excerpts", ())),
+            dict(data.get("reasons", {})),
         )
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a context quotes of messages that are longer than its budget."""
+"""What a context quotes, why, and what it leaves out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from episodica import Context, MemorySystem
+from episodica.fence import fenced_context
 
 START = datetime(2024, 3, 1, 9, tzinfo=UTC)
 
@@ -90,3 +91,87 @@ def test_short_talk_is_quoted_whole_around_a_long_message(memory: MemorySystem) 
     assert ANSWER.strip() in context.text
     assert "Thanks, and the oars are in the boathouse too?" in context.text
     assert context.excerpts == ("0/0",)
+
+
+def test_each_line_tells_why_it_is_there(memory: MemorySystem) -> None:
+    add(memory, said("How long have you owned the violin?", "Since 2019."))
+    context = memory.context("ann", "Who owns a violin?", max_tokens=400)
+    assert [message.message_id for message in context.messages] == ["0/0", "0/1"]
+    assert context.reasons == {"0/1": "reply"}
+    lines = context.explain().splitlines()
+    assert len(lines) == len(context.messages) + len(context.facts)
+    assert "hit 1: How long have you owned the violin?" in lines
+    assert "reply: Since 2019." in lines
+    assert Context.from_dict(context.to_dict()) == context
+    assert Context.from_dict(context.to_dict()).reasons == context.reasons
+    old = {**context.to_dict()}
+    del old["reasons"]
+    assert Context.from_dict(old).explain()
+
+
+def test_what_was_said_later_comes_along_from_the_same_speaker(memory: MemorySystem) -> None:
+    add(
+        memory,
+        said("I keep bees on the roof of the bakery.", "Lovely."),
+        said("The bees left the roof, the bakery is empty.", "Oh, my bees are fine.", day=9),
+        *(said(f"Tram number {day} was late.", "It always is.", day=day) for day in range(10, 60)),
+    )
+    context = memory.context("ann", "Who keeps bees on a roof?", max_tokens=300)
+    assert {"0/0", "9/0"} <= {message.message_id for message in context.messages}
+    assert "Tram" not in context.text
+
+
+@pytest.mark.parametrize("question", ["asdf qwer", "zzz", "Qui habite au phare ?"])
+def test_a_budget_is_a_maximum(memory: MemorySystem, question: str) -> None:
+    add(memory, *(said(f"Tram number {day} was late.", "Was it?", day=day) for day in range(60)))
+    context = memory.context("ann", question, max_tokens=1_000)
+    assert context.token_count < 200
+    assert memory.context("ann", "Which tram was late?", max_tokens=1_000).token_count > 600
+
+
+TURNS = 4
+
+
+def stored(context: Context, form: str) -> str:
+    question = "Where does Ann live?"
+    if form == "fenced":
+        return f"{fenced_context(context)}\n\n{question}"
+    if form == "code":
+        return f"Use this:\n```\n{context.text}\n```\n{question}"
+    if form == "json string":
+        return json.dumps({"context": context.text, "question": question})
+    return f"{context.text}\n\n{question}"
+
+
+@pytest.mark.parametrize("form", ["plain", "fenced", "code", "json string", "json", "xml"])
+@pytest.mark.parametrize("role", ["user", "system"])
+def test_recalled_text_does_not_come_back(memory: MemorySystem, form: str, role: str) -> None:
+    add(memory, said("I live in Lyon, near the river.", "Since when have you lived there?"))
+    written: Any = form if form in ("json", "xml") else "text"
+    sizes = []
+    for turn in range(TURNS):
+        context = memory.context("ann", "Where does Ann live?", max_tokens=2_000, format=written)
+        sizes.append(context.token_count)
+        assert {message.session_id for message in context.messages} == {"day 0"}
+        prompt = said(stored(context, form), "In Lyon.", day=1 + turn, speakers=("Ann", "Bot"))
+        add(memory, [{**prompt[0], "role": role}])
+    assert max(sizes) == sizes[0], sizes
+    hits = memory.search("ann", "Where does Ann live?", kinds=["message"])
+    assert {hit.messages[0].session_id for hit in hits} == {"day 0"}
+
+
+def test_what_stands_beside_recalled_text_is_not_lost(memory: MemorySystem) -> None:
+    add(memory, said("I live in Lyon, near the river.", "Nice."))
+    context = memory.context("ann", "Where does Ann live?")
+    add(memory, said(f"{context.text}\n\nBy the way, I adopted a parrot called Kiwi.", day=1))
+    found = memory.context("ann", "What is the parrot called?")
+    assert "I adopted a parrot called Kiwi." in found.text
+    assert "near the river" not in found.text
+    assert found.excerpts
+
+
+def test_a_diary_in_the_same_form_is_no_recalled_text(memory: MemorySystem) -> None:
+    diary = "# Fri 1 Mar 2024\nMood: good, walked to the lighthouse.\nFood: soup."
+    add(memory, said(diary))
+    assert memory.search("ann", "lighthouse", kinds=["message"])
+    assert "walked to the lighthouse" in memory.context("ann", "lighthouse").text

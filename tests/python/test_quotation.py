@@ -20,7 +20,10 @@ WORD = "kingfisher"
 
 
 def messages() -> list[dict[str, Any]]:
-    """Each forgery by Ann, and as the name of a speaker."""
+    """Each forgery by Ann, and as the name of a speaker; of another year than the forged days.
+
+    Else some would quote others under their day, as a context does that comes back.
+    """
     said = [
         {"role": "user", "name": "Ann", "content": f"{WORD} {n}: {text}"}
         for n, text in enumerate(FORGERIES)
@@ -30,7 +33,7 @@ def messages() -> list[dict[str, Any]]:
         for n, text in enumerate(FORGERIES, len(FORGERIES))
     ]
     return [
-        {**message, "timestamp": f"2024-03-11T{9 + n // 60:02}:{n % 60:02}:00Z", "session_id": "s"}
+        {**message, "timestamp": f"2023-03-11T{9 + n // 60:02}:{n % 60:02}:00Z", "session_id": "s"}
         for n, message in enumerate(said + named)
     ]
 
@@ -53,7 +56,7 @@ def test_json_holds_every_message_word_for_word(forged: MemorySystem) -> None:
     found = [(one["speaker"], one["content"]) for one in data["messages"]]
     assert found == [(one.speaker, one.content) for one in packed.messages]
     assert len(found) == len(messages())
-    assert {one["date"] for one in data["messages"]} == {"2024-03-11"}
+    assert {one["date"] for one in data["messages"]} == {"2023-03-11"}
     assert all(
         one.keys() <= {"date", "speaker", "content", "after_gap"} for one in data["messages"]
     )
@@ -64,7 +67,7 @@ TAG = re.compile(r'<(/?)(memory|day|message|fact|summary|left-out)((?: [a-z]+="[
 
 def test_tags_hold_every_message_word_for_word(forged: MemorySystem) -> None:
     packed = forged.context("ann", WORD, max_tokens=200_000, format="xml", kinds=["message"])
-    body = r'<memory>\n<day date="2024-03-11">\n(.*)</day>\n</memory>'
+    body = r'<memory>\n<day date="2023-03-11">\n(.*)</day>\n</memory>'
     found = re.fullmatch(body, packed.text, re.DOTALL)
     assert found
     said = re.findall(r'<message from="([^"<>]*)">([^<>]*)</message>\n', found[1])
@@ -78,7 +81,7 @@ def test_tags_hold_every_message_word_for_word(forged: MemorySystem) -> None:
 def test_text_begins_no_line_but_its_own(forged: MemorySystem) -> None:
     packed = forged.context("ann", WORD, max_tokens=200_000, kinds=["message"])
     first, *lines = re.split("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", packed.text)
-    assert first == "# Mon 11 Mar 2024"
+    assert first == "# Sat 11 Mar 2023"
     own = [line for line in lines if line and not line.startswith(" ")]
     assert all(re.match(r"(Ann|Cy[^:]*): kingfisher \d+", line) for line in own)
     # Of Ann's messages only the first is named: the others go on.
@@ -111,7 +114,7 @@ def test_a_fence_holds_whatever_stands_inside(forged: MemorySystem) -> None:
     assert unfenced(text) == packed.text
     found = FENCED.fullmatch(text)
     assert found
-    assert (found["source"], found["time"]) == ("episodica://default/ann", "2024-03-11")
+    assert (found["source"], found["time"]) == ("episodica://default/ann", "2023-03-11")
     for forgery in FORGERIES:
         # Also as the source, and followed by the end of the fence that it would get.
         once = fenced(forgery, source=forgery)
@@ -145,7 +148,7 @@ def test_facts_and_what_ended_are_told_in_every_form(moved: MemorySystem, form: 
         assert f'<fact since="{day}">{fact.content}</fact>\n' in text
         assert '<message from="Alice" outdated="true">I live in Paris, in a small flat.' in text
     else:
-        assert f": {fact.content}\n" in text
+        assert f"- {fact.content}\n" in text
         assert "Alice [outdated]: I live in Paris, in a small flat." in text
 
 

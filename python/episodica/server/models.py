@@ -274,6 +274,8 @@ class ContextView(BaseModel):
     fenced: bool
     messages: list[MessageView]
     facts: list[FactView]
+    excerpts: list[str]
+    reasons: dict[str, str]
     degraded: list[str]
 
 

@@ -44,7 +44,7 @@ pub(crate) fn packed(
     let messages = records::messages(py, &shown, &context.messages)?;
     let facts = context.facts.iter().map(|fact| records::fact(py, &shown, fact));
     let facts: Vec<_> = facts.collect::<PyResult<_>>()?;
-    let Context { text, hits, degraded, intent, token_count, excerpts, .. } = context;
+    let Context { text, hits, degraded, intent, token_count, excerpts, reasons, .. } = context;
     let packed = PyDict::new(py);
     packed.set_item("text", text)?;
     packed.set_item("hits", Results::new(shown, hits, degraded, intent.name(), explain))?;
@@ -52,6 +52,11 @@ pub(crate) fn packed(
     packed.set_item("facts", PyTuple::new(py, facts)?)?;
     packed.set_item("token_count", token_count)?;
     packed.set_item("excerpts", PyTuple::new(py, excerpts)?)?;
+    let named = PyDict::new(py);
+    for (id, reason) in reasons {
+        named.set_item(id, reason.name())?;
+    }
+    packed.set_item("reasons", named)?;
     Ok(packed)
 }
 

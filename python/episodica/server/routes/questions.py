@@ -76,18 +76,28 @@ async def context(
             "token_count": count,
             "messages": [views.message(one) for one in packed.messages],
             "facts": [views.fact(one) for one in packed.facts],
+            "excerpts": list(packed.excerpts),
+            "reasons": dict(packed.reasons),
         }
         return packed.token_count, count, answer
 
     first = body.max_tokens - (_FENCE + _native.count_tokens(source[:80]) if is_fenced else 0)
     with service.tracer.span("search_memory", memory.tenant, user) as span:
         answer = await within(body.max_tokens, first, pack)
-        answer = answer or {"text": "", "token_count": 0, "messages": [], "facts": []}
+        answer = answer or _NOTHING
         span.set_attribute("gen_ai.memory.record.count", len(answer["messages"]))
     service.metrics.search(legs, degraded)
     return views.answer({**answer, "fenced": is_fenced, "degraded": degraded})
 
 
+_NOTHING: dict[str, Any] = {
+    "text": "",
+    "token_count": 0,
+    "messages": [],
+    "facts": [],
+    "excerpts": [],
+    "reasons": {},
+}
 # Tokens of a fence but for its source.
 _FENCE = 60
 

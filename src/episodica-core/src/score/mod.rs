@@ -30,7 +30,10 @@ mod variants;
 mod windowed;
 
 pub use condition::Where;
-pub use context::{Form, KnownFact, Material, Outdated, Packed, Section, Summary, pack};
+pub use context::{
+    Form, KnownFact, Material, Outdated, Packed, Parts, Reason, Section, Summary, is_date, pack,
+    without_contexts,
+};
 pub use episodes::{EpisodeFields, EpisodeLayers};
 pub use explanation::{Detail, Explanation};
 pub use facts::{FactTerms, estimate_fact, score_fact};

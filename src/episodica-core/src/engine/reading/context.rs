@@ -3,24 +3,28 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::clock::Zone;
 use crate::control::Control;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::view::View;
 use crate::engine::reading::hits::{Found, Hits};
+use crate::engine::reading::recall::own_parts;
 use crate::engine::reading::search::{MAX_TOP_K, Search, merge, numbered};
 use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
 use crate::score::{
-    Answered, Filter, Form, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Query,
-    Record, Request, ScoredMessage, Section, Summary, pack,
+    Answered, Filter, Form, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Parts,
+    Query, Reason, Record, Request, ScoredMessage, Section, Summary, pack,
 };
 
 /// Facts and summaries that may enter a context, at least, and for how many tokens one more may.
 const CONSIDERED: usize = 20;
 const TOKENS_PER_FACT: usize = 20;
-/// Least relevance of a fact that opens a context.
-const LEAST_RELEVANCE: f64 = 0.01;
+/// Least relevance of a fact or summary that enters a context by itself: about every second such
+/// fact comes from the messages that answer the question.
+const BEARS: f64 = 0.3;
 /// Tokens of a short message: as many messages as fit are ranked, where not all are.
 const TOKENS_PER_MESSAGE: usize = 24;
 
@@ -51,6 +55,8 @@ pub struct Context {
     pub excerpts: Vec<String>,
     /// The facts that open the text, in its order.
     pub facts: Vec<Arc<SemanticMemory>>,
+    /// Why messages that are no hits are inside, by their ids.
+    pub reasons: Vec<(String, Reason)>,
     /// The hits that went into the text, best first.
     pub hits: Vec<Hit>,
     /// Legs that could not take part.
@@ -106,6 +112,7 @@ impl Engine {
             excerpts: packed.excerpts.iter().map(|slot| id(*slot)).collect(),
             facts,
             hits,
+            reasons: packed.reasons.iter().map(|(slot, reason)| (id(*slot), *reason)).collect(),
             text: packed.text,
             token_count: packed.token_count,
             degraded,
@@ -117,6 +124,8 @@ impl Engine {
 /// What may enter a context, each kind best first.
 struct Gathered {
     messages: Vec<ScoredMessage>,
+    /// Of messages that hold a context of this memory, the parts outside it.
+    own: FxHashMap<u32, Parts>,
     /// How well the question is answered, before any message was left out.
     answered: Answered,
     /// Facts that answer the question, then those that superseded what one of the messages says.
@@ -136,17 +145,18 @@ impl Gathered {
         let mut messages = if wants(HitKind::Message) { hits.messages()? } else { Vec::new() };
         let answered = hits.asked.answered_by(&messages);
         hits.keep_relevant(&mut messages, &answered);
+        hits.asked.keep_content(&mut messages);
+        let own = |hit: &ScoredMessage| Some((hit.slot, own_parts(view, hit.slot)?));
+        let own = messages.iter().take(MAX_TOP_K).filter_map(own).collect();
         let mut asked = Vec::new();
         if wants(HitKind::Semantic) {
-            // Where messages compete for the budget, only facts that bear on the question do.
-            let least = if messages.is_empty() { 0.0 } else { LEAST_RELEVANCE };
-            let mut found = hits.of(HitKind::Semantic, degraded)?;
-            found.retain(|found| found.score >= least);
-            asked = made(&hits, found)?;
+            asked = made(&hits, hits.of(HitKind::Semantic, degraded)?)?;
         }
         let mut episodes = Vec::new();
         if wants(HitKind::Episodic) {
             let mut found = hits.of(HitKind::Episodic, degraded)?;
+            let least = if messages.is_empty() { 0.0 } else { BEARS };
+            found.retain(|found| found.score >= least);
             found.truncate(CONSIDERED);
             episodes = made(&hits, found)?;
         }
@@ -157,6 +167,7 @@ impl Gathered {
         let mut gathered = Self {
             answered,
             messages,
+            own,
             facts: facts.collect(),
             asked,
             outdated: Outdated::default(),
@@ -164,6 +175,7 @@ impl Gathered {
         };
         let filter = wants(HitKind::Semantic).then_some(&request.filter);
         gathered.add_successors(view, filter);
+        gathered.drop_summaries(view);
         Ok(gathered)
     }
 
@@ -189,11 +201,16 @@ impl Gathered {
             }
             self.outdated.insert(message.slot, numbers);
         }
-        // A summary may say what one of its messages says.
+    }
+
+    /// Leaves out the summaries of episodes with a message whose content was superseded, or that
+    /// holds an earlier context: a summary may say the same.
+    fn drop_summaries(&mut self, view: &View) {
+        let superseded = view.superseded();
         self.episodes.retain(|hit| {
             let mut slots =
                 hit.messages.iter().filter_map(|message| view.messages.slot(&message.message_id));
-            !slots.any(|slot| superseded.contains_key(&slot))
+            !slots.any(|slot| superseded.contains_key(&slot) || own_parts(view, slot).is_some())
         });
     }
 
@@ -204,11 +221,14 @@ impl Gathered {
         control: &dyn Control,
     ) -> Result<Packed> {
         let (view, zone) = (search.view, &request.zone);
-        let facts = self.facts.iter().map(|fact| KnownFact {
+        // Where no message competes for the budget, every fact may enter.
+        let least = if self.messages.is_empty() { 0.0 } else { BEARS };
+        let facts = self.facts.iter().enumerate().map(|(number, fact)| KnownFact {
             text: fact.content.clone(),
             since: fact.valid_from,
             sources: slots(view, fact.source_messages.iter()),
             section: section(fact),
+            bears: self.asked.get(number).is_some_and(|hit| hit.score >= least),
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
             Record::Episode(episode) => Some(Summary {
@@ -222,13 +242,21 @@ impl Gathered {
             _ => None,
         });
         let (facts, summaries): (Vec<_>, Vec<_>) = (facts.collect(), summaries.collect());
+        let filter = &request.search.filter;
         let material = Material {
             index: &view.messages,
             query: &search.prepared.query,
             table: search.engine.services.tokens,
+            by_words: !search.engine.embeds_sentences(),
             messages: &self.messages,
+            own: &self.own,
             facts: &facts,
             asked: self.asked.len(),
+            admits: &|slot| {
+                !view.is_message_hidden(slot)
+                    && filter.admits_message(view.messages.get(slot))
+                    && own_parts(view, slot).is_none()
+            },
             outdated: &self.outdated,
             summaries: &summaries,
             form: request.form,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::engine::memory::view::View;
+use crate::engine::reading::recall::own_parts;
 use crate::error::Result;
+use crate::index::for_each_term;
 use crate::score::{
     Answered, Asked, Explanation, Hit, HitKind, Ranking, Record, ScoredMessage, ScoredRecord,
     Signs, Threshold, raise_later, raise_successors, sort_records,
@@ -167,10 +169,37 @@ impl Hits<'_> {
     /// superseded a message is not below it.
     pub fn messages(&self) -> Result<Vec<ScoredMessage>> {
         let mut messages = self.ranking.messages(&self.asked)?;
+        self.leave_out_recalled(&mut messages);
         if !self.asked.query.asks_past {
             raise_later(&mut messages, self.view, self.view.superseded());
         }
         Ok(messages)
+    }
+
+    /// Leaves out messages that only match by a context that they hold, as far as they may be hits.
+    fn leave_out_recalled(&self, messages: &mut Vec<ScoredMessage>) {
+        let mut wanted = self.asked.wanted.max(self.asked.depth);
+        messages.retain(|message| {
+            let is_kept = wanted == 0 || !self.is_recalled(message.slot);
+            wanted = wanted.saturating_sub(usize::from(is_kept));
+            is_kept
+        });
+    }
+
+    /// True if a message holds a context and says nothing else that matches.
+    fn is_recalled(&self, slot: u32) -> bool {
+        let Some(parts) = own_parts(self.view, slot) else { return false };
+        let content = &self.view.messages.get(slot).content;
+        let terms = &self.asked.query.terms;
+        let mut matches = false;
+        for part in parts {
+            let own = &content[part];
+            let asks = own.trim_end().ends_with(['?', '？']);
+            for_each_term(own, |term| {
+                matches |= !asks && terms.iter().any(|asked| asked.text == term.text);
+            });
+        }
+        !matches
     }
 
     /// The episode of the message that superseded a message of an episode that may be a hit is not

@@ -1,18 +1,29 @@
 //! What was handed out as context comes back in prompts that are then added as messages: it is
-//! recognised by its lines and not learned again.
+//! recognised by its lines, and neither learned nor found again.
 
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
+use jiff::civil::Date;
+
+use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::user::User;
+use crate::index::Prior;
 use crate::model::Message;
+use crate::score::{is_date, without_contexts};
 use crate::text::normalized_hash;
 
 /// Lines remembered of one user, the latest.
 const MAX_LINES: usize = 8_192;
 /// A shorter line is anybody's.
 const MIN_CHARS: usize = 12;
+/// Characters by which a quoted line is compared with a message: it may be an excerpt.
+const COMPARED_CHARS: usize = 24;
+const LEAST_COMPARED: usize = 4;
+/// Quoted lines that are compared.
+const COMPARED_LINES: usize = 16;
 
 /// Hashes of the lines that were handed out, oldest first.
 #[derive(Default)]
@@ -45,22 +56,47 @@ impl Recalled {
 fn bare(line: &str) -> &str {
     let line = line.trim().trim_start_matches(['-', '>', '*', ' ']);
     let line = line.strip_prefix("[…]").unwrap_or(line).trim_start();
-    // The day of a fact: "8 May: ".
+    // The date of a fact: "8 May: ".
     match line.split_once(": ") {
-        Some((day, fact)) if is_day(day) => fact,
+        Some((date, fact)) if is_date(date) => fact,
         _ => line,
     }
-}
-
-fn is_day(text: &str) -> bool {
-    let Some((day, month)) = text.split_once(' ') else { return false };
-    let letters = month.len() == 3 && month.bytes().all(|byte| byte.is_ascii_alphabetic());
-    letters && (1..=2).contains(&day.len()) && day.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn line_hash(line: &str) -> Option<String> {
     let line = bare(line);
     (line.chars().count() >= MIN_CHARS).then(|| normalized_hash(line))
+}
+
+/// The parts of a message that stand outside contexts of this memory; `None` if it holds no such
+/// context. A context is this memory's if one of its lines quotes an earlier message or a fact.
+pub(crate) fn own_parts(view: &View, slot: u32) -> Option<Vec<Range<usize>>> {
+    let message = view.messages.get(slot);
+    let found = without_contexts(&message.content)?;
+    let begin = |said: &str| -> String {
+        said.trim_start_matches("[…] ").chars().take(COMPARED_CHARS).collect()
+    };
+    let quoted = found.quoted.iter().take(COMPARED_LINES);
+    let (mut said, mut is_known): (Vec<(Date, String)>, bool) = (Vec::new(), false);
+    for (day, line) in quoted {
+        match day {
+            Some(day) if line.chars().count() >= LEAST_COMPARED => said.push((*day, begin(line))),
+            _ => is_known |= view.same_statement(line).is_some(),
+        }
+    }
+    let is_quoted = |(other, prior): (u32, &Prior)| {
+        let day = Date::new(prior.day.year, prior.day.month, prior.day.day).ok();
+        // The context may have been written for another zone.
+        let near = |date: &Date| day.is_some_and(|day| (*date - day).get_days().abs() <= 1);
+        other != slot
+            && said.iter().any(|(date, line)| {
+                near(date)
+                    && view.messages.contains(other)
+                    && view.messages.get(other).content.contains(line.as_str())
+            })
+    };
+    let mut all = (0..).zip(view.messages.priors());
+    (is_known || !said.is_empty() && all.any(is_quoted)).then_some(found.rest)
 }
 
 impl Services {

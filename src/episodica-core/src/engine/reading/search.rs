@@ -109,7 +109,7 @@ impl Engine {
     }
 
     /// True with any other embedder than the table in the package.
-    fn embeds_sentences(&self) -> bool {
+    pub(crate) fn embeds_sentences(&self) -> bool {
         self.services.embedder.model() != STATIC_MODEL
     }
 

@@ -28,7 +28,7 @@ const LIKENESS: f32 = 0.5;
 const BETWEEN_CHECKS: usize = 4_096;
 
 /// The parts of a message that are quoted, ascending, in bytes.
-pub(super) type Parts = Vec<Range<usize>>;
+pub type Parts = Vec<Range<usize>>;
 
 /// What excerpts look for.
 pub(super) struct Sought<'a> {

@@ -69,9 +69,51 @@ impl Section {
     }
 }
 
+/// Since when a fact holds, as exactly as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Since {
+    pub date: Date,
+    pub known: Known,
+}
+
+/// How exactly a date is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    Day,
+    Month,
+    Year,
+    /// The text says it.
+    Told,
+}
+
+impl Since {
+    /// The date as it stands before a fact; empty where the heading or the text says it.
+    fn in_text(self, year: bool) -> String {
+        let form = match (self.known, year) {
+            (Known::Day, true) => "%-d %b %Y: ",
+            (Known::Day, false) => "%-d %b: ",
+            (Known::Month, true) => "%b %Y: ",
+            (Known::Month, false) => "%b: ",
+            (Known::Year, true) => "%Y: ",
+            (Known::Year, false) | (Known::Told, _) => "",
+        };
+        self.date.strftime(form).to_string()
+    }
+
+    /// The date in the notation of ISO 8601, cut to what is known.
+    fn iso(self) -> String {
+        let form = match self.known {
+            Known::Day | Known::Told => "%Y-%m-%d",
+            Known::Month => "%Y-%m",
+            Known::Year => "%Y",
+        };
+        self.date.strftime(form).to_string()
+    }
+}
+
 /// The parts of a context, in output order.
 pub(super) enum Piece<'a> {
-    Fact { section: Section, since: Date, text: &'a str },
+    Fact { section: Section, since: Since, text: &'a str },
     Summary(&'a str),
     Day(Date),
     Message(Line<'a>),
@@ -157,19 +199,18 @@ impl Form {
         }
     }
 
-    pub(super) fn fact(self, section: Section, since: Date, text: &str) -> String {
+    pub(super) fn fact(self, section: Section, since: Since, text: &str) -> String {
         match self {
+            // Facts stand under their year.
             Self::Text => {
-                // Under a year the day is enough.
-                let date = if section == Section::Facts { "%-d %b" } else { "%-d %b %Y" };
-                format!("- {}: {}\n", since.strftime(date), one_line(text))
+                format!("- {}{}\n", since.in_text(section != Section::Facts), one_line(text))
             }
             Self::Json => {
-                format!("{},\n", json!({"since": since.to_string(), "fact": one_line(text)}))
+                format!("{},\n", json!({"since": since.iso(), "fact": one_line(text)}))
             }
             Self::Xml => {
                 let tag = if section == Section::Facts { "fact" } else { section.name() };
-                let mut line = format!("<{tag} since=\"{since}\">");
+                let mut line = format!("<{tag} since=\"{}\">", since.iso());
                 push_tagged(&mut line, &one_line(text));
                 line + &format!("</{tag}>\n")
             }
@@ -257,7 +298,7 @@ impl Form {
         for piece in pieces {
             match piece {
                 Piece::Fact { section, since, text: fact } => {
-                    let year = if *section == Section::Facts { since.year() } else { 0 };
+                    let year = if *section == Section::Facts { since.date.year() } else { 0 };
                     if under != Some((*section, year)) {
                         under = Some((*section, year));
                         match section {

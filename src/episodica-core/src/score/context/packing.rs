@@ -1,20 +1,34 @@
 //! Selects the content of a context.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
+
+use jiff::civil::Date;
+use rustc_hash::FxHashMap;
 
 use super::excerpt::{Parts, Sought};
+use super::exchange::{is_small_talk, question_of, reply_to, said_later};
 use super::form::Form;
-use super::text::{Excerpts, KnownFact, Outdated, Place, Summary, Writer, Written};
+use super::text::{Excerpts, KnownFact, Outdated, Summary, Writer, Written};
 use crate::clock::Zone;
 use crate::control::Control;
 use crate::error::Result;
 use crate::index::MessageIndex;
-use crate::score::{Query, ScoredMessage, TokenTable};
+use crate::score::{Query, QueryTerm, ScoredMessage, TokenTable};
 use crate::text::count_tokens;
 
 /// How much better a message must score to justify e times the tokens: messages are ranked by
-/// `score - PRICE x ln(tokens)`.
-const PRICE: f64 = 0.2;
+/// `score - PRICE x ln(tokens)`. Shorter messages count as [`SHORT`] tokens, so that nothing enters
+/// because it is short.
+const PRICE: f64 = 0.1;
+const SHORT: usize = 24;
+/// Least score of a message, as a share of the best, where the question is a single word.
+const SHARE_OF_BEST: f64 = 0.4;
+/// Messages of a question of which no word occurs in the talk.
+const FEW: usize = 3;
+/// From this budget on, what the speaker of the best message said later about it comes along.
+const LATER_FROM: usize = 300;
+/// Longest companion of a message, in tokens.
+const COMPANION: usize = 100;
 /// Rounds of refilling: omitted names save tokens, and each round spends the tokens saved before.
 const ROUNDS: usize = 4;
 /// Messages considered beyond the number that could fit at a few tokens each.
@@ -23,11 +37,14 @@ const CONSIDERED: usize = 512;
 /// because the context includes more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.25;
 const SMALL_BUDGET: f64 = 400.0;
-/// The best messages are quoted in part where they do not fit as a whole.
+/// The best messages are quoted in part only where they do not fit, in a third of the budget.
 const BEST: usize = 3;
-/// One of them counts as this part of the budget at most, and its excerpt gets as much, or all that
-/// the others leave.
-const EXCERPT_PART: usize = 3;
+const BEST_PART: usize = 3;
+/// Other messages that take more than a third of the budget, or more than so many tokens in small
+/// ones, are quoted in so many tokens, or a tenth of the budget.
+const LONG: usize = 192;
+const PART: usize = 128;
+const PART_OF_BUDGET: usize = 10;
 /// Characters of a token, about.
 const TOKEN_CHARS: usize = 4;
 /// Messages whose tokens are counted between two checks for an interruption.
@@ -41,13 +58,19 @@ pub struct Material<'a> {
     pub query: &'a Query,
     /// Word-by-word comparison.
     pub table: &'a dyn TokenTable,
+    /// True if messages are found by their words alone, without a sentence embedder.
+    pub by_words: bool,
     /// Messages, ranked by how well they answer.
     pub messages: &'a [ScoredMessage],
+    /// Of messages that hold an earlier context, the parts that may be quoted.
+    pub own: &'a FxHashMap<u32, Parts>,
     /// Current facts. Those at index `asked` and above are included only because they superseded
     /// the content of a message.
     pub facts: &'a [KnownFact],
     /// How many of the facts answer the question.
     pub asked: usize,
+    /// Whether a message may be shown.
+    pub admits: &'a dyn Fn(u32) -> bool,
     /// Messages whose content was superseded.
     pub outdated: &'a Outdated,
     /// Summaries of episodes.
@@ -73,6 +96,30 @@ pub struct Packed {
     pub facts: Vec<usize>,
     /// The included summaries, by index.
     pub summaries: Vec<usize>,
+    /// Why a message is included that is no hit.
+    pub reasons: FxHashMap<u32, Reason>,
+}
+
+/// Why a message is in a context although it did not match by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It replies to the question of a hit.
+    Reply,
+    /// It asks what a hit of few words answers.
+    Question,
+    /// Its speaker says it later about the same thing as the best hit.
+    Later,
+}
+
+impl Reason {
+    /// The name in the public interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Question => "question",
+            Self::Later => "later",
+        }
+    }
 }
 
 impl Packed {
@@ -106,6 +153,7 @@ pub fn pack(material: &Material<'_>, budget: usize, control: &dyn Control) -> Re
         chosen: Vec::new(),
         excerpts: Excerpts::default(),
         inside: HashSet::new(),
+        reasons: FxHashMap::default(),
         known: Vec::new(),
     }
     .pack()
@@ -123,8 +171,17 @@ struct Wanted {
     slot: u32,
     /// A lower bound if the whole message can't fit.
     tokens: usize,
-    /// Whether an excerpt may stand for it.
-    in_part: bool,
+    /// What it takes: its tokens, or those of the part that is quoted.
+    cost: usize,
+    /// Whether it is quoted whole where that fits.
+    is_best: bool,
+}
+
+/// What a selection takes of the budget, and the headings that it has.
+struct Room {
+    used: usize,
+    days: HashSet<Date>,
+    years: HashSet<i16>,
 }
 
 struct Packing<'a> {
@@ -139,6 +196,7 @@ struct Packing<'a> {
     /// The selected messages, in the order of selection.
     chosen: Vec<u32>,
     inside: HashSet<u32>,
+    reasons: FxHashMap<u32, Reason>,
     /// Of the selected messages, what is quoted of those that did not fit.
     excerpts: Excerpts,
     /// The selected facts, in the order of selection.
@@ -149,89 +207,184 @@ impl Packing<'_> {
     fn pack(mut self) -> Result<Packed> {
         let share = fact_tokens(self.budget);
         let wanted = self.wanted()?;
-        let asked = 0..self.material.asked;
-        self.add_facts(asked.clone(), share);
+        self.add_facts(share, |fact| fact.bears);
         for _ in 0..ROUNDS {
             let before = self.chosen.len();
             self.add_messages(&wanted)?;
-            // The included messages already state some facts; other facts get their share.
+            // The included messages already state some facts; others that bear get their share.
             self.drop_told();
             let used = self.known_tokens();
             if used < share {
-                self.add_facts(asked.clone(), share - used);
+                self.add_facts(share - used, |fact| fact.bears);
             }
             if self.chosen.len() == before {
                 break;
             }
         }
-        self.add_facts(asked, self.budget.saturating_sub(self.used()?));
+        let left = self.budget.saturating_sub(self.used()?);
+        let (inside, writer) = (self.inside.clone(), self.writer);
+        let day = |slot: &u32| writer.date(writer.index.get(*slot).timestamp);
+        // A fact of another day than its message gives the message a date.
+        let dates = |fact: &KnownFact| {
+            let since = writer.date(fact.since);
+            fact.sources.iter().any(|slot| inside.contains(slot))
+                && fact.sources.iter().all(|slot| day(slot) != since)
+        };
+        self.add_facts(left, |fact| fact.bears || dates(fact));
         let summaries = self.summaries()?;
         self.fit(summaries)
     }
 
+    /// The best messages without those that do not bear on the question. To a greeting, a single
+    /// word or a question of which the talk knows no word most messages are equally far.
+    fn bearing(&self) -> Vec<&ScoredMessage> {
+        let Material { messages, query, index, by_words, .. } = *self.material;
+        let considered = messages.iter().take(CONSIDERED.max(self.budget / 8));
+        if !query.named.is_empty() || query.names_a_day() {
+            return considered.collect();
+        }
+        let postings = &index.field.postings;
+        let is_said = |term: &QueryTerm| {
+            !term.variants.is_empty() || postings.document_frequency(&term.text) > 0
+        };
+        if by_words && !query.terms.iter().any(is_said) {
+            return considered.take(FEW).collect();
+        }
+        if query.terms.len() != 1 {
+            return considered.collect();
+        }
+        let least = messages.first().map_or(0.0, |best| SHARE_OF_BEST * best.score);
+        let has_it = |slot| self.sought.words(&index.get(slot).content) > 0.0;
+        considered.filter(|one| one.score >= least || has_it(one.slot)).collect()
+    }
+
+    /// True of a message of few words that answers nothing and has no word of the question.
+    fn is_small_talk(&self, slot: u32) -> bool {
+        let index = self.material.index;
+        is_small_talk(index, slot) && self.sought.words(&index.get(slot).content) == 0.0
+    }
+
     /// Messages ranked by score for their tokens.
     fn wanted(&self) -> Result<Vec<Wanted>> {
-        let considered = CONSIDERED.max(self.budget / 8);
-        let messages = self.material.messages.iter().take(considered);
+        let messages = self.bearing();
         let mut wanted: Vec<(f64, Wanted)> = messages
+            .iter()
             .enumerate()
+            .filter(|(number, message)| *number == 0 || !self.is_small_talk(message.slot))
             .map(|(number, message)| {
                 if number.is_multiple_of(BETWEEN_CHECKS) {
                     self.writer.control.check()?;
                 }
-                let tokens = self.writer.message_tokens(message.slot, self.budget)?;
-                let part = self.budget / EXCERPT_PART;
-                let in_part = number < BEST && tokens > part;
-                let cost = if in_part && tokens > self.budget { part.max(1) } else { tokens };
-                let worth = message.score - PRICE * (cost as f64).ln();
-                Ok((worth, Wanted { slot: message.slot, tokens, in_part }))
+                let own = self.material.own.get(&message.slot);
+                let tokens = match own {
+                    Some(parts) => self.writer.excerpt_tokens(message.slot, parts)?,
+                    None => self.writer.message_tokens(message.slot, self.budget)?,
+                };
+                let is_best = number < BEST;
+                let part = if is_best {
+                    self.budget / BEST_PART
+                } else {
+                    PART.max(self.budget / PART_OF_BUDGET)
+                };
+                let least = if is_best { 0 } else { LONG };
+                let is_long = own.is_none() && tokens > least.max(self.budget / BEST_PART);
+                let cost =
+                    if is_long && (!is_best || tokens > self.budget) { part } else { tokens };
+                let worth = message.score - PRICE * (cost.max(SHORT) as f64).ln();
+                let cost = if is_long { part } else { tokens };
+                Ok((worth, Wanted { slot: message.slot, tokens, cost, is_best }))
             })
             .collect::<Result<_>>()?;
         wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
         Ok(wanted.into_iter().map(|(_, wanted)| wanted).collect())
     }
 
-    /// Adds messages while they fit, each with the facts that superseded its content; of the best,
-    /// excerpts where they do not fit.
+    /// Adds messages while they fit, each with the facts that superseded its content and with what
+    /// belongs to it in the talk; of the best, excerpts where they do not fit.
     fn add_messages(&mut self, wanted: &[Wanted]) -> Result<()> {
-        let mut used = self.used()?;
-        let mut places: BTreeSet<Place> =
-            self.chosen.iter().map(|slot| self.writer.place(*slot)).collect();
-        let mut years: HashSet<i16> = places.iter().map(|(day, _)| day.year()).collect();
-        let all: usize = wanted.iter().map(|wanted| wanted.tokens).sum();
-        for Wanted { slot, tokens, in_part } in wanted {
-            let fits = used + tokens <= self.budget;
-            if !(fits || *in_part) || self.inside.contains(slot) {
+        let mut room = self.room()?;
+        let best = wanted.first().map(|wanted| wanted.slot);
+        let all: usize = wanted.iter().map(|wanted| wanted.cost).sum();
+        for message in wanted {
+            let is_part = message.is_best && message.cost < message.tokens;
+            let fits = is_part || room.used + message.cost <= self.budget;
+            if !fits || self.inside.contains(&message.slot) {
                 continue;
             }
-            let place = self.writer.place(*slot);
-            let is_new_year = !years.contains(&place.0.year());
-            let heading =
-                if places.contains(&place) { 0 } else { self.day_tokens[usize::from(is_new_year)] };
-            let successors = self.missing_successors(*slot);
-            let facts: usize =
-                successors.iter().map(|number| self.fact_tokens[*number] + self.year_tokens).sum();
-            let left = self.budget.saturating_sub(used + heading + facts);
-            let mut tokens = *tokens;
-            if tokens > left && *in_part {
-                // What the others leave, since they may need less than the budget.
-                let spare = left.saturating_sub(all - tokens);
-                let room = left.min(spare.max(self.budget / EXCERPT_PART));
-                if let Some((parts, counted)) = self.excerpt(*slot, room, left)? {
-                    self.excerpts.insert(*slot, parts);
-                    tokens = counted;
-                }
+            // A long message gets what the others leave, since they may need less than the budget.
+            let others = all - message.cost;
+            if !self.add_message(&mut room, message, others)? {
+                continue;
             }
-            if tokens <= left {
-                used += tokens + heading + facts;
-                years.insert(place.0.year());
-                places.insert(place);
-                self.inside.insert(*slot);
-                self.chosen.push(*slot);
-                self.known.extend(successors);
+            let slot = &message.slot;
+            let index = self.material.index;
+            let is_best = best == Some(*slot) && self.budget >= LATER_FROM;
+            let place = |slot| self.writer.place(slot);
+            let companions = [
+                (Reason::Reply, reply_to(index, *slot)),
+                (Reason::Question, question_of(index, *slot)),
+                (
+                    Reason::Later,
+                    is_best
+                        .then(|| said_later(index, *slot, place, self.material.admits))
+                        .flatten(),
+                ),
+            ];
+            for (reason, companion) in companions {
+                let Some(companion) = companion else { continue };
+                if self.inside.contains(&companion) || !(self.material.admits)(companion) {
+                    continue;
+                }
+                let tokens = self.writer.message_tokens(companion, COMPANION)?;
+                let companion = Wanted { slot: companion, tokens, cost: tokens, is_best: false };
+                let fits = tokens <= COMPANION;
+                if fits && self.add_message(&mut room, &companion, 0)? {
+                    self.reasons.insert(companion.slot, reason);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Adds a message if it fits, with the facts that superseded its content; a long one in part,
+    /// unless the `others` leave room for it.
+    fn add_message(&mut self, room: &mut Room, wanted: &Wanted, others: usize) -> Result<bool> {
+        let Wanted { slot, mut tokens, cost, is_best } = *wanted;
+        let (day, _) = self.writer.place(slot);
+        let is_new_year = !room.years.contains(&day.year());
+        let is_new_day = !room.days.contains(&day);
+        let heading = if is_new_day { self.day_tokens[usize::from(is_new_year)] } else { 0 };
+        let successors = self.missing_successors(slot);
+        let facts: usize =
+            successors.iter().map(|number| self.fact_tokens[*number] + self.year_tokens).sum();
+        let left = self.budget.saturating_sub(room.used + heading + facts);
+        let most = left.min(cost.max(left.saturating_sub(others)));
+        if cost < tokens && tokens > if is_best { left } else { most } {
+            let Some((parts, counted)) = self.excerpt(slot, most, left)? else { return Ok(false) };
+            self.excerpts.insert(slot, parts);
+            tokens = counted;
+        }
+        if tokens > left {
+            return Ok(false);
+        }
+        if let Some(parts) = self.material.own.get(&slot) {
+            self.excerpts.insert(slot, parts.clone());
+        }
+        room.used += tokens + heading + facts;
+        room.years.insert(day.year());
+        room.days.insert(day);
+        self.inside.insert(slot);
+        self.chosen.push(slot);
+        self.known.extend(successors);
+        Ok(true)
+    }
+
+    /// What the selection so far takes.
+    fn room(&self) -> Result<Room> {
+        let days: HashSet<Date> =
+            self.chosen.iter().map(|slot| self.writer.place(*slot).0).collect();
+        let years = days.iter().map(|day| day.year()).collect();
+        Ok(Room { used: self.used()?, days, years })
     }
 
     /// The parts of a message that match, in about `room` tokens, and their tokens; `None` if not
@@ -268,13 +421,14 @@ impl Packing<'_> {
         missing
     }
 
-    /// Adds facts that no included message states, best first, within `tokens`.
-    fn add_facts(&mut self, facts: std::ops::Range<usize>, mut tokens: usize) {
+    /// Adds the `wanted` facts that no included message states, best first, within `tokens`.
+    fn add_facts(&mut self, mut tokens: usize, wanted: impl Fn(&KnownFact) -> bool) {
         let year = |number: usize| self.writer.date(self.material.facts[number].since).year();
         let mut years: HashSet<i16> = self.known.iter().map(|number| year(*number)).collect();
         let mut added = Vec::new();
-        for number in facts {
-            if self.known.contains(&number) || self.is_told(number) {
+        for number in 0..self.material.asked {
+            let is_wanted = wanted(&self.material.facts[number]);
+            if !is_wanted || self.known.contains(&number) || self.is_told(number) {
                 continue;
             }
             let heading = if years.contains(&year(number)) { 0 } else { self.year_tokens };
@@ -326,12 +480,12 @@ impl Packing<'_> {
         facts + years.len() * self.year_tokens
     }
 
-    /// Summaries, best first, of episodes whose messages are not all included, within the budget.
+    /// Summaries, best first, of episodes of which no message is included, within the budget.
     fn summaries(&self) -> Result<Vec<usize>> {
         let mut used = self.used()?;
         let (mut shown, mut lines) = (Vec::new(), HashSet::new());
         for (number, summary) in self.material.summaries.iter().enumerate() {
-            if summary.sources.iter().all(|slot| self.is_whole(*slot)) {
+            if summary.sources.iter().any(|slot| self.inside.contains(slot)) {
                 continue;
             }
             let line = self.writer.summary_line(number);
@@ -363,6 +517,7 @@ impl Packing<'_> {
             if tokens <= self.budget {
                 let excerpts = messages.iter().copied();
                 let excerpts = excerpts.filter(|slot| self.excerpts.contains_key(slot)).collect();
+                self.reasons.retain(|slot, _| messages.contains(slot));
                 return Ok(Packed {
                     text,
                     token_count: tokens,
@@ -370,6 +525,7 @@ impl Packing<'_> {
                     excerpts,
                     facts,
                     summaries,
+                    reasons: self.reasons,
                 });
             }
             let emptied = summaries.pop().is_none()

@@ -1,5 +1,8 @@
 //! Tests the layout of contexts, and that no content can imitate the structure.
 
+use rustc_hash::FxHashMap;
+
+use super::excerpt::Parts;
 use super::*;
 use crate::clock::{Moment, Zone};
 use crate::control::{CancelFlag, Control, Uninterrupted};
@@ -39,6 +42,7 @@ fn fact(text: &str, since: &str, sources: &[u32]) -> KnownFact {
         since: Moment::parse(since).expect("valid"),
         sources: sources.to_vec(),
         section: Default::default(),
+        bears: true,
     }
 }
 
@@ -57,11 +61,14 @@ fn packed(
 
 /// Nothing to pack yet, and no facts.
 fn of<'a>(index: &'a MessageIndex, query: &'a Query) -> Material<'a> {
-    static NONE: Lazy<(Outdated, Zone)> = Lazy::new(Default::default);
+    static NONE: Lazy<(Outdated, Zone, FxHashMap<u32, Parts>)> = Lazy::new(Default::default);
     Material {
         index,
         query,
         table: StaticTable::shared(),
+        by_words: false,
+        admits: &|_| true,
+        own: &NONE.2,
         messages: &[],
         facts: &[],
         asked: 0,
@@ -106,13 +113,12 @@ fn tokens_of_long_messages_are_counted_only_if_they_may_fit_and_the_caller_still
         ("Ben", "2024-03-11T09:03:00Z", "We swam."),
     ]);
     let query = Query::new("", &index, StaticTable::shared());
-    // Three that score better: of this one no excerpt is quoted.
+    // Three that score better.
     let messages = ranked(&[2.0, 3.0, 4.0, 5.0]);
     let material = Material { messages: &messages, ..of(&index, &query) };
     let patience = |most| Impatient { checks: 0.into(), most, flag: CancelFlag::default() };
-    // Blocks of the long message are not counted: a check goes before each.
-    let packed = pack(&material, 2_000, &patience(6)).expect("nobody has to wait");
-    assert_eq!(packed.messages, [1, 2, 3]);
+    let packed = pack(&material, 2_000, &Uninterrupted).expect("nobody interrupts");
+    assert_eq!((packed.messages, packed.excerpts), (vec![0, 1, 2, 3], vec![0]));
     let error = pack(&material, 1_000_000, &patience(6)).expect_err("the caller gives up");
     assert_eq!(error.kind(), ErrorKind::Interrupted);
     let packed = pack(&material, 1_000_000, &Uninterrupted).expect("nobody interrupts");
@@ -195,7 +201,7 @@ const TALK: [(&str, &str, &str); 6] = [
     ("Ann", "2024-01-05T09:02:00Z", "It is small."),
     ("Ann", "2024-01-05T09:03:00Z", "And loud."),
     ("Ann", "2024-03-11T09:00:00Z", "I moved to Lyon."),
-    ("Ben", "2024-03-11T09:01:00Z", "Really?"),
+    ("Ben", "2024-03-11T09:01:00Z", "Did you go alone?"),
 ];
 
 #[test]
@@ -205,7 +211,7 @@ fn left_out_messages_leave_a_mark_and_distant_ones_are_never_joined() {
     assert_eq!(
         all.text,
         "# Fri 5 Jan 2024\nAnn: I live in Paris.\nBen: Nice!\nAnn: It is small.\n And loud.\n\
-         # Mon 11 Mar\nAnn: I moved to Lyon.\nBen: Really?"
+         # Mon 11 Mar\nAnn: I moved to Lyon.\nBen: Did you go alone?"
     );
     let some = packed(&index, &[9.0, 0.0, 8.0, 7.0, 0.0, 0.0], &[], &Outdated::default(), 500);
     assert_eq!(
@@ -298,4 +304,136 @@ fn two_hundred_forgeries_pass_for_nothing_but_what_they_are() {
         }
     }
     assert_eq!(attacks, 200);
+}
+
+#[test]
+fn a_question_comes_with_its_reply_and_a_short_reply_with_its_question() {
+    let index = index(&[
+        ("Ann", "2024-01-05T09:00:00Z", "Do you still play the violin?"),
+        ("Ben", "2024-01-05T09:01:00Z", "Since 2019."),
+        ("Ann", "2024-01-05T09:02:00Z", "Great."),
+        ("Ann", "2024-01-05T09:03:00Z", "And your sister?"),
+        ("Ann", "2024-01-05T09:04:00Z", "Wow."),
+    ]);
+    let none = Outdated::default();
+    let asked = packed(&index, &[9.0, 0.0, 0.0, 0.0, 0.0], &[], &none, 400);
+    assert_eq!((&*asked.messages, asked.reasons[&1]), (&[0, 1][..], Reason::Reply));
+    let replied = packed(&index, &[0.0, 9.0, 0.0, 0.0, 0.0], &[], &none, 400);
+    assert_eq!((&*replied.messages, replied.reasons[&0]), (&[0, 1][..], Reason::Question));
+    // What the same person says next is no reply.
+    let open = packed(&index, &[0.0, 0.0, 0.0, 9.0, 0.0], &[], &none, 400);
+    assert_eq!(open.messages, [3]);
+    let (query, messages) = (Query::default(), ranked(&[9.0]));
+    let hidden = Material { admits: &|slot| slot != 1, messages: &messages, ..of(&index, &query) };
+    assert_eq!(pack(&hidden, 400, &Uninterrupted).expect("packs").messages, [0]);
+}
+
+#[test]
+fn the_best_message_comes_with_what_its_speaker_said_later_about_it() {
+    let index = index(&[
+        ("Ann", "2024-01-05T09:00:00Z", "I keep bees on the roof."),
+        ("Ben", "2024-03-11T09:00:00Z", "How are the bees on the roof doing?"),
+        ("Ann", "2024-03-11T09:01:00Z", "I sold the bees, the roof leaked."),
+        ("Ann", "2024-03-12T09:01:00Z", "The soup was good."),
+    ]);
+    let scores = [9.0, 0.0, 0.0, 0.0];
+    let best = packed(&index, &scores, &[], &Outdated::default(), 400);
+    assert_eq!((&*best.messages, best.reasons[&2]), (&[0, 2][..], Reason::Later));
+    let small = packed(&index, &scores, &[], &Outdated::default(), 100);
+    assert_eq!(small.messages, [0]);
+}
+
+#[test]
+fn small_talk_takes_no_room_unless_it_is_the_best_hit() {
+    let mut said = vec![
+        ("Ann", "2024-01-05T09:00:00Z", "The keys are under the blue pot."),
+        ("Ben", "2024-01-05T09:01:00Z", "Oh yeah!"),
+        ("Ben", "2024-01-05T09:02:00Z", "I'm vegan."),
+        ("Ben", "2024-01-05T09:03:00Z", "钥匙在蓝色花盆下面。"),
+    ];
+    said.extend([("Ann", "2024-01-06T09:00:00Z", "Oh yeah!"); 5]);
+    let index = index(&said);
+    let none = Outdated::default();
+    let packed = |scores: &[f64]| packed(&index, scores, &[], &none, 400).messages;
+    assert_eq!(packed(&[9.0, 5.0, 7.0, 8.0, 6.0, 4.0]), [0, 2, 3]);
+    assert_eq!(packed(&[0.0, 9.0]), [1]);
+}
+
+#[test]
+fn a_question_of_which_the_talk_knows_no_word_gets_next_to_nothing() {
+    let said: Vec<String> =
+        (0..40).map(|number| format!("The tram number {number} was late again today.")).collect();
+    let said: Vec<(&str, &str, &str)> =
+        said.iter().map(|text| ("Ann", "2024-01-05T09:00:00Z", &**text)).collect();
+    let index = index(&said);
+    let messages = ranked(&[1.0; 40]);
+    let packed = |question: &str, by_words| {
+        let query = Query::new(question, &index, StaticTable::shared());
+        let material = Material { messages: &messages, by_words, ..of(&index, &query) };
+        pack(&material, 1_000, &Uninterrupted).expect("packs").messages.len()
+    };
+    assert_eq!(packed("asdf qwer", true), 3);
+    assert_eq!(packed("asdf qwer", false), 40);
+    assert_eq!(packed("Which tram was late?", true), 40);
+}
+
+#[test]
+fn facts_that_do_not_bear_on_the_question_enter_only_to_date_a_message() {
+    let index = index(&TALK);
+    let beside =
+        |text: &str, since: &str, slot| KnownFact { bears: false, ..fact(text, since, &[slot]) };
+    let facts = [
+        beside("Ann moved to Lyon on 8 March.", "2024-03-08T09:00:00Z", 4),
+        beside("Ann's flat is small.", "2024-01-05T09:02:00Z", 2),
+    ];
+    let scores = [0.0, 0.0, 0.0, 0.0, 9.0, 0.0];
+    assert_eq!(packed(&index, &scores, &facts, &Outdated::default(), 400).facts, [0]);
+}
+
+#[test]
+fn dates_of_facts_are_as_wide_as_they_are_known() {
+    let index = index(&TALK);
+    let texts = |facts: &[KnownFact]| {
+        let packed = packed(&index, &[0.0; 6], facts, &Outdated::default(), 400);
+        packed.text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let of = |text: &str, since: &str| fact(text, since, &[4]);
+    let shown = texts(&[
+        of("Ann began to row.", "2021-01-01T00:00:00Z"),
+        of("Ann had a boat.", "2021-06-01T00:00:00Z"),
+        of("Ann sold it on a Friday.", "2021-07-09T00:00:00Z"),
+        of("Ann bought a boat last year [2023].", "2023-01-01T00:00:00Z"),
+    ]);
+    assert_eq!(
+        shown,
+        [
+            "# Facts, 2021",
+            "- Ann began to row.",
+            "- Jun: Ann had a boat.",
+            "- 9 Jul: Ann sold it on a Friday.",
+            "# Facts, 2023",
+            "- Ann bought a boat last year [2023].",
+        ]
+    );
+}
+
+#[test]
+fn contexts_are_recognised_in_every_form_and_other_texts_are_not() {
+    let index = index(&TALK);
+    let facts = [fact("Ann lives in Lyon.", "2024-03-11T09:00:00Z", &[])];
+    let query = Query::default();
+    let messages = ranked(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0]);
+    for form in [Form::Text, Form::Json, Form::Xml] {
+        let material = Material { messages: &messages, form, ..of(&index, &query) };
+        let material = Material { facts: &facts, asked: 1, ..material };
+        let text = pack(&material, 800, &Uninterrupted).expect("packs").text;
+        let prompt = format!("Use this:\n{text}\nWhere does Ann live?");
+        let rest = recalled::without_contexts(&prompt).expect("a context").rest;
+        let rest: String = rest.into_iter().map(|part| &prompt[part]).collect();
+        assert!(rest.contains("Use this:") && rest.contains("Where does Ann live?"), "{rest}");
+        assert!(!rest.contains("Lyon") && !rest.contains("Paris"), "{form:?}: {rest}");
+    }
+    for other in ["# Notes\n- buy milk\n- call Ben", "Ann: hi\nBen: hi", "# Facts, 2024"] {
+        assert!(recalled::without_contexts(other).is_none(), "{other}");
+    }
 }

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
 use super::excerpt::{Parts, quoted};
-use super::form::{Form, Line, Piece, Section};
+use super::form::{Form, Known, Line, Piece, Section, Since};
 use crate::clock::{Moment, Zone};
 use crate::control::Control;
 use crate::error::Result;
@@ -26,6 +26,8 @@ pub struct KnownFact {
     pub sources: Vec<u32>,
     /// Under which heading it stands.
     pub section: Section,
+    /// True if it is relevant enough to enter by itself.
+    pub bears: bool,
 }
 
 /// The summary of an episode; it can replace messages that did not fit.
@@ -50,6 +52,7 @@ pub(super) type Place = (Date, Option<Arc<str>>);
 type Sitting = (Date, Moment, Option<Arc<str>>);
 
 /// Writes contexts over one user's messages.
+#[derive(Clone, Copy)]
 pub(super) struct Writer<'a> {
     pub index: &'a MessageIndex,
     pub facts: &'a [KnownFact],
@@ -88,7 +91,7 @@ impl<'a> Writer<'a> {
         let mut pieces: Vec<Piece<'a>> = Vec::new();
         for number in &facts {
             let fact = &self.facts[*number];
-            let (section, since) = (fact.section, self.date(fact.since));
+            let (section, since) = (fact.section, self.since(fact));
             pieces.push(Piece::Fact { section, since, text: &fact.text });
         }
         pieces.extend(summaries.iter().map(|number| Piece::Summary(&self.summaries[*number].text)));
@@ -122,10 +125,13 @@ impl<'a> Writer<'a> {
             sittings.entry((place.0, starts[&place], place.1)).or_default().push(*slot);
         }
         let mut messages = Vec::with_capacity(chosen.len());
+        let (mut day, mut before) = (None, None);
         for ((date, ..), mut slots) in sittings {
             slots.sort_by_key(|slot| (self.index.get(*slot).timestamp, *slot));
-            pieces.push(Piece::Day(date));
-            let mut before = None;
+            if day.replace(date) != Some(date) {
+                pieces.push(Piece::Day(date));
+                before = None;
+            }
             for slot in slots {
                 pieces.push(Piece::Message(self.line(date, slot, before, excerpts.get(&slot))));
                 before = Some(slot);
@@ -135,8 +141,7 @@ impl<'a> Writer<'a> {
         messages
     }
 
-    /// The line of a message, or of its `parts`, that follows `before`, if both have the same day
-    /// and session.
+    /// The line of a message, or of its `parts`, that follows `before`, if both have the same day.
     fn line(&self, date: Date, slot: u32, before: Option<u32>, parts: Option<&Parts>) -> Line<'a> {
         let message = self.index.get(slot);
         let follows = before.is_some() && self.index.previous(slot) == before;
@@ -201,7 +206,27 @@ impl<'a> Writer<'a> {
 
     pub(crate) fn fact_line(&self, number: usize) -> String {
         let fact = &self.facts[number];
-        self.form.fact(fact.section, self.date(fact.since), &fact.text)
+        self.form.fact(fact.section, self.since(fact), &fact.text)
+    }
+
+    /// Since when a fact holds. The first of January or of a month stands for the year or the month
+    /// where the fact was not said on that day.
+    fn since(&self, fact: &KnownFact) -> Since {
+        let date = self.date(fact.since);
+        let year = date.year().to_string();
+        let on_that_day = |slot: &u32| self.date(self.index.get(*slot).timestamp) == date;
+        let known = if fact.sources.is_empty() || fact.sources.iter().any(on_that_day) {
+            Known::Day
+        } else if fact.text.contains(&year) {
+            Known::Told
+        } else if date.day() > 1 {
+            Known::Day
+        } else if date.month() > 1 {
+            Known::Month
+        } else {
+            Known::Year
+        };
+        Since { date, known }
     }
 
     pub fn summary_line(&self, number: usize) -> String {

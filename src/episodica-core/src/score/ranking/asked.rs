@@ -14,7 +14,7 @@ use crate::parallel;
 use crate::score::candidates::later_first;
 use crate::score::facts::fact_evidence;
 use crate::score::fusion::{top_k, top_k_and_ties};
-use crate::score::messages::{SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
+use crate::score::messages::{DATE, SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
 use crate::score::relevance::{Answered, Signs};
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, HitKind,
@@ -28,6 +28,10 @@ const LEG_DEPTH: usize = 1_000;
 /// From so many messages on, cores share one question: of fewer, they answer more questions if each
 /// has its own.
 const SHARED: usize = 1 << 18;
+
+/// What meaning contributes, at least, to the score of a message in a context that shares no word
+/// with the question: those with less are said by the right person, and about something else.
+const LEAST_CONTENT: f64 = 0.2;
 
 /// Facts whose subjects are compared with the question, to tell whether it is answered.
 const COMPARED_FACTS: usize = 64;
@@ -162,11 +166,7 @@ impl<'a> Asked<'a> {
     pub(crate) fn answered_by(&self, ranked: &[ScoredMessage]) -> Answered {
         let weights = &self.settings.weights.terms;
         let best = |of: &dyn Fn(&ScoredMessage) -> f64| ranked.iter().map(of).fold(0.0, f64::max);
-        let content = |message: &ScoredMessage| {
-            let terms =
-                [WORDS, TOKENS, VECTOR].map(|term| weights[term] * f64::from(message.terms[term]));
-            terms.iter().sum::<f64>()
-        };
+        let content = |message: &ScoredMessage| self.content(message);
         let named = |message: &ScoredMessage| message.terms[SPEAKER] > 0.0;
         let gap = if ranked.iter().any(named) {
             best(&content) - best(&|message| if named(message) { content(message) } else { 0.0 })
@@ -184,6 +184,26 @@ impl<'a> Asked<'a> {
             messages: self.corpus.messages().len(),
         };
         signs.answered()
+    }
+
+    /// What words and meaning contribute to the score of a message.
+    fn content(&self, message: &ScoredMessage) -> f64 {
+        let weights = &self.settings.weights.terms;
+        let terms = [WORDS, TOKENS, VECTOR];
+        terms.into_iter().map(|term| weights[term] * f64::from(message.terms[term])).sum()
+    }
+
+    /// Leaves out messages that are ranked by their speaker, time and form alone. A ranking by
+    /// another method has no such terms and keeps all.
+    pub(crate) fn keep_content(&self, ranked: &mut Vec<ScoredMessage>) {
+        if ranked.iter().any(|message| message.terms.iter().any(|term| *term != 0.0)) {
+            ranked.retain(|message| {
+                message.terms[WORDS] > 0.0
+                    || self.content(message) >= LEAST_CONTENT
+                    || message.terms[DATE] > 0.0
+                    || message.raised > 0.0
+            });
+        }
     }
 
     /// Words and subject of the best fact, of those with most words.

@@ -1,0 +1,160 @@
+//! Recognises contexts inside messages: a prompt that held one comes back when its chat is stored.
+//!
+//! A context is recognised by the form of its lines, wherever it stands: plain, fenced, or as a
+//! string of JSON. Whether this memory wrote it, the caller checks by what it quotes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use jiff::civil::Date;
+use jiff::fmt::strtime;
+use serde_json::Value;
+
+/// Headings without a day.
+const HEADINGS: [&str; 5] =
+    ["Summaries", "About the agent", "What worked", "What failed", "What was tried"];
+/// Months as contexts write them.
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/// Longest speaker or date at the start of a line, in characters.
+const MAX_START: usize = 120;
+
+/// The contexts inside a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recollection {
+    /// The parts of the message without them, in bytes; none of a message that is JSON.
+    pub rest: Vec<Range<usize>>,
+    /// The words of the quoted messages, with their days, and those of facts.
+    pub quoted: Vec<(Option<Date>, String)>,
+}
+
+/// The contexts inside a message; `None` if it holds none.
+pub fn without_contexts(text: &str) -> Option<Recollection> {
+    // Nearly every message holds none, so a look at the marks comes before reading the lines.
+    if !["# ", "<day date=", "\"date\":\"", "\"date\\\":"].iter().any(|mark| text.contains(mark)) {
+        return None;
+    }
+    // A text inside JSON has its line breaks escaped.
+    let is_escaped = text.contains("\\n");
+    let text: Cow<'_, str> = if is_escaped {
+        text.replace("\\n", "\n").replace("\\\"", "\"").into()
+    } else {
+        text.into()
+    };
+    let mut found = Recollection::default();
+    // Of the text form: whether a line stands under a heading, and the day of the one above.
+    let (mut is_open, mut day, mut start) = (false, None, 0);
+    for whole in text.split_inclusive('\n') {
+        let part = start..start + whole.len();
+        start = part.end;
+        let line = whole.trim_end_matches(['\n', '\r']);
+        let bare = line.strip_prefix('>').map_or(line, |line| line.trim_start_matches(' '));
+        if let Some(date) = heading(bare, day) {
+            (is_open, day) = (true, date.or(day));
+        } else if let Some(quoted) = json_line(bare) {
+            found.quoted.push(quoted);
+        } else if let Some(said) = tag_line(bare, &mut day) {
+            found.quoted.extend(said.map(|said| (day, said)));
+        } else if let Some(said) = text_line(bare).filter(|_| is_open) {
+            found.quoted.push((day, said.to_owned()));
+        } else {
+            is_open = false;
+            match found.rest.last_mut() {
+                Some(last) if last.end == part.start => last.end = part.end,
+                _ => found.rest.push(part),
+            }
+        }
+    }
+    found.rest.retain(|part| text[part.clone()].contains(char::is_alphanumeric));
+    if is_escaped {
+        found.rest.clear();
+    }
+    (!found.quoted.is_empty()).then_some(found)
+}
+
+/// What a heading of the text form names: a day, or `None`. The year stands over the first day
+/// only; `before` is the day of the heading above.
+fn heading(line: &str, before: Option<Date>) -> Option<Option<Date>> {
+    // In JSON, a key stands before the first heading.
+    let (key, heading) = line.split_once("# ")?;
+    if !(key.is_empty() || key.ends_with('"')) {
+        return None;
+    }
+    let heading = heading.trim_end();
+    if heading.starts_with("Facts, ") || HEADINGS.contains(&heading) {
+        return Some(None);
+    }
+    let date = |text: &str| strtime::parse("%a %d %b %Y", text).ok()?.to_date().ok();
+    let years = before.map(|before| before.year()..=before.year().saturating_add(1));
+    let of_year = |year: i16| date(&format!("{heading} {year}"));
+    date(heading).or_else(|| years?.find_map(of_year)).map(Some)
+}
+
+/// What a line under a heading quotes: a further line of a message, a fact, or what a speaker said.
+fn text_line(line: &str) -> Option<&str> {
+    if let Some(further) = line.strip_prefix(' ') {
+        return Some(further);
+    }
+    if let Some(fact) = line.strip_prefix("- ") {
+        // A date may stand before the fact.
+        return Some(
+            fact.split_once(": ").filter(|(start, _)| is_date(start)).map_or(fact, |s| s.1),
+        );
+    }
+    let (start, said) = line.split_once(": ")?;
+    (start.chars().count() <= MAX_START).then_some(said)
+}
+
+/// What a line of the JSON form quotes.
+fn json_line(line: &str) -> Option<(Option<Date>, String)> {
+    let start = line.starts_with("{\"date\":\"") || line.starts_with("{\"since\":\"");
+    let mut values = serde_json::Deserializer::from_str(line).into_iter::<Value>();
+    let item = start.then(|| values.next()?.ok())??;
+    let text = |key| item.get(key).and_then(Value::as_str);
+    let said = text("content").or_else(|| text("fact"))?;
+    Some((text("date").and_then(|date| date.parse().ok()), said.to_owned()))
+}
+
+/// What a line of the tag form quotes, nothing if it is a day's.
+fn tag_line(line: &str, day: &mut Option<Date>) -> Option<Option<String>> {
+    if let Some(date) = line.strip_prefix("<day date=\"") {
+        *day = date.get(..10).and_then(|date| date.parse().ok());
+        return Some(None);
+    }
+    if ["<memory>", "</memory>", "</day>", "<left-out/>"].contains(&line) {
+        return Some(None);
+    }
+    let tags = ["<message from=\"", "<fact since=\""];
+    let (_, said) =
+        tags.iter().any(|tag| line.starts_with(tag)).then(|| line.split_once('>'))??;
+    let said = said.split("</").next().unwrap_or(said);
+    let said = said.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+    Some(Some(said.replace("&amp;", "&")))
+}
+
+/// True of the date before a fact: "8 May 2024", "8 May", "May 2024", "May" or "2024".
+pub fn is_date(text: &str) -> bool {
+    let mut words = text.split(' ').peekable();
+    let is_number = |word: &str, digits: &[usize]| {
+        digits.contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let day = words.next_if(|word| is_number(word, &[1, 2])).is_some();
+    let month = words.next_if(|word| MONTHS.contains(word)).is_some();
+    let year = words.next_if(|word| is_number(word, &[4])).is_some();
+    words.next().is_none() && (month || year) && (month || !day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_date;
+
+    #[test]
+    fn dates_before_facts_are_told_from_names() {
+        for date in ["8 May 2024", "8 May", "May 2024", "May", "2024"] {
+            assert!(is_date(date), "{date}");
+        }
+        for other in ["Ann", "8", "8 2024", "May 8", "", "Ann May", "20240"] {
+            assert!(!is_date(other), "{other}");
+        }
+    }
+}
