@@ -156,12 +156,14 @@ class StoreStats(Report):
     mended : dict of str to int
         What was repaired, replaced by the rules, or given up, by what it was. With a language
         model: ``failures_survived`` (calls that failed), ``episodes_by_rules``,
-        ``facts_by_rules`` and ``reconciled_by_rules`` (steps that the rules did in its place),
+        ``facts_by_rules`` (steps that the rules did in its place),
         ``answers_refused`` (questions whose content it refused), ``facts_replaced`` (the rules', by
         the model's), ``unsupported_sentences`` (of its texts, left out),
         ``boundaries_by_keyword_overlap``, ``episodes_written_again`` (by the model, later),
         ``answers_salvaged``, ``boundary_indexes_repaired``, and ``..._answers_malformed`` (answers
-        that could not be used); ``episodes_merged``,
+        that could not be used), ``facts_answers_unsupported`` (most of whose facts no message bears
+        out) and ``facts_answers_empty`` (without a fact where the rules find some);
+        ``episodes_merged``,
         ``episodes_without_facts``, ``messages_with_recalled_context`` and ``dead_letters``
         (episodes that the model was asked about in vain too often).
     """
@@ -391,8 +393,7 @@ class Usage(Cost):
     Attributes
     ----------
     by_phase : dict of str to Cost
-        By the step of the work: ``boundary``, ``episode``, ``extract``, ``reconcile``,
-        ``embedding``.
+        By the step of the work: ``boundary``, ``episode``, ``extract``, ``embedding``.
     by_model : dict of str to Cost
         By the model that answered, or that failed.
     by_user : dict of str to Cost
@@ -415,7 +416,7 @@ class TraceStep(Report):
     ids : tuple of str
         Ids of the records that it contributed to.
     phase : str
-        The step of the work: ``boundary``, ``episode``, ``extract`` or ``reconcile``.
+        The step of the work: ``boundary``, ``episode`` or ``extract``.
     model : str
         The model that answered.
     prompt_version : str

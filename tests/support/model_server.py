@@ -18,7 +18,6 @@ _STEPS = {
     "should_end": "boundary",
     "narrative": "episode",
     "facts": "extract",
-    "decisions": "reconcile",
 }
 DIMENSION = 16
 
@@ -46,8 +45,9 @@ def user_of(request: Request) -> str:
 
 
 def shown(prompt: str) -> list[tuple[int, str]]:
-    """The messages of a prompt, or the candidates of a reconciliation: number and text."""
-    lines = (re.match(r"(\d+) \| [^|]* \| [^:]*: (.*)", line) for line in prompt.splitlines())
+    """The messages of a prompt: number and text."""
+    conversation = prompt.rpartition("<material-")[2]
+    lines = (re.match(r"(\d+) \| [^|]* \| [^:]*: (.*)", one) for one in conversation.splitlines())
     return [(int(found[1]), found[2]) for found in lines if found]
 
 
@@ -58,51 +58,44 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
     if step == "boundary":
         groups = [messages[start : start + 8] for start in range(0, len(messages), 8)]
         episodes = [
-            {"messages": [n for n, _ in group], "topic": "kites", "reason": "r", "confidence": 0.9}
-            for group in groups
+            {"first": group[0][0], "last": group[-1][0], "confidence": 0.9} for group in groups
         ]
         # Both forms of the question have their answer: where episodes end, and whether the last
         # message opens one.
         return {
             "episodes": episodes,
             "should_end": len(messages) > 8,
-            "reason": "r",
             "confidence": 0.9,
-            "topic_summary": "kites",
         }
-    if step in {"episode", "extract"}:
-        written = {
-            "title": f"The model on {text}",
-            "summary": f"They spoke of {text}.",
-            "narrative": f"It was said that {text}.",
-        }
-        about = {
-            "kind": "event",
-            "subject": "the speaker",
-            "attribute": "said",
-            "value": text,
-            "from": "",
-            "to": "",
-            "confidence": 0.9,
-            "importance": "high",
-        }
-        said = [
-            {"content": f"The speaker said {text}", **about, "messages": [number]}
-            for number, text in messages[:1]
-        ]
-        if step == "extract":
-            return {"facts": said}
-        return {**written, "topics": ["kites"], "entities": [], "facts": said}
-    candidates = [line for line in prompt.partition("Candidates:")[2].splitlines() if " | " in line]
-    create = {"action": "CREATE", "memory": None, "content": None, "reason": "new"}
-    return {"decisions": [{"candidate": number, **create} for number in range(len(candidates))]}
+    written = {
+        "title": f"The model on {text}",
+        "summary": f"They spoke of {text}.",
+        "narrative": f"It was said that {text}.",
+    }
+    about = {
+        "kind": "event",
+        "subject": "the speaker",
+        "attribute": "said",
+        "value": text,
+        "when": "",
+        "ends": [],
+        "corrects": [],
+        "importance": "high",
+    }
+    said = [
+        {"content": f"The speaker said {text}", **about, "messages": [number]}
+        for number, text in messages[:1]
+    ]
+    if step == "extract":
+        return {"facts": said}
+    return {**written, "topics": ["kites"], "entities": [], "facts": said}
 
 
 def asks_for_facts(request: Request) -> bool:
     return step_of(request) in {"episode", "extract"}
 
 
-def telling(request: Request, facts: list[dict[str, Any]]) -> str:
+def telling(request: Request, facts: list[Any]) -> str:
     """A sensible answer with these facts."""
     return json.dumps({**sensible(step_of(request), user_of(request)), "facts": facts})
 

@@ -38,7 +38,7 @@ def perfect(request: Request) -> str | None:
         proofs = [numbers[said[one]] for one in known["evidence"] if said[one] in numbers]
         if proofs:
             fact = {name: value for name, value in known.items() if name != "evidence"}
-            sure = {"confidence": 0.95, "importance": "high", "from": "", "to": ""}
+            sure = {"confidence": 0.95, "importance": "high"}
             found.append({**fact, **sure, "messages": proofs})
     return json.dumps({**sensible(step, prompt), "facts": found})
 

@@ -28,7 +28,6 @@ STEPS = {
     "episode": "episode",
     "episode_and_facts": "episode",
     "facts": "extract",
-    "decisions": "reconcile",
 }
 Messages = list[dict[str, str]]
 

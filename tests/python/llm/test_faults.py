@@ -152,11 +152,10 @@ def cut_short(step: str, prompt: str) -> str:
 def hallucinated_indexes(step: str, prompt: str) -> str:
     answer = sensible(step, prompt)
     for episode in answer.get("episodes", []):
-        episode["messages"] += [-1, 0, 999, 10**12]
+        episode["messages"] = [*range(episode["first"], episode["last"] + 1), -1, 0, 999, 10**12]
     for fact in answer.get("facts", []):
         fact["messages"] = [999, -1]
-    for decision in answer.get("decisions", []):
-        decision.update(candidate=77, action="SUPERSEDE", memory=99)
+        fact["ends"] = fact["corrects"] = [77, -1, 10**12]
     return json.dumps(answer)
 
 
@@ -267,22 +266,24 @@ def test_what_is_not_supported_is_turned_down_and_counted(
             "importance": "high",
             "messages": [0],
         }
-        texts = [
+        said = shown(user_of(request))
+        junk = [
             "Ann moved to Reykjavik.",
             "kite0 flew over hill0 with Bartholomew.",
             "kite0 flew over hill0 on 3 May 1987.",
             "kite0 flew over hill0 4711 times.",
             "kite0 flew over hill0?",
             "No fact is better than a doubtful one.",
-            shown(user_of(request))[0][1],
         ]
-        facts = [{"content": text, **about} for text in texts]
-        return telling(request, [*facts, {**about, "content": "kite0 is kite0.", "messages": []}])
+        facts = [{"content": text, **about} for text in junk]
+        facts.append({**about, "content": "kite0 is kite0.", "messages": []})
+        facts += [{**about, "content": text, "messages": [number]} for number, text in said]
+        return telling(request, facts)
 
     memory = open_memory(serve(invent))
-    remember(memory, count=5)
+    remember(memory, count=8)
     assert [fact.content for fact in memory.semantic_memories("ann")] == [
-        "kite0 flew over hill0 with string0 user:ann"
+        f"kite{n} flew over hill{n} with string{n} user:ann" for n in range(8)
     ]
     assert sum(memory.stats()["rejected_statements"].values()) == 7, memory.stats()[
         "rejected_statements"

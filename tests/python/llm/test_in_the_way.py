@@ -294,9 +294,12 @@ def test_row_12_a_late_user_does_not_wait_for_another_to_be_done(
 def test_row_12_episodes_are_learned_from_at_the_same_time(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """120 messages took 82 s at 2 s a call: one call after the other."""
+    """120 messages took 82 s at 2 s a call: one call after the other.
+
+    Known facts are those of the episodes before: with them, one waits for the other.
+    """
     server = serve(lambda request: time.sleep(0.1))
-    memory = open_memory(server)
+    memory = open_memory(server, prediction_correction=False)
     memory.add_messages("ann", talk(120))
     started = time.monotonic()
     memory.flush("ann")

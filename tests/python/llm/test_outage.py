@@ -258,7 +258,7 @@ sys.stdin.readline()
 """
 
 
-@pytest.mark.parametrize("step", ["boundary", "episode", "reconcile"])
+@pytest.mark.parametrize("step", ["boundary", "episode"])
 def test_work_goes_on_after_a_kill(
     step: str,
     serve: Callable[..., ModelServer],

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use episodica_core::Result;
 use episodica_core::clock::Zone;
 use episodica_core::config::Config;
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind, Statement};
@@ -13,7 +14,6 @@ use episodica_core::llm::{LanguageModel, Phase, Prompt};
 use episodica_core::model::{Message, Procedure, Step};
 use episodica_core::score::{Filter, Form, HitKind, Method, Request};
 use episodica_core::store::testing::{MemoryBackend, Random};
-use episodica_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 use super::support::*;
@@ -77,8 +77,8 @@ fn facts(shown: &[(usize, String)]) -> Vec<Value> {
 
 /// A model that cites two messages for each fact and repeats words of all it was shown.
 fn repeating(prompt: &Prompt) -> Result<String> {
-    let shown: Vec<(usize, String)> = prompt
-        .user
+    let (_, conversation) = prompt.user.rsplit_once("<material-").unwrap_or_default();
+    let shown: Vec<(usize, String)> = conversation
         .lines()
         .filter_map(|line| {
             let mut parts = line.splitn(3, " | ");
@@ -104,10 +104,9 @@ fn repeating(prompt: &Prompt) -> Result<String> {
         }
         Phase::Episode => json!({
             "title": words.first(), "summary": words.join(" "), "narrative": words.join(" "),
-            "timestamp": "", "topics": words, "entities": words, "facts": facts(&shown),
+            "topics": words, "entities": words, "facts": facts(&shown),
         }),
         Phase::Extract => json!({"facts": facts(&shown)}),
-        Phase::Reconcile => return Err(Error::new(ErrorKind::Llm, prompt.user.clone())),
         Phase::Embedding => unreachable!("not asked of a chat model"),
     }
     .to_string())

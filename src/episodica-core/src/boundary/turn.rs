@@ -58,11 +58,9 @@ pub fn question(messages: &[Arc<Message>], budget: Budget) -> Result<Prompt> {
         "type": "object",
         "properties": {
             "should_end": {"type": "boolean"},
-            "reason": {"type": "string"},
             "confidence": {"type": "number"},
-            "topic_summary": {"type": "string"},
         },
-        "required": ["should_end", "reason", "confidence", "topic_summary"],
+        "required": ["should_end", "confidence"],
         "additionalProperties": false,
     });
     Ok(Prompt {

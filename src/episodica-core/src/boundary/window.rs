@@ -128,12 +128,11 @@ pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Res
     let episode = json!({
         "type": "object",
         "properties": {
-            "messages": {"type": "array", "items": {"type": "integer"}},
-            "topic": {"type": "string"},
-            "reason": {"type": "string"},
+            "first": {"type": "integer"},
+            "last": {"type": "integer"},
             "confidence": {"type": "number"},
         },
-        "required": ["messages", "topic", "reason", "confidence"],
+        "required": ["first", "last", "confidence"],
         "additionalProperties": false,
     });
     let schema = json!({
@@ -147,7 +146,7 @@ pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Res
         system,
         user,
         schema: AnswerSchema { name: "episodes", schema },
-        max_tokens: 200 + 40 * window.len() as u32,
+        max_tokens: 200 + 20 * window.len() as u32,
     })
 }
 

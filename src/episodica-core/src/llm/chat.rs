@@ -17,8 +17,6 @@ pub enum Phase {
     Episode,
     /// Extracting facts, if not requested together with the text.
     Extract,
-    /// Reconciling candidates with known facts.
-    Reconcile,
     /// Embedding texts.
     Embedding,
 }
@@ -30,7 +28,6 @@ impl Phase {
             Self::Boundary => "boundary",
             Self::Episode => "episode",
             Self::Extract => "extract",
-            Self::Reconcile => "reconcile",
             Self::Embedding => "embedding",
         }
     }

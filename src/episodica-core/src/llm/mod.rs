@@ -17,6 +17,7 @@ pub use chat::{Answer, AnswerSchema, LanguageModel, NoAnswer, Phase, Prompt};
 pub use ledger::Ledger;
 pub use openai::OpenAiModel;
 pub use prompts::{
-    Budget, PROMPT_VERSION, Template, conversation, is_chinese, is_from_prompt, render, single_line,
+    Budget, PROMPT_VERSION, Template, before, conversation, is_chinese, is_from_prompt, render,
+    single_line,
 };
 pub use settings::LlmSettings;

@@ -186,8 +186,7 @@ pub struct StoreHealth {
 pub struct Usage {
     /// All calls.
     pub total: Cost,
-    /// By the step of the work: `boundary`, `episode`, `predict`, `extract`, `reconcile`,
-    /// `embedding`.
+    /// By the step of the work: `boundary`, `episode`, `extract`, `embedding`.
     pub by_phase: BTreeMap<&'static str, Cost>,
     /// By the model that answered, or that failed.
     pub by_model: BTreeMap<String, Cost>,

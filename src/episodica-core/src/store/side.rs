@@ -90,7 +90,7 @@ fn catch_up(log: &mut Log, visit: Visit<'_>) -> Result<()> {
 pub struct TraceStep {
     /// Ids of the records that resulted.
     pub ids: Vec<String>,
-    /// The step that called the model: `boundary`, `episode`, `predict`, `extract`, `reconcile`.
+    /// The step that called the model: `boundary`, `episode`, `extract`.
     pub phase: String,
     /// The model that answered.
     pub model: String,

@@ -22,7 +22,7 @@ fn any_answer() -> impl Strategy<Value = String> {
         Just("{\"title\":\"x\",\"summary\":".to_owned()),
         Just("{\"facts\":[{\"content\":\"kite1 flew\",\"messages\":[0]},{\"cont".to_owned()),
         Just(
-            "{\"decisions\":[{\"candidate\":0,\"action\":\"SUPERSEDE\",\"memory\":12345}]}"
+            "{\"facts\":[{\"content\":\"kite2 flew\",\"messages\":[0],\"ends\":[0,12345,\"1\"]}]}"
                 .to_owned()
         ),
     ]

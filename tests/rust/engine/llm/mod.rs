@@ -40,14 +40,15 @@ pub fn shown(prompt: &Prompt) -> Vec<(usize, String)> {
         parts.next()?;
         Some((number, parts.next()?.split_once(": ")?.1.to_owned()))
     };
-    prompt.user.lines().filter_map(line).collect()
+    let (_, conversation) = prompt.user.rsplit_once("<material-").unwrap_or_default();
+    conversation.lines().filter_map(line).collect()
 }
 
 fn first_fact(messages: &[(usize, String)]) -> Value {
     json!({
         "content": format!("The speaker said {}", messages[0].1), "kind": "event",
-        "subject": "the speaker", "attribute": "said", "value": messages[0].1, "from": "",
-        "to": "", "confidence": 0.9, "importance": "high", "messages": [messages[0].0],
+        "subject": "the speaker", "attribute": "said", "value": messages[0].1, "when": "",
+        "confidence": 0.9, "importance": "high", "messages": [messages[0].0],
     })
 }
 
@@ -70,32 +71,11 @@ pub fn sensible(prompt: &Prompt) -> Result<String> {
             "title": format!("Model on {}", messages[0].1),
             "summary": format!("They spoke of {}.", messages[0].1),
             "narrative": format!("It was said that {}.", messages[0].1),
-            "timestamp": "",
             "topics": ["kites"],
             "entities": [],
             "facts": [first_fact(&messages)],
         }),
         Phase::Extract => json!({"facts": [first_fact(&messages)]}),
-        Phase::Reconcile => {
-            let candidates = prompt
-                .user
-                .split("Candidates:")
-                .nth(1)
-                .unwrap_or_default()
-                .lines()
-                .filter(|line| line.contains(" | "))
-                .count();
-            let create = |number| {
-                json!({
-                    "candidate": number,
-                    "action": "CREATE",
-                    "memory": null,
-                    "content": null,
-                    "reason": "new",
-                })
-            };
-            json!({"decisions": (0..candidates).map(create).collect::<Vec<_>>()})
-        }
         Phase::Embedding => unreachable!("not asked of a chat model"),
     };
     Ok(answer.to_string())

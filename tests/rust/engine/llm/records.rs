@@ -94,18 +94,13 @@ fn superseding_cites_both_sides_and_can_be_undone() {
                 let fact = json!({
                     "content": told, "kind": "personal_info", "subject": "user",
                     "attribute": "home", "value": place, "confidence": 1, "importance": "high",
-                    "messages": [0],
+                    "messages": [0], "ends": if place == "Nice" { vec![0] } else { vec![] },
                 });
                 let text = json!({
                     "title": told, "summary": told, "narrative": told, "facts": [fact],
                 });
                 Ok(text.to_string())
             }
-            Phase::Reconcile => Ok(concat!(
-                r#"{"decisions":[{"candidate":0,"action":"SUPERSEDE","memory":0,"#,
-                r#""content":null,"reason":"moved"}]}"#,
-            )
-            .into()),
             _ => sensible(prompt),
         }
     };
@@ -153,7 +148,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
                 shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
             Ok(json!({
                 "title": "flew over", "summary": "it flew over", "narrative": narrative,
-                "timestamp": "", "topics": [], "entities": [],
+                "topics": [], "entities": [],
             })
             .to_string())
         }

@@ -31,9 +31,6 @@ enum Retry {
     All,
 }
 
-/// Episodes that a model learns from in one step.
-const LEARNED_AT_ONCE: usize = 8;
-
 impl Services {
     /// Works off a user's backlog, and again where another process comes between; stops after a
     /// step where `is_crowded`: others wait.
@@ -127,16 +124,13 @@ impl Services {
         (1..WORTH_A_REQUEST).contains(&waiting) && before != all
     }
 
-    /// Learns from the next episodes that were not learned from (by the rules: from all); `false`
-    /// if there were none.
+    /// Learns from the next episode that was not learned from (by the rules: from all); `false` if
+    /// there was none.
     fn learn_next(&self, user: &User, control: &dyn Control) -> Result<bool> {
         let _turn = user.turns.take(control)?;
-        let episodes: Vec<_> = Self::unlearned(user).into_iter().take(LEARNED_AT_ONCE).collect();
-        if episodes.is_empty() {
-            return Ok(false);
-        }
+        let Some(episode) = Self::unlearned(user).into_iter().next() else { return Ok(false) };
         match self.conversation(user, control) {
-            Some(mut conversation) => self.learn_by_model(&mut conversation, &episodes)?,
+            Some(mut conversation) => self.learn_by_model(&mut conversation, &episode)?,
             None => self.learn(user, control)?,
         }
         Ok(true)
@@ -149,7 +143,9 @@ impl Services {
         let Some(mut conversation) = self.conversation(user, control) else { return Ok(false) };
         let mut unanswered = false;
         let wanted: Vec<Arc<Episode>> = Self::unwritten(user, retry);
-        for some in wanted.chunks(MOST_DRAFTS.max(self.config.llm_concurrency)) {
+        let most =
+            if self.shows_known() { 1 } else { MOST_DRAFTS.max(self.config.llm_concurrency) };
+        for some in wanted.chunks(most) {
             if !self.is_model_available() {
                 return Ok(true);
             }
@@ -166,7 +162,10 @@ impl Services {
             let asked = texts.len();
             let answered = texts.iter().filter(|text| text.provenance.fallback != OUTAGE).count();
             for (episode, text) in episodes.into_iter().zip(texts) {
-                self.write_over(user, &episode, text, basis, control)?;
+                let written = self.write_over(user, &episode, text, basis, control)?;
+                if self.shows_known() {
+                    self.learn_from_written(user, written.as_slice(), control)?;
+                }
             }
             if answered == 0 && asked > 0 {
                 return Ok(true);
@@ -174,28 +173,23 @@ impl Services {
             unanswered |= answered < asked;
         }
         let relearn: Vec<String> = user.view.read().backlog.relearn().iter().cloned().collect();
-        for ids in relearn.chunks(LEARNED_AT_ONCE) {
+        for id in relearn {
             if !self.is_model_available() {
                 return Ok(true);
             }
             let _turn = user.turns.take(control)?;
-            let episodes: Vec<Arc<Episode>> = {
-                let view = user.view.read();
-                let waiting = ids.iter().filter(|id| view.backlog.relearn().contains(*id));
-                waiting.filter_map(|id| view.episodes.by_id(id).cloned()).collect()
-            };
-            self.learn_by_model(&mut conversation, &episodes)?;
-            let view = user.view.read();
-            let left = ids.iter().filter(|id| view.backlog.relearn().contains(*id)).count();
-            if left == ids.len() {
-                return Ok(true);
+            let waits = || user.view.read().backlog.relearn().contains(&id);
+            let episode = user.view.read().episodes.by_id(&id).cloned();
+            if let Some(episode) = episode.filter(|_| waits()) {
+                self.learn_by_model(&mut conversation, &episode)?;
+                unanswered |= waits();
             }
-            unanswered |= left > 0;
         }
         Ok(unanswered)
     }
 
-    /// Puts the model's text in the place of the rules'; keeps theirs without an answer.
+    /// Puts the model's text in the place of the rules' and returns the episode; keeps theirs
+    /// without an answer.
     fn write_over(
         &self,
         user: &User,
@@ -203,12 +197,12 @@ impl Services {
         text: Text,
         basis: Basis,
         control: &dyn Control,
-    ) -> Result<()> {
+    ) -> Result<Option<Arc<Episode>>> {
         self.write_trace(user, text.asked.about(std::slice::from_ref(&episode.episode_id)));
         if text.provenance.fallback == OUTAGE
             || text.provenance.fallback == episode.provenance.fallback
         {
-            return Ok(());
+            return Ok(None);
         }
         let rewritten = Arc::new(Episode {
             title: text.text.title,
@@ -222,9 +216,10 @@ impl Services {
         });
         self.counters.count("episodes_written_again", 1);
         log::info!("{} wrote an episode again after the rules", rewritten.provenance.method);
-        let rewritten = std::slice::from_ref(&rewritten);
-        user.progress.keep_stated(rewritten, vec![text.stated]);
-        self.commit_with_vectors(user, rewritten, basis, control)
+        let written = std::slice::from_ref(&rewritten);
+        user.progress.keep_stated(written, vec![text.stated]);
+        self.commit_with_vectors(user, written, basis, control)?;
+        Ok(Some(rewritten))
     }
 
     /// Episodes that the model is to write again, in order.

@@ -1,18 +1,59 @@
-//! What a new fact ends though no value of a slot says so: a denial, and an event of a life.
+//! What a new fact ends though no value of a slot says so: a denial, an event of a life, and what a
+//! model names.
 //!
 //! Bounded, so that learning costs the same however much is known: a denial is compared with the
 //! newest facts that have its rarest word.
 
 use std::sync::Arc;
 
+use crate::clock::Moment;
 use crate::engine::memory::view::View;
 use crate::engine::writing::conflicts::Learned;
 use crate::generate::facts::Candidate;
+use crate::generate::facts::model::Told;
 use crate::generate::reconcile::{denied, ends};
 use crate::model::SemanticMemory;
 
 /// Facts with one word that a denial is compared with, the newest.
 const SAME_WORD: usize = 64;
+
+/// What a candidate of a model replaces.
+pub(crate) struct Replaced {
+    /// The candidate, from the day since which it holds.
+    pub candidate: Candidate,
+    /// The current facts that it ends or corrects, each with its last day.
+    pub facts: Vec<(Arc<SemanticMemory>, Moment)>,
+    /// A fact that can't hold beside it and began after it was said: the candidate is history.
+    pub newer: Option<Arc<SemanticMemory>>,
+}
+
+/// The current facts that a candidate replaces as a model tells: what it ends, from the day of the
+/// event rather than of the telling; what it corrects, from its beginning.
+pub(crate) fn replaced_by(
+    view: &View,
+    learned: &Learned,
+    candidate: &Candidate,
+    told: &Told,
+) -> Replaced {
+    let current = |id: &String| {
+        let fresh = learned.latest.get(id).map(|fresh| &fresh.memory);
+        fresh.or_else(|| view.facts.by_id(id)).filter(|fact| fact.is_current()).cloned()
+    };
+    let (ended, newer): (Vec<_>, Vec<_>) =
+        told.ends.iter().filter_map(current).partition(|fact| fact.valid_from <= candidate.said);
+    let corrected: Vec<_> = told.corrects.iter().filter_map(current).collect();
+    let mut candidate = candidate.clone();
+    if let Some(last) = ended.iter().map(|fact| fact.valid_from).max() {
+        candidate.valid_from = told.since(candidate.said).unwrap_or(candidate.said).max(last);
+    } else if let Some(first) = corrected.iter().map(|fact| fact.valid_from).min() {
+        candidate.valid_from = first.min(candidate.said);
+    }
+    let since = candidate.valid_from;
+    let ended = ended.into_iter().map(|fact| (fact, since));
+    let corrected = corrected.into_iter().map(|fact| (Arc::clone(&fact), fact.valid_from));
+    let facts = ended.chain(corrected).collect();
+    Replaced { candidate, facts, newer: newer.into_iter().next() }
+}
 
 /// The current facts that a candidate ends.
 pub(crate) fn ended_by(

@@ -31,7 +31,8 @@ pub(crate) const WORTH_A_REQUEST: usize = 32;
 
 impl Services {
     /// Composes drafts and commits them. The rules compose the next ones while those before are
-    /// committed and learned from.
+    /// committed and learned from. A model that is shown known facts composes one at a time, and
+    /// learns from it before the next, so that it knows the same however the messages came in.
     pub(crate) fn write_down(
         &self,
         user: &User,
@@ -42,7 +43,16 @@ impl Services {
     ) -> Result<()> {
         // Episodes are committed in the order of their ends, whatever their sessions.
         drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
-        let at_once = if self.llm.is_some() { drafts.len() } else { COMPOSED_AT_ONCE };
+        let shows_known = self.shows_known();
+        let at_once = match self.llm {
+            Some(_) if shows_known => 1,
+            Some(_) => drafts.len(),
+            None => COMPOSED_AT_ONCE,
+        };
+        if shows_known && !drafts.is_empty() {
+            // The facts nearest to a message are found by its vector.
+            self.embed_messages(user, control)?;
+        }
         let mut drafts = drafts.into_iter();
         let mut step = || drafts.by_ref().take(at_once).collect::<Vec<Draft>>();
         let (mut next, mut ahead) = (step(), None::<Ahead<Text>>);
@@ -52,10 +62,14 @@ impl Services {
                 Some(ahead) => ahead.wait(control)?,
                 None => self.compose(user, &messages_of(&now), control)?,
             };
-            if !next.is_empty() {
+            if !next.is_empty() && self.llm.is_none() {
                 ahead = Some(self.compose_ahead(&messages_of(&next)));
             }
-            formed.extend(self.commit_texts(user, now, texts, basis, control)?);
+            let written = self.commit_texts(user, now, texts, basis, control)?;
+            if shows_known {
+                self.learn_from_written(user, &written, control)?;
+            }
+            formed.extend(written);
             if !next.is_empty() && !self.has_background_work() {
                 self.decide(control, || self.learn(user, control))?;
             }

@@ -16,6 +16,7 @@ use crate::engine::writing::extract::Stated;
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
+use crate::generate::facts::model::Shown;
 use crate::generate::facts::{self, write_and_extract};
 use crate::model::{Message, Provenance, REFUSED, abstract_of};
 use crate::parallel;
@@ -117,14 +118,14 @@ impl Conversation<'_> {
         // What was recalled is told in an episode, and never learned: that takes two questions.
         let is_own = is_unchanged(&own, messages);
         let wants_facts = self.services.config.semantic_memory && budget.is_roomy && is_own;
-        let known = if wants_facts { Some(self.known_about(messages)?) } else { None };
-        let prompt = model::question(messages, known.as_deref(), budget)?;
+        let shown = if wants_facts { self.shown_beside(messages)? } else { Shown::default() };
+        let prompt = model::question(messages, &shown, wants_facts, budget)?;
         let reply = match self.ask(&prompt)? {
             Outcome::Answered(reply) => reply,
             Outcome::Outage => return Ok(self.without_answer(messages, OUTAGE)),
             Outcome::Refused => return Ok(self.without_answer(messages, REFUSED)),
         };
-        let written = match model::read(&reply.text, messages) {
+        let written = match model::read(&reply.text, messages, &shown) {
             Ok(written) => written,
             Err(reason) => {
                 self.unusable(reason.name());
@@ -134,17 +135,19 @@ impl Conversation<'_> {
                 return Ok(text);
             }
         };
-        self.keep(&reply);
         self.count("answers_salvaged", u64::from(written.salvaged));
         self.count("unsupported_sentences", written.unsupported);
         let provenance = reply.provenance(written.salvaged);
         let asked = self.take_asked();
-        let stated = known.map(|known| {
-            let facts = facts::model::read(&reply.text, &own, &known, &self.services.config);
+        let stated = wants_facts.then(|| {
+            let facts = facts::model::read(&reply.text, &own, &shown, &self.services.config);
             // The whole answer was paid for once: its tokens are the episode's.
-            let cost = Provenance { tokens: 0, ..provenance.clone() };
-            self.stated(facts, cost, &own, asked.clone()).with_the_text()
+            let made = (&reply, Provenance { tokens: 0, ..provenance.clone() });
+            self.stated(made, facts, &own, asked.clone())
         });
+        if stated.is_none() {
+            self.keep(&reply);
+        }
         Ok(Text { text: written.text, provenance, asked, stated, read: None })
     }
 

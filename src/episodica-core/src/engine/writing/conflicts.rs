@@ -56,12 +56,6 @@ impl Learned {
         self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
     }
 
-    /// True if a fact of this step may conflict with a candidate.
-    pub fn may_concern(&self, candidate: &Candidate, conflicts: &Conflicts) -> bool {
-        let said = conflicts.said_by(candidate);
-        self.latest.values().any(|fresh| conflicts.concern(&said, fresh))
-    }
-
     /// The facts that may conflict with a candidate, nearest first, with their cosines. `row` is
     /// that of the candidate's vector.
     pub fn concerned(

@@ -1,12 +1,12 @@
 //! From new episodes to facts: extract, reconcile with known facts, append, index.
 //!
-//! The rules learn from all episodes at once, a model from a few at a time
-//! ([`Services::learn_next`]), so that the facts of the first are known to the next.
+//! The rules learn from all episodes at once, a model from one at a time, so that the facts of each
+//! are known to the next.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::Array2;
 use serde_json::Value;
 
 use crate::clock::Moment;
@@ -14,24 +14,20 @@ use crate::control::{Control, patiently};
 use crate::engine::asking::conversation::Asked;
 use crate::engine::memory::follow::Basis;
 use crate::engine::memory::indexing::{FactTexts, all_rows, rows_of};
-use crate::engine::memory::view::View;
 use crate::engine::memory::wording::Wording;
 use crate::engine::services::Services;
 use crate::engine::user::User;
-use crate::engine::writing::changes::ended_by;
+use crate::engine::writing::changes::{ended_by, replaced_by};
 use crate::engine::writing::compose::is_unchanged;
 use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
-use crate::generate::facts::model::Occurred;
+use crate::generate::facts::model::Told;
 use crate::generate::facts::{Candidate, Extraction, extract_offline};
 use crate::generate::reconcile::{Decision, apply, close, is_ahead};
-use crate::model::{Episode, Message, Provenance, SemanticMemory};
+use crate::model::{Episode, EventKind, Message, Provenance, SemanticMemory};
 use crate::parallel;
 use crate::store::StateRecord;
-
-/// Nearest known facts that a candidate is compared with, as in Nemori.
-pub(crate) const NEAREST: usize = 5;
 
 /// Episodes that the rules learn from in one step. Each candidate of a step is compared with all
 /// before it, so a long backlog takes several steps.
@@ -40,16 +36,13 @@ const STEP: usize = 32;
 /// A candidate with the episode it comes from.
 pub(crate) type Found<'a> = (&'a Arc<Episode>, Candidate);
 
-/// The model's decision about each candidate, with the facts that its target points into; `None`
-/// leaves it to the rules.
-pub(crate) type Advice = Vec<Option<(Decision, Vec<Arc<SemanticMemory>>)>>;
-
-/// Where a candidate comes from.
+/// Where the candidates of a model come from.
+#[derive(Debug)]
 pub(crate) struct Origin {
-    /// Stamped into a new fact; `None` = learned by the rules.
-    pub provenance: Option<Provenance>,
-    /// When it happened.
-    pub occurred: Occurred,
+    /// Stamped into new facts.
+    pub provenance: Provenance,
+    /// What it told beside the sentence, by candidate.
+    pub told: Vec<Told>,
 }
 
 /// One step of learning: candidates, and how they came about.
@@ -57,35 +50,40 @@ pub(crate) struct LearningStep<'a> {
     pub episodes: &'a [Arc<Episode>],
     pub found: &'a [Found<'a>],
     pub texts: FactTexts,
-    /// By candidate.
-    pub advice: Advice,
-    /// By candidate; empty if all are the rules'.
-    pub origins: Vec<Origin>,
-    /// Episodes from which the rules learned in a model's place: to be done again.
-    pub pending_llm: HashSet<String>,
-    /// For the trace: what was asked about all of them, and about single ones.
+    /// `None` = learned by the rules.
+    pub origin: Option<Origin>,
+    /// True if the rules learned in a model's place: to be done again.
+    pub pending_llm: bool,
+    /// For the trace: what was asked.
     pub asked: Asked,
-    pub asked_of: Vec<(AskedOf, Asked)>,
     /// What was known when it began.
     pub basis: Basis,
 }
 
-/// The episode that a question was about.
-pub(crate) struct AskedOf {
-    pub episode_id: String,
-    /// The episode's own trace has the question already.
-    pub is_traced: bool,
+impl<'a> LearningStep<'a> {
+    /// A step of the rules.
+    pub fn by_rules(
+        episodes: &'a [Arc<Episode>],
+        found: &'a [Found<'a>],
+        texts: FactTexts,
+        basis: Basis,
+    ) -> Self {
+        let (origin, pending_llm, asked) = (None, false, Asked::default());
+        Self { episodes, found, texts, origin, pending_llm, asked, basis }
+    }
 }
 
 impl Origin {
-    /// Stamps a record that was made of the candidate.
-    fn mark(&self, record: &mut SemanticMemory) {
-        if let Some(provenance) = &self.provenance {
-            record.provenance = provenance.clone();
-        }
-        let dates = [("occurred_from", &self.occurred.from), ("occurred_to", &self.occurred.to)];
-        for (key, date) in dates.into_iter().filter(|(_, date)| !date.is_empty()) {
-            record.metadata.insert(key.to_owned(), Value::String(date.clone()));
+    /// Stamps a record that was made of a candidate.
+    fn mark(&self, told: &Told, record: &mut SemanticMemory) {
+        record.provenance = self.provenance.clone();
+        let dates = [("occurred_from", &told.from), ("occurred_to", &told.to)];
+        let replaced = told.ends.iter().chain(&told.corrects).next();
+        let replaced = replaced.filter(|_| !record.metadata.contains_key("supersedes"));
+        let supersedes = replaced.map(|id| ("supersedes", id));
+        let known = dates.into_iter().chain(supersedes).filter(|(_, text)| !text.is_empty());
+        for (key, text) in known {
+            record.metadata.insert(key.to_owned(), Value::String(text.clone()));
         }
     }
 }
@@ -121,17 +119,8 @@ impl Services {
             found.extend(extraction.candidates.into_iter().map(|candidate| (episode, candidate)));
             texts.push(read);
         }
-        let step = LearningStep {
-            episodes,
-            texts: self.together(&found, texts, control)?,
-            advice: found.iter().map(|_| None).collect(),
-            found: &found,
-            origins: Vec::new(),
-            pending_llm: HashSet::new(),
-            asked: Asked::default(),
-            asked_of: Vec::new(),
-            basis,
-        };
+        let texts = self.together(&found, texts, control)?;
+        let step = LearningStep::by_rules(episodes, &found, texts, basis);
         self.reconcile_and_commit(user, step, control)
     }
 
@@ -284,25 +273,17 @@ impl Services {
     pub(crate) fn reconcile_and_commit(
         &self,
         user: &User,
-        mut step: LearningStep<'_>,
+        step: LearningStep<'_>,
         control: &dyn Control,
     ) -> Result<()> {
-        let learned = self.reconcile(user, &mut step);
-        for (of, asked) in std::mem::take(&mut step.asked_of) {
-            let facts = learned.latest.values().map(|fresh| &fresh.memory);
-            let facts = facts.filter(|fact| fact.source_episodes.contains(&of.episode_id));
-            let mut ids: Vec<String> = facts.map(|fact| fact.memory_id.clone()).collect();
-            ids.extend((!of.is_traced).then_some(of.episode_id));
-            self.write_trace(user, asked.about(&ids));
-        }
-        let mut ids: Vec<String> = learned.latest.keys().cloned().collect();
-        ids.extend(step.episodes.iter().map(|episode| episode.episode_id.clone()));
+        let learned = self.reconcile(user, &step);
+        let ids: Vec<String> = learned.latest.keys().cloned().collect();
         self.commit_learned(user, &step, learned, control)?;
         self.write_trace(user, step.asked.about(&ids));
         Ok(())
     }
 
-    fn reconcile(&self, user: &User, step: &mut LearningStep<'_>) -> Learned {
+    fn reconcile(&self, user: &User, step: &LearningStep<'_>) -> Learned {
         let conflicts = {
             let view = user.view.read();
             let find = |(candidate, wording): (&Candidate, &Arc<Wording>)| {
@@ -313,9 +294,12 @@ impl Services {
             parallel::map(worded, parallel::FEW_TEXTS, find)
         };
         let mut learned = Learned::default();
-        let advice = std::mem::take(&mut step.advice);
-        for ((row, (episode, candidate)), advised) in step.found.iter().enumerate().zip(advice) {
+        for (row, (episode, candidate)) in step.found.iter().enumerate() {
             let now = self.clock.now();
+            let told = step.origin.as_ref().and_then(|origin| origin.told.get(row));
+            let replaced =
+                told.map(|told| replaced_by(&user.view.read(), &learned, candidate, told));
+            let candidate = replaced.as_ref().map_or(candidate, |replaced| &replaced.candidate);
             // A message from the future has a wrong date, and a fact with it would win for ever.
             let is_from_ahead = |message: &Arc<Message>| {
                 is_ahead(message.timestamp, now)
@@ -325,14 +309,7 @@ impl Services {
                 self.counters.count("candidates_from_the_future", 1);
                 continue;
             }
-            // Advice about a fact that this step has changed already is out of date.
-            let advised = advised.filter(|(decision, known)| {
-                match decision.target.and_then(|target| known.get(target)) {
-                    Some(fact) => !learned.latest.contains_key(&fact.memory_id),
-                    None => !learned.may_concern(candidate, &conflicts[row]),
-                }
-            });
-            let (decision, known) = advised.unwrap_or_else(|| {
+            let (mut decision, known) = {
                 let view = user.view.read();
                 let mut near = learned.concerned(
                     &view,
@@ -343,9 +320,18 @@ impl Services {
                 );
                 near.retain(|(known, _)| !is_ahead(known.valid_from, now));
                 let decision = conflicts[row].reconcile(&view, candidate, &near);
-                (decision, near.into_iter().map(|(fact, _)| fact).collect())
-            });
-            let known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
+                (decision, near.into_iter().map(|(fact, _)| fact).collect::<Vec<_>>())
+            };
+            let mut known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
+            // A model says itself what ends; what it calls an attribute is no slot of the rules.
+            if told.is_some() && matches!(decision.event, EventKind::Supersede | EventKind::Add) {
+                decision = Decision { event: EventKind::Add, target: None, ..decision };
+            }
+            if let Some(newer) = replaced.as_ref().and_then(|replaced| replaced.newer.as_deref()) {
+                known.push(newer);
+                let target = Some(known.len() - 1);
+                decision = Decision { event: EventKind::Add, target, ..decision };
+            }
             let sources = [episode.episode_id.clone()];
             let decision = decision.without_surplus(&known, now);
             let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, now);
@@ -359,20 +345,32 @@ impl Services {
                 continue;
             }
             // The last record holds the candidate; one before it is only closed.
-            if let (Some(origin), Some(record)) =
-                (step.origins.get(row), applied.records.last_mut())
+            if let (Some(origin), Some(told), Some(record)) =
+                (&step.origin, told, applied.records.last_mut())
             {
-                origin.mark(record);
+                origin.mark(told, record);
             }
             let same = decision.target.and_then(|target| known.get(target).copied());
             if let (Some(same), true) = (same, applied.records.is_empty()) {
                 learned.ignored.push(ignored(&same.memory_id, candidate, now));
             }
-            let current = applied
-                .records
-                .last()
-                .filter(|record| record.is_current() && !is_ahead(record.valid_from, now));
+            // A fact that was known already may end others, too.
+            let current = applied.records.last().or(same.filter(|_| applied.records.is_empty()));
+            let current =
+                current.filter(|record| record.is_current() && !is_ahead(record.valid_from, now));
             let successor = current.map(|record| record.memory_id.clone());
+            let close_for = |known: &SemanticMemory, since, learned: &mut Learned| {
+                let Some(successor) = &successor else { return };
+                if known.memory_id != *successor {
+                    let closed = close(known, since, successor, now);
+                    let wording = Arc::new(Wording::of(&closed.content, self.tokens));
+                    learned.put(closed, wording, None);
+                }
+            };
+            // The record that ends them follows: together they are one event.
+            for (known, since) in replaced.iter().flat_map(|replaced| &replaced.facts) {
+                close_for(known, *since, &mut learned);
+            }
             for record in applied.records {
                 let same_text = record.content == candidate.content;
                 let wording = if same_text {
@@ -382,41 +380,13 @@ impl Services {
                 };
                 learned.put(record, wording, same_text.then_some(row));
             }
-            if let Some(successor) = successor {
-                let ended = ended_by(&user.view.read(), &learned, candidate);
-                for known in ended.iter().filter(|known| known.memory_id != successor) {
-                    let since = candidate.valid_from;
-                    let closed = close(known, since, &successor, self.clock.now());
-                    let wording = Arc::new(Wording::of(&closed.content, self.tokens));
-                    learned.put(closed, wording, None);
+            if successor.is_some() && told.is_none() {
+                for known in ended_by(&user.view.read(), &learned, candidate) {
+                    close_for(&known, candidate.valid_from, &mut learned);
                 }
             }
         }
         learned
-    }
-
-    /// The known facts nearest to a candidate, and those about the same attribute of the same
-    /// subject.
-    pub(crate) fn nearest_known(
-        view: &View,
-        vector: Option<ArrayView1<'_, f32>>,
-        candidate: &Candidate,
-    ) -> Result<HashMap<String, (Arc<SemanticMemory>, f32)>> {
-        let mut near: HashMap<String, (Arc<SemanticMemory>, f32)> = HashMap::new();
-        if let Some(vector) = vector {
-            for (slot, cosine) in view.statements.nearest(vector, NEAREST)? {
-                if let Some(memory) = view.facts.get(slot) {
-                    near.insert(memory.memory_id.clone(), (Arc::clone(memory), cosine));
-                }
-            }
-        }
-        for memory in view.same_attribute(candidate) {
-            near.entry(memory.memory_id.clone()).or_insert_with(|| (Arc::clone(memory), 0.0));
-        }
-        if let Some(memory) = view.same_statement(&candidate.content) {
-            near.insert(memory.memory_id.clone(), (Arc::clone(memory), 1.0));
-        }
-        Ok(near)
     }
 
     /// Appends what was learned together with the note that it is all, then updates the view.
@@ -446,7 +416,7 @@ impl Services {
                 episode_id: episode.episode_id.clone(),
                 revision: episode.revision,
                 at,
-                pending_llm: step.pending_llm.contains(&episode.episode_id),
+                pending_llm: step.pending_llm,
             }))
             .collect();
         let _writer = user.lock_writer_on(step.basis, true, &self.indexing())?;
@@ -468,8 +438,7 @@ impl Services {
         let replaced = learned.records.iter().filter(|record| !learned.is_latest(record));
         replaced.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
         for episode in step.episodes {
-            let pending_llm = step.pending_llm.contains(&episode.episode_id);
-            view.backlog.learned(&episode.episode_id, episode.revision, pending_llm);
+            view.backlog.learned(&episode.episode_id, episode.revision, step.pending_llm);
         }
         drop(view);
         Ok(())

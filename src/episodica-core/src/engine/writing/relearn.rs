@@ -63,17 +63,8 @@ impl Services {
         control: &dyn Control,
     ) -> Result<()> {
         let basis = user.basis();
-        let step = LearningStep {
-            episodes: &[],
-            texts: self.read_found(found, control)?,
-            advice: found.iter().map(|_| None).collect(),
-            found,
-            origins: Vec::new(),
-            pending_llm: HashSet::new(),
-            asked: Default::default(),
-            asked_of: Vec::new(),
-            basis,
-        };
+        let texts = self.read_found(found, control)?;
+        let step = LearningStep::by_rules(&[], found, texts, basis);
         self.reconcile_and_commit(user, step, control)
     }
 }

@@ -4,6 +4,7 @@
 //! sentence. An answer without title and narrative, or in another language than the messages, is
 //! rejected as a whole.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -12,12 +13,12 @@ use serde_json::{Map, Value, json};
 use super::offline::{EpisodeText, write_offline};
 use crate::error::Result;
 use crate::generate::facts;
-use crate::generate::facts::model::{FACTS_TOKENS, facts_schema, known_lines, participants};
+use crate::generate::facts::model::{FACTS_TOKENS, Shown, facts_schema, known_lines, participants};
 use crate::llm::{
-    AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render,
-    single_line,
+    AnswerSchema, Budget, Prompt, Template, before, conversation, is_chinese, is_from_prompt, json,
+    render, single_line,
 };
-use crate::model::{Message, SemanticMemory};
+use crate::model::Message;
 use crate::text::{Language, count_tokens, language, sentences};
 
 /// Limits of a title (characters), of L0 and of L1 (tokens).
@@ -69,21 +70,24 @@ pub struct Written {
 struct Values {
     facts: bool,
     known: Option<String>,
+    before: Option<String>,
     conversation: String,
 }
 
-/// Asks about a segment. With `known`, also asks for the facts that are not yet known.
+/// Asks about a segment; with `wants_facts`, also for the facts that are not yet known.
 ///
 /// # Errors
 /// `Internal` if the prompt can't be rendered.
 pub fn question(
     messages: &[Arc<Message>],
-    known: Option<&[Arc<SemanticMemory>]>,
+    shown: &Shown,
+    wants_facts: bool,
     budget: Budget,
 ) -> Result<Prompt> {
     let values = Values {
-        facts: known.is_some(),
-        known: known.and_then(known_lines),
+        facts: wants_facts,
+        known: known_lines(&shown.known),
+        before: before(&shown.before, budget),
         conversation: conversation(messages, budget),
     };
     let (system, user) = render(Template::Episode, is_chinese(messages), &values)?;
@@ -95,7 +99,7 @@ pub fn question(
     });
     let mut required = vec!["title", "summary", "narrative", "topics", "entities"];
     let (mut name, mut max_tokens) = ("episode", TEXT_TOKENS);
-    if known.is_some() {
+    if wants_facts {
         properties["facts"] = facts_schema();
         required.push("facts");
         (name, max_tokens) = ("episode_and_facts", TEXT_TOKENS + FACTS_TOKENS);
@@ -119,7 +123,7 @@ pub fn question(
 ///
 /// # Errors
 /// The reason why the answer can't be used.
-pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable> {
+pub fn read(answer: &str, messages: &[Arc<Message>], shown: &Shown) -> Result<Written, Unusable> {
     let json::Salvaged { value, salvaged, .. } =
         json::object_with(answer, &["title"]).ok_or(Unusable::Malformed)?;
     let text = |key: &str| {
@@ -161,12 +165,24 @@ pub fn read(answer: &str, messages: &[Arc<Message>]) -> Result<Written, Unusable
     };
     let summary =
         if summary.is_empty() { rules.summary } else { fit(&summary, MAX_SUMMARY_TOKENS) };
-    let (topics, entities) =
+    let (mut topics, entities) =
         (labels(&value, "topics", MAX_TOPICS), labels(&value, "entities", MAX_ENTITIES));
     let said: Vec<String> = messages
         .iter()
         .flat_map(|message| [message.content.to_lowercase(), message.speaker().to_lowercase()])
         .collect();
+    // What is known of elsewhere is no topic of this episode, where a deletion would not look for
+    // it.
+    let heard: HashSet<String> = said.iter().flat_map(|text| facts::keys(text)).collect();
+    let elsewhere = shown.known.iter().map(|fact| &fact.content);
+    let elsewhere = elsewhere.chain(shown.before.iter().map(|message| &message.content));
+    let foreign: HashSet<String> = elsewhere
+        .flat_map(|text| facts::keys(&text.to_lowercase()))
+        .filter(|key| !heard.contains(key))
+        .collect();
+    topics.retain(|topic| {
+        !facts::keys(&topic.to_lowercase()).iter().any(|key| foreign.contains(key))
+    });
     // Drops names that no message contains.
     let mut entities: Vec<String> = entities
         .into_iter()
@@ -220,7 +236,7 @@ fn title_supported(title: &str, sources: &[&Message], names: &[&str]) -> bool {
     let mut long = title.split(' ').filter(|word| word.chars().count() > 3).peekable();
     let has_capitals = long.peek().is_some()
         && long.all(|word| word.chars().next().is_some_and(char::is_uppercase));
-    facts::supported(title, sources, names).is_ok()
+    is_borne_out(title, sources, names)
         || has_capitals && facts::shares_words(&title.to_lowercase(), sources, names)
 }
 
@@ -320,7 +336,7 @@ mod tests {
             r#"2024.","topics":["moving"],"#,
             r#""entities":["Lyon","Marie","Napoleon"]}"#,
         );
-        let written = read(answer, &talk()).expect("usable");
+        let written = read(answer, &talk(), &Shown::default()).expect("usable");
         assert_eq!(written.text.title, "Ann moves to Lyon");
         assert_eq!(written.text.entities, ["Lyon", "Marie"], "nobody spoke of Napoleon");
         assert!(!written.salvaged);
@@ -331,28 +347,33 @@ mod tests {
         let answer = r#"Sure! ```json
 {"title":"A move","summary":"","narrative":"Ann moved to Lyon and Marie helped with the piano."}
 ```"#;
-        let written = read(answer, &talk()).expect("usable");
+        let written = read(answer, &talk(), &Shown::default()).expect("usable");
         assert!(written.salvaged);
         assert!(!written.text.summary.is_empty() && !written.text.topics.is_empty());
     }
 
     #[test]
     fn nothing_usable_is_said_so() {
-        assert_eq!(read("I am sorry, I can't.", &talk()), Err(Unusable::Malformed));
-        assert_eq!(read(r#"{"title":"...","narrative":"..."}"#, &talk()), Err(Unusable::Malformed));
+        assert_eq!(
+            read("I am sorry, I can't.", &talk(), &Shown::default()),
+            Err(Unusable::Malformed)
+        );
+        assert_eq!(
+            read(r#"{"title":"...","narrative":"..."}"#, &talk(), &Shown::default()),
+            Err(Unusable::Malformed)
+        );
         let chinese = concat!(
             r#"{"title":"安搬到里昂","summary":"安在三月搬到了里昂的一间小公寓。","#,
             r#""narrative":"安告诉本，她上周五搬到了里昂，公寓很小，但有阳台。"}"#,
         );
-        assert_eq!(read(chinese, &talk()), Err(Unusable::OtherLanguage));
+        assert_eq!(read(chinese, &talk(), &Shown::default()), Err(Unusable::OtherLanguage));
     }
 
     #[test]
     fn lengths_are_bounded_and_short_talks_are_their_own_narrative() {
         let long = "Ann spoke of Lyon and of the long way there. ".repeat(600);
-        let answer =
-            json!({"title": "x".repeat(500), "summary": long, "narrative": long}).to_string();
-        let text = read(&answer, &talk()).expect("usable").text;
+        let answer = json!({"title": long, "summary": long, "narrative": long}).to_string();
+        let text = read(&answer, &talk(), &Shown::default()).expect("usable").text;
         assert!(
             count_tokens(&text.summary) <= MAX_SUMMARY_TOKENS
                 && count_tokens(&text.content) <= MAX_NARRATIVE_TOKENS
@@ -363,6 +384,9 @@ mod tests {
             r#"{"title":"Lunch","summary":"Ann asked about lunch.","narrative":"Ann asked "#,
             r#"whether to have lunch at noon."}"#,
         );
-        assert_eq!(read(answer, &short).expect("usable").text.content, "Ann: Lunch at noon?");
+        assert_eq!(
+            read(answer, &short, &Shown::default()).expect("usable").text.content,
+            "Ann: Lunch at noon?"
+        );
     }
 }

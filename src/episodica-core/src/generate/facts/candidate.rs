@@ -48,6 +48,22 @@ impl Extraction {
         self.candidates.iter().map(|candidate| candidate.content.as_str())
     }
 
+    /// Number of rejected sentences that the messages don't bear out.
+    pub fn junk(&self) -> u64 {
+        use RejectReason::*;
+        let junk = [
+            Empty,
+            Question,
+            NoSource,
+            UnsupportedName,
+            UnsupportedNumber,
+            UnsupportedDate,
+            UnsupportedWords,
+            Echo,
+        ];
+        junk.iter().filter_map(|reason| self.rejected.get(reason)).sum()
+    }
+
     /// Counts one rejection.
     pub fn reject(&mut self, reason: RejectReason) {
         *self.rejected.entry(reason).or_default() += 1;

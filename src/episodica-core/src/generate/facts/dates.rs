@@ -7,25 +7,24 @@ use crate::text::time::{Grain, TimeMention};
 
 const WEEKDAYS: [&str; 9] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "周", "星期"];
 
-/// The later reading of a date without a year (one year later) or of a bare weekday (one week
-/// later); `None` if the words fix the year or week.
-pub(super) fn next(mention: &TimeMention, surface: &str) -> Option<TimeMention> {
+/// The other readings of a date without a year (one year later) or of a bare weekday (one week
+/// earlier or later); none if the words fix the year or week.
+pub(super) fn others(mention: &TimeMention, surface: &str) -> Vec<(Date, Date)> {
     let lower = surface.to_lowercase();
     let fixed = ["last", "ago", "past", "yesterday", "previous", "上", "去", "前", "昨"]
         .iter()
         .any(|word| lower.contains(word))
         || lower.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() == 4);
     if fixed || !mention.relative {
-        return None;
+        return Vec::new();
     }
-    let weekday = WEEKDAYS.iter().any(|day| lower.trim_start_matches("on ").starts_with(day))
-        && !mention.confident;
-    let step = if weekday { 7.days() } else { 1.year() };
-    Some(TimeMention {
-        from: mention.from.checked_add(step).ok()?,
-        to: mention.to.checked_add(step).ok()?,
-        ..*mention
-    })
+    let bare = lower.trim_start_matches("on ");
+    let weekday = WEEKDAYS.iter().any(|day| bare.starts_with(day));
+    let steps = if weekday { vec![7.days(), -7.days()] } else { vec![1.year()] };
+    let moved = |step: jiff::Span| {
+        mention.from.checked_add(step).ok().zip(mention.to.checked_add(step).ok())
+    };
+    steps.into_iter().filter_map(moved).collect()
 }
 
 /// The days of a mention in a fact; facts write a week or weekend as its first day.

@@ -11,8 +11,7 @@ use jiff::civil::Date;
 use super::candidate::RejectReason;
 use super::numbers::numbers;
 use super::support::{
-    capitalised, dates_supported_with, has_unknown_han, is_known, keys, known_words, titled,
-    without,
+    capitalised, dates_supported, has_unknown_han, is_known, keys, known_words, texts, without,
 };
 use crate::model::Message;
 use crate::text::is_han;
@@ -37,7 +36,7 @@ pub fn grounded(
     let Some(first) = sources.first() else { return Err(RejectReason::NoSource) };
     let found = mentions(sentence, first.timestamp);
     let years = years_that_follow(context);
-    if !found.is_empty() && !dates_supported_with(sentence, &found, context, &years) {
+    if !found.is_empty() && !dates_supported(sentence, &found, context, &years) {
         return Err(RejectReason::UnsupportedDate);
     }
     let rest = without(sentence, &found);
@@ -55,7 +54,9 @@ pub fn grounded(
     if found.is_empty() && !stated.is_empty() && !stated.iter().any(|key| said.contains(key)) {
         return Err(RejectReason::UnsupportedWords);
     }
-    if is_about_another(sentence, &stated, sources, participants) {
+    if is_about_another(sentence, &stated, sources, participants)
+        || is_never_named(subject, sources, context)
+    {
         return Err(RejectReason::UnsupportedWords);
     }
     Ok(())
@@ -181,7 +182,10 @@ fn names_follow(rest: &str, subject: &str, context: &[&Message], participants: &
         let lower: Vec<String> = texts(context, participants).map(str::to_lowercase).collect();
         let known = known_words(&lower);
         let stems: HashSet<String> = lower.iter().flat_map(|text| keys(text)).collect();
-        let nouns = has_capital_nouns(context);
+        let told = rest.to_lowercase();
+        let nouns = has_capital_nouns(context)
+            || ["nutzer", "anwender"].iter().any(|user| told.contains(user));
+        let tells_of_user = USER_WORDS.iter().any(|user| told.contains(user));
         let subject = subject.to_lowercase();
         let follows = |name: &&str| {
             let word = name.to_lowercase();
@@ -196,8 +200,10 @@ fn names_follow(rest: &str, subject: &str, context: &[&Message], participants: &
                 .rsplit(' ')
                 .next()
                 .is_some_and(|word| BEFORE_NAMES.contains(&word.to_lowercase().as_str()));
+            // Where the user has no name, a short word in front is an article.
+            let short = if tells_of_user { 3 } else { 2 };
             let is_no_name = || {
-                word.chars().count() <= 2
+                word.chars().count() <= short
                     || is_function_word(&word)
                     || stems.contains(&word.chars().take(4).collect::<String>())
                     || !subject.is_empty() && !subject.contains(&word)
@@ -219,7 +225,6 @@ fn names_follow(rest: &str, subject: &str, context: &[&Message], participants: &
         return true;
     }
     !has_unknown_han(rest, context, participants)
-        && titled(rest).all(|name| texts(context, participants).any(|text| text.contains(&name)))
 }
 
 /// True if two words of five letters or more differ in their last two letters at most, as the cases
@@ -243,17 +248,35 @@ fn has_capital_nouns(context: &[&Message]) -> bool {
     GERMAN.iter().filter(|word| found(word)).count() >= 3
 }
 
-fn texts<'a>(messages: &'a [&Message], participants: &'a [&str]) -> impl Iterator<Item = &'a str> {
-    messages
-        .iter()
-        .flat_map(|message| [message.content.as_str(), message.speaker()])
-        .chain(participants.iter().copied())
-}
+/// Words of a speaker about themself.
+const FIRST: [&str; 9] = [" i ", " i'm ", " i've ", " my ", " ich ", " je ", " yo ", "我", "私"];
 
 const SECOND: [&str; 12] = [
     " you ", " your ", " you're ", " you've ", " du ", " dein", " dir ", " tú ", " tu ", " te ",
     "你", "您",
 ];
+
+/// True if the subject is somebody of the talk of whom no cited message speaks: nobody of that name
+/// wrote one, and neither they nor the two before name them. What an agent or a tool confirms is
+/// about anybody; where every noun is capitalised, a subject need not be a name.
+fn is_never_named(subject: &str, sources: &[&Message], context: &[&Message]) -> bool {
+    let words = keys(subject);
+    let names = |message: &&Message| {
+        let said = keys(&message.content).into_iter().chain(keys(message.speaker()));
+        said.into_iter().any(|key| words.contains(&key))
+    };
+    let near = |source: &&Message| {
+        let at = context.iter().position(|message| std::ptr::eq(*message, *source));
+        at.is_none_or(|at| context[at.saturating_sub(2)..=at].iter().any(names))
+    };
+    let lower = subject.to_lowercase();
+    subject.starts_with(char::is_uppercase)
+        && !USER_WORDS.iter().any(|user| lower.contains(user))
+        && !sources.iter().any(|source| &*source.role != "user")
+        && !sources.iter().any(near)
+        && context.iter().any(names)
+        && !has_capital_nouns(context)
+}
 
 /// True if a sentence names a participant who did not say what it is about, and of whom nothing was
 /// said: the speakers are swapped. What an agent or a tool confirms is about anybody.
@@ -268,15 +291,20 @@ fn is_about_another(
         ')', '…',
     ];
     let place = |name: &&&str| sentence.find(**name);
-    let named = participants.iter().filter(|name| place(name).is_some());
-    let Some(about) = named.min_by_key(place) else { return false };
+    let named: Vec<&&str> = participants.iter().filter(|name| place(name).is_some()).collect();
+    let Some(about) = named.iter().copied().min_by_key(|name| place(name)) else { return false };
     let name = about.to_lowercase();
     let fits = |message: &Message, clause: &str| {
-        let clause = format!(" {} ", clause.to_lowercase());
+        let clause = format!(" {} ", clause.trim().to_lowercase());
+        // Of two in one sentence, the speaker acts, unless the clause begins with the other.
+        let begins = clause.match_indices(' ').nth(1).map_or(&*clause, |(end, _)| &clause[..=end]);
+        let is_own = FIRST.iter().any(|word| clause.contains(word));
+        let part = if named.len() > 1 { begins } else { &clause };
+        let acts = |word: &str| !is_own && part.contains(word);
         message.speaker() == *about
             || &*message.role != "user"
-            || clause.contains(&name)
-            || SECOND.iter().any(|word| clause.contains(word))
+            || acts(&name)
+            || SECOND.iter().any(|word| acts(word))
             || message.content.contains(['?', '？'])
                 && sources.iter().any(|source| source.speaker() == *about)
     };
@@ -290,6 +318,6 @@ fn is_about_another(
             .flat_map(|message| message.content.split(MARKS).map(move |clause| (*message, clause)))
             .map(|(message, clause)| (message, clause, shared(clause)))
     };
-    let most = clauses().map(|(_, _, shared)| shared).max().unwrap_or(0);
-    most > 0 && !clauses().any(|(message, clause, shared)| shared == most && fits(message, clause))
+    let most = clauses().map(|(_, _, shared)| shared).max();
+    !clauses().any(|(message, clause, shared)| Some(shared) == most && fits(message, clause))
 }

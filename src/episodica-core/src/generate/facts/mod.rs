@@ -2,7 +2,7 @@
 //!
 //! [`extract_offline`] takes each sentence of the narrative, in the third person or as an
 //! attributed quotation, ranks the sentences by a few features and keeps the best up to a volume
-//! (`docs/facts.md`). [`model`] asks a language model instead and reads its answer. [`supported`]
+//! (`docs/facts.md`). [`model`] asks a language model instead and reads its answer. [`grounded`]
 //! is the check that every fact of a model must pass. None of them compares candidates with known
 //! facts (see [`reconcile`](super::reconcile)). The engine calls them after it has finished an
 //! episode.
@@ -39,8 +39,8 @@ pub use candidate::{Candidate, Extraction};
 pub(crate) use extract::crowded_out;
 pub use extract::{RULES_VERSION, extract_offline, write_and_extract};
 pub use grounds::grounded;
-pub(crate) use numbers::numbers;
 pub(crate) use stated::{of_kind, stated};
-pub use support::{shares_words, supported};
+pub(crate) use support::keys;
+pub use support::shares_words;
 pub use vital::is_vital;
 pub(crate) use words::tells_the_past;

@@ -3,7 +3,12 @@
 //! Reads an answer item by item. Keeps an item unless [`grounded`] finds a number, date or name
 //! that was never shown, its quotation stands in no message, or it comes from a prompt. Counts
 //! rejected items by reason. An empty list in the requested form is a valid answer.
+//!
+//! The model also says which known facts each new one ends or corrects, by the numbers under which
+//! it was shown them. It is believed, whatever the attribute is called, because history makes that
+//! reversible: but a fact ends only facts about the same subject, and never an event.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -17,9 +22,10 @@ use super::support::{date_supported, keys};
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::error::Result;
+use crate::generate::reconcile::Words;
 use crate::llm::{
-    AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, is_from_prompt, json, render,
-    single_line,
+    AnswerSchema, Budget, Prompt, Template, before, conversation, is_chinese, is_from_prompt, json,
+    render, single_line,
 };
 use crate::model::{MemoryKind, Message, SemanticMemory};
 use crate::text::normalized;
@@ -34,9 +40,19 @@ const UNSAID_IMPORTANCE: f32 = 0.5;
 /// How much less a fact is believed for which the model quotes no message.
 const UNQUOTED: f32 = 0.9;
 
+/// What the model is shown beside the messages.
+#[derive(Debug, Clone, Default)]
+pub struct Shown {
+    /// Known facts, by number.
+    pub known: Vec<Arc<SemanticMemory>>,
+    /// The last messages before.
+    pub before: Vec<Arc<Message>>,
+}
+
 #[derive(Serialize)]
 struct Values {
     known: Option<String>,
+    before: Option<String>,
     conversation: String,
 }
 
@@ -44,12 +60,12 @@ struct Values {
 ///
 /// # Errors
 /// `Internal` if the prompt can't be rendered.
-pub fn question(
-    messages: &[Arc<Message>],
-    known: &[Arc<SemanticMemory>],
-    budget: Budget,
-) -> Result<Prompt> {
-    let values = Values { known: known_lines(known), conversation: conversation(messages, budget) };
+pub fn question(messages: &[Arc<Message>], shown: &Shown, budget: Budget) -> Result<Prompt> {
+    let values = Values {
+        known: known_lines(&shown.known),
+        before: before(&shown.before, budget),
+        conversation: conversation(messages, budget),
+    };
     let (system, user) = render(Template::Extract, is_chinese(messages), &values)?;
     let schema = json!({
         "type": "object",
@@ -71,40 +87,45 @@ pub const FACTS_TOKENS: u32 = 3_000;
 
 /// Known facts in the form that prompts use; `None` if there are none.
 pub fn known_lines(known: &[Arc<SemanticMemory>]) -> Option<String> {
-    let line = |fact: &Arc<SemanticMemory>| {
+    let line = |(number, fact): (usize, &Arc<SemanticMemory>)| {
         let since = fact.valid_from.local().date();
-        format!("{} | since {since} | {}", single_line(&fact.subject), single_line(&fact.content))
+        let text = [&fact.subject, &fact.attribute, &fact.content].map(|text| single_line(text));
+        format!("{number} | {} | {} | {since} | {}", text[0], text[1], text[2])
     };
-    let lines: Vec<String> = known.iter().map(line).collect();
+    let lines: Vec<String> = known.iter().enumerate().map(line).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The JSON schema of a list of facts.
+/// The JSON schema of a list of facts: lines like those of the known ones. Objects would take twice
+/// as many tokens.
 pub fn facts_schema() -> Value {
-    let kinds: Vec<&str> = MemoryKind::ALL.iter().map(|kind| kind.name()).collect();
-    let text = json!({"type": "string"});
-    let fact = json!({
-        "type": "object",
-        "properties": {
-            "content": text,
-            "kind": {"type": "string", "enum": kinds},
-            "subject": text,
-            "attribute": text,
-            "value": text,
-            "from": text,
-            "to": text,
-            "confidence": {"type": "number"},
-            "importance": {"type": "string", "enum": ["low", "medium", "high", "critical"]},
-            "messages": {"type": "array", "items": {"type": "integer"}},
-            "quote": text,
-        },
-        "required": [
-            "content", "kind", "subject", "attribute", "value", "from", "to", "confidence",
-            "importance", "messages", "quote",
-        ],
-        "additionalProperties": false,
-    });
-    json!({"type": "array", "items": fact})
+    json!({"type": "array", "items": {"type": "string"}})
+}
+
+/// The parts of a line, in order.
+const PARTS: [&str; 10] = [
+    "kind",
+    "importance",
+    "subject",
+    "attribute",
+    "when",
+    "ends",
+    "corrects",
+    "messages",
+    "quote",
+    "content",
+];
+
+/// An item as an object with these keys: a line is taken apart, and a line without all parts is a
+/// sentence.
+fn item(value: &Value) -> Cow<'_, Value> {
+    let Value::String(line) = value else { return Cow::Borrowed(value) };
+    let parts: Vec<&str> = line.splitn(PARTS.len(), '|').map(str::trim).collect();
+    if parts.len() < PARTS.len() {
+        return Cow::Owned(json!({"content": parts[parts.len() - 1]}));
+    }
+    let told = PARTS.iter().zip(parts).filter(|(_, part)| !matches!(*part, "-" | "–" | ""));
+    Cow::Owned(told.map(|(key, part)| ((*key).to_owned(), Value::from(part))).collect())
 }
 
 /// The facts in an answer.
@@ -112,29 +133,47 @@ pub fn facts_schema() -> Value {
 pub struct Facts {
     /// Kept candidates, and counts of rejected ones.
     pub extraction: Extraction,
-    /// When each candidate's event happened.
-    pub occurred: Vec<Occurred>,
+    /// What else is told of each candidate.
+    pub told: Vec<Told>,
     /// True if the JSON needed repair or an item was lost.
     pub salvaged: bool,
 }
 
-/// When an event happened: first and last day, month or year, as ISO 8601; empty if unknown.
+/// What a model tells of a fact beside the sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Occurred {
-    /// Start, or the only date.
+pub struct Told {
+    /// First day, month or year of the event or state, as ISO 8601; empty if unknown.
     pub from: String,
-    /// End.
+    /// The last one.
     pub to: String,
+    /// Ids of the known facts that no longer hold.
+    pub ends: Vec<String>,
+    /// Ids of the known facts that never held.
+    pub corrects: Vec<String>,
+}
+
+impl Told {
+    /// The day of the event, in the zone of `said`.
+    pub fn since(&self, said: Moment) -> Option<Moment> {
+        let date = match self.from.len() {
+            4 => format!("{}-01-01", self.from),
+            7 => format!("{}-01", self.from),
+            _ => self.from.clone(),
+        };
+        let midnight = Moment::parse(&date).ok()?;
+        let seconds = said.offset_seconds();
+        Moment::new(midnight.micros() - i64::from(seconds) * 1_000_000, seconds).ok()
+    }
 }
 
 /// Reads an answer about `messages`; `None` if it holds no list, or an untrustworthy empty list:
 /// the list is not in the requested form, or the messages ask for an empty one.
 ///
-/// `known` are the facts that the prompt showed.
+/// `shown` is what the prompt showed beside them.
 pub fn read(
     answer: &str,
     messages: &[Arc<Message>],
-    known: &[Arc<SemanticMemory>],
+    shown: &Shown,
     config: &Config,
 ) -> Option<Facts> {
     let items = json::items(answer, "facts");
@@ -143,23 +182,62 @@ pub fn read(
         return None;
     }
     let names = participants(messages);
-    let known: Vec<Message> = known.iter().map(|fact| as_message(fact)).collect();
-    let mut seen = HashSet::new();
+    let known: Vec<Message> = shown.known.iter().map(|fact| as_message(fact)).collect();
+    let before = shown.before.iter().map(|message| &**message);
+    let context: Vec<&Message> =
+        messages.iter().map(|message| &**message).chain(before).chain(&known).collect();
+    // What is known already is nothing new.
+    let mut seen: HashSet<String> =
+        shown.known.iter().map(|fact| normalized(&fact.content)).collect();
     let mut facts = Facts { salvaged: items.salvaged || items.lost > 0, ..Facts::default() };
     for value in items.values.iter().take(MAX_FACTS) {
-        match read_one(value, messages, &known, &names, config) {
+        let value = &*item(value);
+        match read_one(value, messages, &context, &names, config) {
             Ok((candidate, _)) if !is_learned(&candidate, messages, config.learn_from) => {
                 facts.extraction.reject(RejectReason::NotAboutUser);
             }
-            Ok((candidate, occurred)) if seen.insert(normalized(&candidate.content)) => {
+            Ok((candidate, mut told)) if seen.insert(normalized(&candidate.content)) => {
+                told.ends = named(value, "ends", &shown.known, |known| ends(&candidate, known));
+                let corrects = |known: &SemanticMemory| corrects(&candidate, known);
+                told.corrects = named(value, "corrects", &shown.known, corrects);
                 facts.extraction.candidates.push(candidate);
-                facts.occurred.push(occurred);
+                facts.told.push(told);
             }
             Ok(_) => facts.extraction.reject(RejectReason::Duplicate),
             Err(reason) => facts.extraction.reject(reason),
         }
     }
     Some(facts)
+}
+
+/// The ids of the known facts that an answer names by their numbers, of those that pass.
+fn named(
+    value: &Value,
+    key: &str,
+    known: &[Arc<SemanticMemory>],
+    passes: impl Fn(&SemanticMemory) -> bool,
+) -> Vec<String> {
+    let numbers = value.get(key).map(json::numbers).unwrap_or_default().into_iter();
+    let facts = numbers.filter_map(|number| known.get(usize::try_from(number).ok()?));
+    facts.filter(|fact| passes(fact)).map(|fact| fact.memory_id.clone()).collect()
+}
+
+fn ends(candidate: &Candidate, known: &SemanticMemory) -> bool {
+    known.kind != MemoryKind::Event && is_same_subject(&candidate.subject, &known.subject)
+}
+
+/// A correction may be of the subject itself: then the two share another word.
+fn corrects(candidate: &Candidate, known: &SemanticMemory) -> bool {
+    let others = keys(&known.content);
+    is_same_subject(&candidate.subject, &known.subject)
+        || keys(&candidate.content).iter().any(|key| others.contains(key))
+}
+
+/// True if one subject names the other: "Ann" and "Ann's dose".
+fn is_same_subject(one: &str, other: &str) -> bool {
+    let words = |text: &str| Words::of(&text.replace('’', "'").replace("'s", ""));
+    let (one, other) = (words(one), words(other));
+    !one.is_empty() && !other.is_empty() && (one.contain(&other) || other.contain(&one))
 }
 
 /// Words in a message that try to instruct the model.
@@ -201,13 +279,12 @@ fn as_message(fact: &SemanticMemory) -> Message {
 fn read_one(
     value: &Value,
     messages: &[Arc<Message>],
-    known: &[Message],
+    context: &[&Message],
     names: &[&str],
     config: &Config,
-) -> Result<(Candidate, Occurred), RejectReason> {
+) -> Result<(Candidate, Told), RejectReason> {
     let text = |key: &str| single_line(value.get(key).and_then(Value::as_str).unwrap_or_default());
-    // Small models give sentences in the place of objects.
-    let content = single_line(value.as_str().unwrap_or(&text("content")));
+    let content = text("content");
     if !content.chars().any(char::is_alphanumeric) || content.chars().count() > MAX_FACT_CHARS {
         return Err(RejectReason::Empty);
     }
@@ -233,10 +310,8 @@ fn read_one(
         cited.extend(nearest(&content, messages));
     }
     let sources: Vec<&Message> = cited.iter().map(|at| &*messages[*at]).collect();
-    let shown = messages.iter().map(|message| &**message);
-    let context: Vec<&Message> = shown.chain(known).collect();
     let subject = text("subject");
-    grounded(&content, &subject, &sources, &context, names)?;
+    grounded(&content, &subject, &sources, context, names)?;
     let kind = kind(&text("kind"));
     // A quotation is checked exactly; a fact without one is believed a little less.
     let quote = text("quote");
@@ -252,7 +327,7 @@ fn read_one(
     if of_agents && about_agent && !matches!(kind, MemoryKind::Case | MemoryKind::Procedure) {
         return Err(RejectReason::NotAboutUser);
     }
-    let occurred = occurred(value, &sources);
+    let told = told(&text("when"), &sources);
     let said = sources.iter().map(|message| message.timestamp).max().unwrap_or(Moment::MIN);
     let candidate = Candidate {
         content,
@@ -268,21 +343,19 @@ fn read_one(
         said,
         source_messages: sources.iter().map(|message| message.message_id.clone()).collect(),
     };
-    Ok((candidate, occurred))
+    Ok((candidate, told))
 }
 
-/// When the event happened, as far as the cited messages support it.
-fn occurred(value: &Value, sources: &[&Message]) -> Occurred {
-    let date = |key: &str| {
-        let text = value.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+/// When it happened, as far as the cited messages support it.
+fn told(when: &str, sources: &[&Message]) -> Told {
+    let date = |text: &str| {
         let is_date = text.len() <= 10 && text.starts_with(|first: char| first.is_ascii_digit());
         if is_date && date_supported(text, sources) { text.to_owned() } else { String::new() }
     };
-    let (from, to) = (date("from"), date("to"));
-    if !from.is_empty() && !to.is_empty() && to < from {
-        return Occurred { from, to: String::new() };
-    }
-    Occurred { from, to }
+    let (from, to) = when.split_once('/').unwrap_or((when, ""));
+    let (from, to) = (date(from.trim()), date(to.trim()));
+    let to = if !from.is_empty() && to < from { String::new() } else { to };
+    Told { from, to, ..Told::default() }
 }
 
 fn same_name(a: &str, b: &str) -> bool {
@@ -352,6 +425,9 @@ pub(in crate::generate) fn participants(messages: &[Arc<Message>]) -> Vec<&str> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generate::reconcile::{Decision, apply};
+    use crate::ids::Owner;
+    use crate::model::EventKind;
     use crate::model::testing::said;
 
     const DAY: &str = "2024-03-11T09:30:00+01:00";
@@ -378,7 +454,7 @@ mod tests {
 
     fn read_all(facts: Vec<Value>) -> Extraction {
         let answer = json!({"facts": facts}).to_string();
-        read(&answer, &talk(), &[], &Config::default()).expect("a list").extraction
+        read(&answer, &talk(), &Shown::default(), &Config::default()).expect("a list").extraction
     }
 
     #[test]
@@ -392,6 +468,24 @@ mod tests {
         assert_eq!((candidate.attribute.as_str(), candidate.value.as_str()), ("home", "lyon"));
         assert_eq!(candidate.source_messages, ["m0"]);
         assert_eq!(candidate.importance, 0.75);
+    }
+
+    #[test]
+    fn a_line_says_the_same_as_an_object() {
+        let line = "event | high | Ann | home | 2024-03-08 | - | - | 0 | moved to Lyon | \
+                    Ann moved to Lyon on 8 March 2024 | or so.";
+        let cut = "event | Ann moved to Lyon.";
+        let answer = json!({"facts": [line, cut, "Ann started at Renault."]}).to_string();
+        let facts = read(&answer, &talk(), &Shown::default(), &Config::default()).expect("a list");
+        let found = &facts.extraction.candidates;
+        let texts: Vec<&str> = found.iter().map(|one| one.content.as_str()).collect();
+        let long = "Ann moved to Lyon on 8 March 2024 | or so.";
+        assert_eq!(texts, [long, "Ann moved to Lyon.", "Ann started at Renault."]);
+        let first = &found[0];
+        assert_eq!((first.kind, first.importance), (MemoryKind::Event, 0.75));
+        assert_eq!(first.attribute, "home");
+        assert_eq!(facts.told[0].from, "2024-03-08");
+        assert!(found.iter().all(|one| one.source_messages == ["m0"]));
     }
 
     #[test]
@@ -427,11 +521,12 @@ mod tests {
             r#"{"facts":[{"content":"Ann works at Renault.","kind":"work_history","#,
             r#""messages":[0]}, 7, {"content":"Ann mov"#,
         );
-        let found = read(answer, &talk(), &[], &Config::default()).expect("a list");
+        let found = read(answer, &talk(), &Shown::default(), &Config::default()).expect("a list");
         assert_eq!(found.extraction.candidates.len(), 1);
         assert!(found.salvaged);
         let empty = |answer: &str, messages: &[Arc<Message>]| {
-            read(answer, messages, &[], &Config::default()).map(|facts| facts.occurred.len())
+            let facts = read(answer, messages, &Shown::default(), &Config::default());
+            facts.map(|facts| facts.told.len())
         };
         assert_eq!(empty(r#"{"facts":[]}"#, &talk()), Some(0));
         for answer in ["no idea", "[]", "null", r#"{"facts":null}"#, r#"{"other":[]}"#] {
@@ -443,16 +538,69 @@ mod tests {
 
     #[test]
     fn an_event_is_dated_as_far_as_the_messages_bear_it_out() {
-        let dated = |from: &str, to: &str| {
+        let dated = |when: &str| {
             let mut fact = statement("Ann moved to Lyon.", "Ann", json!([0]));
-            (fact["from"], fact["to"]) = (json!(from), json!(to));
+            fact["when"] = json!(when);
             let answer = json!({"facts": [fact]}).to_string();
-            let Occurred { from, to } =
-                read(&answer, &talk(), &[], &Config::default()).expect("a list").occurred.remove(0);
-            (from, to)
+            let facts = read(&answer, &talk(), &Shown::default(), &Config::default());
+            let told = facts.expect("a list").told.remove(0);
+            (told.from, told.to)
         };
-        assert_eq!(dated("2024-03-08", ""), ("2024-03-08".to_owned(), String::new()));
-        assert_eq!(dated("2024-03", "1999"), ("2024-03".to_owned(), String::new()));
-        assert_eq!(dated("2019-01-01", "soon"), Default::default());
+        let dates = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        assert_eq!(dated("2024-03-08"), dates("2024-03-08", ""));
+        assert_eq!(dated("2024-03-08/2024-03-11"), dates("2024-03-08", "2024-03-11"));
+        assert_eq!(dated("2024-03/1999"), dates("2024-03", ""));
+        assert_eq!(dated("2019-01-01/soon"), dates("", ""));
+    }
+
+    #[test]
+    fn a_day_is_that_of_the_speaker() {
+        let said = Moment::parse(DAY).expect("valid");
+        let since = |from: &str| {
+            let told = Told { from: from.to_owned(), ..Told::default() };
+            told.since(said).map(|since| since.local().to_string())
+        };
+        assert_eq!(since("2024-03-08").as_deref(), Some("2024-03-08T00:00:00"));
+        assert_eq!(since("2024-03").as_deref(), Some("2024-03-01T00:00:00"));
+        assert_eq!(since("2024").as_deref(), Some("2024-01-01T00:00:00"));
+        assert_eq!(since(""), None);
+    }
+
+    #[test]
+    fn numbers_name_known_facts_of_the_same_subject_and_no_events() {
+        let known = |id: &str, subject: &str, kind, content: &str| {
+            let answer = json!({"facts": [statement("Ann moved to Lyon.", "Ann", json!([0]))]});
+            let facts = read(&answer.to_string(), &talk(), &Shown::default(), &Config::default());
+            let any = facts.expect("a list").extraction.candidates.remove(0);
+            let candidate =
+                Candidate { content: content.to_owned(), subject: subject.to_owned(), kind, ..any };
+            let add = Decision {
+                event: EventKind::Add,
+                target: None,
+                content: None,
+                reason: String::new(),
+            };
+            let owner = Owner::new("default", "ann").expect("valid");
+            let made = apply(&owner, &candidate, &add, &[], &[], candidate.said).records.remove(0);
+            Arc::new(SemanticMemory { memory_id: id.to_owned(), ..made })
+        };
+        let shown = Shown {
+            known: vec![
+                known("old", "ann", MemoryKind::PersonalInfo, "Ann lives in Nice."),
+                known("ben", "Ben", MemoryKind::PersonalInfo, "Ben lives in Nice."),
+                known("trip", "Ann", MemoryKind::Event, "Ann went to Nice."),
+                known("home", "Ann's home", MemoryKind::Entity, "Ann's home is a flat."),
+                known("anna", "Anna", MemoryKind::PersonalInfo, "Anna moved to Nice."),
+                known("far", "Zoe", MemoryKind::PersonalInfo, "Zoe plays chess."),
+            ],
+            before: Vec::new(),
+        };
+        let mut fact = statement("Ann moved to Lyon.", "Ann", json!([0]));
+        fact["ends"] = json!([0, 1, 2, "3", 4, 99, -1]);
+        fact["corrects"] = json!([2, 4, 5]);
+        let answer = json!({"facts": [fact]}).to_string();
+        let facts = read(&answer, &talk(), &shown, &Config::default()).expect("a list");
+        assert_eq!(facts.told[0].ends, ["old", "home"]);
+        assert_eq!(facts.told[0].corrects, ["trip", "anna"], "a subject may be corrected");
     }
 }

@@ -274,7 +274,8 @@ fn every_fact_is_supported_by_its_messages() {
                 Yesterday we sold the red van for 900 euros.";
     let talk = [said(0, "user", Some("Ada"), DAY, text)];
     for found in extract_offline(&talk, &Config::default()).candidates {
-        assert_eq!(supported(&found.content, &[&talk[0]], &["Ada"]), Ok(()), "{}", found.content);
+        let checked = grounded(&found.content, "", &[&talk[0]], &[&talk[0]], &["Ada"]);
+        assert_eq!(checked, Ok(()), "{}", found.content);
     }
 }
 

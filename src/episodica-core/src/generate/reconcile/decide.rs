@@ -291,7 +291,7 @@ pub(crate) fn known_value(known: &SemanticMemory) -> &str {
 }
 
 /// The words of a fact in lower case, with a space before each and behind the last.
-pub(super) struct Words(String);
+pub(crate) struct Words(String);
 
 impl Words {
     pub fn of(text: &str) -> Self {
@@ -314,7 +314,7 @@ impl Words {
         self.iter().count()
     }
 
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
@@ -329,7 +329,7 @@ impl Words {
     }
 
     /// Do they contain a run of whole words?
-    fn contain(&self, run: &Self) -> bool {
+    pub fn contain(&self, run: &Self) -> bool {
         self.0.contains(&run.0)
     }
 

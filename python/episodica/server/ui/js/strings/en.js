@@ -267,7 +267,6 @@ export default {
   "phase.boundary": "Boundaries",
   "phase.episode": "Episodes",
   "phase.extract": "Facts",
-  "phase.reconcile": "Reconciliation",
   "phase.embedding": "Vectors",
 
   "health": "Health",

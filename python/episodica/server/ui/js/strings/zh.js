@@ -286,7 +286,6 @@ export default {
   "phase.boundary": "边界",
   "phase.episode": "情节",
   "phase.extract": "事实",
-  "phase.reconcile": "对照",
   "phase.embedding": "向量",
 
   "health": "状态",

@@ -1,0 +1,261 @@
+"""A model says what ends: known facts are shown to it by number, and its word is believed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loopback import Request
+from model_server import ModelServer, shown, step_of, telling, user_of
+
+from episodica import MemorySystem
+
+CASES = json.loads(
+    (Path(__file__).parents[2] / "fixtures" / "changes.json").read_text(encoding="utf-8")
+)
+BEFORE, AFTER = datetime(2024, 1, 8, 9, tzinfo=UTC), datetime(2024, 6, 10, 9, tzinfo=UTC)
+
+
+def known(prompt: str) -> dict[str, int]:
+    """The known facts of a prompt, by sentence."""
+    lines = re.findall(r"(?m)^(\d+) \| [^|]* \| [^|]* \| \d{4}-\d\d-\d\d \| (.+)$", prompt)
+    return {sentence: int(number) for number, sentence in lines}
+
+
+def line_of(told: dict[str, str], number: int, ends: list[int], **parts: str) -> str:
+    """A fact in the form that the prompt asks for."""
+    named = {
+        "kind": "personal_info",
+        "importance": "high",
+        "subject": "Nora",
+        "attribute": told["attribute"],
+        "when": told.get("when") or "-",
+        "ends": ", ".join(map(str, ends)) or "-",
+        "corrects": "-",
+        "messages": str(number),
+        "quote": " ".join(told["said"].split()[:4]),
+        "sentence": told["fact"],
+    }
+    return " | ".join({**named, **parts}.values())
+
+
+def perfect(request: Request) -> str | None:
+    """Finds the fact of each message; a later one ends the earlier one if that was shown."""
+    if step_of(request) not in {"episode", "extract"}:
+        return None
+    prompt = user_of(request)
+    numbers, facts = known(prompt), []
+    for number, text in shown(prompt):
+        for case in CASES:
+            if text == case["before"]["said"]:
+                facts.append(line_of(case["before"], number, []))
+            elif text == case["after"]["said"]:
+                old = numbers.get(case["before"]["fact"])
+                ends = [old] if case["changes"] and old is not None else []
+                facts.append(line_of(case["after"], number, ends))
+    return telling(request, facts)
+
+
+def sessions() -> list[list[dict[str, Any]]]:
+    """Everything said before, a session a day, and everything said after it on one day."""
+    made = []
+    for name, start, step in (("before", BEFORE, timedelta(days=1)), ("after", AFTER, timedelta())):
+        for number, case in enumerate(CASES):
+            at = start + number * step + timedelta(minutes=10 * number)
+            said = [("user", "Nora", case[name]["said"]), ("assistant", "Otto", "Thank you.")]
+            made.append(
+                [
+                    {
+                        "role": role,
+                        "name": speaker,
+                        "content": text,
+                        "timestamp": at + timedelta(seconds=20 * place),
+                        "session_id": f"{name}{number}",
+                    }
+                    for place, (role, speaker, text) in enumerate(said)
+                ]
+            )
+    return made
+
+
+def remembered(memory: MemorySystem, batches: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    for batch in batches:
+        memory.add_messages("nora", batch)
+        memory.flush("nora")
+    assert memory.wait("nora", timeout=120)
+    assert memory.verify("nora").errors == 0
+    return {
+        fact.content: fact for fact in memory.semantic_memories("nora", include_superseded=True)
+    }
+
+
+@pytest.mark.timeout(180)
+def test_changes_end_what_they_change_from_the_day_of_the_event(
+    serve: Callable[..., ModelServer],
+    open_memory: Callable[..., MemorySystem],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of 28 changes 6 ended something: the attribute has another name in each sentence."""
+    one_by_one = remembered(open_memory(serve(perfect), path=tmp_path / "single"), sessions())
+    at_once = remembered(
+        open_memory(serve(perfect), path=tmp_path / "whole"),
+        [[message for session in sessions() for message in session]],
+    )
+    ended = wrongly = dated = 0
+    for case in CASES:
+        old, new = (one_by_one[case[name]["fact"]] for name in ("before", "after"))
+        assert new.is_current, new.content
+        if not case["changes"]:
+            wrongly += not old.is_current
+        elif not old.is_current:
+            ended += 1
+            assert old.superseded_by == new.memory_id
+            day = (case["after"]["when"] + "-01")[:10]
+            dated += f"{old.valid_to:%Y-%m-%d}" == f"{new.valid_from:%Y-%m-%d}" == day
+    with capsys.disabled():
+        print(f"\nended {ended} of 30, from the day of the event {dated}; wrongly {wrongly} of 10")
+    assert ended >= 28
+    assert dated == ended
+    assert wrongly == 0
+    # However the messages came in, the same holds.
+    assert {text: fact.is_current for text, fact in one_by_one.items()} == {
+        text: fact.is_current for text, fact in at_once.items()
+    }
+
+
+def say(memory: MemorySystem, *texts: str, day: int) -> None:
+    messages = [
+        {
+            "role": "user",
+            "name": "Nora",
+            "content": text,
+            "timestamp": BEFORE + timedelta(days=day, minutes=number),
+            "session_id": f"day {day}",
+        }
+        for number, text in enumerate(texts)
+    ]
+    memory.add_messages("nora", messages)
+    memory.flush("nora")
+    assert memory.wait("nora", timeout=60)
+
+
+def test_three_changes_in_one_episode_see_all_three_old_facts(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """The ten facts nearest to the mean of an episode held none of them."""
+    memory = open_memory(serve(perfect))
+    for number, case in enumerate(CASES):
+        say(memory, case["before"]["said"], day=number)
+    changes = [CASES[place] for place in (2, 3, 4)]
+    say(memory, *(case["after"]["said"] for case in changes), day=(AFTER - BEFORE).days)
+    facts = {
+        fact.content: fact for fact in memory.semantic_memories("nora", include_superseded=True)
+    }
+    assert not [case for case in changes if facts[case["before"]["fact"]].is_current]
+
+
+def test_a_correction_replaces_the_fact_from_its_beginning(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """Arun and Arjun stood side by side: the subject itself was wrong."""
+    told = {
+        "My brother Arun turns 30 in May.": ("Arun", "Nora's brother Arun turns 30 in May."),
+        "He is Arjun, my phone changed the name.": ("Arjun", "Nora's brother is called Arjun."),
+    }
+
+    def script(request: Request) -> str | None:
+        if step_of(request) not in {"episode", "extract"}:
+            return None
+        facts = []
+        for number, text in shown(user_of(request)):
+            subject, sentence = told[text]
+            wrong = [place for fact, place in known(user_of(request)).items() if "Arun" in fact]
+            about = {"said": text, "fact": sentence, "attribute": "brother"}
+            corrects = ", ".join(map(str, wrong)) or "-"
+            facts.append(line_of(about, number, [], subject=subject, corrects=corrects))
+        return telling(request, facts)
+
+    memory = open_memory(serve(script))
+    for number, text in enumerate(told):
+        say(memory, text, day=30 * number)
+    old, new = memory.semantic_memories("nora", include_superseded=True)
+    assert (old.is_current, new.is_current) == (False, True)
+    assert old.valid_to == old.valid_from == new.valid_from, "it never held"
+    assert old.superseded_by == new.memory_id
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject"), [("event", "Nora"), ("personal_info", "Tomas")], ids=["event", "another"]
+)
+def test_no_event_ends_and_nothing_of_another_subject(
+    kind: str,
+    subject: str,
+    serve: Callable[..., ModelServer],
+    open_memory: Callable[..., MemorySystem],
+) -> None:
+    def script(request: Request) -> str | None:
+        if step_of(request) not in {"episode", "extract"}:
+            return None
+        facts = []
+        for number, text in shown(user_of(request)):
+            about = {"said": text, "fact": text, "attribute": "trip"}
+            ends = list(known(user_of(request)).values())
+            facts.append(line_of(about, number, ends, kind=kind, subject=text.split()[0]))
+        return telling(request, facts)
+
+    memory = open_memory(serve(script))
+    say(memory, f"{subject} was in Rome.", day=0)
+    say(memory, "Nora was in Oslo.", day=30)
+    assert len(list(memory.semantic_memories("nora"))) == 2
+
+
+def test_the_messages_before_an_episode_are_shown_without_numbers(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """ "He wrote": the model could not know who."""
+    server = serve()
+    memory = open_memory(server)
+    for number, text in enumerate(["My brother Arjun moved to York.", "He wrote to me today."]):
+        message = {"role": "user", "name": "Nora", "content": text, "session_id": "s"}
+        memory.add_messages("nora", [{**message, "timestamp": BEFORE + timedelta(days=number)}])
+        memory.flush("nora")
+        assert memory.wait("nora", timeout=60)
+    first, second = (user_of(request) for request in server.of("episode"))
+    assert "<before-" not in first
+    before = second.partition("<before-")[2].partition("</before-")[0]
+    assert "09:00 | Nora: My brother Arjun moved to York." in before
+    assert [text for _, text in shown(second)] == ["He wrote to me today."]
+
+
+def test_what_the_model_does_not_end_holds_beside_the_new(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """The rules end an employer by another employer."""
+
+    def script(request: Request) -> str | None:
+        if step_of(request) not in {"episode", "extract"}:
+            return None
+        facts = [
+            line_of(
+                {
+                    "said": text,
+                    "fact": text.replace("I work", "Nora works"),
+                    "attribute": "employer",
+                },
+                number,
+                [],
+            )
+            for number, text in shown(user_of(request))
+        ]
+        return telling(request, facts)
+
+    memory = open_memory(serve(script))
+    say(memory, "I work at Korn in the mornings.", day=0)
+    say(memory, "I work at Rex in the evenings.", day=30)
+    assert [fact.is_current for fact in memory.semantic_memories("nora")] == [True, True]

@@ -1,0 +1,138 @@
+"""A weak model makes no memory poorer than none, and `health` says that it is of no use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from loopback import Request
+from model_server import ModelServer, sensible, shown, step_of, system_of, user_of
+
+from episodica import MemorySystem
+
+TALK = [
+    "I live in Lyon with my dog Rex.",
+    "I work as a nurse at the hospital of Saint Luc.",
+    "My sister Eva was born in 1990.",
+    "I am allergic to walnuts.",
+    "My favourite composer is Bach.",
+    "I moved to Lyon in 2019 from Nantes.",
+]
+
+
+def episode(prompt: str, facts: list[Any], **texts: str) -> str:
+    return json.dumps({**sensible("episode", prompt), **texts, "facts": facts})
+
+
+def fact(content: str, number: int) -> dict[str, Any]:
+    return {"content": content, "kind": "event", "subject": "Ann", "messages": [number]}
+
+
+def garbage(prompt: str, task: str) -> str:
+    return "lorem ipsum } [ dolor {{ sit"
+
+
+def nothing(prompt: str, task: str) -> str:
+    return episode(prompt, [])
+
+
+def no_objects(prompt: str, task: str) -> str:
+    return episode(prompt, [1, None, [], {}, {"content": 7}])
+
+
+def echoes(prompt: str, task: str) -> str:
+    """Sentences of its instructions."""
+    sentences = [one for one in task.split(". ") if len(one.split()) > 5]
+    return episode(prompt, [fact(one, 0) for one in sentences[:10]])
+
+
+def inventions(prompt: str, task: str) -> str:
+    made_up = [
+        "Ann owns a yacht named Bella.",
+        "Ann married Boris in 1987.",
+        "Ann earns 9,000 euros.",
+    ]
+    text = "The participants discussed cooking and gardening for beginners."
+    facts = [fact(one, number) for number, one in enumerate(made_up)]
+    return episode(prompt, facts, title="Cooking and gardening", summary=text, narrative=text)
+
+
+WEAK = [garbage, nothing, no_objects, echoes, inventions]
+
+
+def remembered(memory: MemorySystem) -> list[str]:
+    for session in range(3):
+        memory.add_messages(
+            "ann",
+            [
+                {
+                    "role": "user",
+                    "name": "Ann",
+                    "content": text,
+                    "timestamp": 1_710_000_000 + 90_000 * session + 60 * number,
+                    "session_id": str(session),
+                }
+                for number, text in enumerate(TALK[2 * session : 2 * session + 2])
+            ],
+        )
+        memory.flush("ann")
+    assert memory.wait("ann", timeout=60)
+    return [fact.content for fact in memory.semantic_memories("ann")]
+
+
+@pytest.mark.parametrize("answer", WEAK)
+def test_a_weak_model_leaves_no_fewer_facts_than_the_rules(
+    answer: Callable[[str, str], str],
+    serve: Callable[..., ModelServer],
+    open_memory: Callable[..., MemorySystem],
+    tmp_path: Any,
+) -> None:
+    """Junk counted as nothing to learn: no fact where the rules find 27, and health "ok"."""
+
+    def script(request: Request) -> str | None:
+        if step_of(request) not in {"episode", "extract"}:
+            return None
+        return answer(user_of(request), system_of(request))
+
+    without = remembered(open_memory(path=tmp_path / "rules"))
+    memory = open_memory(serve(script), path=tmp_path / "model")
+    found = remembered(memory)
+    assert len(found) >= len(without) >= 5, found
+    assert not [one for one in found if "yacht" in one or "Boris" in one or "9,000" in one]
+    assert memory.health()["status"] == "degraded"
+    for one in memory.episodes("ann"):
+        told = f"{one.title} {one.summary} {one.content}"
+        assert "ardening" not in told
+        assert "lorem" not in told
+
+
+def test_a_fact_that_is_told_each_time_is_told_once_and_the_rules_do_the_rest(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    def script(request: Request) -> str | None:
+        if step_of(request) not in {"episode", "extract"}:
+            return None
+        return episode(user_of(request), [fact("Ann lives in Lyon with her dog Rex.", 0)])
+
+    found = remembered(open_memory(serve(script)))
+    assert len(found) == len(set(found)) >= 5
+    assert "Ann lives in Lyon with her dog Rex." in found
+
+
+def test_a_model_that_finds_what_there_is_keeps_its_own(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    def script(request: Request) -> str | None:
+        if step_of(request) not in {"episode", "extract"}:
+            return None
+        prompt = user_of(request)
+        facts = [fact("Ann says: " + text, number) for number, text in shown(prompt)]
+        return episode(prompt, facts)
+
+    memory = open_memory(serve(script))
+    found = remembered(memory)
+    assert len(found) == len(TALK)
+    assert all(one.startswith("Ann says: ") for one in found)
+    assert memory.health()["status"] == "ok"
