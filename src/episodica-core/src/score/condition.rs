@@ -24,24 +24,6 @@ const OPERATORS: [&str; 12] = [
 ];
 /// Operators that combine conditions.
 const CONNECTIVES: [&str; 3] = ["$and", "$or", "$not"];
-/// Operators of other programs: refused, since their objects hardly are values to compare with.
-const FOREIGN: [&str; 14] = [
-    "between",
-    "ends_with",
-    "endswith",
-    "ge",
-    "ilike",
-    "le",
-    "like",
-    "neq",
-    "not_in",
-    "not_like",
-    "range",
-    "regex",
-    "starts_with",
-    "startswith",
-];
-
 /// Conditions on metadata; all of them must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Where(Vec<Condition>);
@@ -183,23 +165,13 @@ fn is_shouted(key: &str) -> bool {
     key.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// The tests of one key, from a plain value or from operators with operands. An object is a plain
-/// value unless a key of it is an operator.
+/// The tests of one key, from a plain value or from operators with operands.
 fn tests(operand: &Value) -> Result<Vec<Test>> {
-    let operators = match operand {
-        Value::Object(map) if map.keys().any(|key| is_operator(key)) => map,
-        value => return Ok(vec![Test::Equal(value.clone())]),
-    };
-    operators.iter().map(|(name, operand)| test(name, operand)).collect()
-}
-
-/// Whether a key of an object is an operator, or meant as one.
-fn is_operator(key: &str) -> bool {
-    let is_word = |known: &str| known.eq_ignore_ascii_case(key);
-    key.starts_with('$')
-        || OPERATORS.iter().any(|known| is_word(&known[1..]))
-        || FOREIGN.iter().any(|known| is_word(known))
-        || !key.is_empty() && key.bytes().all(|byte| b"<>=!~".contains(&byte))
+    match operand {
+        Value::Object(map) if map.is_empty() => Err(Error::invalid("object in where is empty")),
+        Value::Object(map) => map.iter().map(|(name, operand)| test(name, operand)).collect(),
+        value => Ok(vec![Test::Equal(value.clone())]),
+    }
 }
 
 fn test(name: &str, operand: &Value) -> Result<Test> {
@@ -281,7 +253,7 @@ mod tests {
         for (conditions, expected) in [
             (json!({}), true),
             (json!({"channel": "sms", "n": 3}), true),
-            (json!({"n": 3.0, "o": {"k": 1.0}}), true),
+            (json!({"n": 3.0, "o": {"$eq": {"k": 1.0}}}), true),
             (json!({"channel": "sms", "n": 4}), false),
             (json!({"n": {"$gt": 2, "$lte": 3}}), true),
             (json!({"n": {"$gt": 3}}), false),
@@ -318,7 +290,7 @@ mod tests {
             (json!({"not": {"n": 3}}), false),
             // Keys and values that only look like operators.
             (json!({"or": "x"}), false),
-            (json!({"o": {"$eq": {"k": 1}}}), true),
+            (json!({"o": {"eq": {"k": 1}}}), true),
         ] {
             assert_eq!(admits(&conditions, &said), expected, "{conditions}");
         }
@@ -341,6 +313,8 @@ mod tests {
             (json!({"n": {"gt": 1, "m": 2}}), "unknown operator in where: `m`"),
             (json!({"n": {"between": [1, 2]}}), "unknown operator in where: `between`"),
             (json!({"n": {">=": 3}}), "unknown operator in where: `>=`"),
+            (json!({"o": {"k": 1}}), "unknown operator in where: `k`"),
+            (json!({"o": {}}), "object in where is empty"),
             (json!({"n": {"icontains": 3}}), "operand in where must be a text: `icontains`"),
         ] {
             assert_eq!(parse(&conditions).unwrap_err().to_string(), expected);
