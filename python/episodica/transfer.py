@@ -33,7 +33,7 @@ from .readers import (
     with_ids,
 )
 from .readers.conversation import NO_WORDS
-from .readers.dates import parse
+from .readers.dates import in_unknown_zone, parse
 from .readers.source import STDIN
 from .records import Episode, Message, SemanticMemory
 from .reports import AddResult, ExportReport, ImportReport
@@ -229,6 +229,8 @@ def _read_export(source: Source) -> Export:
         else:
             text = json.dumps(item.value, ensure_ascii=False, separators=(",", ":"))
             made.lines[_KINDS[kind]].append((line, text))
+    for left in source.left_out:
+        raise InvalidInputError(str(left), hint=_AGAIN, line=left.line)
     if not ended:
         raise InvalidInputError("the export is cut: its end is missing", hint=_AGAIN, line=line)
     return made
@@ -289,8 +291,11 @@ def _one(message: Any) -> tuple[Any, str]:
     own, rest = renamed(message)
     given = own.pop("timestamp", None)
     moment = parse(given) if isinstance(given, str) else None
+    told_zone = ""
+    if moment is None and isinstance(given, str) and (zoned := in_unknown_zone(given)):
+        moment, told_zone = zoned[0], f"the zone `{zoned[1]}` is not known; read as UTC"
     for dated, told in (
-        ({**own, **rest, "timestamp": moment}, ""),
+        ({**own, **rest, "timestamp": moment}, told_zone),
         ({**own, **rest}, f"{why}; dated like its neighbour"),
     ):
         if dated.get("timestamp") is not None or "timestamp" not in dated:

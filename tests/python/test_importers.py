@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from episodica import InvalidInputError, StoreIOError
+from episodica import InvalidInputError, MemorySystem, StoreIOError
 from episodica.inputs.messages import normalise
 from episodica.readers import (
     FORMATS,
@@ -311,12 +311,10 @@ def test_any_format_refuses_what_is_not_its_own(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize(
     ("text", "error", "line"),
     [
-        ('[{"role": "user", "content": "a"},\n {"role": "user"\n', "line 2 is not valid JSON", 2),
-        ('[{"role": "user", "content": "a"}\n {"role": "x"}]', "line 2 is not valid JSON", 2),
-        ('{"role": "user", "content": "a"}\n{"role": "us', "line 2 is not valid JSON", 2),
-        ('{"role": "user", "content": "a"}\n{"a": 1}\n"', "line 3 is not valid JSON", 3),
+        ('[{"role": "user", "content": "a"', "line 1: not valid JSON", 1),
+        ('{"role": "user", "content": ""}\n{"role": "us', "line 2: not valid JSON", 2),
         ("role,content\nuser,a,b\n", "the row has 3 cells, the head 2", 2),
-        ('role,content\nuser,hi\nuser,"open\n', "not a table: ", 3),
+        ('role,content\nuser,"open\n', "not a row of a table: ", 2),
         ("[" * 100_000, "nested too deeply", 1),
         ('{"messages": [' + "9" * 5_000 + "]}", "thousands of digits", 1),
         ('[{"mapping": {"a": {"message": {"create_time": 1e300, "content": {"parts": ["x"]}}}}}]',
@@ -331,6 +329,34 @@ def test_errors_name_file_and_line(tmp_path: Path, text: str, error: str, line: 
     assert f"`{tmp_path / 'a'}`" in caught.value.message
     assert f"line {line}" in caught.value.message
     assert (caught.value.path, caught.value.line) == (str(tmp_path / "a"), line)
+
+
+TURNS = [{"role": "user", "content": str(number)} for number in range(6)]
+CHAT = {"uuid": "c", "chat_messages": [{"sender": "human", "text": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "left"),
+    [
+        (["{0}", '{{"role": "us', "{1}", "nonsense", "{2}"], 3, [2, 4]),
+        (['{{"role": "us', "{0}", "{1}"], 2, [1]),
+        (["{0}", "{1}", "", "{2}", '{{"role"'], 3, [5]),
+        (["[{0},", "{1}", " {2}]"], 2, [3]),
+        (["[{0},", "{1},", '{{"role": "us'], 2, [3]),
+        (["role,content", 'user,"a" b', "user,x", "user,a,b", "user,y,,", 'user,"z'], 2, [2, 4, 6]),
+        (["[{chat},", "{chat},", '{{"uuid": '], 2, [3]),
+    ],
+)
+def test_what_is_broken_stops_no_other(
+    memory: MemorySystem, tmp_path: Path, text: list[str], count: int, left: list[int]
+) -> None:
+    lines = [line.format(*map(json.dumps, TURNS), chat=json.dumps(CHAT)) for line in text]
+    (tmp_path / "a").write_text("\n".join(lines), encoding="utf-8")
+    report = memory.import_(tmp_path / "a", "ann")
+    assert report.messages + report.known == count
+    assert [int(one.partition(":")[0].removeprefix("line ")) for one in report.left_out] == left
+    again = memory.import_(tmp_path / "a", "ann")
+    assert (again.messages, again.left_out) == (0, report.left_out)
 
 
 def test_text_that_is_not_utf8(tmp_path: Path) -> None:
@@ -366,8 +392,9 @@ def test_a_huge_list_is_read_element_by_element(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(text, encoding="utf-8")
     reading = iter_conversations(tmp_path / "a.json")
     assert len(next(reading).messages) == 100
-    with pytest.raises(InvalidInputError, match="line 40 is not valid JSON"):
-        list(reading)
+    *_, end = reading
+    [left] = end.left_out
+    assert str(left) == "line 40: not valid JSON; the rest of the file is not read"
 
 
 @pytest.mark.parametrize(
@@ -381,16 +408,37 @@ def test_a_huge_list_is_read_element_by_element(tmp_path: Path) -> None:
         ("11 March 2024 at 9:30 pm", "2024-03-11T21:30:00+00:00"),
         ("Mar 11, 2024, 12:05 a.m.", "2024-03-11T00:05:00+00:00"),
         ("2024-03-11T09:30:00.25Z", "2024-03-11T09:30:00.250000+00:00"),
+        ("Mon Mar 11 2024 09:30:00 GMT+0100 (Central European Standard Time)",
+         "2024-03-11T09:30:00+01:00"),
+        ("2024-03-11 09:30 UTC+2", "2024-03-11T09:30:00+02:00"),
+        ("2024-03-11 09:30:00-0330", "2024-03-11T09:30:00-03:30"),
+        ("11-Mar-2024 09:30", "2024-03-11T09:30:00+00:00"),
+        ("2024-03-11 09:30 CET", None),
         ("31.02.2024", None),
         ("13:30 pm on Monday", None),
         ("11/03/2024 13:00 PM", None),
         ("2024-03-111", None),
         ("hello", None),
     ],
-)
+)  # fmt: skip
 def test_dates_as_people_write_them(text: str, moment: str | None) -> None:
     read = dates.parse(text)
     assert (read.isoformat() if read else None) == moment
+
+
+def test_a_zone_that_several_countries_name_alike_is_said(
+    memory: MemorySystem, tmp_path: Path
+) -> None:
+    said = {"role": "user", "content": "x", "date": "2024-03-11 09:30 IST"}
+    for name, text in (
+        ("a.csv", "role,content,date\nuser,x,2024-03-11 09:30 IST\n"),
+        ("a.jsonl", json.dumps(said)),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        report = memory.import_(tmp_path / name, name)
+        [stored] = memory.messages(name)
+        assert stored.timestamp.isoformat() == "2024-03-11T09:30:00+00:00"
+        assert any("the zone `IST` is not known; read as UTC" in note for note in report.notes)
 
 
 def test_day_and_month_in_the_order_of_the_file() -> None:

@@ -134,9 +134,12 @@ def test_thousands_of_unknown_keys_cost_nothing(memory: MemorySystem) -> None:
 
 
 FILES = {
-    "deep.json": ("[\n" * 200_000, "line 200000 is nested too deeply in `deep.json`"),
-    "deep.jsonl": ('{"role": "user"}\n{"a": ' + "[" * 200_000, "line 2 is nested too deeply"),
-    "number.json": ('[{"role": "user",\n"n": ' + "1" * 5_000 + "}]", "line 2 has a number of"),
+    "deep.json": ("[\n" * 200_000, "line 200000: nested too deeply in `deep.json`"),
+    "deep.jsonl": (
+        '{"role": "user", "content": ""}\n{"a": ' + "[" * 200_000,
+        "line 2: nested too deeply",
+    ),
+    "number.json": ('[{"role": "user",\n"n": ' + "1" * 5_000 + "}]", "line 2: a number of"),
     "key.json": (json.dumps({LONG: 1}), "an object with the keys"),
     "date.json": (
         json.dumps(

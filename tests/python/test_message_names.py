@@ -26,6 +26,7 @@ def one(**more: Any) -> dict[str, Any]:
         *("createdAt", "created_at", "CreatedAt", "created-at", "created", "create_time", "ts"),
         *("date", "time", "datetime", "sent_at", "sentAt", "TIMESTAMP", "timestamp_ms", "when"),
         *("postedAt", "message date", "date_time", "receivedAt", "publishedAt", "unixTime"),
+        *("event_time", "msgTime", "updated_at", "update_time", "localTime"),
     ],
 )
 def test_a_time_under_any_of_its_names_is_the_time(name: str) -> None:
@@ -70,6 +71,7 @@ def test_the_best_of_several_names_wins_and_the_others_are_kept() -> None:
     assert (done.messages[0]["timestamp"], done.messages[0]["session_id"]) == (MOMENT, "t")
     assert json.loads(done.messages[0]["metadata"]) == {"ts": "1", "run_id": "r"}
     assert one(timestamp=MOMENT, created_at="2020-01-01")["timestamp"] == MOMENT
+    assert one(updatedAt="2025-01-01", createdAt=MOMENT)["timestamp"] == MOMENT
 
 
 def test_what_no_name_fits_goes_into_metadata_with_a_note(memory: MemorySystem) -> None:

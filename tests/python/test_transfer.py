@@ -165,7 +165,7 @@ def test_episodes_that_were_not_learned_from_are_learned_from(
         (lambda lines: [*lines, lines[1]], "is not a record of an export"),
         (lambda lines: [lines[0], '{"type":"dream"}', *lines[1:]], "line 2 is not a record"),
         (lambda lines: [lines[0], "[1]", *lines[1:]], "line 2 is not a record"),
-        (lambda lines: [lines[0], "{oops", *lines[1:]], "line 2 is not valid JSON"),
+        (lambda lines: [lines[0], "{oops", *lines[1:]], "line 2: not valid JSON"),
         (lambda lines: [lines[0], '{"type":"fact"}', *lines[1:]], "not a fact of an export"),
         (lambda lines: [one.replace('"content"', '"c"') for one in lines], "not a message of an"),
         (

@@ -52,6 +52,10 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "received_at",
         "message_time",
         "message_date",
+        "msg_time",
+        "event_time",
+        "timestamp_utc",
+        "local_time",
         "date_time",
         "date_unixtime",
         "unix_time",
@@ -63,6 +67,12 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "time",
         "when",
         "at",
+        "day",
+        # A message that changed was said before; no other name is worse.
+        "updated_at",
+        "update_time",
+        "modified_at",
+        "edited_at",
     ),
     "session_id": (
         "session_id",

@@ -47,11 +47,12 @@ _TIME = (
     r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
     r"(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,6}))?)?(?!\d)"
     rf"(?:\s*(?P<half>{_HALF})(?![^\W\d_]))?(?:\s?(?:\u0447\.|uhr|uur)(?![^\W\d_]))?"
-    r"(?:\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)(?!\w))?)?"
+    r"(?:\s*(?:(?:UTC|GMT)(?=[+-]))?(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)(?!\w)"
+    r"(?:\s\([^()]+\))?)?)?"
 )
 _NAMES = "|".join(name[:3] for name in MONTHS)
 _SHORT_NAMES = frozenset(name[:3] for name in MONTHS)
-_ENDS = re.compile(r"\d\D{0,14}$")
+_ENDS = re.compile(r"\d(?:\D{0,14}|\s\([^()]{1,60}\))$")
 _FORMS = (
     r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})",
     r"(?P<year>\d{4})[年년]\s?(?P<month>\d{1,2})[月월]\s?(?P<day>\d{1,2})[日일]",
@@ -59,6 +60,7 @@ _FORMS = (
     r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<other>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})"
     r"(?:\s?\u0433\.)?",
     rf"(?P<day>\d{{1,2}})\.?\s+(?P<name>{_NAMES})[a-z]*\.?,?\s+(?P<year>\d{{4}})",
+    rf"(?P<day>\d{{1,2}})-(?P<name>{_NAMES})[a-z]*-(?P<year>\d{{4}})",
     rf"(?P<name>{_NAMES})[a-z]*\.?\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}})",
 )
 # The time before the day, as in Vietnam.
@@ -76,8 +78,9 @@ _BUDDHA = 543
 _CLOCK = re.compile(_TIME, re.IGNORECASE)
 # Chat programs put narrow and no-break spaces before AM and PM.
 _SPACES = str.maketrans("\u00a0\u202f", "  ", "\u200e\u200f\u202a\u202b\u202c\ufeff")
-_WEEKDAY = re.compile(r"[^\W\d_]{3,12},\s+(?=[^\W\d_]+\s\d)")
+_WEEKDAY = re.compile(r"[^\W\d_]{3,12},?\s+(?=[^\W\d_]+\s\d)")
 _MAIL = re.compile(r"(?:[A-Za-z]{3,9},?\s+)?\d{1,2}\s+[A-Za-z]{3,9}\s+\d{2,4}\s+\d{1,2}:\d{2}")
+_ZONE_NAME = re.compile(r"(?<=\d)\s?\(?([A-Z]{2,5})\)?$")
 _CENTURY = 2000
 _NOON = 12
 # Some phones count the first hour of a day as the 24th.
@@ -151,6 +154,13 @@ def _of_mail(text: str) -> datetime | None:
     except (ValueError, IndexError, TypeError, OverflowError):
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def in_unknown_zone(text: str) -> tuple[datetime, str] | None:
+    """The moment by the clock, and the name of the zone, which many countries share."""
+    found = _ZONE_NAME.search(text)
+    moment = parse(text[: found.start()]) if found else None
+    return None if found is None or moment is None else (moment, found[1])
 
 
 def is_date(text: str) -> bool:
@@ -277,6 +287,8 @@ def _moved(moment: datetime, zone: str) -> datetime:
 
 def _colon(zone: str) -> str:
     digits = zone.replace(":", "")
+    is_short = len(digits) in (len("+1"), len("+130"))
+    digits = digits[0] + "0" * is_short + digits[1:]
     return f"{digits[:3]}:{digits[3:] or '00'}"
 
 

@@ -238,6 +238,8 @@ def _file(source: Source, format: str | None) -> Iterator[Conversation]:
         yield from finished(_read(source, format), source.date)
     except UnicodeDecodeError as error:
         raise InvalidInputError(source.broken_line(), hint="save the file as UTF-8") from error
+    if source.left_out:
+        yield Conversation(source.name, None, [], left_out=tuple(source.left_out))
 
 
 def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
@@ -324,13 +326,13 @@ def _text_format(head: str) -> str:
         For text that is not understood.
     """
     start = head.lstrip("\ufeff \t\r\n")
-    is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", "]", '"')
-    if is_list or start[:1] in ("{", '"'):
+    is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", '"')
+    if is_list or start[:1] == "{":
         return "json"
     for name, one in _TEXT.items():
         if one.recognises(head):
             return name
-    if len(head) < _HEAD and is_document(head):
+    if len(head) < _HEAD and start[:1] == "[" and is_document(head):
         return "json"
     line = start.partition("\n")[0].rstrip()
     raise UnknownFormatError(

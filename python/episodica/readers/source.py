@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from ..errors import InvalidInputError, StoreIOError
+from .conversation import LeftOut
 
 STDIN = "-"
 # Standard input is kept in memory up to this size, then in a temporary file.
@@ -34,6 +35,8 @@ _PIECE = 1 << 20
 _LONGEST_LINE = 64 << 20
 # An error so near to the end of what was read may only mean that more has to be read.
 _NEAR_END = 16
+# Lines by which a file with a document a line is recognised.
+_FIRST_LINES = 20
 # A text between quotes, so that brackets inside are passed over, or a bracket.
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]')
 # Python reads no longer ones; see `sys.set_int_max_str_digits`.
@@ -63,7 +66,7 @@ class Source:
     """An open file that can be read several times; ``name`` is for people.
 
     Of an archive or a folder ``members`` are the names of the files in it, else it is ``None``.
-    ``date`` is that of the file.
+    ``date`` is that of the file. ``left_out`` names what is no JSON in it, as far as it was read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -74,6 +77,7 @@ class Source:
         self.is_open = False
         self.members: list[str] | None = None
         self.date: str | None = None
+        self.left_out: list[LeftOut] = []
         self._archive: zipfile.ZipFile | None = None
         self._stack = ExitStack()
 
@@ -202,29 +206,57 @@ class Source:
     def items(self) -> Iterator[Item]:
         """The values of a JSON file: one document, a list, or a document a line.
 
+        A line that is no document is left out; elsewhere reading ends where the JSON does.
+
         Raises
         ------
         InvalidInputError
-            For what is not JSON, with its line.
+            For a file that begins with no JSON, with its line.
         """
         text = self.text()
         head = text.read(_PIECE)
-        first, _, rest = head.lstrip(_SPACE).partition("\n")
-        if rest.strip() and is_document(first):
+        if _has_document_a_line(head):
             return self._by_line()
-        return _values(head, text)
+        return self._to_the_fault(_values(head, text))
 
     def _by_line(self) -> Iterator[Item]:
         group = 0
         for number, line in self.lines():
             if not line.strip():
                 continue
-            value = _decoded(line, number)
+            try:
+                value = _decoded(line, number)
+            except InvalidInputError as error:
+                self.left_out.append(LeftOut(f"line {number}", error.message, is_fault=True))
+                continue
             if isinstance(value, list):
                 yield from (Item(one, number, group) for one in value)
                 group += 1
             else:
                 yield Item(value, number)
+
+    def _to_the_fault(self, values: Iterator[Item]) -> Iterator[Item]:
+        is_read = False
+        try:
+            for item in values:
+                yield item
+                is_read = True
+        except InvalidInputError as error:
+            if not is_read:
+                raise InvalidInputError(
+                    f"line {error.line}: {error.message}", line=error.line
+                ) from error
+            why = f"{error.message}; the rest of the file is not read"
+            self.left_out.append(LeftOut(f"line {error.line}", why, is_fault=True))
+
+
+def _has_document_a_line(head: str) -> bool:
+    """Whether most of the first lines are values of JSON, each for itself."""
+    lines = [line for line in head.split("\n", _FIRST_LINES)[:_FIRST_LINES] if line.strip(_SPACE)]
+    if len(lines) > 1 and is_document(lines[0]):
+        return True
+    whole = [line for line in lines if line.lstrip(_SPACE)[:1] == "{" and is_document(line)]
+    return len(lines) > 1 and lines[0].lstrip(_SPACE)[:1] == "{" and 2 * len(whole) >= len(lines)
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
@@ -277,18 +309,18 @@ def _decoded(text: str, line: int) -> Any:
 
 
 def _invalid(line: int) -> InvalidInputError:
-    return InvalidInputError(f"line {line} is not valid JSON", line=line)
+    return InvalidInputError("not valid JSON", line=line)
 
 
 def _unusable(error: Exception, text: str, line: int) -> InvalidInputError:
     """The error for JSON that Python does not read. ``line`` is the first one of the text."""
     if isinstance(error, RecursionError):
-        place, fault = _deepest(text), "is nested too deeply"
+        place, fault = _deepest(text), "nested too deeply"
     else:
         found = _LONG_NUMBER.search(text)
-        place, fault = found.start() if found else 0, "has a number of thousands of digits"
+        place, fault = found.start() if found else 0, "a number of thousands of digits"
     line += text.count("\n", 0, place)
-    return InvalidInputError(f"line {line} {fault}", line=line)
+    return InvalidInputError(fault, line=line)
 
 
 def _deepest(text: str) -> int:

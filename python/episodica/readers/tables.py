@@ -112,8 +112,20 @@ def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
             )
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         before_row = 1 + skipped
-        for cells in reader:
+        while True:
+            fault = ""
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                fault = f"not a row of a table: {error}"
             line, before_row = before_row + 1, reader.line_num + 1 + skipped
+            if fault:
+                yield fault, line
+                continue
+            while len(cells) > len(names) and not cells[-1].strip():
+                cells.pop()
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) > len(names):
@@ -126,8 +138,6 @@ def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
                     cell if is_words else cell.strip()
                 )
             yield row, line
-    except csv.Error as error:
-        raise InvalidInputError(f"not a table: {error}", line=reader.line_num + 1) from error
     finally:
         csv.field_size_limit(before)
 
