@@ -9,6 +9,7 @@ from typing import Any
 from .dates import TimeLike
 from .forgetting import ForgettingReport
 from .inputs import checks as check
+from .inputs.calls import forgiving
 from .inputs.facts import FactKind, Importance
 from .inputs.forgetting import Forgettable, policy
 from .inputs.options import Kind, delete_options
@@ -23,6 +24,7 @@ class Corrections(MemoryViews):
 
     __slots__ = ()
 
+    @forgiving('memory.update("alice", id, "Alice lives in Nice.")')
     def update(self, user_id: str, id: str, content: str) -> Record:
         """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
 
@@ -57,6 +59,7 @@ class Corrections(MemoryViews):
             check.user(user_id), check.text(id, "id"), check.text(content, "content")
         )
 
+    @forgiving('memory.delete("alice", id)')
     def delete(
         self, user_id: str, id: str | Iterable[str], *, dry_run: bool = False
     ) -> DeleteReport:

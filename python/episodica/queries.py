@@ -131,14 +131,15 @@ class MemoryReader(OpenStore):
         >>> hits[0].content
         'I moved to Lyon last Friday.'
         >>> memory.search("nobody", "where does she live?")
-        <SearchResults 0 hits for 'where does she live?'>
+        <SearchResults 0 hits for 'where does she live?', no such user: `nobody`>
         """
         question, user = check.query(query), check.user(user_id)
         checked = search_options(options, kinds=kinds, top_k=_hits(top_k), zone=self._zone)
         wanted = checked if self._reranker is None else widened(checked)
         found = SearchResults._lazy(self._engine.search(user, question, wanted), question)
-        if not found:
+        if not found and not self._has(user):
             self._refuse_turned(user, question, "search")
+            found._note = f", no such user: `{shown(user)}`"
         return found if self._reranker is None else rerank(found, self._reranker, checked)
 
     @forgiving('memory.context("alice", "where does she live?", max_tokens=1000)')
@@ -210,7 +211,7 @@ class MemoryReader(OpenStore):
         form = one_of(format, FORMATS, "format")
         user = check.user(user_id)
         packed = self._engine.context(user, question, budget, form, checked)
-        if not packed["text"]:
+        if not packed["text"] and not self._has(user):
             self._refuse_turned(user, question, "context")
         return Context(
             packed["text"],
@@ -230,9 +231,14 @@ class MemoryReader(OpenStore):
     def _listed(self, options: ListOptions) -> tuple[dict[str, Any], int | None]:
         return list_options(options, zone=self._zone)
 
+    def _has(self, user: str) -> bool:
+        """Whether anything of the user is stored."""
+        counts = self._engine.stats(user)
+        return bool(counts["messages"] or counts["semantic_memories"])
+
     def _refuse_turned(self, user: str, query: str, name: str) -> None:
-        """Refuses a call whose user is nobody, and whose query is a user."""
-        if self._engine.stats(user)["messages"] or query not in self._engine.users():
+        """Refuses a call for an unknown user whose query is a user."""
+        if query not in self._engine.users():
             return
         raise InvalidInputError(
             f"no such user: `{shown(user)}`; the query is one: `{shown(query)}`",
@@ -392,6 +398,7 @@ class MemoryReader(OpenStore):
             offset += len(page)
             after = [getattr(record, ID_FIELDS[kind]) for record in page]
 
+    @forgiving('memory.get("alice", id)')
     def get(self, user_id: str, id: str) -> Record | None:
         """The message, episode or fact with this id or URI, or ``None``.
 
@@ -424,6 +431,7 @@ class MemoryReader(OpenStore):
         """
         return self._engine.get(check.user(user_id), check.text(id, "id"))
 
+    @forgiving('memory.history("alice", id)')
     def history(self, user_id: str, id: str) -> list[Record]:
         """Every version of a record, oldest first; empty for an unknown id.
 

@@ -216,7 +216,7 @@ class SearchResults(Sequence[Hit], Portable):
     ()
     """
 
-    __slots__ = ("_degraded", "_hits", "_intent", "_query", "_source")
+    __slots__ = ("_degraded", "_hits", "_intent", "_note", "_query", "_source")
 
     def __init__(
         self,
@@ -231,6 +231,7 @@ class SearchResults(Sequence[Hit], Portable):
         self._query = query
         self._intent = intent
         self._degraded = tuple(degraded)
+        self._note = ""
 
     @classmethod
     def _lazy(cls, source: Results, query: str) -> SearchResults:
@@ -378,7 +379,7 @@ class SearchResults(Sequence[Hit], Portable):
 
     def __repr__(self) -> str:
         degraded = f", without {clip(', '.join(self.degraded))}" if self.degraded else ""
-        return f"<SearchResults {len(self)} hits for {quoted(self.query)}{degraded}>"
+        return f"<SearchResults {len(self)} hits for {quoted(self.query)}{degraded}{self._note}>"
 
 
 def _gist(hit: Hit) -> str:

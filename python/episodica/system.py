@@ -12,7 +12,7 @@ from typing import Any
 from .config import MemoryConfig, resolve_config
 from .dates import TimeLike
 from .inputs import checks as check
-from .inputs.calls import forgiving, user_first
+from .inputs.calls import forgiving, refuse_turned, user_first
 from .inputs.facts import About, FactKind, stated_fact
 from .inputs.messages import incoming
 from .models import LLM, Embedding, embedding_spec, llm_spec
@@ -164,6 +164,8 @@ class MemorySystem(PendingWork):
         agent = None if agent_id is None else check.text(agent_id, "agent_id")
         read = incoming(messages, agent, keeps_thinking=self._config.keep_thinking)
         user = check.user(user_id)
+        if isinstance(messages, str):
+            refuse_turned(user, messages, "add_messages", self._has)
         session = None if session_id is None else check.text(session_id, "session_id")
         with Reporter(progress) as callback:
             added = self._engine.add_messages(user, read.messages, session, callback)
@@ -272,10 +274,10 @@ class MemorySystem(PendingWork):
         >>> [fact.content for fact in memory.semantic_memories("carol")]
         ['I live in Lyon.']
         """
-        return self._engine.remember(
-            check.user(user_id),
-            stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after, about),
-        )
+        user = check.user(user_id)
+        fact = stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after, about)
+        refuse_turned(user, statement, "remember", self._has)
+        return self._engine.remember(user, fact)
 
     def import_(
         self,

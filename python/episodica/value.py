@@ -17,6 +17,7 @@ _OTHER_NAMES = {
     "text": "content",
     "page_content": "content",
     "relevance": "score",
+    "metadata": "record.metadata",
 }
 
 
@@ -114,21 +115,54 @@ class Keyed(Portable):
     def __getitem__(self, name: str) -> Any:
         if not isinstance(name, str):
             raise TypeError(f"a {type(self).__name__} has fields, no items: `{name!r}`")
-        found = None if name.startswith("_") else getattr(self, name, None)
-        if found is None or callable(found):
-            known = [one.name for one in _fields(self)]
-            if name not in known:
-                raise KeyError(f"{name}: a {type(self).__name__} has {', '.join(known)}")
+        found = _nothing if name.startswith("_") else getattr(self, name, _nothing)
+        if callable(found):
+            known = ", ".join(one.name for one in _fields(self))
+            raise KeyError(f"{name}: a {type(self).__name__} has {known}")
         return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The field of a name, as :meth:`dict.get` reads it.
+
+        Parameters
+        ----------
+        name
+            The field, or what other libraries call it.
+        default
+            What to return where there is no such field.
+
+        Returns
+        -------
+        Any
+            The field's value.
+
+        Raises
+        ------
+        TypeError
+            For a name that is no text.
+
+        Examples
+        --------
+        >>> memory.messages("alice")[0].get("text")
+        'I moved to Lyon last Friday.'
+        """
+        try:
+            return self[name]
+        except KeyError:
+            return default
 
     if not TYPE_CHECKING:  # type checkers shall go on to find unknown names
 
         def __getattr__(self, name: str) -> Any:
-            meant = _OTHER_NAMES.get(name)
-            if meant is None:
+            owner, _, meant = _OTHER_NAMES.get(name, "").rpartition(".")
+            if not meant or (owner and owner not in (one.name for one in _fields(self))):
                 text = f"a {type(self).__name__} has no `{name}`"
                 raise AttributeError(text, name=name, obj=self)
-            return getattr(self, meant)
+            return getattr(getattr(self, owner) if owner else self, meant)
+
+
+def _nothing() -> None:
+    """Stands for a missing field: like methods, it is no value."""
 
 
 def _fields(value: Fields) -> tuple[Field[Any], ...]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +45,10 @@ def test_a_query_of_several_words_needs_no_quotes(
     else:
         assert status == 0
         assert "Lyon" in output.out
+    assert main(["search", "alice", "Lyon", "--limit", "1"]) == 0
+    assert "1 hit\n" in capsys.readouterr().err
+    assert main(["search", "alice"]) == 1
+    assert "which query? `alice` is a user" in capsys.readouterr().err
     assert main(["search", "alcie", "Lyon"]) == 1
     assert "did you mean `alice`?" in capsys.readouterr().err
 
@@ -90,6 +96,51 @@ def test_a_full_disk_under_the_output_is_one_line(
         )
     assert done.returncode == 1
     assert done.stderr == "error: cannot write the output: No space left on device\n"
+
+
+def test_a_dash_is_standard_input(
+    users: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for call in (["search", "alice", "-"], ["context", "-u", "alice", "-"]):
+        monkeypatch.setattr("sys.stdin", io.StringIO("where does she live\n"))
+        assert main(call) == 0
+        assert "Lyon" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO("I like tea.\n"))
+    assert main(["remember", "alice", "-"]) == 0
+    assert "I like tea." in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["remember", "alice", "-"]) == 1
+    assert capsys.readouterr().err == "error: standard input is empty\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
+@pytest.mark.parametrize(
+    ("call", "status"),
+    [("facts >&-", 0), ("remember alice 'I like tea' >&- 2>&-", 0), ("ingest - -u bob <&-", 1)],
+)
+def test_a_closed_stream_is_no_traceback(
+    cli: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+    call: str,
+    status: int,
+) -> None:
+    with MemorySystem(tmp_path / "memories") as memory:
+        memory.add_messages("alice", [SAID])
+    command = shlex.join(cli("--version").args[:-1])
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {call}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    with MemorySystem(tmp_path / "memories") as memory:
+        assert memory.verify().errors == 0
+        assert len(memory.semantic_memories("alice")) == ("remember" in call)
+
+
+def test_an_unknown_option_is_no_hint_for_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["search", "alice", "dog", "--newest"])
+    assert "did you mean `--newest`" not in capsys.readouterr().err
 
 
 def test_the_help_groups_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,8 @@ def test_a_reader_says_that_it_only_reads(lyon: MemorySystem, name: str) -> None
         ("get_all", "semantic_memories"),
         ("query", "search"),
         ("delete_all", "delete_user_data"),
+        ("save", "add_messages"),
+        ("get_context", "context"),
     ],
 )
 def test_names_of_other_libraries_lead_to_ours(
@@ -75,6 +77,8 @@ def test_names_of_other_libraries_lead_to_ours(
             lambda m: m.add_messages("al", 7),
             'write `memory.add_messages(user, [{"role": "user", "content": "..."}])`',
         ),
+        (lambda m: MemorySystem(user_id="al"), "a store has many users"),
+        (lambda m: MemorySystem(storage_path="x"), "the place of the store comes first"),
         (lambda m: MemorySystem("mysql://localhost/x"), "or `postgresql://` addresses"),
         (lambda m: MemorySystem("x", embedding="opnai:y"), "did you mean `openai`?"),
     ],
@@ -176,6 +180,9 @@ def test_the_number_of_hits_and_of_tokens_may_come_third(lyon: MemorySystem) -> 
         (lambda m: m.add_messages("al", "hi", infer=False), "memory.add_messages("),
         (lambda m: m.remember("al", "x", None, "y"), 'memory.remember("alice", "I live in Lyon.")'),
         (lambda m: m.context("al"), 'memory.context("alice", "where does she live?"'),
+        (lambda m: m.get("id"), 'memory.get("alice", id)'),
+        (lambda m: m.delete("id"), 'memory.delete("alice", id)'),
+        (lambda m: m.update("id", "x"), 'memory.update("alice", id, '),
     ],
 )
 def test_arguments_that_fit_no_call_show_the_right_one(
@@ -192,8 +199,26 @@ def test_a_query_in_the_place_of_the_user_is_named(lyon: MemorySystem) -> None:
         with pytest.raises(InvalidInputError, match="no such user: `where does she live`") as found:
             getattr(lyon, name)("where does she live", user)
         assert f"memory.{name}('{user}', 'where does she live')" in str(found.value.hint)
-    assert len(lyon.search("nobody", "where?")) == 0
-    assert len(lyon.search(user, user)) >= 0
+    nobody = lyon.search("nobody", "where?")
+    assert len(nobody) == 0
+    assert "no such user: `nobody`" in repr(nobody)
+    assert lyon.search(user, user)
+
+
+def test_a_text_in_the_place_of_the_user_is_not_stored(lyon: MemorySystem) -> None:
+    users = lyon.users()
+    for name in ("add_messages", "remember"):
+        for text in ("I ski", "I like to ski in winter"):
+            with pytest.raises(InvalidInputError, match=f"no such user: `{text}`") as found:
+                getattr(lyon, name)(text, users[0])
+            assert f"memory.{name}('{users[0]}', '{text}')" in str(found.value.hint)
+    with pytest.raises(InvalidInputError, match="no such user"):
+        lyon.add_messages("I like to ski", "newcomer")
+    assert lyon.users() == users
+    lyon.add_messages("Ann Smith", "hi")
+    lyon.remember("Ann Smith", "Skis.")
+    lyon.delete(lyon.messages("Ann Smith")[0].message_id, user_id="Ann Smith")
+    assert len(lyon.messages("Ann Smith")) == 0
 
 
 def test_hits_and_records_are_read_by_name(lyon: MemorySystem) -> None:
@@ -201,9 +226,11 @@ def test_hits_and_records_are_read_by_name(lyon: MemorySystem) -> None:
     hit: Any = lyon.search("ann", "Lyon", kinds=["message"])[0]
     assert hit["content"] == hit["memory"] == hit.text == hit.memory == hit["text"] == hit.content
     assert (hit["score"], hit["explanation"], hit.page_content) == (hit.score, None, hit.content)
+    assert (hit.get("text"), hit.get("contents"), hit.get("x", 7)) == (hit.content, None, 7)
+    assert hit["metadata"] is hit.metadata is hit.record.metadata
     message: Any = lyon.messages("ann")[0]
     assert (message["role"], message["text"], message["session_id"]) == ("user", hit.content, None)
-    for wrong in ("contents", "_hidden", "to_dict"):
+    for wrong in ("contents", "_hidden", "to_dict", "get"):
         with pytest.raises(KeyError, match="content"):
             hit[wrong]
     with pytest.raises(TypeError, match="has fields"):

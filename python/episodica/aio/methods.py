@@ -449,7 +449,7 @@ class AsyncMethods:
         >>> hits[0].content
         'I moved to Lyon last Friday.'
         >>> await memory.search("nobody", "where does she live?")
-        <SearchResults 0 hits for 'where does she live?'>
+        <SearchResults 0 hits for 'where does she live?', no such user: `nobody`>
         """
         return await run(self._memory.search, user_id, query, top_k, kinds=kinds, **options)
 
@@ -645,6 +645,7 @@ class AsyncMethods:
         """
         return AsyncRecords(self._memory.messages(user_id, **options))
 
+    @forgiving('memory.get("alice", id)')
     async def get(self, user_id: str, id: str) -> Record | None:
         """The message, episode or fact with this id or URI, or ``None``.
 
@@ -677,6 +678,7 @@ class AsyncMethods:
         """
         return await run(self._memory.get, user_id, id)
 
+    @forgiving('memory.history("alice", id)')
     async def history(self, user_id: str, id: str) -> list[Record]:
         """Every version of a record, oldest first; empty for an unknown id.
 
@@ -988,6 +990,7 @@ class AsyncMethods:
         """
         return await run(self._memory.export, user_id, path, format=format)
 
+    @forgiving('memory.update("alice", id, "Alice lives in Nice.")')
     async def update(self, user_id: str, id: str, content: str) -> Record:
         """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
 
@@ -1020,6 +1023,7 @@ class AsyncMethods:
         """
         return await run(self._memory.update, user_id, id, content)
 
+    @forgiving('memory.delete("alice", id)')
     async def delete(
         self, user_id: str, id: str | Iterable[str], *, dry_run: bool = False
     ) -> DeleteReport:

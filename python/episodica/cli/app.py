@@ -17,6 +17,7 @@ from .words import in_words_of_the_line
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status."""
+    _open_closed_streams()
     line = CommandLine()
     args = line.parser.parse_args(argv)
     if "command" not in args:
@@ -46,6 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         report(failure, args.color)
         return 1
+
+
+def _open_closed_streams() -> None:
+    """Opens nothing in place of closed streams, whose numbers files of the store would get."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def _write_nothing_more() -> None:

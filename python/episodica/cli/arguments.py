@@ -139,14 +139,18 @@ class CommandLine:
         self._add_file(sample, "a file to show instead of the sample", nargs="?")
         ingest = self._add("ingest", transfers.ingest, "remember the conversations of a file")
         self._add_file(ingest, _FILE)
-        ingest.add_argument("--user", metavar="U", help="the user, unless the file names its own")
+        ingest.add_argument(
+            "-u", "--user", metavar="U", help="the user, unless the file names its own"
+        )
         ingest.add_argument("--format", choices=FILE_FORMATS, help=_FORMAT)
         ingest.add_argument(
             "--no-flush", action="store_true", help="keep the last messages in the buffer"
         )
         stated = self._add("remember", transfers.state, "remember a fact that is stated directly")
         stated.add_argument("user_id", metavar="USER", help="the user; a new one is made")
-        stated.add_argument("words", nargs="+", metavar="FACT", help="the fact, in words")
+        stated.add_argument(
+            "words", nargs="+", metavar="FACT", help="the fact, in words; `-` is standard input"
+        )
         stated.add_argument(
             "--kind", choices=FACT_KINDS, help="its category (default: the rules tell)"
         )
@@ -197,7 +201,7 @@ class CommandLine:
         )
         imported = self._add("import", transfers.import_, "add the memories of an export")
         self._add_file(imported, f"an export; or {_FILE}")
-        imported.add_argument("--user", metavar="U", help="the user, unless the file's own")
+        imported.add_argument("-u", "--user", metavar="U", help="the user, unless the file's own")
         imported.add_argument("--format", choices=FILE_FORMATS, help=_FORMAT)
         backup = self._add("backup", transfers.backup, "copy the store, while others write")
         self.folders.append(
@@ -394,6 +398,7 @@ def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
     parser.add_argument(
         "-k",
         "--top-k",
+        "--limit",
         type=int,
         default=top_k,
         metavar="N",
@@ -417,9 +422,10 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="+",
         metavar="QUERY",
-        help="the user and the query; the user may be left out if the store has only one",
+        help="the user and the query, `-` for standard input; the user may be left out if the "
+        "store has only one",
     )
-    parser.add_argument("--user", metavar="U", help="the user; then all words are the query")
+    parser.add_argument("-u", "--user", metavar="U", help="the user; then all words are the query")
 
 
 def _add_user(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,9 @@ class Parser(argparse.ArgumentParser):
         elif unknown := _UNKNOWN.search(message):
             given = unknown[1].split()
             text = f"unknown arguments: `{shown(' '.join(given))}`"
-            hint = _did_you_mean(near(given[0].partition("=")[0], self.options()))
+            name = given[0].partition("=")[0]
+            # An option of another command is no hint.
+            hint = _did_you_mean(near(name, self.options() - {name}))
         self.print_usage(sys.stderr)
         lines = [f"{self.prog}: error: {text}", *([f"hint: {hint}"] if hint else [])]
         self.exit(2, "\n".join(lines) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -124,13 +125,28 @@ def user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str,
     """
     words: list[str] = args.words
     if args.user is not None:
-        return known(args.user, memory), " ".join(words)
+        return known(args.user, memory), text_of(words)
     users = memory.users()
+    if len(words) == 1 and words[0] in users:
+        raise InvalidInputError(
+            f"which query? `{shown(words[0])}` is a user",
+            hint=f"write the query after the user, or `--user {shown(words[0])}` before it",
+        )
     if len(users) == 1 and (len(words) == 1 or not near(words[0], users)):
-        return users[0], " ".join(words)
+        return users[0], text_of(words)
     if len(words) == 1:
-        return only_user(memory), words[0]
-    return known(words[0], memory), " ".join(words[1:])
+        return only_user(memory), text_of(words)
+    return known(words[0], memory), text_of(words[1:])
+
+
+def text_of(words: Sequence[str]) -> str:
+    """The words as one text; a single ``-`` is standard input."""
+    if list(words) != ["-"]:
+        return " ".join(words)
+    text = sys.stdin.read().strip()
+    if not text:
+        raise InvalidInputError("standard input is empty")
+    return text
 
 
 def user_of(args: argparse.Namespace, memory: MemoryReader) -> str:

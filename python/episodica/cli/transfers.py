@@ -26,7 +26,7 @@ from ..system import MemorySystem
 from ..transfer import add, is_export, owned, refuse_nothing
 from ..views import MemoryViews
 from .output import Output, cell, counted, printable
-from .stores import known, only_user, opened, writing
+from .stores import known, only_user, opened, text_of, writing
 
 _COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "seconds")
 _NAMED = ("left_out", "notes")
@@ -183,7 +183,7 @@ def state(args: argparse.Namespace, out: Output) -> int:
     with writing(args, create=True) as memory:
         fact = memory.remember(
             args.user_id,
-            " ".join(args.words),
+            text_of(args.words),
             kind=args.kind,
             valid_from=args.valid_from,
             metadata=metadata,

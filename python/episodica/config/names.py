@@ -30,6 +30,19 @@ MAPPINGS = ("headers", "extra")
 # Settings that a single environment variable has no room for.
 NESTED = (*MAPPINGS, "fallback")
 
+# What is no setting, though other libraries have it as one.
+_MISTAKEN = {
+    **dict.fromkeys(
+        ("store", "storage", "storage_path", "store_path", "db_path", "directory"),
+        'the place of the store comes first: `MemorySystem("memories")`',
+    ),
+    **dict.fromkeys(
+        ("user_id", "user"),
+        "a store has many users: name one in each call, like "
+        '`memory.add_messages("alice", "I moved to Lyon.")`',
+    ),
+}
+
 
 def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = None) -> None:
     """Refuses the first of ``names`` that isn't known; ``path`` is the file that holds them."""
@@ -40,7 +53,7 @@ def check_names(names: Iterable[str], known: Iterable[str], path: Path | None = 
             where = str(path) if path else None
             raise ConfigError(
                 f"unknown setting: `{shown(name)}`{place}",
-                hint=nearest_hint(name, allowed),
+                hint=_MISTAKEN.get(name) or nearest_hint(name, allowed),
                 path=where,
             )
 

@@ -11,13 +11,22 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
+from ..errors import InvalidInputError
+from ..hints import shown
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # What other libraries call an operation.
 _OTHER_NAMES = {
     "add": "add_messages",
     "add_memory": "remember",
+    "add_message": "add_messages",
     "chat": "context",
+    "get_context": "context",
+    "memories": "semantic_memories",
+    "put": "remember",
+    "recall": "search",
+    "save": "add_messages",
     "delete_all": "delete_user_data",
     "get_all": "semantic_memories",
     "get_memories": "semantic_memories",
@@ -101,3 +110,25 @@ def user_first(user: Any, other: Any) -> tuple[Any, Any]:
     """User and messages in their order; a list in the place of the user is the messages."""
     is_turned = isinstance(other, str) and isinstance(user, (list, tuple, Mapping))
     return (other, user) if is_turned else (user, other)
+
+
+# Words of a text; few ids have so many.
+_SENTENCE = 4
+
+
+def refuse_turned(user: str, text: str, name: str, is_user: Callable[[str], bool]) -> None:
+    """Refuses a text in the place of the user, which would be kept for a user of that name.
+
+    Raises
+    ------
+    InvalidInputError
+        For a sentence before a single word, or where only the second argument is a user.
+    """
+    words = len(user.split())
+    if words < 2 or len(text.split()) != 1 or is_user(user):
+        return
+    if words >= _SENTENCE or is_user(text):
+        raise InvalidInputError(
+            f"no such user: `{shown(user)}`; the text is one: `{shown(text)}`",
+            hint=f"the user comes first: `memory.{name}({shown(text)!r}, {shown(user)!r})`",
+        )

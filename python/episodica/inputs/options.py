@@ -28,7 +28,7 @@ FORMATS: tuple[Format, ...] = ("text", "json", "xml")
 
 # What other libraries call an option.
 _MANY = ("k", "n", "n_results", "num_results", "size", "topk")
-_SEARCH_SYNONYMS = {
+SEARCH_SYNONYMS = {
     **dict.fromkeys((*_MANY, "limit"), "top_k"),
     **dict.fromkeys(("filter", "filters", "metadata"), "where"),
     **dict.fromkeys(("budget", "tokens", "token_budget", "max_length"), "max_tokens"),
@@ -239,7 +239,7 @@ def _with_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dic
 
 
 def _hint(name: str, defaults: Mapping[str, Any]) -> str | None:
-    synonyms = _SEARCH_SYNONYMS if defaults is SEARCH_DEFAULTS else _LIST_SYNONYMS
+    synonyms = SEARCH_SYNONYMS if defaults is SEARCH_DEFAULTS else _LIST_SYNONYMS
     meant = synonyms.get(name)
     return f"did you mean `{meant}`?" if meant else nearest_hint(name, defaults)
 

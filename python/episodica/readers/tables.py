@@ -112,34 +112,38 @@ def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
             )
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         before_row = 1 + skipped
-        while True:
-            fault = ""
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                fault = f"not a row of a table: {error}"
+        for cells in _each(reader):
             line, before_row = before_row + 1, reader.line_num + 1 + skipped
-            if fault:
-                yield fault, line
-                continue
-            while len(cells) > len(names) and not cells[-1].strip():
-                cells.pop()
-            if not any(cell.strip() for cell in cells):
-                continue
-            if len(cells) > len(names):
-                yield f"the row has {len(cells)} cells, the head {len(names)}", line
-                continue
-            row: dict[str, Any] = {}
-            for name, cell in zip(names, cells, strict=False):
-                is_words = (place := place_of(name)) is not None and place[0] == "content"
-                row[name if name not in row else f"{name} again"] = (
-                    cell if is_words else cell.strip()
-                )
-            yield row, line
+            if isinstance(cells, str):
+                yield cells, line
+            elif any(cell.strip() for cell in cells):
+                yield _row(names, cells), line
     finally:
         csv.field_size_limit(before)
+
+
+def _each(reader: Iterator[list[str]]) -> Iterator[list[str] | str]:
+    """The rows, or why one is none; the reader goes on with the next line."""
+    while True:
+        try:
+            yield next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield f"not a row of a table: {error}"
+
+
+def _row(names: list[str], cells: list[str]) -> dict[str, Any] | str:
+    """The cells by the names of their columns, or what is wrong with them."""
+    while len(cells) > len(names) and not cells[-1].strip():
+        cells.pop()
+    if len(cells) > len(names):
+        return f"the row has {len(cells)} cells, the head {len(names)}"
+    row: dict[str, Any] = {}
+    for name, cell in zip(names, cells, strict=False):
+        is_words = (place := place_of(name)) is not None and place[0] == "content"
+        row[name if name not in row else f"{name} again"] = cell if is_words else cell.strip()
+    return row
 
 
 def _name(cell: str) -> str:

@@ -31,7 +31,10 @@ _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 _JSON = ("application/json",)
 # No `text/plain`: any page may send that without being asked.
-_LINES = ("application/x-ndjson", "application/jsonl", "application/octet-stream")
+_FILES = (
+    *("application/x-ndjson", "application/jsonl", "application/octet-stream"),
+    *("application/zip", "application/x-zip-compressed", "text/csv", "application/mbox"),
+)
 # Bytes of an answer that are handed to the connection at once.
 _PIECE = 64 << 10
 # The share of callers whose key is missing or wrong.
@@ -120,8 +123,9 @@ class Guard:
             return body
         media = headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
         if scope["path"].endswith("/import"):
-            if media not in (*_LINES, *_JSON):
-                raise ServiceError(415, "media_type", "send `application/x-ndjson`")
+            if media not in (*_FILES, *_JSON):
+                hint = "`Content-Type: application/octet-stream`"
+                raise ServiceError(415, "media_type", "send the bytes of a file", hint)
             return body
         if media not in _JSON and not media.endswith("+json"):
             raise ServiceError(415, "media_type", "send JSON", "`Content-Type: application/json`")

@@ -32,7 +32,8 @@ class AddMessages(_Request):
 
     messages: list[AnyObject] = Field(
         description="Messages of a chat: `role` and `content`, and optionally `name`, "
-        "`timestamp`, `session_id`, `agent_id`, `message_id`, `metadata`."
+        "`timestamp`, `session_id`, `agent_id`, `message_id`, `metadata`. A text is one message "
+        "of the user."
     )
     session_id: str | None = None
     agent_id: str | None = Field(default=None, description="The agent of messages without one.")
@@ -42,9 +43,11 @@ class AddMessages(_Request):
     @model_validator(mode="before")
     @classmethod
     def _renamed(cls, body: Any) -> Any:
-        """Session and agent under the names that other programs use."""
+        """Session and agent under the names that other programs use; a text as its message."""
         if not isinstance(body, dict):
             return body
+        if isinstance(body.get("messages"), str):
+            body = {**body, "messages": [{"role": "user", "content": body["messages"]}]}
         places = {key: place_of(key) for key in body if key not in cls.model_fields}
         meant = {key: at[0] for key, at in places.items() if at and at[0] in _OF_ALL}
         return {

@@ -14,6 +14,8 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from ..errors import EpisodicaError
+from ..hints import nearest_hint
+from ..inputs.options import SEARCH_SYNONYMS
 from ..visible import visible
 
 MEDIA_TYPE = "application/problem+json"
@@ -49,6 +51,7 @@ _TITLES = {
     500: "Internal error",
     503: "Not available now",
 }
+_UNKNOWN = "extra_forbidden"
 # Seconds after which a client may try again.
 RETRY_AFTER = 1
 
@@ -152,6 +155,15 @@ class WithoutPaths(logging.Filter):
         return True
 
 
+def body_hint(request: Request, key: str) -> str | None:
+    """What a key of the body was meant as, among those that the route takes."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    model = getattr(getattr(field, "field_info", None), "annotation", None)
+    known = list(getattr(model, "model_fields", ()))
+    meant = SEARCH_SYNONYMS.get(key)
+    return f"did you mean `{meant}`?" if meant in known else nearest_hint(key, known)
+
+
 def install(app: FastAPI) -> None:
     """Makes every failure of an application a problem."""
 
@@ -164,7 +176,7 @@ def install(app: FastAPI) -> None:
         return of_error(error)
 
     @app.exception_handler(RequestValidationError)
-    async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         # What was sent is left out: it may be a message.
         found = [
             {"place": ".".join(map(str, one["loc"])), "message": one["msg"]}
@@ -172,7 +184,9 @@ def install(app: FastAPI) -> None:
         ]
         first = found[0] if found else {"place": "body", "message": "invalid"}
         detail = f"{first['place']}: {first['message']}"
-        return problem(400, "invalid_input", detail, errors=found[:20])
+        unknown = next((one["loc"][-1] for one in error.errors() if one["type"] == _UNKNOWN), None)
+        hint = None if unknown is None else body_hint(request, str(unknown))
+        return problem(400, "invalid_input", detail, hint, errors=found[:20])
 
     @app.exception_handler(HTTPException)
     async def _http(_: Request, error: HTTPException) -> JSONResponse:

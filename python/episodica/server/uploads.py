@@ -49,8 +49,8 @@ def exported(memory: MemorySystem, user: str) -> IO[bytes]:
 
 
 @contextmanager
-def uploaded(body: bytes, settings: ServerSettings) -> Iterator[Path]:
-    """A body as a file, if it holds no more than an import may.
+def uploaded(body: bytes, settings: ServerSettings, format: str | None) -> Iterator[Path]:
+    """A body as a file of a format, if it holds no more than an import may.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def uploaded(body: bytes, settings: ServerSettings) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-") as folder:
         path = Path(folder, "import.jsonl")
         path.write_bytes(body)
-        _check_count(path, settings.max_import)
+        _check_count(path, settings.max_import, format)
         yield path
 
 
@@ -91,7 +91,7 @@ def _check_archive(body: bytes, most: int) -> None:
         )
 
 
-def _check_count(path: Path, most: int) -> None:
+def _check_count(path: Path, most: int, format: str | None) -> None:
     """Counts before anything is stored."""
     count = 0
     with Source(path) as source:
@@ -99,7 +99,7 @@ def _check_count(path: Path, most: int) -> None:
             if is_export(source):
                 count = sum(1 for _ in source.lines())
             else:
-                for conversation in iter_conversations(source, None):
+                for conversation in iter_conversations(source, format):
                     count += len(conversation.messages)
                     if count > most:
                         break

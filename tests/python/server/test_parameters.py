@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +246,110 @@ async def test_lists_say_how_many_there_are(client: Client) -> None:
         assert (len(page["items"]), page["total"], page["next_cursor"]) == (1, 3, None), path
     page = await client.json("GET", f"{ALICE}/messages?session_id=s1")
     assert page["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "hint"),
+    [
+        ("search", {"query": "cat", "limit": 2}, "did you mean `top_k`?"),
+        ("search", {"query": "cat", "filters": {}}, "did you mean `where`?"),
+        ("context", {"query": "cat", "budget": 9}, "did you mean `max_tokens`?"),
+        ("messages", {"mesages": []}, "did you mean `messages`?"),
+        ("facts", {"statment": "Alice skis."}, "did you mean `statement`?"),
+    ],
+)
+async def test_an_unknown_key_of_a_body_is_told_the_right_one(
+    client: Client, path: str, body: dict[str, Any], hint: str
+) -> None:
+    told = await client.json("POST", f"{ALICE}/{path}", 400, json=body)
+    assert told["hint"] == hint
+
+
+async def test_a_text_is_one_message(client: Client) -> None:
+    for path, body in (
+        (f"{ALICE}/messages", {"messages": "I moved to Lyon."}),
+        ("/memories", {"messages": "I like jazz.", "user_id": "alice"}),
+    ):
+        await client.json("POST", path, 201 if path != "/memories" else 200, json=body)
+    assert await contents(client) == ["I moved to Lyon.", "I like jazz."]
+
+
+@pytest.mark.parametrize(
+    ("zone", "day", "count"),
+    [
+        (None, "2024-03-11", 1),
+        (None, "2024-03-12", 0),
+        ("Asia/Tokyo", "2024-03-11", 0),
+        ("Asia/Tokyo", "2024-03-12", 1),
+        ("America/New_York", "2024-03-11", 1),
+        ("Pacific/Kiritimati", "2024-03-12", 1),
+    ],
+)
+async def test_a_day_without_a_time_is_a_day_of_the_zone_that_is_shown(
+    client: Client, zone: str | None, day: str, count: int
+) -> None:
+    said = {"role": "user", "content": "I bought a bike.", "timestamp": "2024-03-11T23:30:00Z"}
+    body = {"messages": [said], "wait": "facts"}
+    await client.json("POST", f"{ALICE}/messages", 201, json=body)
+    shown = {} if zone is None else {"timezone": zone}
+    days = {"since": day, "until": day, **shown}
+    query = "&".join(f"{key}={value}" for key, value in days.items())
+    for kind in ("messages", "episodes", "timeline"):
+        page = await client.json("GET", f"{ALICE}/{kind}?{query}")
+        assert len(page["items"]) == page["total"] == count, kind
+        if count:
+            assert page["items"][0]["timestamp"][:10] == day
+    asked = {"query": "bike", "kinds": ["message"], **days}
+    found = await client.json("POST", f"{ALICE}/search", json=asked)
+    assert len(found["hits"]) == count
+    packed = await client.json("POST", f"{ALICE}/context", json={**asked, "fence": False})
+    assert bool(packed["messages"]) == bool(count)
+
+
+IMPORTS = Path(__file__).parents[2] / "fixtures" / "imports"
+
+
+def zipped(name: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, (IMPORTS / name).read_bytes())
+        archive.writestr("picture.jpg", b"?")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("body", "media", "query", "messages"),
+    [
+        (zipped("chatgpt.json"), "application/zip", "", 7),
+        (zipped("whatsapp_ios.txt"), "application/octet-stream", "?format=whatsapp", None),
+        ((IMPORTS / "chat.csv").read_bytes(), "text/csv", "?format=csv", 2),
+        (b"Alice: I ski.\nBen: I row.\n", "application/octet-stream", "?format=text", 2),
+        (b'{"role": "user", "content": "a"}\n{"role": \n', "application/x-ndjson", "", 1),
+    ],
+)
+async def test_a_file_of_any_format_is_imported_once(
+    client: Client, body: bytes, media: str, query: str, messages: int | None
+) -> None:
+    headers = {"Content-Type": media}
+    path = f"{ALICE}/import{query}"
+    first = await client.json("POST", path, content=body, headers=headers)
+    again = await client.json("POST", path, content=body, headers=headers)
+    assert first["messages"] == again["known"] > 0
+    assert messages in (None, first["messages"])
+    assert again["messages"] == 0
+    assert first["left_out"] == again["left_out"]
+    assert first["skipped"] == len(first["left_out"])
+    if b"picture.jpg" in body:
+        assert "1 file `.jpg`: no text" in first["left_out"]
+    if b"ndjson" in media.encode():
+        assert first["left_out"] == ["line 2: not valid JSON"]
+
+
+async def test_a_format_that_is_not_the_files_is_refused(client: Client) -> None:
+    headers = {"Content-Type": "application/octet-stream"}
+    for query, text in (("whatsap", "format is unknown"), ("telegram", "")):
+        path = f"{ALICE}/import?format={query}"
+        told = await client.json("POST", path, 400, content=b"Alice: I ski.\n", headers=headers)
+        assert text in told["detail"]
+        assert "/tmp" not in str(told)
+    assert await contents(client) == []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from ...aio.running import run
@@ -65,16 +66,23 @@ async def export(
     openapi_extra={"requestBody": {"required": True, "content": _LINES}},
 )
 async def import_(
-    request: Request, user: User, caller: AnyCaller, memory: Memory, service: TheService
+    request: Request,
+    user: User,
+    caller: AnyCaller,
+    memory: Memory,
+    service: TheService,
+    file_format: Annotated[
+        str | None, Query(alias="format", description="Its format; by default its content tells.")
+    ] = None,
 ) -> Response:
     """Adds an export, or a chat history of another program; what is known is left out."""
     caller.needs("write")
     body = await request.body()
 
     def add() -> ImportReport:
-        with uploaded(body, service.settings) as path:
+        with uploaded(body, service.settings, file_format) as path:
             try:
-                return memory._memory.import_(path, user)
+                return memory._memory.import_(path, user, format=file_format)
             except InvalidInputError as error:
                 message = error.message.replace(str(path), "the body")
                 raise InvalidInputError(message, hint=error.hint) from None
