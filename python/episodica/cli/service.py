@@ -48,7 +48,8 @@ def _tenant(args: argparse.Namespace) -> str | None:
 
 def keys_of(args: argparse.Namespace) -> KeyRing:
     """The keys of the store."""
-    return KeyRing(settings_of(args, ("keys", "config")).keys_path)
+    settings = settings_of(args, ("keys", "config"))
+    return KeyRing(settings.keys_path, settings.needs_keys_for_audit)
 
 
 def serve(args: argparse.Namespace, _: Output) -> int:

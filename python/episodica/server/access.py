@@ -70,7 +70,7 @@ class Gatekeeper:
     def __init__(
         self, settings: ServerSettings, shared: Shared, address: OneTimeAddress | None = None
     ) -> None:
-        self.keys = KeyRing(settings.keys_path)
+        self.keys = KeyRing(settings.keys_path, settings.needs_keys_for_audit)
         self._settings = settings
         self._address = address
         self._shared = shared

@@ -27,13 +27,19 @@ class Audit:
     ----------
     keys_path
         The file of keys; the log is ``STORE.audit.jsonl`` beside it.
+    needs_keys
+        Note deletions only where that file exists.
     """
 
-    def __init__(self, keys_path: Path) -> None:
+    def __init__(self, keys_path: Path, needs_keys: bool = False) -> None:
+        self._keys_path = keys_path
+        self._needs_keys = needs_keys
         self.path = keys_path.with_name(f"{keys_path.name.removesuffix(_KEYS)}.audit.jsonl")
 
     def deleted(self, who: str, tenant: str, user: str, what: str, report: DeleteReport) -> None:
         """Notes a deletion: what was asked for, and how much went."""
+        if self._needs_keys and not self._keys_path.exists():
+            return
         self._write(
             "delete",
             who,

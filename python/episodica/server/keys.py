@@ -97,9 +97,9 @@ class Key:
 class KeyRing:
     """The keys in a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, needs_keys_for_audit: bool = False) -> None:
         self.path = path
-        self.audit = Audit(path)
+        self.audit = Audit(path, needs_keys_for_audit)
         # When the use of each key was noted last.
         self._noted: dict[str, float] = {}
         self._stamp: tuple[int, int, int] | None = None

@@ -118,6 +118,11 @@ class ServerSettings:
         return Path(self.keys).expanduser() if self.keys else own.parent / f"{own.name}.keys.json"
 
     @property
+    def needs_keys_for_audit(self) -> bool:
+        """Whether only a file of keys gives the audit log a place: a database has none."""
+        return not self.keys and is_address(self.store)
+
+    @property
     def store_path(self) -> Path:
         """The store's directory, or that of its caches on this machine."""
         store = cache_directory() if is_address(self.store) else self.store

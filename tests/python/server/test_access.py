@@ -18,6 +18,7 @@ import pytest
 from episodica import (
     ConfigError,
     CorruptStoreError,
+    DeleteReport,
     InvalidInputError,
     MemorySystem,
     StoreIOError,
@@ -249,6 +250,25 @@ async def test_deletions_and_changes_of_keys_are_noted_without_a_text(
     assert lines[5]["who"] == lines[0]["who"] == "command line"
     assert all(word not in text for word in ("secret", "alice", "m0", key))
     assert stat.S_IMODE(ring.audit.path.stat().st_mode) == 0o600
+
+
+def test_a_database_without_keys_has_no_audit_log_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def noted(settings: ServerSettings) -> list[str]:
+        ring = KeyRing(settings.keys_path, settings.needs_keys_for_audit)
+        ring.audit.deleted("command line", "default", "alice", "user", DeleteReport())
+        return sorted(file.name for file in tmp_path.iterdir() if file.suffix != ".lock")
+
+    database = ServerSettings(store="postgresql://localhost/memories")
+    assert noted(database) == []
+    KeyRing(database.keys_path).create()
+    assert noted(database) == ["episodica.audit.jsonl", "episodica.keys.json"]
+    (tmp_path / "episodica.keys.json").unlink()
+    (tmp_path / "episodica.audit.jsonl").unlink()
+    assert noted(ServerSettings(store="memories")) == ["memories.audit.jsonl"]
 
 
 async def test_pages_of_other_sites_are_refused_without_keys(client: Client) -> None:
