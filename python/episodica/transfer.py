@@ -23,6 +23,7 @@ from .inputs.messages import incoming
 from .inputs.names import renamed
 from .progress import ProgressCallback
 from .readers import (
+    EXPECTED,
     EXPORT,
     Conversation,
     LeftOut,
@@ -384,6 +385,7 @@ def refuse_nothing(
     if fault is not None and not total.messages + total.semantic_memories + total.known:
         raise InvalidInputError(
             f"{fault.place} of {_named(file)}: {fault.why}",
+            hint=EXPECTED,
             path=str(file),
             line=fault.line,
         )

@@ -131,7 +131,7 @@ def test_words_of_programs_and_forwarded_words_come_in(tmp_path: Path) -> None:
         memory.import_(tmp_path / "discord.json", "a")
         assert [one.content for one in memory.messages("a")] == [
             "Roll: 2d6\nYou rolled 9",
-            "The room is booked.",
+            "> The room is booked.",
         ]
         memory.import_(file, "b")
         [one] = memory.messages("b")
@@ -257,6 +257,43 @@ def test_further_forms_of_messages(tmp_path: Path, data: Any, said: list[str]) -
     made = content(tmp_path / "a.json")
     assert [f"{who}: {words}" for who, words, _ in made["messages"]] == said
     assert made["left_out"] == []
+
+
+AGENT = {"sessionId": "s", "cwd": "/", "timestamp": "2026-02-01T10:00:00Z"}
+OTHERS: list[tuple[str, Any, list[str]]] = [
+    ("claude-code", [
+        {**AGENT, "type": "user", "uuid": "a", "message": {"role": "user", "content": "Hi."}},
+        {**AGENT, "type": "assistant", "uuid": "b", "isApiErrorMessage": True,
+         "message": {"role": "assistant", "content": [{"type": "text", "text": "Error 529"}]}},
+    ], ["user: Hi."]),
+    ("grok", {"conversations": [{"conversation": {"id": "g"}, "responses": [
+        {"response": {"sender": "human", "message": "Hi."}},
+        {"response": {"sender": "ASSISTANT", "message": 'Yes<grok:render id="1"><argument>0'
+         "</argument></grok:render>."}}]}]}, ["user: Hi.", "assistant: Yes."]),
+    ("telegram", {"name": "Tom", "type": "personal_chat", "id": 5, "messages": [
+        {"id": 1, "type": "message", "date": "2024-03-11T09:30:00", "from": "Ann", "from_id": "u",
+         "forwarded_from": "Tom", "text": ["I live ", {"type": "bold", "text": "in Berlin."}]}]},
+     ["Ann: Forwarded from Tom:\n> I live in Berlin."]),
+    ("whatsapp", "[11.03.24, 09:30:12] Ann: @\u2068Tom\u2069, come by.\n",
+     ["Ann: @Tom, come by."]),
+    ("subtitles", "1\n00:00:01,000 --> 00:00:02,000\n[Ann]: Hi.\n", ["Ann: Hi."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "data", "said"), OTHERS, ids=[one[0] for one in OTHERS])
+def test_marks_and_words_of_others_are_told_from_what_was_said(
+    memory: MemorySystem, tmp_path: Path, name: str, data: Any, said: list[str]
+) -> None:
+    lines = data if isinstance(data, list) else [data]
+    text = data if isinstance(data, str) else "\n".join(map(json.dumps, lines))
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    assert format_of(tmp_path / "a.txt") == name
+    made = content(tmp_path / "a.txt")
+    assert [f"{who}: {words}" for who, words, _ in made["messages"]] == said
+    memory.import_(tmp_path / "a.txt", "ann")
+    memory.flush("ann")
+    memory.wait("ann")
+    assert len(memory.semantic_memories("ann")) == 0
 
 
 def test_an_order_of_day_and_month_that_is_guessed_is_said(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from .conversation import LeftOut as LeftOut
 from .conversation import Question as Question
 from .conversation import Statement as Statement
 from .conversation import with_ids as with_ids
+from .formats import EXPECTED as EXPECTED
 from .formats import EXPORT as EXPORT
 from .formats import FORMATS as FORMATS
 from .formats import in_file as in_file

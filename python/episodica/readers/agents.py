@@ -57,7 +57,7 @@ def claude_code(items: Iterable[Item], source: Source) -> Iterator[Conversation]
             talk.leave(f"a record of the program: `{kind}`", item.line)
         elif record.get("isSidechain"):
             talk.leave("a talk of the program with its own agent", item.line)
-        elif record.get("isMeta") or record.get("isCompactSummary"):
+        elif any(record.get(one) for one in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
             talk.leave("written by the program", item.line)
         else:
             about = {"id": record.get("uuid"), "timestamp": record.get("timestamp")}
@@ -187,14 +187,28 @@ def is_gemini_cli(value: Mapping[str, Any]) -> bool:
         return any(
             isinstance(one, Mapping) and one.get("type") in ("user", "gemini") for one in messages
         )
-    return {"sessionId", "messageId", "type", "message"} <= value.keys()
+    return _begins_gemini(value) or {"sessionId", "messageId", "type", "message"} <= value.keys()
+
+
+def _begins_gemini(value: Mapping[str, Any]) -> bool:
+    """Whether it is the first line of a session with a line for each message."""
+    return {"sessionId", "projectHash", "startTime"} <= value.keys() and "messages" not in value
 
 
 def gemini_cli(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     """Sessions of Gemini CLI; its log has the words of the user only."""
     log = Talk(source.name)
+    begun: dict[str, Any] = {}
     for item in items:
         value = item.value if isinstance(item.value, Mapping) else {}
+        if _begins_gemini(value):
+            if begun:
+                yield _session_of_gemini(begun, source)
+            begun = {**value, "messages": [], "taken_back": []}
+            continue
+        if begun:
+            _continue_gemini(begun, value)
+            continue
         if not isinstance(value.get("messages"), list):
             session = value.get("sessionId")
             own = f"{session}-{value.get('messageId')}" if session else None
@@ -204,13 +218,35 @@ def gemini_cli(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
             else:
                 log.leave("no message", item.line, is_fault=True)
             continue
-        session = str(value.get("sessionId") or source.stem)
-        talk = Talk(source.name, session, session=session, date=value.get("startTime"))
-        for message in value["messages"]:
-            _of_gemini(talk, message)
-        yield talk.conversation()
+        yield _session_of_gemini(value, source)
+    if begun:
+        yield _session_of_gemini(begun, source)
     if log.messages or log.first:
         yield log.conversation()
+
+
+def _session_of_gemini(value: Mapping[str, Any], source: Source) -> Conversation:
+    session = str(value.get("sessionId") or source.stem)
+    talk = Talk(source.name, session, session=session, date=value.get("startTime"))
+    for message in value["messages"]:
+        _of_gemini(talk, message)
+    for _ in value.get("taken_back", ()):
+        talk.leave("taken back in the chat")
+    return talk.conversation()
+
+
+def _continue_gemini(session: dict[str, Any], line: Mapping[str, Any]) -> None:
+    """Takes one more line: a message, a newer state of one, or how far the talk was taken back."""
+    messages: list[Any] = session["messages"]
+    back, own = line.get("$rewindTo"), line.get("id")
+    ids = [one.get("id") for one in messages]
+    if back is not None and back in ids:
+        session["taken_back"] += messages[ids.index(back) :]
+        del messages[ids.index(back) :]
+    elif own is not None and own in ids:
+        messages[ids.index(own)] = line
+    elif "$set" not in line and back is None:
+        messages.append(line)
 
 
 def _of_gemini(talk: Talk, message: Mapping[str, Any]) -> None:

@@ -41,6 +41,10 @@ def is_grok(value: Mapping[str, Any]) -> bool:
     )
 
 
+# Grok's marks of citations and cards.
+_CARD = re.compile(r"<grok:render\b.*?</grok:render>", re.DOTALL)
+
+
 def grok(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
     """The conversations of Grok's export."""
     for held in entry.get("conversations", [entry]):
@@ -53,7 +57,7 @@ def grok(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk
             talk.add(
                 {
                     "role": "user" if sender in ("human", "user") else "assistant",
-                    "content": one.get("message") or "",
+                    "content": _CARD.sub("", str(one.get("message") or "")),
                     "id": one.get("_id"),
                     "timestamp": _wrapped(one.get("create_time")),
                 }

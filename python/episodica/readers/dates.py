@@ -80,6 +80,8 @@ _CLOCK = re.compile(_TIME, re.IGNORECASE)
 _SPACES = str.maketrans("\u00a0\u202f", "  ", "\u200e\u200f\u202a\u202b\u202c\ufeff")
 _WEEKDAY = re.compile(r"[^\W\d_]{3,12},?\s+(?=[^\W\d_]+\s\d)")
 _MAIL = re.compile(r"(?:[A-Za-z]{3,9},?\s+)?\d{1,2}\s+[A-Za-z]{3,9}\s+\d{2,4}\s+\d{1,2}:\d{2}")
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEKDAY_NAME = re.compile(rf"\b({'|'.join(_WEEKDAYS)})", re.IGNORECASE)
 _ZONE_NAME = re.compile(r"(?<=\d)\s?\(?([A-Z]{2,5})\)?$")
 _CENTURY = 2000
 _NOON = 12
@@ -161,6 +163,17 @@ def in_unknown_zone(text: str) -> tuple[datetime, str] | None:
     found = _ZONE_NAME.search(text)
     moment = parse(text[: found.start()]) if found else None
     return None if found is None or moment is None else (moment, found[1])
+
+
+def by_weekday(text: str, date: str) -> str:
+    """A date in the order of day and month that the day of the week beside it tells, if it does."""
+    found = _WEEKDAY_NAME.search(text)
+    readings = {moment for first in (True, False) if (moment := parse(date, first)) is not None}
+    if found is None or len(readings) == 1:
+        return date
+    named = _WEEKDAYS.index(found[1].lower())
+    fitting = [moment for moment in readings if moment.weekday() == named]
+    return fitting[0].date().isoformat() if len(fitting) == 1 else date
 
 
 def is_date(text: str) -> bool:

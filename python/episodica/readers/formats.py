@@ -147,7 +147,7 @@ _BUNDLES: dict[str, Callable[[Source], Iterator[Conversation] | None]] = {
 FORMATS = tuple(dict.fromkeys((*_JSON, *_TEXT, *_BUNDLES)))
 """Names of the formats."""
 
-_EXPECTED = "readable are " + ", ".join(f"`{name}`" for name in FORMATS)
+EXPECTED = "readable are " + ", ".join(f"`{name}`" for name in FORMATS)
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
@@ -229,7 +229,7 @@ def _with_content(conversations: Iterable[Conversation]) -> Iterator[Conversatio
         yield conversation
     faults = (left for one in waiting for left in one.left_out if left.is_fault)
     if (fault := next(faults, None)) is not None:
-        raise InvalidInputError(f"{fault.place}: {fault.why}", hint=_EXPECTED, line=fault.line)
+        raise InvalidInputError(f"{fault.place}: {fault.why}", hint=EXPECTED, line=fault.line)
     yield from waiting
 
 
@@ -270,7 +270,7 @@ def _bundle(source: Source, format: str | None) -> Iterator[Conversation]:
         kind = "ZIP archive" if source.path.is_file() else "folder"
         held = ", ".join(f"`{shown(name)}`" for name in names[:_MOST_NAMED]) or "nothing"
         raise InvalidInputError(
-            f"the {kind} holds no chat that is known, but {held}", hint=_EXPECTED
+            f"the {kind} holds no chat that is known, but {held}", hint=EXPECTED
         )
     left += [
         LeftOut(f"{count} file{'s' * (count > 1)} `{end}`", "no text")
@@ -291,7 +291,7 @@ def _in_member(conversation: Conversation, name: str) -> Conversation:
 def _read(source: Source, format: str | None) -> Iterator[Conversation]:
     head = source.text().read(_HEAD)
     if not head.strip():
-        raise UnknownFormatError("the file is empty", hint=_EXPECTED)
+        raise UnknownFormatError("the file is empty", hint=EXPECTED)
     chosen = format or _text_format(head)
     if chosen in _TEXT:
         yield from _TEXT[chosen].read(source)
@@ -300,9 +300,9 @@ def _read(source: Source, format: str | None) -> Iterator[Conversation]:
     try:
         sample = list(islice(items, 1))
     except InvalidInputError as error:
-        raise InvalidInputError(error.message, hint=_EXPECTED, line=error.line) from error.__cause__
+        raise InvalidInputError(error.message, hint=EXPECTED, line=error.line) from error.__cause__
     if not sample:
-        raise UnknownFormatError("the file holds no conversation", hint=_EXPECTED)
+        raise UnknownFormatError("the file holds no conversation", hint=EXPECTED)
     name = format if format in _JSON else _recognised(sample[0].value)
     while name is None and len(sample) < _SAMPLE and (item := next(items, None)) is not None:
         sample.append(item)
@@ -335,11 +335,9 @@ def _text_format(head: str) -> str:
     if len(head) < _HEAD and start[:1] == "[" and is_document(head):
         return "json"
     line = start.partition("\n")[0].rstrip()
+    number = head[: len(head) - len(start)].count("\n") + 1
     raise UnknownFormatError(
-        f"line {head[: len(head) - len(start)].count(chr(10)) + 1} is not understood: "
-        f"`{shown(line)}`",
-        hint=_EXPECTED,
-        line=1,
+        f"line {number} is not understood: `{shown(line)}`", hint=EXPECTED, line=number
     )
 
 
@@ -359,4 +357,4 @@ def _unknown(first: object) -> UnknownFormatError:
     else:
         keys = ", ".join(f"`{shown(key)}`" for key in list(first)[:6])
         text = f"an object with the keys {keys or '(none)'} is not a conversation"
-    return UnknownFormatError(text, hint=_EXPECTED)
+    return UnknownFormatError(text, hint=EXPECTED)

@@ -63,8 +63,18 @@ def telegram(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
             when = message.get("date_unixtime")
             moment = float(when) if str(when or "").isdecimal() else message.get("date")
             text = _text_of_telegram(message.get("text"))
+            if "forwarded_from" in message:
+                text = _forwarded(text, message.get("forwarded_from"))
             _say(talk, message.get("from"), text, moment, message.get("id"))
         yield talk
+
+
+def _forwarded(text: str, author: object) -> str:
+    """The words of another, quoted: they are not the sender's own."""
+    if not text.strip():
+        return text
+    quoted = "\n".join(f"> {line}" for line in text.splitlines())
+    return f"Forwarded from {author}:\n{quoted}" if isinstance(author, str) else quoted
 
 
 def _text_of_telegram(text: object) -> str:
@@ -114,10 +124,39 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
             "bot_id" in message and "user" not in message
         )
         name = people.get(str(message.get("user"))) or message.get("username")
-        said = str(message.get("text") or "") or _attached(message.get("attachments"))
+        said = str(message.get("text") or "") or "\n".join(_of_blocks(message.get("blocks")))
+        said = said or _attached(message.get("attachments"))
         text = _text_of_slack(said, people)
         speaker, when = name or message.get("user"), float(message.get("ts") or 0)
         _say(talk, speaker, text, when, message.get("ts"), is_bot=is_bot)
+
+
+def _of_blocks(blocks: Any) -> Iterator[str]:
+    """The lines of Slack's blocks."""
+    for block in blocks if isinstance(blocks, list) else ():
+        if not isinstance(block, Mapping):
+            continue
+        inner, text = block.get("elements"), block.get("text")
+        if isinstance(inner, list) and block.get("type") in _IN_LINE:
+            yield "".join(map(_piece_of_slack, inner))
+        elif isinstance(inner, list):
+            yield from _of_blocks(inner)
+        elif isinstance(text, Mapping):
+            yield str(text.get("text") or "")
+
+
+_IN_LINE = ("rich_text_section", "rich_text_quote", "rich_text_preformatted")
+
+
+def _piece_of_slack(piece: Any) -> str:
+    kind = piece.get("type") if isinstance(piece, Mapping) else None
+    if kind == "user":
+        return f"<@{piece.get('user_id')}>"
+    if kind == "emoji":
+        return f":{piece.get('name')}:"
+    if kind == "link":
+        return f"<{piece.get('url')}|{piece.get('text') or piece.get('url')}>"
+    return str(piece.get("text") or "") if kind else ""
 
 
 def _attached(attachments: Any) -> str:
@@ -213,7 +252,7 @@ def _text_of_discord(message: Mapping[str, Any]) -> str:
         return str(message["content"])
     forwarded = message.get("forwardedMessage")
     if isinstance(forwarded, Mapping) and forwarded.get("content"):
-        return str(forwarded["content"])
+        return _forwarded(str(forwarded["content"]), None)
     embeds = [each for each in message.get("embeds") or () if isinstance(each, Mapping)]
     texts = (each.get(part) for each in embeds for part in ("title", "description"))
     return "\n".join(str(text) for text in texts if text)

@@ -30,7 +30,7 @@ def _day(text: str) -> str | None:
     """A line with nothing but a day, and perhaps the day of the week."""
     for written in (text, _WEEKDAY.sub("", text, count=1)):
         if dates.is_date(written) and not dates.has_time(written):
-            return written
+            return dates.by_weekday(text, written)
     return None
 
 
@@ -41,8 +41,10 @@ def of_lines(
 
     def recognises(head: str) -> bool:
         lines = [line for line in head.splitlines() if line.strip()][:_FIRST_LINES]
-        said = [at for at, line in enumerate(lines) if (start := form(line)) and start.name]
-        return bool(said) and len(said) >= _LEAST_SHARE * (len(lines) - said[0])
+        begun = [(at, start) for at, line in enumerate(lines) if (start := form(line))]
+        named = [at for at, start in begun if start.name]
+        fitting = [at for at, _ in begun if named and at >= named[0]]
+        return bool(named) and len(fitting) >= _LEAST_SHARE * (len(lines) - named[0])
 
     def read(source: Source) -> Iterator[Conversation]:
         sample = [line for _, line in islice(source.lines(), _LOOKED_AT)]
@@ -52,6 +54,8 @@ def of_lines(
 
 
 _LINE = re.compile(r"(?P<time>[^\t]{0,8}\d{1,2}:\d{2}[^\t]{0,4})\t(?P<name>[^\t]*)\t?(?P<text>.*)")
+# LINE writes these in place of media and calls.
+_LINE_MARK = re.compile(r"\[[^\[\]]{1,20}\]|\u260e .*")
 _LINE_HEAD = re.compile(r"\[LINE\]|(?:Saved on|保存日時|儲存日期|저장한 날짜)\s?[:\uff1a]")
 
 
@@ -67,6 +71,8 @@ def line(text: str) -> Start | None:
         return None
     if not found["text"] and "\t" not in written[found.end("name") :]:
         return Start("", found["name"], found["time"])
+    if _LINE_MARK.fullmatch(found["text"]):
+        return Start("", found["text"], found["time"])
     return Start(found["name"].strip(), found["text"], found["time"])
 
 
@@ -178,7 +184,7 @@ def read_imessage(source: Source) -> Iterator[Conversation]:
 _CUE = re.compile(r"\s*(?:\d{1,2}:)?\d{1,2}:\d{2}[.,]\d{1,3}\s*-->\s*.*")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+(?P<name>[^>]{1,80})>(?P<text>.*?)(?:</v>|$)", re.DOTALL)
 _TAG = re.compile(r"</?[a-z][^>]*>|<\d[^>]*>", re.IGNORECASE)
-_NAMED = re.compile(r"(?P<name>[^\W\d_][^:\n<>]{0,60}?):\s+(?P<text>.*)", re.DOTALL)
+_NAMED = re.compile(r"\[?(?P<name>[^\W\d_][^:\n<>\]]{0,60}?)\]?:\s+(?P<text>.*)", re.DOTALL)
 _ENDS = (".", "!", "?", "…", "。", "\uff01", "\uff1f")
 
 

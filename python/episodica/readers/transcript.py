@@ -40,7 +40,9 @@ _RULE = _DASHES + "=#*_ "
 _PARTICLES = frozenset(
     ("al", "bin", "da", "de", "del", "der", "di", "du", "el", "la", "le", "van", "von", "y")
 )
-_SPEAKERS = frozenset(("ai", "assistant", "bot", "human", "me", "system", "tool", "user", "you"))
+_SPEAKERS = frozenset(
+    ("agent", "ai", "assistant", "bot", "human", "me", "system", "tool", "user", "you")
+)
 # Words that begin a line of a text, not a message.
 _NO_NAMES = frozenset(
     ("edit", "example", "fw", "fwd", "note", "p.s.", "ps", "re", "source", "todo", "update")
@@ -62,6 +64,8 @@ _MEDIA = re.compile(
     r"|(?:image|video|audio|sticker|GIF|document|Contact card) omitted",
     re.IGNORECASE,
 )
+# WhatsApp puts names that are mentioned between these.
+_ISOLATES = dict.fromkeys(range(0x2066, 0x206A))
 _HALF_A_DAY = timedelta(hours=12)
 _TIME_AHEAD = re.compile(r"\D{0,16}?\d{1,2}[:.]\d{2}(?:\D|$)")
 # A word for the half of the day that is not known would become a part of the name.
@@ -225,6 +229,7 @@ class _Reading:
             text = _RULES.sub("", text)
         if self._is_messenger:
             text, why = _without_media(self.text, self._is_marked)
+            text = text.translate(_ISOLATES)
         if not text:
             talk.leave(why, self._line)
             return
@@ -401,7 +406,8 @@ def _title(line: str) -> Iterator[tuple[str, Start]]:
     found = _TITLE.fullmatch(line.rstrip(_FRAME if date else " "))
     if found is None or not (found["mark"] or found["said"]):
         return
-    name = found["name"].strip()
+    # `Agent (model)`
+    name = found["name"].partition(" (")[0].strip()
     if name.lower() in _SPEAKERS or role_of_speaker(name) == "assistant" != role_of(name):
         yield (found["mark"] or found["said"]).strip(), Start(name, "", date)
 
