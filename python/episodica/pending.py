@@ -60,7 +60,9 @@ class PendingWork(Procedures):
         timeout
             Maximum wait in seconds. ``None``: no limit.
         report
-            Return what became of each candidate for a fact, with the text before and the evidence.
+            Return what became of each candidate for a fact, with the text before and the evidence,
+            and the sentences that are no facts, with the reason. The rules read these anew from the
+            stored messages, so a report is the same after a restart.
         since
             The report begins here: the ``cursor`` of an earlier report or of :meth:`events`.
             ``None``: with the beginning of the logs.
@@ -88,11 +90,16 @@ class PendingWork(Procedures):
         if not report:
             return done
         learned: list[Event] = []
+        formed: dict[str, list[str]] = {}
         page = self.events(since, user_id=user)
         while page.events:
             learned += (event for event in page if event.is_learning)
+            for event in page:
+                if event.change == "EPISODE":
+                    formed.setdefault(event.user_id, []).append(event.id)
             page = self.events(page.cursor, user_id=user)
-        return LearningReport(done, tuple(learned), page.cursor)
+        refused = [one for user, ids in formed.items() for one in self._turned_down(user, ids)]
+        return LearningReport(done, tuple(learned), page.cursor, tuple(refused))
 
     @overload
     def close_session(

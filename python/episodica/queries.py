@@ -30,6 +30,7 @@ from .inputs.options import (
 from .listings import PAGE, Records, T
 from .plot import Plots
 from .records import Episode, Message, Record, SemanticMemory
+from .reports import Event
 from .rerankers import rerank, widened
 from .results import Context, SearchResults
 from .status import TraceStep
@@ -230,6 +231,10 @@ class MemoryReader(OpenStore):
 
     def _listed(self, options: ListOptions) -> tuple[dict[str, Any], int | None]:
         return list_options(options, zone=self._zone)
+
+    def _turned_down(self, user: str, episodes: list[str] | None = None) -> list[Event]:
+        """The sentences of episodes, by default of all, that are no facts to the rules."""
+        return self._engine.turned_down(user, episodes)
 
     def _has(self, user: str) -> bool:
         """Whether anything of the user is stored."""

@@ -228,22 +228,31 @@ class LearningReport(Portable):
         What became of the candidates for facts, oldest first.
     cursor : str
         What to pass as ``since`` next time.
+    turned_down : tuple of Event
+        The sentences that are no facts to the rules, oldest first: their ``change`` is
+        ``"REJECT"``, their ``id`` that of the message, their ``reason`` one of those of
+        ``stats().rejected_statements``. What a language model turned down is only counted there.
     """
 
     done: bool
     events: tuple[Event, ...] = ()
     cursor: str = ""
+    turned_down: tuple[Event, ...] = ()
 
     def __bool__(self) -> bool:
         return self.done
 
     def __repr__(self) -> str:
         state = "done" if self.done else "work is pending"
-        return f"<LearningReport {state}, {_counted(self.events)}>"
+        refused = f", {len(self.turned_down)} turned down" if self.turned_down else ""
+        return f"<LearningReport {state}, {_counted(self.events)}{refused}>"
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> LearningReport:
-        return cls(data["done"], tuple(map(Event.from_dict, data["events"])), data["cursor"])
+        events, refused = (
+            tuple(map(Event.from_dict, data.get(name, ()))) for name in ("events", "turned_down")
+        )
+        return cls(data["done"], events, data["cursor"], refused)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

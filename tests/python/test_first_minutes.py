@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from episodica import MemorySystem
+from episodica import LearningReport, MemorySystem
 from episodica.cli.app import main
 
 
@@ -29,15 +29,51 @@ def test_the_first_calls_lead_to_a_useful_result(
         memory.flush("ann")
         report = memory.wait("ann", report=True)
         learned = [event.statement for event in report.events]
+        assert learned
         hit: Any = memory.search("What is the dog called?", user_id="ann")[0]
         assert "Pickle" in hit["memory"]
         assert json.loads(json.dumps(hit.to_dict()))["content"] == hit.text
         prompt = memory.context("ann", "What is the dog called?")
         assert prompt
         assert "Pickle" in str(prompt)
-    with MemorySystem(store) as memory:
-        again = memory.wait("ann", report=True)
-        assert [event.statement for event in again.events] == learned
     where = ["--store", str(store)]
     assert main(["search", *where, "what", "is", "the", "dog", "called"]) == 0
     assert "Pickle" in capsys.readouterr().out
+
+
+SENTENCES = {
+    "I live in Oslo.": None,
+    "Where do you live?": "question",
+    "If I were rich, I would buy a boat.": "hypothetical",
+    "> I live in Berlin.": "quoted",
+    "ok then": "low_importance",
+}
+
+
+def test_a_report_says_what_was_kept_and_what_was_not_and_why(store: Path) -> None:
+    def told(memory: MemorySystem, since: str | None = None) -> LearningReport:
+        return memory.wait("ann", report=True, since=since)
+
+    with MemorySystem(store) as memory:
+        memory.add_messages("ann", [{"role": "user", "content": text} for text in SENTENCES])
+        memory.flush("ann")
+        first = told(memory)
+        ids = {one.message_id: one.content for one in memory.messages("ann")}
+        assert [event.change for event in first.events] == ["ADD"]
+        reasons = {ids[one.id]: one.reason for one in first.turned_down}
+        assert reasons == {text: why for text, why in SENTENCES.items() if why}
+        assert all(one.change == "REJECT" for one in first.turned_down)
+        assert all(one.evidence == (one.id,) for one in first.turned_down)
+        assert f"{len(reasons)} turned down" in repr(first)
+        memory.add_messages("ann", "Who are you?")
+        memory.flush("ann")
+        assert [one.statement for one in told(memory, first.cursor).turned_down] == ["Who are you?"]
+        both = told(memory)
+    with MemorySystem(store) as memory:
+        assert told(memory) == both
+        assert LearningReport.from_dict(both.to_dict()) == both
+        question = next(one for one in both.turned_down if one.reason == "question")
+        memory.delete("ann", question.id)
+        left = [one.statement for one in told(memory).turned_down]
+        assert question.statement not in left
+        assert len(left) == len(both.turned_down) - 1

@@ -195,6 +195,19 @@ impl Engine {
         reports::events(py, &self.zone, page)
     }
 
+    #[pyo3(signature = (user_id, episodes))]
+    fn turned_down<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        episodes: Option<Vec<String>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let episodes = episodes.as_deref();
+        let found =
+            self.run(py, None, |core, control| core.turned_down(user_id, episodes, control))?;
+        found.into_iter().map(|one| reports::event(py, &self.zone, one)).collect()
+    }
+
     #[pyo3(signature = (user_id, timeout))]
     fn wait(&self, py: Python<'_>, user_id: Option<&str>, timeout: Option<f64>) -> PyResult<bool> {
         let timeout = timeout

@@ -48,7 +48,7 @@ pub(crate) fn events<'py>(py: Python<'py>, zone: &Zone, page: EventPage) -> Made
     })
 }
 
-fn event<'py>(py: Python<'py>, zone: &Zone, event: Event) -> Made<'py> {
+pub(crate) fn event<'py>(py: Python<'py>, zone: &Zone, event: Event) -> Made<'py> {
     build!(py, EVENT, event => Event {
         at: datetime(py, zone, at)?,
         user_id,

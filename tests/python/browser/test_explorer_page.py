@@ -111,7 +111,7 @@ def test_learning_shows_what_was_rejected_and_why(site: Service, visit: Visit) -
     page.get_by_label("Show").select_option("SUPERSEDE")
     expect(page.locator("article")).to_have_count(1)
     expect(page.locator("article del")).to_contain_text("Paris")
-    reasons = page.get_by_role("region", name="Sentences that became no candidates")
+    reasons = page.get_by_role("region", name="Sentences that are no facts")
     expect(reasons).to_contain_text("too unimportant to last")
 
 

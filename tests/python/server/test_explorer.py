@@ -246,6 +246,19 @@ async def test_a_key_tells_what_it_opens(store: Path) -> None:
         await client.json("GET", "/v1/users/bob/learning", 403, headers=bearer)
 
 
+def _reasons() -> set[str]:
+    """The reasons for which sentences are turned down."""
+    root = Path(__file__).parents[3]
+    source = root / "src/episodica-core/src/generate/facts/candidate.rs"
+    return set(re.findall(r'Self::\w+ => "(\w+)"', source.read_text(encoding="utf-8")))
+
+
+def test_every_reason_has_a_text_in_both_languages() -> None:
+    assert len(_reasons()) > 10
+    for language in ("en", "zh"):
+        assert {f"reject.{one}" for one in _reasons()} <= set(strings(language))
+
+
 async def test_learning_tells_its_decisions_and_their_reasons(client: Client) -> None:
     for batch in (SAID, MOVED, [{**MOVED[0], "timestamp": "2024-03-12T09:30:00Z"}]):
         await client.json(
@@ -256,6 +269,11 @@ async def test_learning_tells_its_decisions_and_their_reasons(client: Client) ->
     assert all(one["reason"] for one in told)
     only = (await client.json("GET", f"{ALICE}/learning?change=SUPERSEDE&limit=1"))["events"]
     assert [one["event"] for one in only] == ["SUPERSEDE"]
+    refused = (await client.json("GET", f"{ALICE}/learning?change=REJECT"))["events"]
+    messages = (await client.json("GET", f"{ALICE}/messages"))["items"]
+    assert refused
+    assert all(one["reason"] in _reasons() for one in refused)
+    assert {one["id"] for one in refused} <= {one["id"] for one in messages}
     await client.json("GET", f"{ALICE}/learning?change=NONE", 400)
     await client.json("GET", f"{ALICE}/learning?cursor=none", 400)
 

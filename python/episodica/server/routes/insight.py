@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from ...aio.running import run
 from .. import views
 from ..access import AnyCaller, User
 from ..models import History, KeyView, Learning, StoreView, Trace
@@ -45,10 +46,18 @@ async def learning(
     memory: Memory,
     cursor: Annotated[str | None, Query(description="`next_cursor` of the part before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    change: Literal["ADD", "UPDATE", "MERGE", "SUPERSEDE", "IGNORE"] | None = None,
+    change: Literal["ADD", "UPDATE", "MERGE", "SUPERSEDE", "IGNORE", "REJECT"] | None = None,
 ) -> Response:
-    """What became of candidates for facts, in parts of 10,000 changes: its latest ones, first."""
+    """What became of candidates for facts, in parts of 10,000 changes: its latest ones, first.
+
+    With `change=REJECT` the sentences that are no facts to the rules, with the reason.
+    """
     caller.needs("read")
+    if change == "REJECT":
+        refused = await run(memory._memory._turned_down, user)
+        return views.answer(
+            {"events": views.events(reversed(refused[-limit:])), "next_cursor": None}
+        )
     page = await memory.events(cursor, user_id=user, limit=_PART)
     latest = deque(
         (one for one in page if one.is_learning and (change is None or one.change == change)),

@@ -21,6 +21,8 @@ pub enum Change {
     Supersede,
     /// A candidate said nothing new.
     Ignore,
+    /// A sentence that is no fact; no log has it.
+    Reject,
     /// A record, or everything of a user, was deleted.
     Delete,
     /// A record was taken out of searches.
@@ -41,6 +43,7 @@ impl Change {
             Self::Merge => "MERGE",
             Self::Supersede => "SUPERSEDE",
             Self::Ignore => "IGNORE",
+            Self::Reject => "REJECT",
             Self::Delete => "DELETE",
             Self::Archive => "ARCHIVE",
             Self::Restore => "RESTORE",
@@ -50,7 +53,12 @@ impl Change {
     /// Why, for people, where the line says no more.
     fn reason(self) -> &'static str {
         match self {
-            Self::Message | Self::Episode | Self::Delete | Self::Archive | Self::Restore => "",
+            Self::Message
+            | Self::Episode
+            | Self::Reject
+            | Self::Delete
+            | Self::Archive
+            | Self::Restore => "",
             Self::Session => "closed",
             Self::Add => "new",
             Self::Update => "another text",

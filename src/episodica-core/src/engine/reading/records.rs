@@ -1,10 +1,18 @@
 //! Reading records back: by page, by id, by history.
 
-use crate::control::Control;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::control::{Control, patiently};
+use crate::engine::feed::{Change, Event};
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::listing::{Outline, Page, RecordKind};
 use crate::engine::memory::records::AnyRecord;
+use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
+use crate::generate::facts::{RejectReason, turned_down};
+use crate::model::Message;
+use crate::parallel;
 use crate::store::TraceStep;
 
 impl Engine {
@@ -54,6 +62,52 @@ impl Engine {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(0) };
         let view = user.view.read();
         Ok(view.count(kind, page))
+    }
+
+    /// What the rules turn down in these episodes of a user, or in all: an event for each sentence,
+    /// with the id of its message and the name of the [reason](crate::generate::facts::RejectReason).
+    ///
+    /// Read anew from the stored messages: it is in no log.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read; `Interrupted`.
+    pub fn turned_down(
+        &self,
+        user_id: &str,
+        episodes: Option<&[String]>,
+        control: &dyn Control,
+    ) -> Result<Vec<Event>> {
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
+        let asked: Option<HashSet<&str>> =
+            episodes.map(|ids| ids.iter().map(String::as_str).collect());
+        let is_asked = |id: &str| asked.as_ref().is_none_or(|asked| asked.contains(id));
+        let talks: Vec<Vec<Arc<Message>>> = {
+            let view = user.view.read();
+            let episodes = view.episodes.iter().map(|(_, episode)| episode);
+            episodes
+                .filter(|episode| is_asked(&episode.episode_id))
+                .map(|episode| episode.original_messages.clone())
+                .collect()
+        };
+        let (bytes, config) = (bytes_of(talks.iter().flatten()), self.services.config.clone());
+        let user_id = user_id.to_owned();
+        let read = move |messages: Vec<Arc<Message>>| -> Vec<Event> {
+            let event = |(at, statement, reason): (usize, String, RejectReason)| {
+                let Message { message_id, timestamp, .. } = &*messages[at];
+                Event {
+                    user_id: user_id.clone(),
+                    statement,
+                    evidence: vec![message_id.clone()],
+                    reason: reason.name().to_owned(),
+                    ..Event::of(Change::Reject, message_id.clone(), *timestamp)
+                }
+            };
+            turned_down(&messages, &config).into_iter().map(event).collect()
+        };
+        let found = patiently(bytes, control, move || parallel::map(talks, 1, read))?;
+        let mut found: Vec<Event> = found.into_iter().flatten().collect();
+        found.sort_by_key(|event| event.at);
+        Ok(found)
     }
 
     /// A record by its id or URI; `None` if the user has no such record.

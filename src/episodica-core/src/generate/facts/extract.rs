@@ -152,6 +152,20 @@ pub(super) struct Rules {
     pub volume: usize,
 }
 
+/// The sentences of a segment that are no facts: the position of the message of each, the sentence
+/// and the reason.
+pub fn turned_down(
+    messages: &[Arc<Message>],
+    config: &Config,
+) -> Vec<(usize, String, RejectReason)> {
+    let rules = Rules { weights: WEIGHTS, volume: VOLUME };
+    let mut found = Vec::new();
+    extract_noting(&sentences_told(messages), messages, config, &rules, &mut |at, said, reason| {
+        found.push((at.min(messages.len().saturating_sub(1)), said.to_owned(), reason));
+    });
+    found
+}
+
 pub(super) fn extract(
     told: &[Told],
     messages: &[Arc<Message>],
@@ -159,11 +173,24 @@ pub(super) fn extract(
     rules: &Rules,
 ) -> Extraction {
     let mut out = Extraction::default();
+    out.candidates =
+        extract_noting(told, messages, config, rules, &mut |_, _, reason| out.reject(reason));
+    out
+}
+
+/// The candidates; `turned_down` gets the message, the text and the reason of every other sentence.
+fn extract_noting(
+    told: &[Told],
+    messages: &[Arc<Message>],
+    config: &Config,
+    rules: &Rules,
+    turned_down: &mut dyn FnMut(usize, &str, RejectReason),
+) -> Vec<Candidate> {
     let mut ranked: Vec<Ranked> = Vec::new();
     for (at, sentence) in told.iter().enumerate() {
         match read(sentence, &told[..at], messages, config, &rules.weights) {
             Ok(found) => ranked.extend(found),
-            Err(Some(reason)) => out.reject(reason),
+            Err(Some(reason)) => turned_down(sentence.message, &sentence.said, reason),
             Err(None) => {}
         }
     }
@@ -173,20 +200,26 @@ pub(super) fn extract(
         message: usize::MAX,
         candidate,
     }));
-    keep_best(&mut ranked, messages.len(), rules, &mut out);
+    keep_best(&mut ranked, messages.len(), rules, turned_down);
     let mut seen = HashSet::new();
-    for Ranked { candidate, .. } in ranked {
+    let mut candidates = Vec::with_capacity(ranked.len());
+    for Ranked { candidate, message, .. } in ranked {
         if seen.insert(normalized(&candidate.content)) {
-            out.candidates.push(candidate);
+            candidates.push(candidate);
         } else {
-            out.reject(RejectReason::Duplicate);
+            turned_down(message, &candidate.content, RejectReason::Duplicate);
         }
     }
-    out
+    candidates
 }
 
 /// Keeps the best sentences, in the order of their messages.
-fn keep_best(ranked: &mut Vec<Ranked>, messages: usize, rules: &Rules, out: &mut Extraction) {
+fn keep_best(
+    ranked: &mut Vec<Ranked>,
+    messages: usize,
+    rules: &Rules,
+    turned_down: &mut dyn FnMut(usize, &str, RejectReason),
+) {
     let volume = messages.saturating_mul(rules.volume).div_ceil(100).max(MIN_VOLUME);
     let mut order: Vec<usize> = (0..ranked.len()).collect();
     order.sort_by(|a, b| ranked[*b].score.total_cmp(&ranked[*a].score).then(a.cmp(b)));
@@ -201,7 +234,8 @@ fn keep_best(ranked: &mut Vec<Ranked>, messages: usize, rules: &Rules, out: &mut
     for (rank, at) in order.into_iter().enumerate() {
         kept[at] = rank < volume || ranked[at].is_certain;
         if !kept[at] {
-            out.reject(RejectReason::Volume);
+            let Ranked { candidate, message, .. } = &ranked[at];
+            turned_down(*message, &candidate.content, RejectReason::Volume);
         }
     }
     let mut kept = kept.into_iter();

@@ -33,11 +33,9 @@ mod tests_grounds;
 mod vital;
 mod words;
 
-#[cfg(test)]
-pub(crate) use candidate::RejectReason;
-pub use candidate::{Candidate, Extraction};
+pub use candidate::{Candidate, Extraction, RejectReason};
 pub(crate) use extract::crowded_out;
-pub use extract::{RULES_VERSION, extract_offline, write_and_extract};
+pub use extract::{RULES_VERSION, extract_offline, turned_down, write_and_extract};
 pub use grounds::grounded;
 pub(crate) use stated::{of_kind, stated};
 pub(crate) use support::keys;

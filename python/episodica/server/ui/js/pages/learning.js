@@ -1,18 +1,17 @@
 /* What learning made of each candidate for a fact, and what it turned down. */
 import { asking, get, userPath } from "../api.js";
 import { el } from "../dom.js";
-import { number, t, word } from "../i18n.js";
+import { t, word } from "../i18n.js";
 import { time } from "../format.js";
-import { bar, chip, empty, failure, field, head, section, select, table } from "../parts.js";
+import { chip, empty, failure, field, head, section, select, table } from "../parts.js";
 import { link } from "../router.js";
-import { can } from "../session.js";
 
 const LATEST = 200;
 const CHANGES = ["ADD", "UPDATE", "MERGE", "SUPERSEDE", "IGNORE"];
 const LOOKS = { ADD: "good", UPDATE: "tint", MERGE: "tint", SUPERSEDE: "warn", IGNORE: "bad" };
 
 export async function learning({ user, signal }) {
-  const store = can("admin") ? await get("v1/store", signal) : null;
+  const turnedDown = await latest(user, "REJECT", signal);
   const place = el("div");
   const draw = async () => {
     try {
@@ -29,7 +28,7 @@ export async function learning({ user, signal }) {
     el("form", { class: "fields", onsubmit: (event) => event.preventDefault() },
       field(t("learning.which"), which)),
     place,
-    store && rejected(store.stats.rejected_statements));
+    refused(turnedDown));
 }
 
 /** The latest decisions; a long history is read in parts, from its beginning on. */
@@ -58,14 +57,12 @@ function listed(user, events, which) {
         el("span", { class: "faint" }, `${t("previous")} `), el("del", one.previous))))));
 }
 
-/** Sentences that were no facts, by the reason. They are counted, not kept. */
-function rejected(counts) {
-  const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);
-  const most = Math.max(1, ...Object.values(counts));
+/** Sentences of the user that are no facts, latest first, with the reason. */
+function refused(events) {
   return section(t("rejected"),
     el("p", { class: "faint" }, t("rejected.lead")),
-    rows.length === 0 ? el("p", t("rejected.none"))
-      : table(t("rejected"), [t("rejected.why"), "", t("rejected.count")], "tbn",
-        rows.map(([reason, count]) => [
-          word("reject", reason), bar(count, 0, most), number(count)])));
+    events.length === 0 ? el("p", t("rejected.none"))
+      : table(t("rejected"), [t("rejected.sentence"), t("rejected.why")], "tt",
+        events.map((one) => [
+          el("span", { class: "said", dir: "auto" }, one.statement), word("reject", one.reason)])));
 }
