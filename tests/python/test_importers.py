@@ -38,49 +38,11 @@ def told(conversation: Conversation) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_chatgpt(imports: Path) -> None:
-    bread, move = read_conversations(imports / "chatgpt.json")
-    assert (bread.name, move.name, bread.user_id) == ("Sourdough questions", "conv-move", None)
-    assert told(bread) == [
-        ("user", "My starter is called Bruno. It smells of acetone.", "2024-03-08T09:00"),
-        ("assistant", "Bruno is hungry: feed him twice a day.", "2024-03-08T09:00"),
-        ("user", "[image]\nIs this ready?", "2024-03-08T09:01"),
-        ("assistant", "[tool call: python(print(24 / 2))]", "2024-03-08T09:01"),
-        ("assistant", "Give it 12 more hours.", "2024-03-08T09:01"),
-    ]
-    assert bread.skipped == 2
-    assert {one["session_id"] for one in bread.messages} == {"conv-bread"}
-    assert bread.messages[0]["id"] == "u1"
-    assert bread.messages[0]["metadata"] == {"conversation": "Sourdough questions"}
-    assert told(move)[0] == ("user", "我下个月搬到杭州。", "2024-03-09T09:00")
-
-
-def test_chatgpt_without_a_current_node(tmp_path: Path, imports: Path) -> None:
-    data = json.loads((imports / "chatgpt.json").read_text(encoding="utf-8"))
-    for talk in data:
-        del talk["current_node"]
-    (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
-    again = read_conversations(tmp_path / "a.json")
-    assert [told(one) for one in again] == [
-        told(one) for one in read_conversations(imports / "chatgpt.json")
-    ]
-
-
 def test_parents_in_a_circle_end(tmp_path: Path) -> None:
     node = {"message": {"content": {"parts": ["x"]}}, "parent": "b", "children": ["b"]}
     data = [{"mapping": {"a": node, "b": {**node, "parent": "a"}}, "current_node": "a"}]
     (tmp_path / "a.json").write_text(json.dumps(data), encoding="utf-8")
     assert len(read_conversations(tmp_path / "a.json")[0].messages) == 2
-
-
-def test_claude(imports: Path) -> None:
-    trip, empty = read_conversations(imports / "claude.json")
-    assert told(trip) == [
-        ("user", "We fly to Porto on 14 June.", "2024-05-02T08:00"),
-        ("assistant", "Take a jacket, evenings are cool.", "2024-05-02T08:01"),
-        ("user", "Here is the booking.\n[file: booking.pdf]\n...", "2024-05-02T08:02"),
-    ]
-    assert (trip.name, trip.skipped, empty.messages) == ("Trip to Porto", 1, [])
 
 
 def test_sharegpt(imports: Path) -> None:
@@ -189,32 +151,6 @@ def test_tables_of_spreadsheets(tmp_path: Path, encoding: str) -> None:
     assert told(talk) == [
         ("user", "Grüße", "2024-03-08T09:00"),
         ("assistant", "你好", "2024-03-08T09:00"),
-    ]
-
-
-def test_messenger_on_a_phone(imports: Path) -> None:
-    [talk] = read_conversations(imports / "messenger_ios.txt")
-    assert told(talk) == [
-        (
-            "Alice Martin",
-            "I moved to Lyon.\nAnd there is a list:\n- boxes\nTime: 10:30",
-            "2024-03-11T09:31",
-        ),
-        ("Bob", "Is it nice: yes or no?", "2024-03-12T08:00"),
-    ]
-    [talk] = read_conversations(imports / "messenger_android.txt")
-    assert told(talk) == [
-        ("Alice", "I moved to Lyon.", "2024-03-11T21:31"),
-        ("+33 6 12 34 56 78", "Nice!", "2024-03-11T21:32"),
-        ("Alice", "https://example.org/a:b", "2024-03-25T08:01"),
-    ]
-
-
-def test_head_above_the_text(imports: Path) -> None:
-    [talk] = read_conversations(imports / "wechat.txt")
-    assert told(talk) == [
-        ("小红", "我搬到里昂了。", "2024-03-11T09:30"),
-        ("老王", "真的吗？时间：十点", "2024-03-11T09:31"),
     ]
 
 

@@ -46,13 +46,16 @@ def chatgpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[T
     dates = [entry.get("create_time"), entry.get("update_time")]
     date = next((made for one in dates if (made := _epoch(one))), None)
     talk = talk_of(entry, ("conversation_id", "id"), entry.get("title"), date)
-    for message in _branch(_mapping(entry), entry.get("current_node")):
+    mapping = _mapping(entry)
+    shown_last = _branch(mapping, entry.get("current_node"))
+    for message in shown_last:
         said, why = _of_chatgpt(message)
         if said is None:
             talk.leave(why)
             continue
         when = _epoch(message.get("create_time"))
         talk.add({**said, "id": message.get("id"), "timestamp": when})
+    talk.leave_branches(_count(mapping) - len(shown_last))
     yield talk
 
 
@@ -60,7 +63,26 @@ def _mapping(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     mapping = entry["mapping"]
     if not isinstance(mapping, Mapping):
         raise InvalidInputError("`mapping` is empty, so its messages are lost")
-    return {key: one for key, one in mapping.items() if isinstance(one, Mapping)}
+    nodes = {key: one for key, one in mapping.items() if isinstance(one, Mapping)}
+    parents = {
+        child: key
+        for key, one in nodes.items()
+        for child in one.get("children") or ()
+        if isinstance(child, str)
+    }
+    # Some programs write the links in one direction only, or none: then it is a list.
+    is_linked = bool(parents) or any(one.get("parent") for one in nodes.values())
+    before: str | None = None
+    for key, one in nodes.items():
+        parent = parents.get(key) if is_linked else before
+        if one.get("parent") is None and parent is not None:
+            nodes[key] = {**one, "parent": parent}
+        before = key
+    return nodes
+
+
+def _count(mapping: Mapping[str, Any]) -> int:
+    return sum(isinstance(one.get("message"), Mapping) for one in mapping.values())
 
 
 def _branch(mapping: Mapping[str, Any], last: object) -> list[Mapping[str, Any]]:
@@ -174,7 +196,8 @@ def deepseek(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
     talk = talk_of(entry, ("id",), entry.get("title"), entry.get("inserted_at"))
     mapping = _mapping(entry)
     names = {id(node.get("message")): key for key, node in mapping.items()}
-    for message in _branch(mapping, None):
+    shown_last = _branch(mapping, None)
+    for message in shown_last:
         key = names[id(message)]
         added = {"id": key, "timestamp": message.get("inserted_at")}
         fragments = message.get("fragments")
@@ -191,6 +214,7 @@ def deepseek(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
                 talk.add({**added, "role": role, "content": _CITATION.sub("", text)})
         if not any(isinstance(text, str) and text.strip() for role, text in said if role):
             talk.leave(NO_WORDS)
+    talk.leave_branches(_count(mapping) - len(shown_last))
     yield talk
 
 
@@ -224,7 +248,8 @@ def claude(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Ta
     """A conversation of Claude's ``conversations.json``."""
     talk = talk_of(entry, ("uuid",), entry.get("name"), entry.get("created_at"))
     messages = [one for one in entry["chat_messages"] if isinstance(one, Mapping)]
-    for message in _last_branch(messages):
+    shown_last = _last_branch(messages)
+    for message in shown_last:
         sender = str(message.get("sender") or "human")
         talk.add(
             {
@@ -236,6 +261,7 @@ def claude(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Ta
         )
     for _ in range(len(entry["chat_messages"]) - len(messages)):
         talk.leave("no message", is_fault=True)
+    talk.leave_branches(len(messages) - len(shown_last))
     yield talk
 
 

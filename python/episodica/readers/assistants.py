@@ -144,11 +144,13 @@ def open_webui(entry: Mapping[str, Any], number: int, source: Source) -> Iterato
     last = history.get("currentId")
     if last not in nodes:
         last = max(nodes, key=lambda key: nodes[key].get("timestamp") or 0, default=None)
-    for message in _path(nodes, last, "parentId"):
+    shown_last = _path(nodes, last, "parentId")
+    for message in shown_last:
         content = message.get("content")
         if isinstance(content, str):
             content = _FOLDED.sub("", content)
         _add(talk, message, content, str(message.get("role") or "user"))
+    talk.leave_branches(len(nodes) - len(shown_last))
     yield talk
 
 
@@ -191,12 +193,19 @@ def librechat(entry: Mapping[str, Any], number: int, source: Source) -> Iterator
     title = entry.get("title")
     talk = talk_of(entry, ("conversationId",), title, entry.get("createdAt"))
     held = entry.get("messages") or entry.get("messagesTree") or []
-    for message in _shown(held):
+    shown_last = _shown(held)
+    for message in shown_last:
         is_user = message.get("isCreatedByUser", str(message.get("sender")).lower() == "user")
         parts = message.get("content")
         content = message.get("text") or parts
         _add(talk, message, content, "user" if is_user else "assistant")
+    talk.leave_branches(_total(held) - len(shown_last))
     yield talk
+
+
+def _total(messages: list[Mapping[str, Any]]) -> int:
+    """The messages of a list or a tree."""
+    return sum(1 + _total(one.get("children") or []) for one in messages)
 
 
 def _shown(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -149,6 +149,12 @@ class Talk:
         self._seen += 1
         self._left.append(LeftOut(place, why, is_fault))
 
+    def leave_branches(self, count: int) -> None:
+        """Names the messages of answers and questions in whose place others were shown last."""
+        if count > 0:
+            place = f"{count} message{'s' * (count > 1)} of `{shown(self._name)}`"
+            self._left.append(LeftOut(place, "of another branch"))
+
     def note(self, text: str) -> None:
         """Says what was changed."""
         self._notes.append(text)

@@ -8,7 +8,9 @@ use std::time::Duration;
 use episodica_core::clock::{SystemClock, Zone};
 use episodica_core::config::Config;
 use episodica_core::embed::StaticTable;
-use episodica_core::engine::{AnyRecord, ContextRequest, Engine as Core, Handle, Imported, Parts};
+use episodica_core::engine::{
+    AnyRecord, Change, ContextRequest, Engine as Core, Event, Handle, Imported, Parts, TurnedDown,
+};
 use episodica_core::ids::Owner;
 use episodica_core::llm::Ledger;
 use episodica_core::score::Form;
@@ -205,7 +207,19 @@ impl Engine {
         let episodes = episodes.as_deref();
         let found =
             self.run(py, None, |core, control| core.turned_down(user_id, episodes, control))?;
-        found.into_iter().map(|one| reports::event(py, &self.zone, one)).collect()
+        let event = |one: TurnedDown| Event {
+            cursor: String::new(),
+            at: one.said,
+            user_id: user_id.to_owned(),
+            change: Change::Reject,
+            id: one.message_id.clone(),
+            statement: one.statement,
+            previous: None,
+            previous_id: None,
+            evidence: vec![one.message_id],
+            reason: one.reason.to_owned(),
+        };
+        found.into_iter().map(|one| reports::event(py, &self.zone, event(one))).collect()
     }
 
     #[pyo3(signature = (user_id, timeout))]

@@ -138,7 +138,10 @@ async def test_a_repeated_call_stores_nothing_twice(store: Path) -> None:
 async def test_times_of_events_are_kept(store: Path) -> None:
     async with caller(store) as call:
         await call("remember", content="I adopted a cat.", timestamp="2021-05-04T10:00:00+02:00")
-        await call("remember", content="The cat is called Tom.", timestamp="2024-05-04")
+        for given in ("2024-05-04", 1714780800, 1714780800.5, 1714780800000):
+            await call("remember", content=f"The cat is called Tom {given}.", timestamp=given)
+        days = await call("search", query="Tom", since="2024-05-04", until="2024-05-04")
+        assert len([one for one in days["results"] if "called" in one["text"]]) >= 4
         old = await call("search", query="cat", until="2022-01-01")
         assert [hit["text"] for hit in old["results"]] == ["I adopted a cat."]
         assert old["results"][0]["time"] == "2021-05-04T10:00:00+02:00"

@@ -42,3 +42,5 @@ pub use reading::forgetting::{Forgetting, Forgotten, Policy};
 pub use reading::sessions::Session;
 pub use writing::import::Imported;
 pub use writing::remember::Statement;
+
+pub use crate::generate::facts::TurnedDown;

@@ -4,13 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::control::{Control, patiently};
-use crate::engine::feed::{Change, Event};
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::listing::{Outline, Page, RecordKind};
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
-use crate::generate::facts::{RejectReason, turned_down};
+use crate::generate::facts::{TurnedDown, turned_down};
 use crate::model::Message;
 use crate::parallel;
 use crate::store::TraceStep;
@@ -64,8 +62,7 @@ impl Engine {
         Ok(view.count(kind, page))
     }
 
-    /// What the rules turn down in these episodes of a user, or in all: an event for each sentence,
-    /// with the id of its message and the name of the [reason](crate::generate::facts::RejectReason).
+    /// What the rules turn down in these episodes of a user, or in all, oldest first.
     ///
     /// Read anew from the stored messages: it is in no log.
     ///
@@ -76,7 +73,7 @@ impl Engine {
         user_id: &str,
         episodes: Option<&[String]>,
         control: &dyn Control,
-    ) -> Result<Vec<Event>> {
+    ) -> Result<Vec<TurnedDown>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let asked: Option<HashSet<&str>> =
             episodes.map(|ids| ids.iter().map(String::as_str).collect());
@@ -89,24 +86,12 @@ impl Engine {
                 .map(|episode| episode.original_messages.clone())
                 .collect()
         };
-        let (bytes, config) = (bytes_of(talks.iter().flatten()), self.services.config.clone());
-        let user_id = user_id.to_owned();
-        let read = move |messages: Vec<Arc<Message>>| -> Vec<Event> {
-            let event = |(at, statement, reason): (usize, String, RejectReason)| {
-                let Message { message_id, timestamp, .. } = &*messages[at];
-                Event {
-                    user_id: user_id.clone(),
-                    statement,
-                    evidence: vec![message_id.clone()],
-                    reason: reason.name().to_owned(),
-                    ..Event::of(Change::Reject, message_id.clone(), *timestamp)
-                }
-            };
-            turned_down(&messages, &config).into_iter().map(event).collect()
-        };
+        let bytes = talks.iter().flatten().map(|message| message.content.len()).sum();
+        let config = self.services.config.clone();
+        let read = move |messages: Vec<_>| turned_down(&messages, &config);
         let found = patiently(bytes, control, move || parallel::map(talks, 1, read))?;
-        let mut found: Vec<Event> = found.into_iter().flatten().collect();
-        found.sort_by_key(|event| event.at);
+        let mut found: Vec<TurnedDown> = found.into_iter().flatten().collect();
+        found.sort_by_key(|one| one.said);
         Ok(found)
     }
 

@@ -70,6 +70,19 @@ impl Extraction {
     }
 }
 
+/// A sentence that is no fact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnedDown {
+    /// The id of its message.
+    pub message_id: String,
+    /// The sentence.
+    pub statement: String,
+    /// When it was said.
+    pub said: Moment,
+    /// The name of the reason.
+    pub reason: &'static str,
+}
+
 /// Why a sentence is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RejectReason {

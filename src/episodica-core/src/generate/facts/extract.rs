@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 
 use super::apart;
-use super::candidate::{Candidate, Extraction, RejectReason};
+use super::candidate::{Candidate, Extraction, RejectReason, TurnedDown};
 use super::confirmed;
 use super::cues::Cues;
 use super::endings::ended;
@@ -152,16 +152,17 @@ pub(super) struct Rules {
     pub volume: usize,
 }
 
-/// The sentences of a segment that are no facts: the position of the message of each, the sentence
-/// and the reason.
-pub fn turned_down(
-    messages: &[Arc<Message>],
-    config: &Config,
-) -> Vec<(usize, String, RejectReason)> {
+/// The sentences of a segment that are no facts.
+pub fn turned_down(messages: &[Arc<Message>], config: &Config) -> Vec<TurnedDown> {
     let rules = Rules { weights: WEIGHTS, volume: VOLUME };
     let mut found = Vec::new();
-    extract_noting(&sentences_told(messages), messages, config, &rules, &mut |at, said, reason| {
-        found.push((at.min(messages.len().saturating_sub(1)), said.to_owned(), reason));
+    extract_noting(&sentences_told(messages), messages, config, &rules, &mut |at, text, reason| {
+        // What an agent did in several messages has the place of none.
+        if let Some(message) = messages.get(at) {
+            let (statement, said) = (text.to_owned(), message.timestamp);
+            let (message_id, reason) = (message.message_id.clone(), reason.name());
+            found.push(TurnedDown { message_id, statement, said, reason });
+        }
     });
     found
 }

@@ -33,7 +33,9 @@ mod tests_grounds;
 mod vital;
 mod words;
 
-pub use candidate::{Candidate, Extraction, RejectReason};
+#[cfg(test)]
+pub(crate) use candidate::RejectReason;
+pub use candidate::{Candidate, Extraction, TurnedDown};
 pub(crate) use extract::crowded_out;
 pub use extract::{RULES_VERSION, extract_offline, turned_down, write_and_extract};
 pub use grounds::grounded;
