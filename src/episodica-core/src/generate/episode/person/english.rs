@@ -297,7 +297,6 @@ impl Rewriting<'_> {
         let is_past = PAST_SET.contains(&*verb) || is_regular_past(&verb);
         let form = match &*verb {
             "am" => "is".to_owned(),
-            "have" => "has".to_owned(),
             "haven't" | "havent" => "hasn't".to_owned(),
             "do" => "does".to_owned(),
             "don't" | "dont" => "doesn't".to_owned(),
@@ -380,6 +379,9 @@ fn takes_would(verb: &str) -> bool {
 }
 
 fn third_person(verb: &str) -> String {
+    if verb == "have" {
+        return "has".to_owned();
+    }
     let before_last = verb.bytes().rev().nth(1).unwrap_or(b'a');
     if verb.ends_with('y') && !b"aeiou".contains(&before_last) {
         format!("{}ies", &verb[..verb.len() - 1])
@@ -444,6 +446,7 @@ mod tests {
             ("My brother and I moved.", "Maya's brother and Maya moved."),
             ("I'd been there before.", "Maya had been there before."),
             ("I live in Paris and work as a nurse.", "Maya lives in Paris and works as a nurse."),
+            ("I live in Oslo and have a dog.", "Maya lives in Oslo and has a dog."),
             (
                 "I teach at my school and run a choir.",
                 "Maya teaches at Maya's school and runs a choir.",
