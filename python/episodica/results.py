@@ -427,7 +427,20 @@ class Context(Portable):
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     def explain(self) -> str:
-        """Why each fact and message is in ``text``, a line each, in its order."""
+        """Why each fact and message is in ``text``.
+
+        Returns
+        -------
+        str
+            A line for each fact, then for each message, in the order of ``text``: the rank among
+            :attr:`hits`, or the reason (:attr:`reasons`), and the beginning of its words.
+
+        Examples
+        --------
+        >>> context = memory.context("alice", "where does she live?", max_tokens=200)
+        >>> print(context.explain().splitlines()[-2])
+        hit 1: I moved to Lyon last Friday.
+        """
         ranks = {hit.id: f"hit {hit.rank}" for hit in self.hits}
         known = [
             (fact.content, ranks.get(fact.memory_id, "what a message says is over"))

@@ -166,7 +166,7 @@ def test_what_stands_beside_recalled_text_is_not_lost(memory: MemorySystem) -> N
     add(memory, said(f"{context.text}\n\nBy the way, I adopted a parrot called Kiwi.", day=1))
     found = memory.context("ann", "What is the parrot called?")
     assert "I adopted a parrot called Kiwi." in found.text
-    assert "near the river" not in found.text
+    assert found.text.count("near the river") == 1
     assert found.excerpts
 
 

@@ -186,6 +186,13 @@ pub struct Provenance {
     pub pending_llm: bool,
 }
 
+impl Provenance {
+    /// True if the engine's rules made the text.
+    pub fn is_by_rules(&self) -> bool {
+        self.method == "offline"
+    }
+}
+
 /// Why the rules wrote an episode (`fallback`): the model refused its messages.
 pub const REFUSED: &str = "refused";
 

@@ -25,6 +25,9 @@ const TOKENS_PER_FACT: usize = 20;
 /// Least relevance of a fact or summary that enters a context by itself: about every second such
 /// fact comes from the messages that answer the question.
 const BEARS: f64 = 0.3;
+/// Facts in the words of a model or a user, which say in a line what the talk says in many: so many
+/// of the best enter by themselves.
+const WORDED: usize = 5;
 /// Tokens of a short message: as many messages as fit are ranked, where not all are.
 const TOKENS_PER_MESSAGE: usize = 24;
 
@@ -228,7 +231,9 @@ impl Gathered {
             since: fact.valid_from,
             sources: slots(view, fact.source_messages.iter()),
             section: section(fact),
-            bears: self.asked.get(number).is_some_and(|hit| hit.score >= least),
+            bears: self.asked.get(number).is_some_and(|hit| {
+                hit.score >= least || number < WORDED && !fact.provenance.is_by_rules()
+            }),
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
             Record::Episode(episode) => Some(Summary {

@@ -11,8 +11,8 @@ use crate::text::script::is_unspaced;
 const LAST_CHARS: usize = 80;
 /// A reply of at most so many words can't be understood without its question.
 const SHORT_REPLY: usize = 8;
-/// A message of at most so many words that answers no question is small talk, if each of them stands
-/// in one of so many messages, and in so many at least.
+/// A message of at most so many words that answers no question is small talk, if each of them
+/// stands in one of so many messages, and in so many at least.
 const SMALL_TALK: usize = 3;
 const OFTEN: usize = 100;
 const LEAST_OFTEN: usize = 5;

@@ -13,6 +13,7 @@ use crate::clock::Zone;
 use crate::control::Control;
 use crate::error::Result;
 use crate::index::MessageIndex;
+use crate::score::ranking::LONG_TALK;
 use crate::score::{Query, QueryTerm, ScoredMessage, TokenTable};
 use crate::text::count_tokens;
 
@@ -35,7 +36,7 @@ const ROUNDS: usize = 4;
 const CONSIDERED: usize = 512;
 /// The facts' share of a budget up to [`SMALL_BUDGET`] tokens. In larger budgets the share falls,
 /// because the context includes more of the messages that prove the facts.
-const FACT_SHARE: f64 = 0.25;
+const FACT_SHARE: f64 = 0.5;
 const SMALL_BUDGET: f64 = 400.0;
 /// The best messages are quoted in part only where they do not fit, in a third of the budget.
 const BEST: usize = 3;
@@ -240,7 +241,8 @@ impl Packing<'_> {
     fn bearing(&self) -> Vec<&ScoredMessage> {
         let Material { messages, query, index, by_words, .. } = *self.material;
         let considered = messages.iter().take(CONSIDERED.max(self.budget / 8));
-        if !query.named.is_empty() || query.names_a_day() {
+        let is_short = index.len() < LONG_TALK;
+        if is_short || !query.named.is_empty() || query.names_a_day() {
             return considered.collect();
         }
         let postings = &index.field.postings;

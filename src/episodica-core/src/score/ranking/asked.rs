@@ -33,6 +33,9 @@ const SHARED: usize = 1 << 18;
 /// with the question: those with less are said by the right person, and about something else.
 const LEAST_CONTENT: f64 = 0.2;
 
+/// In a talk of fewer messages each may tell something about the others.
+pub(in crate::score) const LONG_TALK: usize = 50;
+
 /// Facts whose subjects are compared with the question, to tell whether it is answered.
 const COMPARED_FACTS: usize = 64;
 
@@ -193,10 +196,11 @@ impl<'a> Asked<'a> {
         terms.into_iter().map(|term| weights[term] * f64::from(message.terms[term])).sum()
     }
 
-    /// Leaves out messages that are ranked by their speaker, time and form alone. A ranking by
-    /// another method has no such terms and keeps all.
+    /// Leaves out messages of a long talk that are ranked by their speaker, time and form alone. A
+    /// ranking by another method has no such terms and keeps all.
     pub(crate) fn keep_content(&self, ranked: &mut Vec<ScoredMessage>) {
-        if ranked.iter().any(|message| message.terms.iter().any(|term| *term != 0.0)) {
+        let has_terms = |message: &ScoredMessage| message.terms.iter().any(|term| *term != 0.0);
+        if self.corpus.messages().len() >= LONG_TALK && ranked.iter().any(has_terms) {
             ranked.retain(|message| {
                 message.terms[WORDS] > 0.0
                     || self.content(message) >= LEAST_CONTENT

@@ -11,6 +11,7 @@ mod rrf;
 mod single;
 mod strategy;
 
+pub(super) use asked::LONG_TALK;
 pub use asked::{Asked, Settings};
 pub use corpus::{Corpus, are_facts_scored_in_full, is_scored_in_full};
 pub use strategy::Ranking;
