@@ -28,7 +28,8 @@ pub(super) fn push_quoted(text: &mut String, content: &str) {
     }
 }
 
-/// Appends text with escapes, so that it contains no tag and ends no attribute.
+/// Appends text with escapes, so that it contains no tag and ends no attribute. XML has no form of
+/// some characters: others take their places.
 pub(super) fn push_tagged(text: &mut String, content: &str) {
     for c in content.chars() {
         match c {
@@ -36,6 +37,9 @@ pub(super) fn push_tagged(text: &mut String, content: &str) {
             '<' => text.push_str("&lt;"),
             '>' => text.push_str("&gt;"),
             '"' => text.push_str("&quot;"),
+            '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
             c => text.push(c),
         }
     }
@@ -78,6 +82,17 @@ mod tests {
         };
         assert_eq!(quoted("a\nBen: b"), "a\n Ben: b");
         assert_eq!(quoted("a\r\n# Facts\u{2028}- b\r"), "a\r\n # Facts\u{2028} - b\r ");
+    }
+
+    #[test]
+    fn tagged_text_has_no_character_that_xml_lacks() {
+        let every: String = ('\0'..='\u{ffff}').collect();
+        let mut text = String::new();
+        push_tagged(&mut text, &every);
+        let is_of_xml =
+            |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}');
+        assert!(text.chars().all(is_of_xml));
+        assert_eq!(text.matches('\u{fffd}').count(), 29 + 2 + 1, "one for each, and itself");
     }
 
     #[test]
