@@ -64,6 +64,50 @@ impl Message {
     pub fn speaker(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.role)
     }
+
+    /// True if the speaker is a program. The role decides, unless the name is personal; a role that
+    /// no program has, such as "customer", is a person's.
+    pub fn is_agent(&self) -> bool {
+        AGENT_NAMES.contains(&self.speaker().trim().to_lowercase().as_str()) || self.is_machinery()
+    }
+
+    /// True if it comes from the application, not from a participant.
+    pub fn is_machinery(&self) -> bool {
+        let role = self.role.to_lowercase();
+        matches!(&*role, "system" | "tool" | "developer" | "function")
+    }
+}
+
+/// Common speaker names of programs.
+const AGENT_NAMES: [&str; 14] = [
+    "assistant",
+    "aimessagechunk",
+    "ai",
+    "bot",
+    "chatbot",
+    "agent",
+    "system",
+    "copilot",
+    "model",
+    "助手",
+    "助理",
+    "机器人",
+    "客服",
+    "ai助手",
+];
+
+/// A speaker's name as it is stored: on one line, without colons and characters that can't be seen,
+/// so that no name reads like what somebody says. `None` if nothing is left.
+pub(crate) fn clean_name(name: &str) -> Option<String> {
+    let is_unseen = |c: char| {
+        matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    let seen = name.chars().filter(|c| !is_unseen(*c));
+    let plain: String =
+        seen.map(|c| if c.is_control() || ":：".contains(c) { ' ' } else { c }).collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    (!words.is_empty()).then(|| words.join(" "))
 }
 
 impl PartialEq for Message {

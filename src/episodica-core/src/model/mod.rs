@@ -14,11 +14,14 @@ pub(crate) mod testing;
 
 pub(crate) use episode::abstract_of;
 pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance, REFUSED};
+pub(crate) use message::clean_name;
 pub use message::{Message, NewMessage, Role};
 pub use procedure::{PROCEDURE, Procedure, Step};
 pub use report::{
-    AddReport, BackupReport, DeleteReport, ImportReport, Problem, RebuildReport, VerifyReport,
+    AddReport, BackupReport, CompactReport, DeleteReport, ImportReport, Problem, RebuildReport,
+    VerifyReport,
 };
+pub(crate) use semantic::STATED;
 pub use semantic::{ABOUT, AGENT, EventKind, MemoryKind, SemanticEvent, SemanticMemory};
 pub use shelf::{Pages, Rows, Shelf, ShelfWriter, Unsound};
 pub use size::InMemory;

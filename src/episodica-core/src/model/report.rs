@@ -70,6 +70,19 @@ pub struct BackupReport {
     pub seconds: f64,
 }
 
+/// The result of `compact`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CompactReport {
+    /// Users whose logs were looked through.
+    pub users: usize,
+    /// Length of their logs before, in bytes.
+    pub bytes_before: u64,
+    /// Length of their logs now.
+    pub bytes_after: u64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
 /// The result of `rebuild_indices` and `load_user_data_and_indices`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RebuildReport {

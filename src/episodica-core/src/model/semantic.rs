@@ -10,6 +10,9 @@ pub const ABOUT: &str = "about";
 /// The value of [`ABOUT`] for an agent.
 pub const AGENT: &str = "agent";
 
+/// What the application stated, in the metadata of a fact that messages prove, too.
+pub(crate) const STATED: &str = "stated";
+
 /// A fact, with the episodes and messages that prove it and the time for which it held.
 ///
 /// The keys that Nemori's files have come first in JSON, ours follow.

@@ -14,7 +14,7 @@ use crate::engine::user::User;
 use crate::engine::writing::group_commit::{Batch, SharedBatch, Stored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Owner, record_id};
-use crate::model::{Message, NewMessage};
+use crate::model::{Message, NewMessage, clean_name};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
 /// Messages per step; a longer list takes several. Each step syncs three logs, which waits for the
@@ -185,7 +185,7 @@ impl Services {
             message_id,
             seq,
             role: new.role.into(),
-            name: new.name.map(Into::into),
+            name: new.name.as_deref().and_then(clean_name).map(Into::into),
             content: new.content,
             timestamp: new.timestamp.unwrap_or_else(|| self.clock.now()),
             session_id: new.session_id.map(Into::into),

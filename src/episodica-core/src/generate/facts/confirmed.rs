@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::candidate::Candidate;
-use super::extract::is_agent;
 use crate::fork::Lazy;
 use crate::generate::episode::Told;
 use crate::model::{MemoryKind, Message};
@@ -68,7 +67,7 @@ pub(super) fn confirmed(
     {
         return None;
     }
-    let request = before.iter().rev().find(|other| !is_agent(&messages[other.message]))?;
+    let request = before.iter().rev().find(|other| !messages[other.message].is_agent())?;
     let between = told.message.checked_sub(request.message)?;
     if !(1..=REACH).contains(&between)
         || request.said.len() > MAX_BYTES

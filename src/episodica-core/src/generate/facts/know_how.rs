@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::candidate::Candidate;
-use super::extract::is_machinery;
 use crate::fork::Lazy;
 use crate::generate::episode::Told;
 use crate::model::{MemoryKind, Message};
@@ -166,7 +165,7 @@ pub(super) fn about_user(told: &Told) -> Option<String> {
 /// Solutions, each with the latest problem before it.
 pub(super) fn cases(told: &[Told], messages: &[Arc<Message>]) -> impl Iterator<Item = Candidate> {
     told.iter().enumerate().filter_map(|(at, solution)| {
-        if is_machinery(&messages[solution.message]) || !is_solution(&solution.said) {
+        if messages[solution.message].is_machinery() || !is_solution(&solution.said) {
             return None;
         }
         let problem = told[..at]

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::candidate::{Candidate, Extraction, RejectReason};
-use super::extract::{is_agent, is_learned};
+use super::extract::is_learned;
 use super::grounds::grounded;
 use super::support::{date_supported, keys};
 use crate::clock::Moment;
@@ -321,9 +321,9 @@ fn read_one(
         false if sources.iter().any(is_quoted) => confidence,
         false => return Err(RejectReason::UnsupportedWords),
     };
-    let of_agents = sources.iter().all(|message| is_agent(message));
+    let of_agents = sources.iter().all(|message| message.is_agent());
     let about_agent =
-        sources.iter().any(|message| is_agent(message) && same_name(&subject, message.speaker()));
+        sources.iter().any(|message| message.is_agent() && same_name(&subject, message.speaker()));
     if of_agents && about_agent && !matches!(kind, MemoryKind::Case | MemoryKind::Procedure) {
         return Err(RejectReason::NotAboutUser);
     }

@@ -80,7 +80,7 @@ impl MessageIndex {
             day: Day::of(message.timestamp),
             tells_time: reading.tells_time,
             has_number: reading.has_number,
-            by_agent: message.name.is_none() && is_agent(&message.role),
+            by_agent: message.is_agent(),
         });
         self.tokens.push(reading.tokens.iter().copied());
         self.record_bytes += message.heap_bytes();
@@ -270,13 +270,6 @@ impl MessageIndex {
     pub(crate) fn unshelved(&self) -> &[Arc<Message>] {
         &self.records
     }
-}
-
-/// Whether a role is that of a program. Every other role is a person's.
-fn is_agent(role: &str) -> bool {
-    ["assistant", "tool", "function", "system", "developer"]
-        .iter()
-        .any(|agent| role.eq_ignore_ascii_case(agent))
 }
 
 #[cfg(test)]
