@@ -1,6 +1,7 @@
 //! Deletion leaves no byte, whatever fails on the way, and takes nothing with it that was not asked
 //! for.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use episodica_core::clock::{Clock, Moment};
-use episodica_core::engine::{AnyRecord, RecordKind};
+use episodica_core::config::Config;
+use episodica_core::engine::{AnyRecord, Engine, RecordKind, Statement};
 use episodica_core::ids::{Owner, content_hash};
 use episodica_core::score::Method;
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
@@ -357,4 +359,172 @@ fn a_deletion_does_not_wait_for_a_snapshot_that_waits_for_it() {
     assert!(!clock.is_due.load(SeqCst));
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 2_100);
+}
+
+/// What a user's records say now.
+fn said_now(engine: &Engine) -> Vec<String> {
+    let kinds = [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic];
+    let records = kinds.into_iter().flat_map(|kind| records(engine, "alice", kind));
+    let text = |record| match record {
+        AnyRecord::Message(message) => message.content.clone(),
+        AnyRecord::Episode(episode) => format!("{} {}", episode.content, episode.revision),
+        AnyRecord::Semantic(fact) => format!("{} {}", fact.content, fact.revision_count),
+    };
+    let mut texts: Vec<String> = records.map(text).collect();
+    texts.sort();
+    texts
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_call_of_opening_or_deleting_is_one_users_and_loses_nothing() {
+    let deleted = |disk: &Disk, n: u64, failure: Failure| {
+        let engine = open(disk).unwrap();
+        engine.load_user("alice", &NOW).unwrap();
+        disk.fill_at(n, failure);
+        let outcome = engine.delete("alice", "alice-0", &NOW);
+        let is_full = disk.failures() > 0;
+        // Others go on while the disk is full, and find all that was acknowledged.
+        assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6, "{failure:?} {n}");
+        disk.heal();
+        (outcome.is_ok(), is_full)
+    };
+    let (mut full, mut refused) = (0_u64, Vec::new());
+    for failure in [Failure::Once, Failure::FromThenOn] {
+        let mut begun = BTreeMap::new();
+        for n in 0.. {
+            let disk = furnished();
+            let (is_done, is_full) = deleted(&disk, n, failure);
+            let image = disk.inner().after_process_death();
+            let again = open(&Disk::new(image.clone())).unwrap();
+            let count = records(&again, "alice", RecordKind::Message).len();
+            assert!(count == 5 || count == 6 && !is_done, "{failure:?} {n}: {count}");
+            assert_eq!(records(&again, "alice_b", RecordKind::Message).len(), 6);
+            if !is_full {
+                break;
+            }
+            full += 1;
+            let intents =
+                image.files().keys().filter(|path| path.starts_with("/m/intents")).count();
+            begun.entry(intents).or_insert(image);
+        }
+        // From each kind of leftover, opening meets a full disk at each of its calls.
+        for image in begun.into_values() {
+            for n in 0.. {
+                let disk = Disk::new(image.clone());
+                disk.fill_at(n, failure);
+                let outcome = open(&disk);
+                let is_full = disk.failures() > 0;
+                match outcome {
+                    Ok(engine) => {
+                        let messages = records(&engine, "alice_b", RecordKind::Message);
+                        assert_eq!(messages.len(), 6, "{failure:?} {n}");
+                    }
+                    Err(error) => refused.push((n, format!("{failure:?}: {}", error.chain()))),
+                }
+                disk.heal();
+                let engine = open(&disk).unwrap();
+                assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6);
+                assert_eq!(engine.verify(Some("alice"), &NOW).unwrap().errors, 0);
+                if !is_full {
+                    break;
+                }
+                full += 1;
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(full > 40, "{full}");
+}
+
+#[test]
+fn a_fact_that_is_changed_often_takes_little_room_and_keeps_its_last_versions() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    let statement = Statement { content: "alice owns a boat.".into(), ..Statement::default() };
+    let fact = engine.remember("alice", statement, &NOW).unwrap();
+    let reader = open_as(&disk, true, Config::default()).unwrap();
+    for n in 0..2_000 {
+        engine.update("alice", &fact.memory_id, &format!("alice owns {n} boats."), &NOW).unwrap();
+    }
+    let bytes: usize = disk.inner().files().values().map(Vec::len).sum();
+    assert!(bytes < 1_000_000, "{bytes}");
+    let last = |engine: &Engine| {
+        let AnyRecord::Semantic(fact) = records(engine, "alice", RecordKind::Semantic).remove(0)
+        else {
+            panic!("a fact")
+        };
+        (fact.content.clone(), fact.revision_count)
+    };
+    assert_eq!(last(&engine), ("alice owns 1999 boats.".into(), 2_000));
+    assert_eq!(last(&reader), last(&engine), "who reads goes on");
+    let report = engine.compact(Some("alice"), &NOW).unwrap();
+    assert!(report.users == 1 && report.bytes_after <= report.bytes_before, "{report:?}");
+    assert!(report.bytes_after < 20_000, "{report:?}");
+    assert_eq!(engine.compact(None, &NOW).unwrap().bytes_after, report.bytes_after, "once");
+    drop(engine);
+    let again = open(&disk).unwrap();
+    assert_eq!(last(&again), ("alice owns 1999 boats.".into(), 2_000));
+    assert_eq!(again.verify(Some("alice"), &NOW).unwrap().errors, 0);
+}
+
+#[test]
+fn a_compaction_that_stops_at_any_call_loses_nothing() {
+    let mut stopped = 0_u64;
+    for failure in [Failure::Once, Failure::FromThenOn] {
+        for n in 0.. {
+            let disk = furnished();
+            let engine = open(&disk).unwrap();
+            let AnyRecord::Episode(first) =
+                records(&engine, "alice", RecordKind::Episode).remove(0)
+            else {
+                panic!("an episode")
+            };
+            for text in 0..20 {
+                let text = format!("Version {text}.");
+                engine.update("alice", &first.episode_id, &text, &NOW).unwrap();
+            }
+            let before = said_now(&engine);
+            disk.fail_after(n, failure, IoKind::StorageFull);
+            let outcome = engine.compact(Some("alice"), &NOW);
+            let failed = disk.failures() > 0;
+            disk.heal();
+            assert_eq!(said_now(&engine), before, "{failure:?} {n}: {outcome:?}");
+            for image in [disk.inner().after_power_cut(), disk.inner().after_process_death()] {
+                let again = open(&Disk::new(image)).unwrap();
+                assert_eq!(said_now(&again), before, "{failure:?} {n}");
+                assert_eq!(again.verify(Some("alice"), &NOW).unwrap().errors, 0);
+            }
+            if !failed {
+                assert!(outcome.unwrap().bytes_before > 0);
+                break;
+            }
+            stopped += 1;
+        }
+    }
+    assert!(stopped > 20, "{stopped}");
+}
+
+#[test]
+fn the_id_of_a_session_goes_with_its_last_message() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    for (session, ids) in [("zqsession", ["a", "b"]), ("zqother", ["c", "d"])] {
+        let talk = ids.map(|id| said(id, "We saw a heron.", 0, Some(session)));
+        engine.add_messages("alice", talk.into(), None, &NOW).unwrap();
+        engine.close_session("alice", session, &NOW).unwrap();
+    }
+    engine.delete("alice", "a", &NOW).unwrap();
+    assert!(!files_with(&disk, "zqsession").is_empty(), "a message of it is left");
+    engine.delete("alice", "b", &NOW).unwrap();
+    assert_eq!(files_with(&disk, "zqsession"), Vec::<std::path::PathBuf>::new());
+    assert!(!files_with(&disk, "zqother").is_empty());
+    drop(engine);
+    let ids: Vec<String> = open(&disk)
+        .unwrap()
+        .sessions("alice")
+        .unwrap()
+        .into_iter()
+        .map(|one| one.session_id)
+        .collect();
+    assert_eq!(ids, ["zqother"]);
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::backend::{Backend, LockGuard, Share};
-use super::files::{in_directory, io_error};
+use super::files::io_error;
 use super::layout::Layout;
 use super::lock::{Holder, locked};
 use crate::error::Result;
@@ -80,7 +80,7 @@ impl UserLocks {
         let mut file = if self.backend.stat(path).map_err(fail)?.is_some() {
             self.backend.open_append(path).map_err(fail)?
         } else {
-            in_directory(&*self.backend, path, || self.backend.create_new(path)).map_err(fail)?
+            self.backend.create_new(path).map_err(fail)?
         };
         file.append(b"+").map_err(fail)?;
         self.generation()
@@ -125,10 +125,9 @@ impl UserLocks {
     }
 
     fn try_lock(&self, path: &Path) -> Result<Option<Box<dyn LockGuard>>> {
-        in_directory(&*self.backend, path, || {
-            self.backend.try_lock(path, Share::Alone, &self.holder)
-        })
-        .map_err(|error| io_error("cannot lock the user", path, error))
+        // Opening has made the directory: where it is missing, the store was moved.
+        let lock = self.backend.try_lock(path, Share::Alone, &self.holder);
+        lock.map_err(|error| io_error("cannot lock the user", path, error))
     }
 
     fn wait(&self, path: &Path, what: &str) -> Result<Box<dyn LockGuard>> {

@@ -66,7 +66,7 @@ pub use codec::{Erased, LogEntry, SessionState, StateRecord};
 pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep};
 pub use copy::{Copied, copy_user};
 pub use dead_letter::{DeadLetter, DeadLetters};
-pub use erase::{Erasure, LineLog, erase_lines};
+pub use erase::{Erasure, KEPT_REVISIONS, LineLog, erase_lines};
 pub use files::Sum;
 pub use fold::{History, LoadedUser, Opened};
 pub use format::FORMAT_VERSION;

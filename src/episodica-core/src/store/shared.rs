@@ -43,9 +43,9 @@ pub(super) struct Shared {
     pub deleted: HashSet<Owner>,
     /// Problems of the whole store, found at opening.
     pub problems: Vec<Problem>,
-    /// True if the end of a deletion may not be durable: after a power cut the deletion would run
+    /// Intents the removal of which may not be durable: after a power cut the deletion would run
     /// again, and also remove lines written since.
-    pub intents_dirty: Mutex<bool>,
+    pub intents_removed: Mutex<Vec<PathBuf>>,
     /// The lock that all writers share; dropped last.
     pub lock: Mutex<Option<Box<dyn LockGuard>>>,
 }
@@ -65,7 +65,7 @@ impl Shared {
             foreign: BTreeMap::new(),
             deleted: HashSet::new(),
             problems: Vec::new(),
-            intents_dirty: Mutex::new(false),
+            intents_removed: Mutex::default(),
             lock: Mutex::default(),
         }
     }

@@ -296,13 +296,15 @@ fn open_for_reading(shared: &mut Shared) -> Result<()> {
 
 fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
     let (backend, root) = (Arc::clone(&shared.backend), shared.layout.root().to_owned());
-    exists(shared)?;
+    let existed = exists(shared)?;
     backend
         .create_dir_all(&root)
         .map_err(|error| io_error("cannot make the store", &root, error))?;
     // The process that created the directory may have died before the name was durable. (If the
     // parent cannot be read, this process did not create the directory.)
     match backend.sync_dir(parent_of(&root)) {
+        // A full disk keeps nobody from a store that was there.
+        Err(error) if existed && error.kind() == std::io::ErrorKind::StorageFull => {}
         Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
             return Err(io_error("cannot sync the directory", parent_of(&root), error));
         }

@@ -3,7 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use super::derived::remove_derived;
+use regex::bytes::Regex;
+
+use super::compact::dead_lines;
+use super::derived::{remove_derived, remove_positioned};
 use super::erasure::Erasure;
 use super::mentions::Mentions;
 use super::removal::settle_directories;
@@ -182,6 +185,9 @@ pub(super) fn apply(
         }
     }
     files += edit_logs(owner, erasure, tainted, generation, [messages, episodes, semantic])?;
+    if erasure.only_compacts() {
+        return Ok(files + remove_positioned(shared, owner)?);
+    }
     files += remove_derived(shared, owner)?;
     let letters = shared.log_file(shared.layout.side_path(owner, SideFile::DeadLetters));
     files += usize::from(dead_letter::scrub(letters, &|id| plan.is_gone(id))?);
@@ -204,8 +210,17 @@ pub(super) fn edit_logs(
     let mut files = 0;
     if !plan.messages.is_empty() {
         files += 1;
+        let ended = ended_sessions(&plan, messages)?;
+        let is_ended = |line: &[u8]| {
+            is_state(line)
+                && matches!(
+                    serde_json::from_slice(line),
+                    Ok(StateRecord::Session { session_id, .. }) if ended.contains(&session_id)
+                )
+        };
         messages.edit(&|cuts| noted.line(cuts, &erasure.messages), &mut |line| {
-            if plan.message(line.bytes).is_some() { Rewrite::Drop } else { Rewrite::Keep }
+            let goes = plan.message(line.bytes).is_some() || is_ended(line.bytes);
+            if goes { Rewrite::Drop } else { Rewrite::Keep }
         })?;
     }
     if !tainted.is_empty() || !plan.episodes.is_empty() || !plan.replace_episodes.is_empty() {
@@ -216,7 +231,63 @@ pub(super) fn edit_logs(
         files += 1;
         rewrite_semantic(&plan, &|cuts| noted.line(cuts, &erasure.semantic), semantic)?;
     }
+    if erasure.compact {
+        let fact = |line: &[u8]| plan.fact(line).map(|fact| fact.memory_id);
+        let episode = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
+        files += compact(&noted, messages, &|_| None)?;
+        files += compact(&noted, episodes, &episode)?;
+        files += compact(&noted, semantic, &fact)?;
+    }
     Ok(files)
+}
+
+/// Takes the dead lines out of a log; returns how many logs that concerned.
+fn compact(
+    noted: &Noted<'_>,
+    log: &mut dyn Editable,
+    id_of: &dyn Fn(&[u8]) -> Option<String>,
+) -> Result<usize> {
+    let (dead, gone) = dead_lines(log, id_of)?;
+    if dead.is_empty() {
+        return Ok(0);
+    }
+    log.edit(&|cuts| noted.line(cuts, &gone), &mut |line| {
+        if dead.contains(&line.number) { Rewrite::Drop } else { Rewrite::Keep }
+    })?;
+    Ok(1)
+}
+
+/// The sessions all messages of which go: nothing of them is kept, their ids neither.
+fn ended_sessions(plan: &Plan<'_>, messages: &dyn Editable) -> Result<HashSet<String>> {
+    let mut sessions: HashSet<String> = HashSet::new();
+    let mut named: Vec<(String, Option<Regex>)> = Vec::new();
+    messages.for_each(&mut |line| {
+        let gone = plan.message(line.bytes);
+        if let Some(session) = gone.and_then(|message| message.session_id)
+            && sessions.insert(session.to_string())
+        {
+            // A character may be written by its number.
+            let value = serde_json::Value::from(&*session).to_string();
+            let pattern = format!("{}|\\\\u", regex::escape(&value));
+            named.push((session.to_string(), Regex::new(&pattern).ok()));
+        }
+    })?;
+    messages.for_each(&mut |line| {
+        if is_state(line.bytes) || named.is_empty() || plan.message(line.bytes).is_some() {
+            return;
+        }
+        named.retain(|(session, value)| {
+            let may_stay = value.as_ref().is_none_or(|value| value.is_match(line.bytes));
+            let stays = may_stay
+                && message_of_line(plan.owner, line.bytes)
+                    .is_some_and(|message| message.session_id.as_deref() == Some(session));
+            if stays {
+                sessions.remove(session);
+            }
+            !stays
+        });
+    })?;
+    Ok(sessions)
 }
 
 /// [`apply`] of a deletion that was begun earlier.

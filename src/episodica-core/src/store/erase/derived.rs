@@ -8,16 +8,29 @@ use crate::store::files::remove;
 use crate::store::layout::{LogKind, SideFile};
 use crate::store::shared::Shared;
 
-/// Removes a user's traces, cached answers, vector caches, snapshot, counts of uses, and the
-/// temporary files of interrupted replacements; returns the number of removed files.
+/// Removes a user's traces, cached answers, counts of uses and what [`remove_positioned`] does;
+/// returns the number of removed files.
 ///
 /// # Errors
 /// `Io`.
 pub(in crate::store) fn remove_derived(shared: &Shared, owner: &Owner) -> Result<usize> {
     let layout = &shared.layout;
-    let mut derived: Vec<PathBuf> =
-        [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side)).into();
-    derived.extend([layout.snapshot_path(owner), layout.uses_path(owner)]);
+    let mut files = remove_positioned(shared, owner)?;
+    let sides = [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side));
+    for path in sides.into_iter().chain([layout.uses_path(owner)]) {
+        files += usize::from(remove(&*shared.backend, &path)?);
+    }
+    Ok(files)
+}
+
+/// Removes what names places in a user's logs: vector caches, the snapshot, and the temporary files
+/// of interrupted replacements; returns the number of removed files.
+///
+/// # Errors
+/// `Io`.
+pub(in crate::store) fn remove_positioned(shared: &Shared, owner: &Owner) -> Result<usize> {
+    let layout = &shared.layout;
+    let mut derived: Vec<PathBuf> = vec![layout.snapshot_path(owner)];
     for kind in LogKind::ALL {
         let caches = layout.cache_paths(owner, kind);
         derived.extend([caches.manifest, caches.embeddings, caches.index]);

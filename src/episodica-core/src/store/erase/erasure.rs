@@ -26,18 +26,32 @@ pub struct Erasure {
     /// Each replaces all revisions of its id.
     #[serde(default)]
     pub replace_semantic: Vec<Arc<SemanticMemory>>,
+    /// Lines from which nothing follows any more go, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact: bool,
     /// When the records were deleted.
     #[serde(default)]
     pub at: Option<Moment>,
 }
 
 impl Erasure {
+    /// Only makes the logs smaller.
+    pub fn compaction(at: Moment) -> Self {
+        Self { compact: true, at: Some(at), ..Self::default() }
+    }
+
+    /// True if no record goes.
+    pub(super) fn only_compacts(&self) -> bool {
+        *self == Self { compact: true, at: self.at, ..Self::default() }
+    }
+
     /// Adds a later erasure, whose removals and replacements take precedence.
     pub(super) fn merge(&mut self, later: Self) {
         self.messages.extend(later.messages);
         self.episodes.extend(later.episodes);
         self.semantic.extend(later.semantic);
         self.at = later.at.or(self.at);
+        self.compact |= later.compact;
         self.replace_episodes.retain(|old| {
             !later.replace_episodes.iter().any(|new| new.episode_id == old.episode_id)
         });

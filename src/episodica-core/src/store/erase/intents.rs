@@ -75,25 +75,25 @@ pub(super) fn sync_intent(shared: &Shared) -> Result<()> {
 
 /// Ends a deletion, durably.
 pub(super) fn remove_intent(shared: &Shared, path: &Path) -> Result<()> {
-    let mut dirty = shared.intents_dirty.lock();
-    *dirty = true;
+    let mut removed = shared.intents_removed.lock();
+    removed.push(path.to_owned());
     remove(&*shared.backend, path)?;
-    sync_removal(shared, &mut dirty)?;
-    drop(dirty);
+    sync_removals(shared, &mut removed)?;
+    drop(removed);
     shared.reserve.refill(&*shared.backend);
     Ok(())
 }
 
-/// Makes the end of deletions durable if a sync is pending.
-pub(super) fn settle_intents(shared: &Shared) -> Result<()> {
-    sync_removal(shared, &mut shared.intents_dirty.lock())
+/// Makes the end of a deletion durable if it is not yet; another user's is no concern of this one.
+pub(super) fn settle_intent(shared: &Shared, path: &Path) -> Result<()> {
+    let mut removed = shared.intents_removed.lock();
+    let is_pending = removed.iter().any(|one| one == path);
+    if is_pending { sync_removals(shared, &mut removed) } else { Ok(()) }
 }
 
-fn sync_removal(shared: &Shared, dirty: &mut bool) -> Result<()> {
-    if *dirty {
-        files::sync_dir(&*shared.backend, &shared.layout.intents())?;
-        *dirty = false;
-    }
+fn sync_removals(shared: &Shared, removed: &mut Vec<PathBuf>) -> Result<()> {
+    files::sync_dir(&*shared.backend, &shared.layout.intents())?;
+    removed.clear();
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 //! content.
 
 mod apply;
+mod compact;
 mod derived;
 mod erasure;
 mod intents;
@@ -16,6 +17,7 @@ mod removal;
 #[cfg(test)]
 mod tests;
 
+pub use compact::KEPT_REVISIONS;
 pub(super) use derived::remove_derived;
 pub use erasure::Erasure;
 pub(super) use intents::{is_under_way, pending, stopped};

@@ -3,7 +3,7 @@
 use super::apply::{apply, finish, tainted_episodes};
 use super::erasure::Erasure;
 use super::intents::{
-    Intent, intent_path, place_intent, read_intent, remove_intent, settle_intents, sync_intent,
+    Intent, intent_path, place_intent, read_intent, remove_intent, settle_intent, sync_intent,
 };
 use crate::error::Result;
 use crate::ids::Owner;
@@ -55,5 +55,5 @@ pub(in crate::store) fn finish_records(
         finish(shared, owner, &erasure, logs)?;
         remove_intent(shared, &path)?;
     }
-    settle_intents(shared)
+    settle_intent(shared, &path)
 }

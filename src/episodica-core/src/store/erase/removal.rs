@@ -5,7 +5,7 @@ use std::io;
 use super::apply::finish;
 use super::derived::remove_derived;
 use super::intents::{
-    Intent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intents,
+    Intent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intent,
     sync_intent,
 };
 use crate::error::Result;
@@ -69,7 +69,7 @@ pub(in crate::store) fn finish_pending_of(shared: &Shared, owner: &Owner) -> Res
     let path = intent_path(&shared.layout, owner);
     match read_intent(&*shared.backend, &path)? {
         Some(intent) => finish_intent(shared, &path, intent).map(|()| true),
-        None => settle_intents(shared).map(|()| false),
+        None => settle_intent(shared, &path).map(|()| false),
     }
 }
 

@@ -24,7 +24,7 @@ fn files(disk: &MemoryBackend) -> FileLogs {
 
 fn root() -> MemoryBackend {
     let disk = MemoryBackend::new();
-    crate::store::Backend::create_dir_all(&disk, Path::new("/m")).unwrap();
+    crate::store::Backend::create_dir_all(&disk, Path::new("/m/locks")).unwrap();
     disk
 }
 

@@ -23,8 +23,8 @@ struct Countdown {
     failure: Failure,
     kind: io::ErrorKind,
     failed: u64,
-    /// Only operations that need room count and fail.
-    only_writes: bool,
+    /// Only operations with these names count and fail; all, if there are none.
+    only: &'static [&'static str],
     operations: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl<B: Backend> CountdownBackend<B> {
             failure: Failure::Once,
             kind: io::ErrorKind::Other,
             failed: 0,
-            only_writes: false,
+            only: &[],
             operations: Vec::new(),
         };
         Self { inner, countdown: Arc::new(Mutex::new(countdown)) }
@@ -57,14 +57,21 @@ impl<B: Backend> CountdownBackend<B> {
         let mut countdown = self.countdown.lock();
         (countdown.left, countdown.failure, countdown.kind, countdown.failed) =
             (Some(operations), failure, kind, 0);
-        countdown.only_writes = false;
+        countdown.only = &[];
     }
 
     /// Lets `operations` more operations that need room succeed; then the disk is full: they fail,
     /// while files can be read, renamed and removed.
     pub fn fill_after(&self, operations: u64) {
         self.fail_after(operations, Failure::FromThenOn, io::ErrorKind::StorageFull);
-        self.countdown.lock().only_writes = true;
+        self.countdown.lock().only = &ROOM;
+    }
+
+    /// Lets `operations` more operations that change the disk succeed; the next one, or all from
+    /// then on, find it full: also those that make what was written durable.
+    pub fn fill_at(&self, operations: u64, failure: Failure) {
+        self.fail_after(operations, failure, io::ErrorKind::StorageFull);
+        self.countdown.lock().only = &CHANGES;
     }
 
     /// Ends the failure: all operations succeed again.
@@ -93,12 +100,15 @@ impl<B: Backend> CountdownBackend<B> {
     }
 }
 
+/// Operations that need room, and all that change the disk.
+const ROOM: [&str; 3] = ["append", "create_new", "create_dir"];
+const CHANGES: [&str; 5] = ["append", "create_new", "create_dir", "rename", "sync"];
+
 fn step(countdown: &Mutex<Countdown>, operation: String) -> io::Result<()> {
     let mut countdown = countdown.lock();
-    let writes = ["append", "create_new", "create_dir"];
-    let needs_room = writes.iter().any(|name| operation.starts_with(name));
+    let counts = countdown.only.iter().any(|name| operation.starts_with(name));
     countdown.operations.push(operation);
-    if countdown.only_writes && !needs_room {
+    if !countdown.only.is_empty() && !counts {
         return Ok(());
     }
     match countdown.left {

@@ -1,0 +1,58 @@
+//! Which lines of a log nothing follows from any more.
+
+use std::collections::{HashMap, HashSet};
+
+use super::apply::Editable;
+use crate::error::Result;
+use crate::store::codec::{Deleted, StateRecord, is_deleted, is_state};
+
+/// Earlier revisions of a record that a compaction keeps, the latest.
+pub const KEPT_REVISIONS: usize = 8;
+
+/// The numbers of the dead lines of a log, and the ids of records of which nothing is left.
+///
+/// Dead are revisions that many later ones follow, records that were taken back, and states that
+/// later ones replace.
+pub(super) fn dead_lines(
+    log: &dyn Editable,
+    id_of: &dyn Fn(&[u8]) -> Option<String>,
+) -> Result<(HashSet<u64>, Vec<String>)> {
+    let mut revisions: HashMap<String, Vec<u64>> = HashMap::new();
+    let mut states: HashMap<(bool, String), u64> = HashMap::new();
+    let (mut dead, mut gone) = (HashSet::new(), HashSet::new());
+    log.for_each(&mut |line| {
+        let number = line.number;
+        if is_deleted(line.bytes) {
+            if let Ok(Deleted { deleted }) = serde_json::from_slice(line.bytes)
+                && let Some(lines) = revisions.remove(&deleted)
+            {
+                dead.extend(lines);
+                dead.insert(number);
+                gone.insert(deleted);
+            }
+            return;
+        }
+        if is_state(line.bytes) {
+            let key = match serde_json::from_slice(line.bytes) {
+                Ok(StateRecord::Session { session_id, .. }) => (true, session_id),
+                Ok(StateRecord::Learned { episode_id, .. }) => (false, episode_id),
+                Ok(StateRecord::Ignored { .. }) => {
+                    dead.insert(number);
+                    return;
+                }
+                _ => return,
+            };
+            dead.extend(states.insert(key, number));
+            return;
+        }
+        if let Some(id) = id_of(line.bytes) {
+            gone.remove(&id);
+            let lines = revisions.entry(id).or_default();
+            lines.push(number);
+            if lines.len() > KEPT_REVISIONS + 1 {
+                dead.insert(lines.remove(0));
+            }
+        }
+    })?;
+    Ok((dead, gone.into_iter().collect()))
+}
