@@ -43,6 +43,7 @@ ATTACKS = {
     "processes": "Kill and stop eight processes that write, delete and read one store",
     "readers": "Flip bits of every kind of cache and search",
     "threads": "64 threads add, search, delete and flush on 200 users",
+    "unsaid": "Delete from random histories and compare with stores that never had it",
     "users": "Open more users than the memory budget has room for",
 }
 # Counts that have to be 0.

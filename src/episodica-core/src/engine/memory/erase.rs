@@ -58,6 +58,13 @@ impl View {
         Ok(())
     }
 
+    /// Forgets the revisions that a compaction takes out of the logs.
+    pub fn trim_histories(&mut self, most: usize) {
+        self.erased = true;
+        self.episodes.trim_history(most);
+        self.facts.trim_history(most);
+    }
+
     fn remove_episode(&mut self, id: &str) -> Result<()> {
         self.backlog.episode_deleted(id);
         self.merged.retain(|_, into| into != id);

@@ -126,6 +126,23 @@ impl<R: InMemory> Table<R> {
         self.history = history;
     }
 
+    /// Keeps only the latest earlier revisions, and none of removed records.
+    pub fn trim_history(&mut self, most: usize) {
+        let mut history = std::mem::take(&mut self.history);
+        let before = bytes_of_all(history.values().flatten());
+        history.retain(|number, revisions| {
+            revisions.drain(..revisions.len().saturating_sub(most));
+            self.slots[*number as usize] != NONE
+        });
+        self.record_bytes -= before - bytes_of_all(history.values().flatten());
+        self.history = history;
+    }
+
+    /// How many revisions [`Table::trim_history`] would leave, the current ones included.
+    pub fn revisions_kept(&self, most: usize) -> usize {
+        self.len + self.history.values().map(|revisions| revisions.len().min(most)).sum::<usize>()
+    }
+
     /// Adds a revision to the history of an id.
     pub fn put_earlier(&mut self, id: &str, record: Arc<R>) {
         let number = self.number(id);

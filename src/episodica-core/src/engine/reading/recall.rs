@@ -26,7 +26,7 @@ const LEAST_COMPARED: usize = 4;
 const COMPARED_LINES: usize = 16;
 
 /// Hashes of the lines that were handed out, oldest first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Recalled {
     order: VecDeque<String>,
     known: HashSet<String>,
@@ -108,7 +108,16 @@ impl Services {
         messages: &[Arc<Message>],
     ) -> Vec<Arc<Message>> {
         let recalled = user.recalled.lock();
-        let view = user.view.read();
+        self.unrecalled(&recalled, &user.view.read(), messages)
+    }
+
+    /// [`Services::without_recalled`] of a user whose view is read already.
+    pub(crate) fn unrecalled(
+        &self,
+        recalled: &Recalled,
+        view: &View,
+        messages: &[Arc<Message>],
+    ) -> Vec<Arc<Message>> {
         let mut hidden = 0;
         let seen = messages
             .iter()

@@ -11,7 +11,7 @@ use crate::engine::memory::view::View;
 use crate::engine::writing::conflicts::Learned;
 use crate::generate::facts::Candidate;
 use crate::generate::facts::model::Told;
-use crate::generate::reconcile::{denied, ends};
+use crate::generate::reconcile::{denied as denied_by, ends};
 use crate::model::SemanticMemory;
 
 /// Facts with one word that a denial is compared with, the newest.
@@ -55,6 +55,30 @@ pub(crate) fn replaced_by(
     Replaced { candidate, facts, newer: newer.into_iter().next() }
 }
 
+/// What a candidate ends though no value of a slot says so.
+pub(crate) struct Ends<'a> {
+    candidate: &'a Candidate,
+    denied: Option<Vec<String>>,
+}
+
+impl<'a> Ends<'a> {
+    pub fn by(candidate: &'a Candidate) -> Self {
+        let denied = candidate.attribute.is_empty();
+        let denied = denied.then(|| denied_by(&candidate.content, &candidate.subject)).flatten();
+        Self { candidate, denied }
+    }
+
+    /// Does it end a fact? What was said later is not ended by what was said before.
+    pub fn end(&self, fact: &SemanticMemory) -> bool {
+        let own = |id| self.candidate.source_messages.contains(id);
+        is_of(fact, self.candidate)
+            && fact.valid_from <= self.candidate.said
+            && (self.candidate.ends.contains(&fact.attribute)
+                || self.denied.as_ref().is_some_and(|terms| ends(terms, fact)))
+            && !fact.source_messages.iter().any(own)
+    }
+}
+
 /// The current facts that a candidate ends.
 pub(crate) fn ended_by(
     view: &View,
@@ -65,17 +89,11 @@ pub(crate) fn ended_by(
     for attribute in &candidate.ends {
         ended.extend(with_attribute(view, learned, candidate, attribute));
     }
-    if candidate.attribute.is_empty()
-        && let Some(terms) = denied(&candidate.content, &candidate.subject)
-    {
-        let with_word = with_rarest(view, learned, &terms).into_iter();
-        ended.extend(with_word.filter(|fact| is_of(fact, candidate) && ends(&terms, fact)));
+    let ends = Ends::by(candidate);
+    if let Some(terms) = &ends.denied {
+        ended.extend(with_rarest(view, learned, terms));
     }
-    let own = |fact: &SemanticMemory| {
-        fact.source_messages.iter().any(|id| candidate.source_messages.contains(id))
-    };
-    // What was said later is not ended by what was said before.
-    ended.retain(|fact| !own(fact) && fact.valid_from <= candidate.said);
+    ended.retain(|fact| ends.end(fact));
     ended
 }
 

@@ -5,10 +5,9 @@
 //! same attribute, or all words of one in the other. Those are found by their words, in a time that
 //! does not grow with the number of facts.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use ndarray::{Array2, ArrayView1};
 
 use crate::clock::Moment;
 use crate::engine::memory::attributes::Stated;
@@ -56,38 +55,21 @@ impl Learned {
         self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
     }
 
-    /// The facts that may conflict with a candidate, nearest first, with their cosines. `row` is
-    /// that of the candidate's vector.
+    /// The facts that may conflict with a candidate, in the order in which it is compared with
+    /// them.
     pub fn concerned(
         &self,
         view: &View,
-        rows: Option<&Array2<f32>>,
-        row: usize,
         candidate: &Candidate,
         conflicts: &Conflicts,
-    ) -> Vec<(Arc<SemanticMemory>, f32)> {
-        let vector = rows.map(|rows| rows.row(row));
-        let mut near: Vec<(Arc<SemanticMemory>, f32)> = Vec::new();
-        for slot in &conflicts.slots {
-            if let Some(known) =
-                view.facts.get(*slot).filter(|known| !self.latest.contains_key(&known.memory_id))
-            {
-                let other =
-                    view.statements.vectors().and_then(|vectors| vectors.vector(u64::from(*slot)));
-                near.push((
-                    Arc::clone(known),
-                    cosine(vector, other.as_ref().map(|other| other.view())),
-                ));
-            }
-        }
+    ) -> Vec<Arc<SemanticMemory>> {
         let said = conflicts.said_by(candidate);
-        for fresh in self.latest.values() {
-            if conflicts.concern(&said, fresh) {
-                let other = rows.zip(fresh.row).map(|(rows, row)| rows.row(row));
-                near.push((Arc::clone(&fresh.memory), cosine(vector, other)));
-            }
-        }
-        near.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.memory_id.cmp(&b.0.memory_id)));
+        let known = conflicts.slots.iter().filter_map(|slot| view.facts.get(*slot));
+        let known = known.filter(|known| !self.latest.contains_key(&known.memory_id));
+        let fresh = self.latest.values().filter(|fresh| conflicts.concern(&said, fresh));
+        let mut near: Vec<_> =
+            known.chain(fresh.map(|fresh| &fresh.memory)).map(Arc::clone).collect();
+        near.sort_by(|a, b| in_order(view, a, b));
         near
     }
 }
@@ -110,12 +92,11 @@ impl Conflicts {
         &self,
         view: &View,
         candidate: &Candidate,
-        nearest: &[(Arc<SemanticMemory>, f32)],
+        near: &[Arc<SemanticMemory>],
     ) -> Decision {
-        let nearest: Vec<(&SemanticMemory, f32)> =
-            nearest.iter().map(|(fact, cosine)| (&**fact, *cosine)).collect();
+        let near: Vec<&SemanticMemory> = near.iter().map(|fact| &**fact).collect();
         let said_at = |fact: &SemanticMemory| last_said(view, fact);
-        self.said_by(candidate).after(&said_at).reconcile_offline(&nearest)
+        self.said_by(candidate).after(&said_at).reconcile_offline(&near)
     }
 
     fn concern(&self, said: &Said<'_>, fresh: &Fresh) -> bool {
@@ -159,6 +140,9 @@ pub(crate) fn last_said(view: &View, fact: &SemanticMemory) -> Moment {
     slots.map(|slot| view.messages.get(slot).timestamp).max().unwrap_or(fact.valid_from)
 }
 
-fn cosine(a: Option<ArrayView1<'_, f32>>, b: Option<ArrayView1<'_, f32>>) -> f32 {
-    a.zip(b).filter(|(a, b)| a.len() == b.len()).map_or(0.0, |(a, b)| a.dot(&b))
+/// The order in which a candidate is compared with facts: the one that was said last comes first.
+/// Ids decide nothing, so that what was deleted and said again stands as before.
+pub(crate) fn in_order(view: &View, a: &SemanticMemory, b: &SemanticMemory) -> Ordering {
+    let said = last_said(view, b).cmp(&last_said(view, a));
+    said.then_with(|| b.valid_from.cmp(&a.valid_from)).then_with(|| a.content.cmp(&b.content))
 }

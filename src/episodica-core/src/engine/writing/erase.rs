@@ -7,15 +7,15 @@ use ndarray::Array2;
 
 use crate::control::Control;
 use crate::embed::STATIC_MODEL;
+use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::View;
 use crate::engine::services::Services;
 use crate::engine::user::User;
 use crate::engine::writing::derived::episode_without;
-use crate::engine::writing::redecide::{Shaken, redecide};
 use crate::error::{Error, ErrorKind, Result};
-use crate::generate::reconcile::restore;
-use crate::model::{DeleteReport, Episode, Message, Provenance, SemanticMemory};
+use crate::generate::reconcile::{BY_USER, restore};
+use crate::model::{DeleteReport, Episode, Message, Provenance, STATED, SemanticMemory};
 use crate::store::{Erasure, StateRecord};
 
 impl Services {
@@ -31,32 +31,46 @@ impl Services {
     ) -> Result<AnyRecord> {
         let _turn = user.turns.take(control)?;
         let basis = user.basis();
-        let provenance = Provenance { method: "user".to_owned(), ..Provenance::default() };
+        let by_user = |prompt_version| Provenance {
+            method: BY_USER.to_owned(),
+            prompt_version,
+            ..Provenance::default()
+        };
         match user.find(id).ok_or_else(|| unknown(id))? {
             AnyRecord::Message(_) => Err(Error::invalid(format!(
                 "a message is what was said and can't be rewritten: `{id}`"
             ))
             .with_hint("delete it, or add a new one")),
             AnyRecord::Semantic(known) => {
-                let fact = Arc::new(SemanticMemory {
+                // What messages told stays told by them, however it is corrected.
+                let version = match &known.provenance {
+                    made if made.method == BY_USER => made.prompt_version.clone(),
+                    made if made.prompt_version.is_empty() => made.method.clone(),
+                    made => made.prompt_version.clone(),
+                };
+                let mut fact = SemanticMemory {
                     content: content.to_owned(),
-                    provenance,
+                    provenance: by_user(version),
                     ..restore(&known, self.clock.now())
-                });
+                };
+                fact.metadata.remove(STATED);
+                let fact = Arc::new(fact);
                 let to = self.indexing();
                 let rows = to.embed(&[content], control)?;
-                let _writer = user.lock_writer_on(basis, true, &to)?;
+                let writer = user.lock_writer_on(basis, true, &to)?;
                 user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
                 let rows = rows.as_ref().map(|rows| rows.view());
                 user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
                 user.note_change();
+                drop(writer);
+                self.compact_if_worth(user, control);
                 Ok(AnyRecord::Semantic(fact))
             }
             AnyRecord::Episode(known) => {
                 let episode = Arc::new(Episode {
                     content: content.to_owned(),
                     revision: known.revision + 1,
-                    provenance,
+                    provenance: by_user(String::new()),
                     ..(*known).clone()
                 });
                 let edited = std::slice::from_ref(&episode);
@@ -66,6 +80,7 @@ impl Services {
                 if !learned.is_empty() {
                     user.view.write().backlog.nothing_to_learn(&episode.episode_id);
                 }
+                self.compact_if_worth(user, control);
                 Ok(AnyRecord::Episode(episode))
             }
         }
@@ -88,15 +103,10 @@ impl Services {
             return Ok(DeleteReport::default());
         }
         control.check()?;
-        {
-            let view = user.view.read();
-            let shaken = follow(&view, &mut erasure, control)?;
-            let context = (&*view, &user.owner, &self.config);
-            redecide(context, &mut erasure, &shaken, self.clock.now());
-        }
+        let added = self.follow(user, &mut erasure, control)?;
         let report = report_of(&erasure);
-        let left = erasure.replace_episodes.clone();
-        let room = self.made_room_for(user, &left);
+        let texts: Vec<&str> = added.iter().map(|fact| fact.content.as_str()).collect();
+        let added_rows = self.indexing().embed(&texts, control)?;
         let rows = self.embed_episodes(&erasure.replace_episodes, control)?;
         let fact_rows = self.embed_changed(user, &erasure.replace_semantic, control)?;
         let writer = user.lock_writer_on(basis, true, &self.indexing())?;
@@ -108,7 +118,15 @@ impl Services {
         let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
         self.feed.note_deleted(&user.owner, gone);
         let learned = self.still_learned(user, &erasure.replace_episodes);
-        user.store.append_semantic(&[], &[], &learned)?;
+        // What is learned of the rest comes first: a deletion that stops half-way loses none of it.
+        user.store.append_semantic(&added, &[], &learned)?;
+        {
+            let (mut view, to) = (user.view.write(), self.indexing());
+            for (row, fact) in added.iter().enumerate() {
+                let row = added_rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+                view.put_fact(Arc::clone(fact), row, &to)?;
+            }
+        }
         // The erasure removes the counts; those of what stays are written again.
         let uses = self.store.uses(&user.owner).unwrap_or_default();
         let outcome = user.store.erase(erasure.clone());
@@ -133,11 +151,6 @@ impl Services {
         user.measure();
         let files = outcome?;
         // The deletion is done: a failure here may not make it look undone.
-        if !room.is_empty()
-            && let Err(error) = self.learn_in_room(user, &room, control)
-        {
-            self.counters.note_failure(Some(&user.owner.user), &error);
-        }
         if let Err(error) = user.save_uses(&self.store) {
             self.counters.note_failure(Some(&user.owner.user), &error);
         }
@@ -159,13 +172,22 @@ impl Services {
         if erasure == Erasure::default() {
             return Ok(DeleteReport::default());
         }
-        {
-            let view = user.view.read();
-            let shaken = follow(&view, &mut erasure, control)?;
-            let context = (&*view, &user.owner, &self.config);
-            redecide(context, &mut erasure, &shaken, self.clock.now());
-        }
+        self.follow(user, &mut erasure, control)?;
         Ok(report_of(&erasure))
+    }
+
+    /// Adds to an erasure what follows from it; returns the facts that it adds.
+    fn follow(
+        &self,
+        user: &User,
+        erasure: &mut Erasure,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<SemanticMemory>>> {
+        let recalled = user.recalled.lock().clone();
+        let view = user.view.read();
+        follow(&view, erasure, control)?;
+        let seen = |messages: &[Arc<Message>]| self.unrecalled(&recalled, &view, messages);
+        self.redecide((&user.owner, &view, &seen), erasure, control)
     }
 
     /// A vector for each of these facts, if one of them has another text than before.
@@ -249,13 +271,10 @@ fn erasure_of(records: Vec<AnyRecord>) -> Erasure {
 /// Records that were read between two checks for an interruption.
 const FOLLOW_BATCH: usize = 512;
 
-/// Adds to an erasure what follows from it: episodes that lose messages are written again from the
-/// rest, facts without proofs go. Returns the facts that lose some of their proofs, or all
-/// and may be said by the rest of their episodes.
-fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<Vec<Shaken>> {
+/// Adds to an erasure the episodes that lose messages: they are written again from the rest.
+fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<()> {
     let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
     let episodes: HashSet<&str> = erasure.episodes.iter().map(String::as_str).collect();
-    let facts: HashSet<&str> = erasure.semantic.iter().map(String::as_str).collect();
     let slots: HashSet<u32> =
         messages.iter().filter_map(|message| view.messages.slot(message)).collect();
     let (mut gone, mut replaced) = (Vec::new(), Vec::new());
@@ -282,41 +301,7 @@ fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<V
             replaced.push(Arc::new(episode_without(episode, left)));
         }
     }
-    let erased_episodes: HashSet<&str> =
-        episodes.iter().copied().chain(gone.iter().map(String::as_str)).collect();
-    let rewritten: HashSet<String> =
-        replaced.iter().map(|episode: &Arc<Episode>| episode.episode_id.clone()).collect();
-    let (mut unproved, mut shaken) = (Vec::new(), Vec::new());
-    for (slot, fact) in view.facts.iter() {
-        if (slot as usize).is_multiple_of(FOLLOW_BATCH) {
-            control.check()?;
-        }
-        if facts.contains(fact.memory_id.as_str()) {
-            continue;
-        }
-        let proofs = without(&fact.source_messages, &messages);
-        let sources = without(&fact.source_episodes, &erased_episodes);
-        let lost_proofs = proofs.len() < fact.source_messages.len();
-        if !lost_proofs && sources.len() == fact.source_episodes.len() {
-            continue;
-        }
-        let is_proved =
-            if fact.source_messages.is_empty() { !sources.is_empty() } else { !proofs.is_empty() };
-        // What the rules took from a deleted message, another of the episode may say, too: they
-        // keep one proof of each fact.
-        let is_rewritten = || sources.iter().any(|id| rewritten.contains(id));
-        if is_proved || fact.provenance.method == "offline" && is_rewritten() {
-            shaken.push(Shaken { fact: Arc::clone(fact), proofs, episodes: sources });
-        } else {
-            unproved.push(fact.memory_id.clone());
-        }
-    }
     erasure.episodes.extend(gone);
     erasure.replace_episodes.extend(replaced);
-    erasure.semantic.extend(unproved);
-    Ok(shaken)
-}
-
-fn without(ids: &[String], gone: &HashSet<&str>) -> Vec<String> {
-    ids.iter().filter(|id| !gone.contains(id.as_str())).cloned().collect()
+    Ok(())
 }

@@ -311,16 +311,9 @@ impl Services {
             }
             let (mut decision, known) = {
                 let view = user.view.read();
-                let mut near = learned.concerned(
-                    &view,
-                    step.texts.rows.as_ref(),
-                    row,
-                    candidate,
-                    &conflicts[row],
-                );
-                near.retain(|(known, _)| !is_ahead(known.valid_from, now));
-                let decision = conflicts[row].reconcile(&view, candidate, &near);
-                (decision, near.into_iter().map(|(fact, _)| fact).collect::<Vec<_>>())
+                let mut near = learned.concerned(&view, candidate, &conflicts[row]);
+                near.retain(|known| !is_ahead(known.valid_from, now));
+                (conflicts[row].reconcile(&view, candidate, &near), near)
             };
             let mut known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
             // A model says itself what ends; what it calls an attribute is no slot of the rules.
@@ -419,7 +412,7 @@ impl Services {
                 pending_llm: step.pending_llm,
             }))
             .collect();
-        let _writer = user.lock_writer_on(step.basis, true, &self.indexing())?;
+        let writer = user.lock_writer_on(step.basis, true, &self.indexing())?;
         user.store.append_semantic(&learned.records, &[], &notes)?;
         log::debug!("{} facts are in the log", learned.records.len());
         user.note_change();
@@ -441,6 +434,8 @@ impl Services {
             view.backlog.learned(&episode.episode_id, episode.revision, step.pending_llm);
         }
         drop(view);
+        drop(writer);
+        self.compact_if_worth(user, control);
         Ok(())
     }
 }

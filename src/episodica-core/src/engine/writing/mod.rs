@@ -1,8 +1,10 @@
 //! What changes a memory: messages come in, episodes are formed, facts are learned, records go.
 
+pub(crate) mod alike;
 pub(crate) mod archive;
 pub(crate) mod changes;
 pub(crate) mod commit;
+pub(crate) mod compact;
 pub(crate) mod compose;
 pub(crate) mod conflicts;
 pub(crate) mod cut;
@@ -17,5 +19,4 @@ pub(crate) mod learn;
 pub(crate) mod merge;
 pub(crate) mod progress;
 pub(crate) mod redecide;
-pub(crate) mod relearn;
 pub(crate) mod remember;

@@ -1,389 +1,715 @@
-//! What a deletion changes of the facts that stay: those that lose proofs are told again by the
-//! rest, and what a deleted fact decided about others is decided again, as though it had never been
-//! said.
+//! What a deletion changes of the facts that stay. Those that it may concern are learned again from
+//! what is left, in the order in which they were learned: as though what goes had never been said.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::clock::Moment;
-use crate::config::Config;
+use crate::control::Control;
 use crate::engine::memory::view::View;
-use crate::engine::writing::conflicts::last_said;
+use crate::engine::services::Services;
+use crate::engine::writing::alike::{Alike, Item, candidate_of, opened};
+use crate::engine::writing::changes::Ends;
+use crate::engine::writing::conflicts::{in_order, last_said};
 use crate::engine::writing::derived::TextsLost;
+use crate::engine::writing::remember::statement_of;
+use crate::error::Result;
 use crate::generate::facts::{Candidate, extract_offline};
-use crate::generate::reconcile::{Said, apply, close, is_ahead, known_value};
+use crate::generate::reconcile::{
+    BY_RULES, BY_USER, Decision, SUPERSEDES, Said, apply, close, is_ahead, note_statement,
+    same_words, superseded,
+};
 use crate::ids::Owner;
-use crate::model::{Episode, EventKind, SemanticMemory};
+use crate::model::{Episode, EventKind, Message, STATED, SemanticMemory};
+use crate::parallel;
 use crate::store::Erasure;
 use crate::text::normalized;
 
-/// The key under which a fact names the one that it replaced.
-const SUPERSEDES: &str = "supersedes";
-/// The method of what the rules wrote.
-const BY_RULES: &str = "offline";
-
-/// A fact that loses some of its proofs.
-pub(crate) struct Shaken {
-    pub fact: Arc<SemanticMemory>,
-    pub proofs: Vec<String>,
-    pub episodes: Vec<String>,
+/// What the rules find in an episode: before the deletion, and in what is left of it.
+#[derive(Default)]
+struct Told {
+    before: Vec<Candidate>,
+    left: Vec<Candidate>,
+    /// What the limit on facts refused before may be learned now.
+    learns: bool,
 }
 
-/// Tells the facts that lose proofs again and decides again about those that a deleted one had
-/// decided about; adds both to the erasure.
-pub(crate) fn redecide(
-    (view, owner, config): (&View, &Owner, &Config),
-    erasure: &mut Erasure,
-    shaken: &[Shaken],
-    now: Moment,
-) {
-    tell_again((view, owner, config), erasure, shaken, now);
-    decide_again(view, owner, erasure, now);
+/// A candidate that is learned again.
+struct Again {
+    candidate: Candidate,
+    /// The episode that tells it; `None` if the application stated it.
+    episode: Option<String>,
+    /// The fact that it was learned as.
+    tag: Option<String>,
+    /// Of the application's statements: their fact.
+    stated: Option<Arc<SemanticMemory>>,
+    order: (Moment, u32, usize),
 }
 
-fn tell_again(
-    (view, owner, config): (&View, &Owner, &Config),
-    erasure: &mut Erasure,
-    shaken: &[Shaken],
+/// One step of learning again.
+enum Step {
+    Learn(Again),
+    /// A fact that the rules did not find: it stays as it is, without the proofs that it lost.
+    Keep(Arc<SemanticMemory>, SemanticMemory),
+}
+
+/// A fact as it is learned again.
+struct Entry {
+    fact: SemanticMemory,
+    tags: Vec<String>,
+    stated: Option<Arc<SemanticMemory>>,
+    is_kept: bool,
+}
+
+/// The messages as they may be learned from.
+pub(crate) type Seen<'a> = &'a (dyn Fn(&[Arc<Message>]) -> Vec<Arc<Message>> + Sync);
+
+/// A deletion that is being worked out.
+struct Redeciding<'a> {
+    services: &'a Services,
+    view: &'a View,
+    owner: &'a Owner,
+    seen: Seen<'a>,
+    erasure: &'a mut Erasure,
     now: Moment,
-) {
-    let deleted: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
-    let lost = TextsLost::of(view, &deleted);
-    let mut said: HashMap<&str, Vec<Candidate>> = HashMap::new();
-    let (mut told, mut unproved) = (Vec::new(), Vec::new());
-    for Shaken { fact, proofs, episodes } in shaken {
-        let lost_proofs = proofs.len() < fact.source_messages.len();
-        if lost_proofs && fact.provenance.method == BY_RULES && !fact.is_procedure() {
-            for id in episodes {
-                said.entry(id.as_str()).or_insert_with(|| {
-                    let episode = episode_left(view, erasure, id);
-                    let messages = episode.map(|episode| episode.original_messages.clone());
-                    messages.map_or_else(Vec::new, |messages| {
-                        extract_offline(&messages, config).candidates
-                    })
+    messages: HashSet<String>,
+    episodes: HashSet<String>,
+    facts: HashSet<String>,
+    /// By slot: the facts that are learned again.
+    touched: BTreeMap<u32, Arc<SemanticMemory>>,
+    told: BTreeMap<String, Told>,
+    /// By fact: the messages in which the rules found it.
+    covered: HashMap<String, HashSet<String>>,
+    alike: Alike<'a>,
+}
+
+impl Services {
+    /// Adds to an erasure what it changes of the facts that stay; returns the facts that it adds.
+    pub(crate) fn redecide(
+        &self,
+        (owner, view, seen): (&Owner, &View, Seen<'_>),
+        erasure: &mut Erasure,
+        control: &dyn Control,
+    ) -> Result<Vec<Arc<SemanticMemory>>> {
+        let set = |ids: &[String]| ids.iter().cloned().collect::<HashSet<String>>();
+        let redeciding = Redeciding {
+            services: self,
+            view,
+            owner,
+            seen,
+            now: self.clock.now(),
+            messages: set(&erasure.messages),
+            episodes: set(&erasure.episodes),
+            facts: set(&erasure.semantic),
+            erasure,
+            touched: BTreeMap::new(),
+            told: BTreeMap::new(),
+            covered: HashMap::new(),
+            alike: Alike::new(view, control)?,
+        };
+        redeciding.run(control)
+    }
+}
+
+impl<'a> Redeciding<'a> {
+    fn run(mut self, control: &dyn Control) -> Result<Vec<Arc<SemanticMemory>>> {
+        let (view, mut queue) = (self.view, Vec::new());
+        for (slot, fact) in view.facts.iter() {
+            if self.facts.contains(&fact.memory_id) || self.loses(fact) {
+                self.alike.find(slot);
+                self.touched.insert(slot, Arc::clone(fact));
+                queue.push(Item::of_fact(view, fact));
+            }
+        }
+        let rewritten: Vec<String> =
+            self.erasure.replace_episodes.iter().map(|one| one.episode_id.clone()).collect();
+        self.tell(&rewritten);
+        for told in self.told.values() {
+            let differs = |one: &&Candidate, others: &[Candidate]| {
+                !others.iter().any(|other| is_same(one, other))
+            };
+            let gone = told.before.iter().filter(|one| differs(one, &told.left));
+            let new = told.left.iter().filter(|one| differs(one, &told.before));
+            queue.extend(gone.chain(new).map(|one| self.item_of(one)));
+        }
+        loop {
+            while let Some(item) = queue.pop() {
+                control.check()?;
+                for slot in self.alike.concerned(&item) {
+                    if let Some(fact) = view.facts.get(slot) {
+                        self.touched.insert(slot, Arc::clone(fact));
+                        queue.push(Item::of_fact(view, fact));
+                    }
+                }
+            }
+            let unread: BTreeSet<String> = self
+                .touched
+                .values()
+                .filter(|fact| fact.provenance.method == BY_RULES || statement_of(fact).is_some())
+                .flat_map(|fact| fact.source_episodes.iter())
+                .filter(|id| !self.told.contains_key(*id) && !self.episodes.contains(*id))
+                .cloned()
+                .collect();
+            if unread.is_empty() {
+                break;
+            }
+            let unread: Vec<String> = unread.into_iter().collect();
+            self.tell(&unread);
+            for told in unread.iter().filter_map(|id| self.told.get(id)) {
+                for candidate in &told.left {
+                    let text = normalized(&candidate.content);
+                    let tag = self.tag_of(candidate);
+                    if tag.is_some_and(|fact| normalized(&fact.content) != text) {
+                        queue.push(self.item_of(candidate));
+                    }
+                }
+            }
+        }
+        let steps = self.steps();
+        let entries = self.learn(steps);
+        Ok(self.compare(entries))
+    }
+
+    /// Does a fact lose a proof?
+    fn loses(&self, fact: &SemanticMemory) -> bool {
+        fact.source_messages.iter().any(|id| self.messages.contains(id))
+            || fact.source_episodes.iter().any(|id| self.episodes.contains(id))
+    }
+
+    fn item_of(&self, candidate: &Candidate) -> Item {
+        let add = Decision::add();
+        let (owner, now) = (self.owner, self.now);
+        let open = apply(owner, candidate, &add, &[], &[], now).records.remove(0);
+        Item::new(candidate.clone(), open)
+    }
+
+    /// Finds again what the rules find in these episodes.
+    fn tell(&mut self, ids: &[String]) {
+        let (view, services) = (self.view, self.services);
+        let replaced: HashMap<&str, &Arc<Episode>> = self
+            .erasure
+            .replace_episodes
+            .iter()
+            .map(|one| (one.episode_id.as_str(), one))
+            .collect();
+        let mut by_model: HashSet<&str> = HashSet::new();
+        for (_, fact) in view.facts.iter() {
+            // A model chose among what was said by another measure.
+            if ![BY_RULES, BY_USER, "imported"].contains(&fact.provenance.method.as_str()) {
+                by_model.extend(fact.source_episodes.iter().map(String::as_str));
+            }
+        }
+        let read = |id: &String| {
+            let known = view.episodes.slot(id).and_then(|slot| view.episodes.get(slot));
+            let Some(known) = known.filter(|_| !view.backlog.unlearned().contains_key(id)) else {
+                return (id.clone(), Told::default());
+            };
+            let found = |messages: &[Arc<Message>]| {
+                extract_offline(&(self.seen)(messages), &services.config).candidates
+            };
+            let before = found(&known.original_messages);
+            let left = match replaced.get(id.as_str()) {
+                Some(left) => found(&left.original_messages),
+                None => before.clone(),
+            };
+            let is_by_rules = services.llm.is_none() || view.backlog.relearn().contains(id);
+            let learns =
+                services.config.semantic_memory && is_by_rules && !by_model.contains(id.as_str());
+            (id.clone(), Told { before, left, learns })
+        };
+        let told = parallel::map(ids.iter().collect(), parallel::FEW_TEXTS, read);
+        self.told.extend(told);
+    }
+
+    /// The fact that a candidate was learned as, if that is learned again.
+    fn tag_of(&self, candidate: &Candidate) -> Option<&'a Arc<SemanticMemory>> {
+        let first = candidate.source_messages.first()?;
+        let proves = |fact: &&Arc<SemanticMemory>| {
+            let mut sources = candidate.source_messages.iter();
+            sources.all(|id| fact.source_messages.contains(id))
+        };
+        let facts = || self.alike.proved_by(first).filter(proves);
+        let text = normalized(&candidate.content);
+        let same_text = facts().find(|fact| normalized(&fact.content) == text);
+        let repeated = |fact: &&Arc<SemanticMemory>| {
+            let said = Said::by(candidate, &text).reconcile_offline(&[&opened(fact)]);
+            let repeats =
+                matches!(said.event, EventKind::Merge | EventKind::Update | EventKind::Ignore);
+            said.target.is_some() && repeats || same_words(candidate, fact)
+        };
+        let fact = same_text.or_else(|| facts().find(repeated))?;
+        let slot = self.view.facts.slot(&fact.memory_id)?;
+        self.touched.contains_key(&slot).then_some(fact)
+    }
+
+    /// What is learned again, in the order in which it was learned, and what is kept.
+    fn steps(&mut self) -> Vec<Step> {
+        let (mut again, mut explained) = (Vec::new(), HashSet::new());
+        let mut covered: HashMap<String, HashSet<String>> = HashMap::new();
+        for (id, told) in &self.told {
+            let Some(slot) = self.view.episodes.slot(id) else { continue };
+            let Some(episode) = self.view.episodes.get(slot) else { continue };
+            let last = episode.original_messages.iter();
+            let last =
+                last.filter_map(|message| self.view.messages.slot(&message.message_id)).max();
+            let tags: Vec<Option<&Arc<SemanticMemory>>> =
+                told.before.iter().map(|one| self.tag_of(one)).collect();
+            for (candidate, tag) in told.before.iter().zip(&tags) {
+                if let Some(tag) = tag {
+                    let covers = covered.entry(tag.memory_id.clone()).or_default();
+                    covers.extend(candidate.source_messages.iter().cloned());
+                }
+            }
+            for (at, candidate) in told.left.iter().enumerate() {
+                let known = told.before.iter().position(|one| is_same(one, candidate));
+                let tag = match known {
+                    Some(known) => match tags[known] {
+                        Some(tag) => Some(tag),
+                        None => continue,
+                    },
+                    None if !told.learns || self.is_from_ahead(candidate) => continue,
+                    // The user deleted the fact of which this is a part.
+                    None if told.before.iter().zip(&tags).any(|(one, tag)| {
+                        tag.is_none()
+                            && one.source_messages.contains(&candidate.source_messages[0])
+                            && one.content.contains(&candidate.content)
+                    }) =>
+                    {
+                        continue;
+                    }
+                    None => self.tag_of(candidate),
+                };
+                if tag.is_some_and(|tag| self.facts.contains(&tag.memory_id)) {
+                    continue;
+                }
+                explained.extend(tag.map(|tag| tag.memory_id.clone()));
+                again.push(Again {
+                    candidate: candidate.clone(),
+                    episode: Some(id.clone()),
+                    tag: tag.map(|tag| tag.memory_id.clone()),
+                    stated: None,
+                    order: (episode.created_at, last.unwrap_or_default(), at),
                 });
             }
-            let text = normalized(&fact.content);
-            let proves = |candidate: &&Candidate| match &proofs[..] {
-                [] => normalized(&candidate.content) == text,
-                _ => candidate.source_messages.iter().all(|id| proofs.contains(id)),
-            };
-            let rest = episodes.iter().flat_map(|id| {
-                said[id.as_str()].iter().filter(proves).map(move |candidate| (id, candidate))
-            });
-            if let Some(again) = told_by(owner, fact, rest, now) {
-                // What proved the fact before still does, also where it is not told once more.
-                told.push(Arc::new(SemanticMemory {
-                    source_messages: joined(proofs, &again.source_messages),
-                    source_episodes: joined(episodes, &again.source_episodes),
-                    ..again
-                }));
+        }
+        self.covered = covered;
+        let lost = TextsLost::of(self.view, &self.messages.iter().map(String::as_str).collect());
+        let mut steps: Vec<((Moment, u32, usize), Step)> = Vec::new();
+        for fact in self.touched.values().filter(|fact| !self.facts.contains(&fact.memory_id)) {
+            if let Some((candidate, at)) = statement_of(fact) {
+                let again = Again {
+                    candidate,
+                    episode: None,
+                    tag: Some(fact.memory_id.clone()),
+                    stated: Some(Arc::clone(fact)),
+                    order: (at, u32::MAX, 0),
+                };
+                again_into(&mut steps, again);
                 continue;
             }
+            let covers = |id: &String| self.is_covered(&fact.memory_id, id);
+            let is_told = fact.provenance.method == BY_RULES
+                && !fact.is_procedure()
+                && (explained.contains(&fact.memory_id)
+                    || !fact.source_messages.is_empty()
+                        && fact
+                            .source_messages
+                            .iter()
+                            .all(|id| self.messages.contains(id) || covers(id)));
+            if is_told {
+                continue;
+            }
+            if let Some(kept) = self.without_lost(fact, &lost) {
+                let first = fact.source_messages.iter();
+                let first = first.filter_map(|id| self.view.messages.slot(id)).min();
+                let order = (fact.created_at, first.unwrap_or(u32::MAX), 1);
+                steps.push((order, Step::Keep(Arc::clone(fact), kept)));
+            }
         }
-        if proofs.is_empty() && lost_proofs {
-            unproved.push(fact.memory_id.clone());
-            continue;
-        }
-        let mut rest = SemanticMemory {
-            source_messages: proofs.clone(),
-            source_episodes: episodes.clone(),
-            ..(**fact).clone()
+        again.into_iter().for_each(|again| again_into(&mut steps, again));
+        steps.sort_by_key(|(order, _)| *order);
+        steps.into_iter().map(|(_, step)| step).collect()
+    }
+
+    fn is_covered(&self, fact: &str, message: &String) -> bool {
+        self.covered.get(fact).is_some_and(|ids| ids.contains(message))
+    }
+
+    fn is_from_ahead(&self, candidate: &Candidate) -> bool {
+        let slots = candidate.source_messages.iter().filter_map(|id| self.view.messages.slot(id));
+        slots.into_iter().any(|slot| is_ahead(self.view.messages.get(slot).timestamp, self.now))
+    }
+
+    /// A fact that the rules don't tell again without the proofs that it loses; `None` if nothing
+    /// proves it any more, or only what goes says what it says.
+    fn without_lost(&self, fact: &SemanticMemory, lost: &TextsLost) -> Option<SemanticMemory> {
+        let left = |ids: &[String], gone: &HashSet<String>| -> Vec<String> {
+            ids.iter().filter(|id| !gone.contains(*id)).cloned().collect()
         };
+        let proofs = left(&fact.source_messages, &self.messages);
+        let episodes = left(&fact.source_episodes, &self.episodes);
+        let mut rest =
+            SemanticMemory { source_messages: proofs, source_episodes: episodes, ..fact.clone() };
+        if !self.loses(fact) {
+            return Some(rest);
+        }
+        let loses_proofs = rest.source_messages.len() < fact.source_messages.len();
+        let is_proved = if fact.source_messages.is_empty() {
+            !rest.source_episodes.is_empty()
+        } else {
+            !rest.source_messages.is_empty()
+        };
+        if !is_proved {
+            return None;
+        }
         // A date from a message that goes is not kept: the first one that stays gives it.
-        if fact.source_messages.first() != proofs.first() {
-            let slots = proofs.iter().filter_map(|id| view.messages.slot(id));
-            let first = slots.map(|slot| view.messages.get(slot).timestamp).min();
+        if fact.source_messages.first() != rest.source_messages.first() {
+            let slots = rest.source_messages.iter().filter_map(|id| self.view.messages.slot(id));
+            let first = slots.map(|slot| self.view.messages.get(slot).timestamp).min();
             rest.valid_from = first.unwrap_or(rest.valid_from);
         }
-        if lost_proofs && lost.tells(view, &rest) {
-            unproved.push(fact.memory_id.clone());
-        } else {
-            told.push(Arc::new(rest));
-        }
+        (!loses_proofs || !lost.tells(self.view, &rest)).then_some(rest)
     }
-    erasure.semantic.extend(unproved);
-    erasure.replace_semantic.extend(told);
-}
 
-/// `ids` and those of `others` that are not among them.
-fn joined(ids: &[String], others: &[String]) -> Vec<String> {
-    let new = others.iter().filter(|id| !ids.contains(id));
-    ids.iter().chain(new).cloned().collect()
-}
+    /// Learns what is left, in order.
+    fn learn(&self, steps: Vec<Step>) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Keep(before, kept) => self.keep(&before, kept, &mut entries),
+                Step::Learn(again) => self.learn_one(again, &mut entries),
+            }
+        }
+        entries
+    }
 
-fn episode_left<'a>(view: &'a View, erasure: &'a Erasure, id: &str) -> Option<&'a Arc<Episode>> {
-    let replaced = erasure.replace_episodes.iter().find(|episode| episode.episode_id == id);
-    replaced.or_else(|| view.episodes.get(view.episodes.slot(id)?))
-}
+    /// Facts that are known and hold, the first to be compared with first.
+    fn near(&self, entries: &[Entry], is_ahead_too: bool) -> Vec<usize> {
+        let holds = |fact: &SemanticMemory| {
+            fact.is_current()
+                && !fact.is_procedure()
+                && (is_ahead_too || !is_ahead(fact.valid_from, self.now))
+        };
+        let mut near: Vec<usize> =
+            (0..entries.len()).filter(|at| holds(&entries[*at].fact)).collect();
+        near.sort_by(|a, b| in_order(self.view, &entries[*a].fact, &entries[*b].fact));
+        near
+    }
 
-/// The fact as the candidates of the remaining messages tell it; `None` if none does.
-fn told_by<'a>(
-    owner: &Owner,
-    known: &SemanticMemory,
-    candidates: impl Iterator<Item = (&'a String, &'a Candidate)>,
-    now: Moment,
-) -> Option<SemanticMemory> {
-    let open = SemanticMemory { valid_to: None, superseded_by: None, ..known.clone() };
-    let mut told: Option<SemanticMemory> = None;
-    for (episode, candidate) in candidates {
+    fn decide(
+        &self,
+        candidate: &Candidate,
+        is_stated: bool,
+        entries: &[Entry],
+    ) -> (Decision, Vec<usize>) {
         let text = normalized(&candidate.content);
-        let basis = told.as_ref().unwrap_or(&open);
-        let decision = Said::by(candidate, &text).reconcile_offline(&[(basis, 0.0)]);
+        let said_at = |fact: &SemanticMemory| last_said(self.view, fact);
+        let is_ahead_too = is_stated && is_ahead(candidate.valid_from, self.now);
+        let mut near = self.near(entries, is_ahead_too);
+        let said = Said::by(candidate, &text);
+        near.retain(|at| said.concerns(&entries[*at].fact));
+        let facts: Vec<&SemanticMemory> = near.iter().map(|at| &entries[*at].fact).collect();
+        let decision = said.after(&said_at).reconcile_offline(&facts);
+        (decision, near)
+    }
+
+    fn learn_one(&self, again: Again, entries: &mut Vec<Entry>) {
+        let Again { candidate, episode, tag, stated, .. } = again;
+        let (decision, near) = self.decide(&candidate, stated.is_some(), entries);
+        let facts: Vec<&SemanticMemory> = near.iter().map(|at| &entries[*at].fact).collect();
+        let sources: Vec<String> = episode.into_iter().collect();
+        let applied = apply(self.owner, &candidate, &decision, &facts, &sources, self.now);
+        let target = decision.target.and_then(|target| near.get(target).copied());
         let repeats =
             matches!(decision.event, EventKind::Merge | EventKind::Update | EventKind::Ignore);
-        if !repeats || decision.target.is_none() {
-            continue;
-        }
-        let Some(so_far) = told.take() else {
-            let mut metadata = known.metadata.clone();
-            metadata.remove("value");
-            if !candidate.value.is_empty() {
-                metadata.insert("value".to_owned(), Value::String(candidate.value.clone()));
+        let mut records = applied.records;
+        if let (true, Some(target)) = (repeats, target) {
+            let entry = &mut entries[target];
+            entry.tags.extend(tag.clone());
+            let is_stated = stated.is_some();
+            entry.stated = entry.stated.take().or(stated);
+            if let Some(more) = records.pop() {
+                entry.fact = more;
+                if !is_stated {
+                    self.end_others(&candidate, target, entries);
+                }
             }
-            told = Some(SemanticMemory {
-                content: candidate.content.clone(),
-                kind: candidate.kind,
-                confidence: candidate.confidence,
-                importance: candidate.importance,
-                subject: candidate.subject.clone(),
-                attribute: candidate.attribute.clone(),
-                valid_from: candidate.valid_from,
-                source_messages: candidate.source_messages.clone(),
-                source_episodes: vec![episode.clone()],
-                metadata,
-                updated_at: now,
-                revision_count: known.revision_count + 1,
-                ..known.clone()
-            });
-            continue;
-        };
-        let sources = std::slice::from_ref(episode);
-        let applied = apply(owner, candidate, &decision, &[&so_far], sources, now);
-        let more = applied.records.into_iter().next();
-        told = Some(match more {
-            Some(more) => SemanticMemory {
-                expires_at: known.expires_at,
-                archived_at: known.archived_at,
-                revision_count: so_far.revision_count,
-                ..more
-            },
-            None => so_far,
-        });
+            tag.iter().for_each(|tag| self.end_by(tag, target, entries));
+            return;
+        }
+        let Some(mut new) = records.pop() else { return };
+        let is_known = |entry: &Entry| entry.fact.memory_id == new.memory_id;
+        if stated.is_none() && entries.iter().any(is_known) {
+            return;
+        }
+        if let Some(fact) = &stated {
+            new.memory_id.clone_from(&fact.memory_id);
+        }
+        if let (Some(mut closed), Some(target)) = (records.pop(), target) {
+            closed.superseded_by = Some(new.memory_id.clone());
+            entries[target].fact = closed;
+        }
+        let (at, is_stated) = (entries.len(), stated.is_some());
+        let tags = tag.iter().cloned().collect();
+        entries.push(Entry { fact: new, tags, stated, is_kept: false });
+        if !is_stated {
+            self.end_others(&candidate, at, entries);
+        }
+        tag.iter().for_each(|tag| self.end_by(tag, at, entries));
     }
-    told
-}
 
-/// A survivor of a deletion in a group of facts about one attribute.
-struct Member {
-    before: Arc<SemanticMemory>,
-    now: SemanticMemory,
-}
-
-/// Reopens what deleted facts had ended, and decides about it as though they had never been.
-fn decide_again(view: &View, owner: &Owner, erasure: &mut Erasure, now: Moment) {
-    let gone: HashSet<&str> = erasure.semantic.iter().map(String::as_str).collect();
-    let replaced: HashMap<&str, &Arc<SemanticMemory>> =
-        erasure.replace_semantic.iter().map(|fact| (fact.memory_id.as_str(), fact)).collect();
-    // Told again with another date or text: what it decided may be different.
-    let changed: HashSet<&str> = replaced
-        .values()
-        .filter(|fact| {
-            view.facts.by_id(&fact.memory_id).is_some_and(|before| {
-                before.valid_from != fact.valid_from || before.content != fact.content
-            })
-        })
-        .map(|fact| fact.memory_id.as_str())
-        .collect();
-    let is_open = |id: Option<&str>| id.is_some_and(|id| gone.contains(id) || changed.contains(id));
-    let is_affected = |fact: &SemanticMemory| {
-        changed.contains(fact.memory_id.as_str())
-            || is_open(fact.superseded_by.as_deref())
-            || is_open(superseded(fact))
-    };
-    let survivors = || {
-        view.facts.iter().map(|(_, fact)| fact).filter_map(|fact| {
-            let id = fact.memory_id.as_str();
-            (!gone.contains(id)).then(|| replaced.get(id).copied().unwrap_or(fact))
-        })
-    };
-    let affected: HashSet<(String, &str, &str)> =
-        survivors().filter(|fact| is_affected(fact)).map(|fact| group_of(fact)).collect();
-    // Earlier revisions may name what goes, too: the present one takes their place.
-    let mut haunted: Vec<Arc<SemanticMemory>> = Vec::new();
-    if !(gone.is_empty() && changed.is_empty()) {
-        let named = view.facts.history().into_iter().filter(|(_, earlier)| {
-            earlier
-                .iter()
-                .any(|one| is_open(one.superseded_by.as_deref()) || is_open(superseded(one)))
-        });
-        let named: HashSet<String> = named.map(|(id, _)| id).collect();
-        haunted.extend(survivors().filter(|fact| named.contains(&fact.memory_id)).cloned());
-    }
-    if affected.is_empty() && haunted.is_empty() {
-        return;
-    }
-    let mut groups: HashMap<(String, &str, &str), Vec<&Arc<SemanticMemory>>> = HashMap::new();
-    for fact in survivors() {
-        let group = group_of(fact);
-        if affected.contains(&group) {
-            groups.entry(group).or_default().push(fact);
+    /// Ends what a candidate ends though no value of a slot says so.
+    fn end_others(&self, candidate: &Candidate, at: usize, entries: &mut [Entry]) {
+        let by = &entries[at].fact;
+        if !by.is_current() || is_ahead(by.valid_from, self.now) {
+            return;
+        }
+        let (ends, by) = (Ends::by(candidate), by.memory_id.clone());
+        for entry in entries.iter_mut().filter(|entry| entry.fact.memory_id != by) {
+            if ends.end(&entry.fact) {
+                entry.fact = close(&entry.fact, candidate.valid_from, &by, self.now);
+            }
         }
     }
-    let (mut decided, mut merged) = (Vec::new(), HashMap::new());
-    for (_, facts) in groups {
-        replay(view, owner, facts, &is_open, &mut merged, &mut decided, now);
+
+    /// Puts a fact that stays as it is, and decides again about what it was decided about by what
+    /// goes.
+    fn keep(&self, before: &SemanticMemory, mut kept: SemanticMemory, entries: &mut Vec<Entry>) {
+        let is_gone = |id: &str| {
+            let known = self.view.facts.slot(id);
+            known.is_none_or(|slot| self.touched.contains_key(&slot))
+        };
+        let replaced = superseded(before).filter(|id| is_gone(id)).map(str::to_owned);
+        if replaced.is_some() {
+            kept.metadata.remove(SUPERSEDES);
+        }
+        if before.superseded_by.as_deref().is_some_and(is_gone) {
+            (kept.valid_to, kept.superseded_by) = (None, None);
+        }
+        let by = before.superseded_by.as_ref();
+        let by = by.and_then(|by| entries.iter().find(|entry| entry.tags.contains(by)));
+        if let Some(by) = by {
+            kept = close(&kept, self.until(before, &by.fact), &by.fact.memory_id, self.now);
+        }
+        let candidate = candidate_of(self.view, &kept);
+        let at = entries.len();
+        let stays = |id: &String| entries.iter().any(|entry| entry.tags.contains(id));
+        let is_open = kept.is_current() && !kept.is_procedure();
+        if is_open && replaced.is_some_and(|id| !stays(&id)) {
+            let (decision, near) = self.decide(&candidate, false, entries);
+            let target = decision.target.and_then(|target| near.get(target).copied());
+            match (decision.event, target) {
+                (EventKind::Supersede, Some(target)) if !is_ahead(kept.valid_from, self.now) => {
+                    let ended = &mut entries[target].fact;
+                    *ended = close(ended, kept.valid_from, &kept.memory_id, self.now);
+                    let id = Value::String(ended.memory_id.clone());
+                    kept.metadata.insert(SUPERSEDES.to_owned(), id);
+                }
+                // Without what goes between them it would have been one more proof.
+                (EventKind::Merge | EventKind::Ignore, Some(target))
+                    if entries[target].is_kept && !kept.source_messages.is_empty() =>
+                {
+                    let (owner, sources) = (self.owner, &kept.source_episodes);
+                    let facts: Vec<&SemanticMemory> =
+                        near.iter().map(|at| &entries[*at].fact).collect();
+                    let applied = apply(owner, &candidate, &decision, &facts, sources, self.now);
+                    if let Some(more) = applied.records.into_iter().next() {
+                        entries[target].fact = more;
+                    }
+                    entries[target].tags.push(before.memory_id.clone());
+                    self.end_by(&before.memory_id, target, entries);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        let tags = vec![before.memory_id.clone()];
+        entries.push(Entry { fact: kept, tags, stated: None, is_kept: true });
+        self.end_by(&before.memory_id, at, entries);
     }
-    let mut outcome: HashMap<String, Arc<SemanticMemory>> = erasure
-        .replace_semantic
-        .iter()
-        .map(|fact| (fact.memory_id.clone(), Arc::clone(fact)))
-        .collect();
-    for fact in haunted {
-        outcome.entry(fact.memory_id.clone()).or_insert(fact);
+
+    /// What ended before without the rules, or by them a fact that they don't tell, ends again.
+    fn end_by(&self, tag: &str, at: usize, entries: &mut [Entry]) {
+        let (is_kept, by) = (entries[at].is_kept, entries[at].fact.clone());
+        let mut replaced = None;
+        for entry in entries.iter_mut().filter(|entry| entry.fact.is_current()) {
+            if !(entry.is_kept || is_kept) || entry.fact.memory_id == by.memory_id {
+                continue;
+            }
+            let ended = entry.tags.iter().filter_map(|id| self.view.facts.by_id(id));
+            let ended = ended
+                .filter(|fact| fact.superseded_by.as_deref() == Some(tag))
+                .min_by_key(|fact| fact.created_at);
+            if let Some(ended) = ended {
+                let until = self.until(ended, &by);
+                let named = self.view.facts.by_id(tag).and_then(|fact| superseded(fact));
+                if named == Some(&ended.memory_id) {
+                    replaced = Some(entry.fact.memory_id.clone());
+                }
+                entry.fact = close(&entry.fact, until, &by.memory_id, self.now);
+            }
+        }
+        if let Some(id) = replaced {
+            entries[at].fact.metadata.insert(SUPERSEDES.to_owned(), Value::String(id));
+        }
     }
-    for fact in decided {
-        outcome.insert(fact.memory_id.clone(), Arc::new(fact));
+
+    /// Until when a fact holds that another ended before: until then, or until the other begins
+    /// now that it has lost its first proof.
+    fn until(&self, ended: &SemanticMemory, by: &SemanticMemory) -> Moment {
+        let before = ended.superseded_by.as_ref().and_then(|id| self.view.facts.by_id(id));
+        let began = before.map(|before| before.valid_from.max(ended.valid_from));
+        match ended.valid_to {
+            Some(until) if before.is_some_and(|one| self.loses(one)) && began == Some(until) => {
+                by.valid_from
+            }
+            until => until.unwrap_or(by.valid_from),
+        }
     }
-    // What a fact ended that became part of another, the other ends.
-    if !merged.is_empty() {
-        for fact in survivors() {
-            let fact = outcome.get(&fact.memory_id).unwrap_or(fact);
-            let by = fact.superseded_by.as_ref().and_then(|by| merged.get(by));
-            if let Some(by) = by {
-                let fact = SemanticMemory { superseded_by: Some(by.clone()), ..(**fact).clone() };
+
+    /// Gives what was learned again the ids that it had, and adds to the erasure what differs.
+    fn compare(self, mut entries: Vec<Entry>) -> Vec<Arc<SemanticMemory>> {
+        let mut ids: HashMap<String, String> = HashMap::new();
+        let mut taken: HashSet<String> = HashSet::new();
+        let stays = |id: &String| !self.facts.contains(id) && self.view.facts.slot(id).is_some();
+        for entry in &entries {
+            let id = &entry.fact.memory_id;
+            if stays(id) && taken.insert(id.clone()) {
+                ids.insert(id.clone(), id.clone());
+            }
+        }
+        for entry in &entries {
+            let id = &entry.fact.memory_id;
+            if ids.contains_key(id) {
+                continue;
+            }
+            let tag = entry.tags.iter().find(|tag| stays(tag) && !taken.contains(*tag)).cloned();
+            if let Some(tag) = tag {
+                taken.insert(tag.clone());
+                ids.insert(id.clone(), tag);
+            }
+        }
+        let said: HashSet<String> =
+            entries.iter().flat_map(|entry| entry.fact.source_messages.clone()).collect();
+        let (mut added, mut outcome) = (Vec::new(), BTreeMap::new());
+        let new_id = |id: &str| ids.get(id).cloned().unwrap_or_else(|| id.to_owned());
+        for Entry { mut fact, stated, is_kept, .. } in entries.drain(..) {
+            fact.superseded_by = fact.superseded_by.as_deref().map(new_id);
+            if let Some(id) = superseded(&fact).map(new_id) {
+                fact.metadata.insert(SUPERSEDES.to_owned(), Value::String(id));
+            }
+            let before = ids.get(&fact.memory_id).and_then(|id| self.view.facts.by_id(id));
+            let Some(before) = before else {
+                fact.revision_count = 0;
+                added.push(Arc::new(fact));
+                continue;
+            };
+            if !is_kept {
+                fact = self.as_before(fact, before, stated.as_deref(), &said);
+            }
+            fact.updated_at = before.updated_at;
+            fact.revision_count = before.revision_count;
+            if fact != **before {
+                fact.updated_at = self.now;
+                fact.revision_count = before.revision_count + 1;
                 outcome.insert(fact.memory_id.clone(), Arc::new(fact));
             }
         }
-    }
-    outcome.retain(|id, _| !merged.contains_key(id));
-    let mut outcome: Vec<_> = outcome.into_values().collect();
-    outcome.sort_by(|a, b| a.memory_id.cmp(&b.memory_id));
-    erasure.replace_semantic = outcome;
-    erasure.semantic.extend(merged.into_keys());
-}
-
-/// The facts that a fact is decided about with: those of its attribute, else itself alone.
-fn group_of(fact: &SemanticMemory) -> (String, &str, &str) {
-    let alone = if fact.attribute.is_empty() { fact.memory_id.as_str() } else { "" };
-    (fact.subject.to_lowercase(), &fact.attribute, alone)
-}
-
-fn superseded(fact: &SemanticMemory) -> Option<&str> {
-    fact.metadata.get(SUPERSEDES).and_then(Value::as_str)
-}
-
-/// Decides about facts of one attribute in the order in which they were learned.
-fn replay(
-    view: &View,
-    owner: &Owner,
-    mut facts: Vec<&Arc<SemanticMemory>>,
-    is_open: &dyn Fn(Option<&str>) -> bool,
-    merged: &mut HashMap<String, String>,
-    decided: &mut Vec<SemanticMemory>,
-    now: Moment,
-) {
-    let first_said = |fact: &SemanticMemory| {
-        let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
-        slots.min().unwrap_or(u32::MAX)
-    };
-    facts.sort_by_key(|fact| (first_said(fact), fact.created_at));
-    let ids: HashSet<&str> = facts.iter().map(|fact| fact.memory_id.as_str()).collect();
-    // What ended otherwise than by the rules of the attribute stays ended.
-    let is_settled = |fact: &SemanticMemory| match fact.superseded_by.as_deref() {
-        None => fact.valid_to.is_some() || fact.is_procedure(),
-        Some(by) if is_open(Some(by)) => false,
-        Some(by) => !ids.contains(by) || fact.provenance.method != BY_RULES,
-    };
-    let mut members: Vec<Member> = Vec::with_capacity(facts.len());
-    let mut current: Vec<usize> = Vec::new();
-    for before in facts.iter().map(|fact| Arc::clone(fact)) {
-        let at = members.len();
-        let mut fact = (*before).clone();
-        if superseded(&fact).is_some_and(|id| ids.contains(id) || is_open(Some(id))) {
-            fact.metadata.remove(SUPERSEDES);
+        let left: HashSet<&String> = ids.values().collect();
+        let mut gone: HashSet<String> = self.facts.clone();
+        for fact in self.touched.values() {
+            if !left.contains(&fact.memory_id) && gone.insert(fact.memory_id.clone()) {
+                self.erasure.semantic.push(fact.memory_id.clone());
+            }
         }
-        let settled = is_settled(&fact);
-        if !settled {
-            (fact.valid_to, fact.superseded_by) = (None, None);
-        }
-        let candidate = candidate_of(view, &fact);
-        let text = normalized(&fact.content);
-        let decision = {
-            let near: Vec<(&SemanticMemory, f32)> =
-                current.iter().map(|at| (&members[*at].now, 0.0)).collect();
-            let said_at = |known: &SemanticMemory| last_said(view, known);
-            Said::by(&candidate, &text).after(&said_at).reconcile_offline(&near)
+        // Earlier revisions may name what goes, too: the present one takes their place.
+        let names = |one: &SemanticMemory| {
+            let ended = one.superseded_by.as_deref().into_iter().chain(superseded(one));
+            ended.into_iter().any(|id| gone.contains(id))
+                || one.source_messages.iter().any(|id| self.messages.contains(id))
         };
-        let target = decision.target.and_then(|target| current.get(target).copied());
-        match (decision.event, target) {
-            (EventKind::Supersede, Some(_)) if is_ahead(fact.valid_from, now) => {}
-            (EventKind::Supersede, Some(target)) => {
-                let ended = &mut members[target].now;
-                *ended = SemanticMemory {
-                    revision_count: ended.revision_count,
-                    ..close(ended, fact.valid_from, &fact.memory_id, now)
-                };
-                let id = Value::String(ended.memory_id.clone());
-                fact.metadata.insert(SUPERSEDES.to_owned(), id);
-                current.retain(|at| *at != target);
+        let named = self.view.facts.history().into_iter();
+        let named = named.filter(|(_, earlier)| earlier.iter().any(|one| names(one)));
+        for (id, _) in named.filter(|(id, _)| !gone.contains(id)) {
+            if let Some(fact) = self.view.facts.by_id(&id) {
+                outcome.entry(id).or_insert_with(|| Arc::clone(fact));
             }
-            (EventKind::Add, Some(target)) if !settled => {
-                fact.valid_to = Some(members[target].now.valid_from.max(fact.valid_from));
-                fact.superseded_by = Some(members[target].now.memory_id.clone());
-            }
-            (EventKind::Merge | EventKind::Update | EventKind::Ignore, Some(target))
-                if !settled && are_by_rules(&members[target].now, &fact) =>
-            {
-                let known = &members[target].now;
-                let sources = &fact.source_episodes;
-                let applied = apply(owner, &candidate, &decision, &[known], sources, now);
-                let into = known.memory_id.clone();
-                if let Some(more) = applied.records.into_iter().next() {
-                    let revision_count = known.revision_count;
-                    members[target].now = SemanticMemory { revision_count, ..more };
+        }
+        self.erasure.replace_semantic.extend(outcome.into_values());
+        added
+    }
+
+    /// A fact that was told again, with what is not told: its id, its terms, the proofs that the
+    /// rules don't find.
+    fn as_before(
+        &self,
+        told: SemanticMemory,
+        before: &SemanticMemory,
+        stated: Option<&SemanticMemory>,
+        said: &HashSet<String>,
+    ) -> SemanticMemory {
+        let mut metadata = before.metadata.clone();
+        for key in ["value", SUPERSEDES, STATED] {
+            metadata.remove(key);
+        }
+        metadata.extend(told.metadata.clone());
+        let is_same = told.content == before.content && statement_of(before).is_none();
+        let mut provenance = if is_same { &before.provenance } else { &told.provenance }.clone();
+        if let Some(stated) = stated {
+            provenance.clone_from(&stated.provenance);
+            if let Some((one, at)) = statement_of(stated) {
+                if one.content != told.content || one.valid_from != told.valid_from {
+                    note_statement(&mut metadata, &one.content, one.valid_from, at);
                 }
-                merged.insert(fact.memory_id, into);
-                continue;
             }
-            _ => {}
         }
-        if fact.is_current() && !settled && !is_ahead(fact.valid_from, now) {
-            current.push(at);
+        let stays = |id: &&String| {
+            !self.messages.contains(*id)
+                && !said.contains(*id)
+                && !self.is_covered(&before.memory_id, id)
+        };
+        let mut fact = SemanticMemory {
+            memory_id: before.memory_id.clone(),
+            created_at: before.created_at,
+            expires_at: before.expires_at,
+            archived_at: before.archived_at,
+            metadata,
+            provenance,
+            ..told
+        };
+        let rest: Vec<&String> = before.source_messages.iter().filter(stays).collect();
+        let of_rest = |id: &str| {
+            let known = self.view.episodes.slot(id).and_then(|slot| self.view.episodes.get(slot));
+            known.is_some_and(|episode| {
+                let mut messages = episode.original_messages.iter();
+                messages.any(|message| rest.contains(&&message.message_id))
+            })
+        };
+        let episodes = before.source_episodes.iter().filter(|id| {
+            !self.episodes.contains(*id) && !fact.source_episodes.contains(id) && of_rest(id)
+        });
+        let episodes: Vec<String> = episodes.cloned().collect();
+        fact.source_episodes.extend(episodes);
+        fact.source_messages.extend(rest.into_iter().cloned());
+        // The same in another order is the same.
+        for (now, then) in [
+            (&mut fact.source_messages, &before.source_messages),
+            (&mut fact.source_episodes, &before.source_episodes),
+        ] {
+            if now.len() == then.len() && now.iter().all(|id| then.contains(id)) {
+                now.clone_from(then);
+            }
         }
-        members.push(Member { before, now: fact });
-    }
-    for Member { before, now: mut fact } in members {
-        fact.updated_at = before.updated_at;
-        if fact != *before {
-            fact.updated_at = now;
-            fact.revision_count = before.revision_count + 1;
-            decided.push(fact);
-        }
+        fact
     }
 }
 
-fn are_by_rules(a: &SemanticMemory, b: &SemanticMemory) -> bool {
-    [a, b].iter().all(|fact| fact.provenance.method == BY_RULES)
+fn again_into(steps: &mut Vec<((Moment, u32, usize), Step)>, again: Again) {
+    steps.push((again.order, Step::Learn(again)));
 }
 
-/// What a fact says, as when it was found.
-fn candidate_of(view: &View, fact: &SemanticMemory) -> Candidate {
-    let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
-    let said = slots.map(|slot| view.messages.get(slot).timestamp).min();
-    Candidate {
-        content: fact.content.clone(),
-        kind: fact.kind,
-        confidence: fact.confidence,
-        importance: fact.importance,
-        subject: fact.subject.clone(),
-        attribute: fact.attribute.clone(),
-        value: known_value(fact).to_owned(),
-        ends: Vec::new(),
-        valid_from: fact.valid_from,
-        said: said.unwrap_or(fact.valid_from),
-        source_messages: fact.source_messages.clone(),
-    }
+fn is_same(one: &Candidate, other: &Candidate) -> bool {
+    one.content == other.content && one.source_messages == other.source_messages
 }

@@ -18,9 +18,13 @@ use crate::engine::writing::conflicts::{Conflicts, Learned};
 use crate::engine::writing::learn::ignored;
 use crate::error::{Error, Result};
 use crate::generate::facts::{Candidate, of_kind, stated};
-use crate::generate::reconcile::{Applied, Decision, apply, is_ahead};
+use crate::generate::reconcile::{
+    Applied, BY_USER, Decision, apply, is_ahead, known_value, note_statement,
+};
 use crate::ids::record_id;
-use crate::model::{EventKind, MemoryKind, PROCEDURE, Procedure, Provenance, SemanticMemory};
+use crate::model::{
+    EventKind, MemoryKind, PROCEDURE, Procedure, Provenance, STATED, SemanticMemory,
+};
 
 /// Newest facts that are asked by which name the user goes.
 const NAMED_BY: usize = 64;
@@ -74,24 +78,21 @@ impl Services {
         let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
         let candidate = of_kind(stated(&statement.content, &names, at), statement.kind);
         let to = self.indexing();
-        let rows = to.embed(&[candidate.content.as_str()], control)?;
         let wording = Arc::new(Wording::of(&candidate.content, self.tokens));
         let (decision, known) = {
             let view = user.view.read();
             let conflicts = Conflicts::find(&view, &candidate, wording);
-            let mut near =
-                Learned::default().concerned(&view, rows.as_ref(), 0, &candidate, &conflicts);
-            near.retain(|(known, _)| {
+            let mut near = Learned::default().concerned(&view, &candidate, &conflicts);
+            near.retain(|known| {
                 !is_ahead(known.valid_from, now) || is_ahead(candidate.valid_from, now)
             });
-            let decision = conflicts.reconcile(&view, &candidate, &near);
-            (decision, near.into_iter().map(|(fact, _)| fact).collect::<Vec<_>>())
+            (conflicts.reconcile(&view, &candidate, &near), near)
         };
         if decision.event == EventKind::Ignore
             && let Some(same) = decision.target.and_then(|target| known.get(target))
         {
-            if let Some(longer) = for_longer(same, expires, now) {
-                return self.put(user, basis, longer, control);
+            if let Some(revised) = stated_again(same, &candidate, expires, now) {
+                return self.put(user, basis, revised, control);
             }
             let _writer = user.lock_writer_on(basis, true, &to)?;
             let noted = ignored(&same.memory_id, &candidate, now);
@@ -106,11 +107,19 @@ impl Services {
         if let Some(stated) = records.last_mut() {
             let revised = known.iter().find(|fact| fact.memory_id == stated.memory_id);
             stated.expires_at = revised.map_or(expires, |known| term(known, expires));
+            if stated.source_messages.is_empty() {
+                stated.metadata.remove(STATED);
+            } else if let Some(known) = revised {
+                // What is stated more exactly holds since it was first stated.
+                let since =
+                    statement_of(known).map_or(candidate.valid_from, |(one, _)| one.valid_from);
+                note_statement(&mut stated.metadata, &candidate.content, since, now);
+            }
         }
         let records: Vec<Arc<SemanticMemory>> = records.into_iter().map(Arc::new).collect();
         let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
         let rows = to.embed(&texts, control)?;
-        let _writer = user.lock_writer_on(basis, true, &to)?;
+        let writer = user.lock_writer_on(basis, true, &to)?;
         user.store.append_semantic(&records, &[], &[])?;
         user.note_change();
         let mut view = user.view.write();
@@ -119,6 +128,8 @@ impl Services {
             view.put_fact(Arc::clone(record), row, &to)?;
         }
         drop(view);
+        drop(writer);
+        self.compact_if_worth(user, control);
         let stated = records.last().ok_or_else(|| Error::internal("nothing was remembered"))?;
         Ok(Arc::clone(stated))
     }
@@ -167,12 +178,7 @@ impl Services {
             source_messages: proofs.into_iter().map(|(id, _)| id).collect(),
             ..stated(&procedure.goal, &[String::new()], statement.valid_from.unwrap_or(now))
         };
-        let decision = Decision {
-            event: EventKind::Add,
-            target: None,
-            content: None,
-            reason: "what an agent did".to_owned(),
-        };
+        let decision = Decision::add();
         let sources: Vec<String> = episodes.into_iter().collect();
         let Applied { mut records, .. } =
             apply(&user.owner, &candidate, &decision, &[], &sources, now);
@@ -192,11 +198,13 @@ impl Services {
     ) -> Result<Arc<SemanticMemory>> {
         let (fact, to) = (Arc::new(fact), self.indexing());
         let rows = to.embed(&[fact.content.as_str()], control)?;
-        let _writer = user.lock_writer_on(basis, true, &to)?;
+        let writer = user.lock_writer_on(basis, true, &to)?;
         user.store.append_semantic(std::slice::from_ref(&fact), &[], &[])?;
         user.note_change();
         let rows = rows.as_ref().map(|rows| rows.view());
         user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
+        drop(writer);
+        self.compact_if_worth(user, control);
         Ok(fact)
     }
 }
@@ -229,6 +237,55 @@ fn for_longer(
     })
 }
 
+/// The next revision of a fact that the application states again: of one that only messages told,
+/// or that is to last longer.
+fn stated_again(
+    known: &SemanticMemory,
+    candidate: &Candidate,
+    expires: Option<Moment>,
+    now: Moment,
+) -> Option<SemanticMemory> {
+    let longer = for_longer(known, expires, now);
+    if known.provenance.method == BY_USER {
+        return longer;
+    }
+    let revision_count = known.revision_count + 1;
+    let known = longer.unwrap_or_else(|| known.clone());
+    let mut stated =
+        SemanticMemory { provenance: by_user(), updated_at: now, revision_count, ..known };
+    let metadata = &mut stated.metadata;
+    note_statement(metadata, &candidate.content, candidate.valid_from, now);
+    Some(stated)
+}
+
+fn by_user() -> Provenance {
+    Provenance { method: BY_USER.to_owned(), ..Provenance::default() }
+}
+
+/// What the application stated in a fact, and when; `None` if it did not, or has corrected what
+/// messages had told.
+pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(Candidate, Moment)> {
+    let by_user = fact.provenance.method == BY_USER && fact.provenance.prompt_version.is_empty();
+    if !by_user || fact.is_procedure() {
+        return None;
+    }
+    let noted = fact.metadata.get(STATED);
+    let moment = |key| noted?.get(key).and_then(|at| serde_json::from_value(at.clone()).ok());
+    let content = noted.and_then(|noted| noted.get("content")).and_then(Value::as_str);
+    let subjects = [fact.subject.clone()];
+    let valid_from = moment("valid_from").unwrap_or(fact.valid_from);
+    let read = stated(content.unwrap_or(&fact.content), &subjects, valid_from);
+    let is_same = content.is_none_or(|content| content == fact.content);
+    let candidate = Candidate {
+        kind: if is_same { fact.kind } else { read.kind },
+        value: if is_same { known_value(fact).to_owned() } else { read.value },
+        subject: fact.subject.clone(),
+        attribute: fact.attribute.clone(),
+        ..read
+    };
+    Some((candidate, moment("at").unwrap_or(fact.created_at)))
+}
+
 /// Gives the records their origin, and the new one an id of its own: the same may be stated again
 /// after something else held.
 fn finish(
@@ -242,7 +299,7 @@ fn finish(
         return Err(Error::internal("a statement became no record"));
     };
     stated.metadata.extend(metadata);
-    stated.provenance = Provenance { method: "user".to_owned(), ..Provenance::default() };
+    stated.provenance = by_user();
     if stated.revision_count > 0 {
         return Ok(());
     }

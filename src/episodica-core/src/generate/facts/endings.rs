@@ -20,7 +20,7 @@ static ENDINGS: Lazy<Expressions<Vec<&'static str>>> = Lazy::new(|| {
 });
 
 /// The slots of the speaker that a sentence ends.
-pub(super) fn ended(sentence: &str) -> Vec<&'static str> {
+pub(crate) fn ended(sentence: &str) -> Vec<&'static str> {
     let plain = sentence.replace('’', "'");
     let mut ended: Vec<&'static str> = Vec::new();
     for (pattern, slots) in ENDINGS.candidates(&plain) {

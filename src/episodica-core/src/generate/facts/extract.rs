@@ -39,40 +39,6 @@ const QUOTED_CONFIDENCE: f32 = 0.75;
 const SLOT_IMPORTANCE: f32 = 0.7;
 const PROCEDURE_IMPORTANCE: f32 = 0.55;
 
-/// Common speaker names of programs.
-const AGENT_NAMES: [&str; 14] = [
-    "assistant",
-    "aimessagechunk",
-    "ai",
-    "bot",
-    "chatbot",
-    "agent",
-    "system",
-    "copilot",
-    "model",
-    "助手",
-    "助理",
-    "机器人",
-    "客服",
-    "ai助手",
-];
-
-/// True if the speaker of a message is a program. The role decides, unless the name is personal; a
-/// role that no program has, such as "customer", is a person's.
-pub(super) fn is_agent(message: &Message) -> bool {
-    let named = |name: &str| AGENT_NAMES.contains(&name.trim().to_lowercase().as_str());
-    match message.name.as_deref() {
-        Some(name) => named(name) || is_machinery(message),
-        None => named(&message.role) || is_machinery(message),
-    }
-}
-
-/// True if the message comes from the application, not from a participant.
-pub(super) fn is_machinery(message: &Message) -> bool {
-    let role = message.role.to_lowercase();
-    matches!(&*role, "system" | "tool" | "developer" | "function")
-}
-
 /// A candidate with its rank.
 struct Ranked {
     candidate: Candidate,
@@ -98,30 +64,6 @@ pub fn write_and_extract(messages: &[Arc<Message>], config: &Config) -> (Episode
     (text, extract_told(&told, messages, config))
 }
 
-/// The candidates of the messages that are left of an episode which the limit on facts refused
-/// before.
-pub(crate) fn crowded_out(
-    before: &[Arc<Message>],
-    left: &[Arc<Message>],
-    config: &Config,
-) -> Vec<Candidate> {
-    let told = sentences_told(before);
-    let texts = |volume| -> HashSet<String> {
-        let rules = Rules { weights: WEIGHTS, volume };
-        let found = extract(&told, before, config, &rules).candidates;
-        found.iter().map(|candidate| normalized(&candidate.content)).collect()
-    };
-    let kept = texts(VOLUME);
-    let mut refused = texts(usize::MAX);
-    refused.retain(|text| !kept.contains(text));
-    if refused.is_empty() {
-        return Vec::new();
-    }
-    let mut found = extract_offline(left, config).candidates;
-    found.retain(|candidate| refused.contains(&normalized(&candidate.content)));
-    found
-}
-
 fn extract_told(told: &[Told], messages: &[Arc<Message>], config: &Config) -> Extraction {
     let rules = Rules { weights: WEIGHTS, volume: VOLUME };
     let mut found = extract(told, messages, config, &rules);
@@ -142,7 +84,7 @@ pub(super) fn is_learned(
         LearnFrom::Assistant => true,
     };
     let proves = |message: &&Arc<Message>| candidate.source_messages.contains(&message.message_id);
-    messages.iter().filter(proves).any(|message| is_agent(message) == by_agent)
+    messages.iter().filter(proves).any(|message| message.is_agent() == by_agent)
 }
 
 /// Settings that decide which sentences are kept.
@@ -253,7 +195,7 @@ fn read(
     weights: &Weights,
 ) -> Result<Vec<Ranked>, Option<RejectReason>> {
     let message = &*messages[told.message];
-    if is_agent(message)
+    if message.is_agent()
         && let Some(candidate) = confirmed::confirmed(told, before, messages)
     {
         return Ok(vec![Ranked {
@@ -263,7 +205,7 @@ fn read(
             message: told.message,
         }]);
     }
-    if is_machinery(message) {
+    if message.is_machinery() {
         return Err(None);
     }
     if told.asks {
@@ -278,14 +220,14 @@ fn read(
         return Err(Some(RejectReason::Hypothetical));
     }
     let is_procedure = told.own.is_none() && know_how::is_procedure(&told.said, told.language);
-    let content = match (is_agent(message), is_procedure) {
+    let content = match (message.is_agent(), is_procedure) {
         (_, true) => told.said.clone(),
         (false, _) => told.content.clone(),
         (true, _) => know_how::about_user(told).ok_or(Some(RejectReason::NotAboutUser))?,
     };
     let answers = told.message > 0 && answers(&messages[told.message - 1], message);
     let score = score(weights, told, reading, answers);
-    let says = if is_agent(message) { Says::default() } else { Says::of(told, own, message) };
+    let says = if message.is_agent() { Says::default() } else { Says::of(told, own, message) };
     let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
     let fact = |says: Says, content: String| {
         let must = says.slot.is_some() || !says.ends.is_empty() || says.essential.is_some();

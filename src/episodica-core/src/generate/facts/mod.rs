@@ -36,7 +36,7 @@ mod words;
 #[cfg(test)]
 pub(crate) use candidate::RejectReason;
 pub use candidate::{Candidate, Extraction, TurnedDown};
-pub(crate) use extract::crowded_out;
+pub(crate) use endings::ended;
 pub use extract::{RULES_VERSION, extract_offline, turned_down, write_and_extract};
 pub use grounds::grounded;
 pub(crate) use stated::{of_kind, stated};

@@ -32,6 +32,11 @@ const MANY_PROOFS: usize = 64;
 const DAY_SECONDS: f64 = 86_400.0;
 
 impl Decision {
+    /// Stores the candidate beside what is known.
+    pub(crate) fn add() -> Self {
+        decision(EventKind::Add, None, "new")
+    }
+
     /// The same, or IGNORE if it only adds proofs to a fact that has many of them and was revised
     /// less than a day ago. A fact that expires or is archived always gains one: that keeps or
     /// restores it.
@@ -125,44 +130,31 @@ impl<'a> Said<'a> {
         self.words.get_or_init(|| Words::of(&self.candidate.content))
     }
 
-    /// Decides by rules what to do with the candidate, given the owner's nearest facts with their
-    /// cosines.
+    /// Decides by rules what to do with the candidate, given the owner's facts that may concern it;
+    /// of several that match, the first.
     ///
     /// Conservative: adds the candidate if no rule applies. Supersedes a fact only by a later fact
-    /// with another value of the same single-valued attribute of the same subject; the cosines only
-    /// order the choice among several matching facts.
-    pub fn reconcile_offline(&self, nearest: &[(&SemanticMemory, f32)]) -> Decision {
-        let mut order: Vec<usize> = (0..nearest.len()).collect();
-        order.sort_by(|a, b| nearest[*b].1.total_cmp(&nearest[*a].1).then(a.cmp(b)));
+    /// with another value of the same single-valued attribute of the same subject.
+    pub fn reconcile_offline(&self, known: &[&SemanticMemory]) -> Decision {
         // What an agent did is no statement that another could repeat.
         let current =
-            |index: &&usize| nearest[**index].0.is_current() && !nearest[**index].0.is_procedure();
-
+            || (0..).zip(known).filter(|(_, fact)| fact.is_current() && !fact.is_procedure());
         let same_text =
-            |index: &&usize| is_normalized_as(&nearest[**index].0.content, self.normalized);
-        if let Some(index) = order.iter().filter(current).find(same_text) {
-            return repeats(self.candidate, nearest[*index].0, *index, "says the same");
+            current().find(|(_, fact)| is_normalized_as(&fact.content, self.normalized));
+        if let Some((index, fact)) = same_text {
+            return repeats(self.candidate, fact, index, "says the same");
         }
-        if let Some(found) =
-            order.iter().find_map(|index| by_attribute(self, nearest[*index].0, *index))
-        {
-            return found;
-        }
-        if let Some(found) = order
-            .iter()
-            .filter(current)
-            .find_map(|index| by_extent(self, nearest[*index].0, *index))
-        {
-            return found;
-        }
-        decision(EventKind::Add, None, "new")
+        (0..)
+            .zip(known)
+            .find_map(|(index, fact)| by_attribute(self, fact, index))
+            .or_else(|| current().find_map(|(index, fact)| by_extent(self, fact, index)))
+            .unwrap_or_else(|| decision(EventKind::Add, None, "new"))
     }
 
     /// True if a rule may apply to it and one known fact. All other facts may be left out when it
     /// is reconciled.
     pub fn concerns(&self, known: &SemanticMemory) -> bool {
-        contradicts(self.candidate, known)
-            || self.reconcile_offline(&[(known, 0.0)]).target.is_some()
+        contradicts(self.candidate, known) || self.reconcile_offline(&[known]).target.is_some()
     }
 }
 
@@ -283,6 +275,14 @@ pub(super) fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> b
     same_subject(candidate, known)
         && candidate.attribute == known.attribute
         && !candidate.attribute.is_empty()
+}
+
+/// Does a known fact say what the candidate says, and more: the same value, or all of its words?
+pub(crate) fn same_words(candidate: &Candidate, known: &SemanticMemory) -> bool {
+    let value = known_value(known);
+    same_attribute(candidate, known) && !value.is_empty() && candidate.value == value
+        || same_subject(candidate, known)
+            && Words::of(&candidate.content).are_among(&Words::of(&known.content))
 }
 
 /// The value of a fact's attribute, as [`apply`](super::apply) stored it.

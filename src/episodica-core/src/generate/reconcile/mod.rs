@@ -12,7 +12,9 @@ mod records;
 mod tests;
 
 pub use decide::{Decision, is_single_valued};
-pub(crate) use decide::{Said, Signature, Words, known_value};
+pub(crate) use decide::{Said, Signature, Words, known_value, same_words};
 pub(crate) use denial::{denied, ends};
 pub use records::apply;
-pub(crate) use records::{Applied, close, is_ahead, restore};
+pub(crate) use records::{
+    Applied, BY_RULES, BY_USER, SUPERSEDES, close, is_ahead, note_statement, restore, superseded,
+};

@@ -1,12 +1,36 @@
 //! Turns a decision into log records.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::decide::Decision;
 use crate::clock::Moment;
 use crate::generate::facts::{Candidate, RULES_VERSION};
 use crate::ids::{Owner, record_id};
-use crate::model::{EventKind, Provenance, SemanticEvent, SemanticMemory};
+use crate::model::{EventKind, Provenance, STATED, SemanticEvent, SemanticMemory};
+
+/// The method of what the rules wrote.
+pub(crate) const BY_RULES: &str = "offline";
+/// The method of what the application stated or corrected.
+pub(crate) const BY_USER: &str = "user";
+/// The key under which a fact names the one that it replaced.
+pub(crate) const SUPERSEDES: &str = "supersedes";
+
+/// The fact that a fact replaced.
+pub(crate) fn superseded(fact: &SemanticMemory) -> Option<&str> {
+    fact.metadata.get(SUPERSEDES).and_then(Value::as_str)
+}
+
+/// Notes in a fact that messages prove, too, what the application stated: that stays when the
+/// messages go.
+pub(crate) fn note_statement(
+    metadata: &mut Map<String, Value>,
+    content: &str,
+    valid_from: Moment,
+    at: Moment,
+) {
+    let note = json!({"content": content, "valid_from": valid_from, "at": at});
+    metadata.insert(STATED.to_owned(), note);
+}
 
 /// The outcome of applying a decision.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +81,7 @@ pub fn apply(
         }
         (EventKind::Supersede, Some(known)) => {
             let mut new = fresh(owner, candidate, content, sources, now);
-            new.metadata.insert("supersedes".to_owned(), Value::String(known.memory_id.clone()));
+            new.metadata.insert(SUPERSEDES.to_owned(), Value::String(known.memory_id.clone()));
             let old = close(known, candidate.valid_from, &new.memory_id, now);
             let event = event(EventKind::Supersede, &old, Some(&known.content), decision);
             Applied { records: vec![old, new], event }
@@ -132,6 +156,13 @@ fn revise(
         revision_count: known.revision_count + 1,
         ..known.clone()
     };
+    // What the application stated stays when the messages that say more go.
+    let is_stated =
+        known.provenance.method == BY_USER && known.provenance.prompt_version.is_empty();
+    if is_stated && content != known.content && !revised.metadata.contains_key(STATED) {
+        let (valid_from, at) = (known.valid_from, known.created_at);
+        note_statement(&mut revised.metadata, &known.content, valid_from, at);
+    }
     extend(&mut revised.source_episodes, sources);
     extend(&mut revised.source_messages, &candidate.source_messages);
     if !candidate.value.is_empty() && candidate.attribute == known.attribute {
@@ -179,7 +210,7 @@ fn fresh(
         updated_at: now,
         revision_count: 0,
         provenance: Provenance {
-            method: "offline".to_owned(),
+            method: BY_RULES.to_owned(),
             prompt_version: RULES_VERSION.to_owned(),
             ..Provenance::default()
         },

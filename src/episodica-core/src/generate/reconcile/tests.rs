@@ -12,7 +12,7 @@ use crate::text::normalized;
 
 const NOW: &str = "2024-06-01T12:00:00Z";
 
-fn reconcile_offline(candidate: &Candidate, nearest: &[(&SemanticMemory, f32)]) -> Decision {
+fn reconcile_offline(candidate: &Candidate, nearest: &[&SemanticMemory]) -> Decision {
     Said::by(candidate, &normalized(&candidate.content)).reconcile_offline(nearest)
 }
 
@@ -43,8 +43,7 @@ struct Store(Vec<SemanticMemory>);
 impl Store {
     fn learn(&mut self, candidate: &Candidate) -> (Decision, Applied) {
         let owner = Owner::new("default", "alice").expect("valid");
-        let nearest: Vec<(&SemanticMemory, f32)> =
-            self.0.iter().map(|memory| (memory, 0.9)).collect();
+        let nearest: Vec<&SemanticMemory> = self.0.iter().collect();
         let decision = reconcile_offline(candidate, &nearest);
         let known: Vec<&SemanticMemory> = self.0.iter().collect();
         let applied = apply(&owner, candidate, &decision, &known, &["e1".to_owned()], moment(NOW));
@@ -212,7 +211,7 @@ fn a_fact_with_many_proofs_gains_one_a_day() {
     let [known] = &store.0[..] else { panic!("one fact: {:?}", store.0) };
     assert_eq!(known.source_messages.len(), 64);
     let decide = |known: &SemanticMemory, candidate: &Candidate, now: &str| {
-        let decision = reconcile_offline(candidate, &[(known, 0.9)]);
+        let decision = reconcile_offline(candidate, &[known]);
         decision.without_surplus(&[known], moment(now)).event
     };
     let (soon, tomorrow) = ("2024-06-02T11:59:59Z", "2024-06-02T12:00:00Z");

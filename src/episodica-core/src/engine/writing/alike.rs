@@ -1,0 +1,181 @@
+//! Which facts a deletion may concern: those about which the rules may have something to say when
+//! they see what goes, or what changes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::control::Control;
+use crate::engine::memory::attributes::Stated;
+use crate::engine::memory::view::View;
+use crate::error::Result;
+use crate::generate::facts::{Candidate, ended};
+use crate::generate::reconcile::{Said, Signature, denied, ends, known_value, superseded};
+use crate::model::SemanticMemory;
+use crate::text::normalized;
+
+/// Facts that are read between two checks for an interruption.
+const BATCH: usize = 512;
+
+/// What a fact or a candidate says, to find the facts that it may concern.
+pub(crate) struct Item {
+    candidate: Candidate,
+    fact: SemanticMemory,
+    open: SemanticMemory,
+    text: String,
+    like: Stated,
+}
+
+impl Item {
+    pub fn of_fact(view: &View, fact: &SemanticMemory) -> Self {
+        let mut candidate = candidate_of(view, fact);
+        candidate.ends = endings_of(view, fact).into_iter().map(str::to_owned).collect();
+        Self::new(candidate, fact.clone())
+    }
+
+    /// A candidate, and the fact that it would be.
+    pub fn new(candidate: Candidate, fact: SemanticMemory) -> Self {
+        let (text, open) = (normalized(&candidate.content), opened(&fact));
+        let like = Stated::by(&candidate, Signature::of(&candidate.content));
+        Self { candidate, fact, open, text, like }
+    }
+}
+
+/// Finds the facts that an item may concern, each once.
+pub(crate) struct Alike<'a> {
+    view: &'a View,
+    /// By slot: found already.
+    found: Vec<bool>,
+    /// By id: the facts that name it as what ended them or what they ended.
+    links: HashMap<&'a str, Vec<u32>>,
+    /// The facts that a message proves.
+    by_proof: HashMap<&'a str, Vec<u32>>,
+    /// Facts that deny something.
+    denials: Vec<(u32, Vec<String>)>,
+    /// Facts the words of which end a slot; read when first asked for.
+    endings: Option<Vec<(u32, Vec<&'static str>)>>,
+}
+
+impl<'a> Alike<'a> {
+    pub fn new(view: &'a View, control: &dyn Control) -> Result<Self> {
+        let (mut links, mut by_proof) = (HashMap::new(), HashMap::new());
+        let mut denials = Vec::new();
+        for (slot, fact) in view.facts.iter() {
+            if (slot as usize).is_multiple_of(BATCH) {
+                control.check()?;
+            }
+            for id in fact.superseded_by.as_deref().into_iter().chain(superseded(fact)) {
+                links.entry(id).or_insert_with(Vec::new).push(slot);
+            }
+            for id in &fact.source_messages {
+                by_proof.entry(id.as_str()).or_insert_with(Vec::new).push(slot);
+            }
+            if fact.attribute.is_empty()
+                && let Some(terms) = denied(&fact.content, &fact.subject)
+            {
+                denials.push((slot, terms));
+            }
+        }
+        let found = vec![false; view.facts.slot_count()];
+        Ok(Self { view, found, links, by_proof, denials, endings: None })
+    }
+
+    /// The facts that a message proves.
+    pub fn proved_by(&self, message: &str) -> impl Iterator<Item = &'a Arc<SemanticMemory>> {
+        let slots = self.by_proof.get(message).into_iter().flatten();
+        let view = self.view;
+        slots.filter_map(move |slot| view.facts.get(*slot))
+    }
+
+    /// Notes that a fact is found.
+    pub fn find(&mut self, slot: u32) {
+        self.found[slot as usize] = true;
+    }
+
+    /// The facts, not found before, about which the rules may have something to say when they see
+    /// the item, or the other way round.
+    pub fn concerned(&mut self, item: &Item) -> Vec<u32> {
+        let view = self.view;
+        let mut slots = self.links.get(&*item.fact.memory_id).cloned().unwrap_or_default();
+        let linked = item.fact.superseded_by.as_deref().into_iter().chain(superseded(&item.fact));
+        slots.extend(linked.filter_map(|id| view.facts.slot(id)));
+        let of_subject = |slot: u32| {
+            let fact = view.facts.get(slot)?;
+            (fact.subject == item.open.subject && !fact.is_procedure()).then_some(fact)
+        };
+        for slot in 0..view.facts.slot_count() as u32 {
+            if !self.found[slot as usize]
+                && view.attributes.may_concern(&item.like, slot)
+                && view.facts.get(slot).is_some_and(|fact| is_alike(view, item, fact))
+            {
+                slots.push(slot);
+            }
+        }
+        let denies = item.candidate.attribute.is_empty();
+        let denies = denies.then(|| denied(&item.open.content, &item.open.subject)).flatten();
+        if denies.is_some() || !item.candidate.ends.is_empty() {
+            slots.extend(view.facts.slots().filter(|slot| {
+                !self.found[*slot as usize]
+                    && of_subject(*slot).is_some_and(|fact| {
+                        item.candidate.ends.contains(&fact.attribute)
+                            || denies.as_ref().is_some_and(|terms| ends(terms, &opened(fact)))
+                    })
+            }));
+        }
+        let denying = self.denials.iter().filter(|(slot, terms)| {
+            !self.found[*slot as usize] && of_subject(*slot).is_some() && ends(terms, &item.open)
+        });
+        slots.extend(denying.map(|(slot, _)| *slot));
+        let attribute = item.open.attribute.as_str();
+        if !attribute.is_empty() {
+            let endings = self.endings.get_or_insert_with(|| {
+                let facts = view.facts.iter();
+                let read = facts.map(|(slot, fact)| (slot, endings_of(view, fact)));
+                read.filter(|(_, ends)| !ends.is_empty()).collect()
+            });
+            let ending = endings.iter().filter(|(_, ends)| ends.contains(&attribute));
+            slots.extend(ending.map(|(slot, _)| *slot).filter(|slot| of_subject(*slot).is_some()));
+        }
+        slots.retain(|slot| !std::mem::replace(&mut self.found[*slot as usize], true));
+        slots
+    }
+}
+
+fn is_alike(view: &View, item: &Item, fact: &SemanticMemory) -> bool {
+    if fact.is_procedure() {
+        return false;
+    }
+    let fact = opened(fact);
+    let said = candidate_of(view, &fact);
+    Said::by(&item.candidate, &item.text).concerns(&fact)
+        || Said::by(&said, &normalized(&fact.content)).concerns(&item.open)
+}
+
+/// The fact as though nothing had ended it.
+pub(crate) fn opened(fact: &SemanticMemory) -> SemanticMemory {
+    SemanticMemory { valid_to: None, superseded_by: None, ..fact.clone() }
+}
+
+/// The slots that the messages which prove a fact end.
+fn endings_of(view: &View, fact: &SemanticMemory) -> Vec<&'static str> {
+    let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
+    slots.flat_map(|slot| ended(&view.messages.get(slot).content)).collect()
+}
+
+/// What a fact says, as when it was found.
+pub(crate) fn candidate_of(view: &View, fact: &SemanticMemory) -> Candidate {
+    let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
+    let said = slots.map(|slot| view.messages.get(slot).timestamp).min();
+    Candidate {
+        content: fact.content.clone(),
+        kind: fact.kind,
+        confidence: fact.confidence,
+        importance: fact.importance,
+        subject: fact.subject.clone(),
+        attribute: fact.attribute.clone(),
+        value: known_value(fact).to_owned(),
+        ends: Vec::new(),
+        valid_from: fact.valid_from,
+        said: said.unwrap_or(fact.valid_from),
+        source_messages: fact.source_messages.clone(),
+    }
+}
