@@ -45,6 +45,7 @@ from .records import Episode, Message, Procedure, ProcedureStep, SemanticMemory
 from .reports import (
     AddResult,
     BackupReport,
+    CompactReport,
     DeleteReport,
     Event,
     Events,
@@ -82,6 +83,7 @@ __all__ = [
     "AsyncRecords",
     "BackupReport",
     "ClosedError",
+    "CompactReport",
     "ConfigError",
     "Context",
     "CorruptStoreError",

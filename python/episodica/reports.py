@@ -382,6 +382,28 @@ class BackupReport(_Counts):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CompactReport(_Counts):
+    """What ``compact`` did.
+
+    Attributes
+    ----------
+    users : int
+        Users whose logs were looked through.
+    bytes_before : int
+        Length of their logs before.
+    bytes_after : int
+        Length of their logs now.
+    seconds : float
+        Wall-clock time.
+    """
+
+    users: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RebuildReport(_Counts):
     """What ``rebuild_indices`` and ``load_user_data_and_indices`` did.
 

@@ -19,7 +19,7 @@ from .models import LLM, Embedding, embedding_spec, llm_spec
 from .pending import PendingWork
 from .progress import Progress, Reporter
 from .records import Episode, Message, SemanticMemory
-from .reports import AddResult, ImportReport, RebuildReport
+from .reports import AddResult, CompactReport, ImportReport, RebuildReport
 from .rerankers import Reranker
 from .views import MemoryViews
 
@@ -375,6 +375,42 @@ class MemorySystem(PendingWork):
         """
         with Reporter(progress) as callback:
             return self._engine.rebuild_indices(check.optional_user(user_id), callback)
+
+    def compact(self, user_id: str | None = None, *, progress: Progress = None) -> CompactReport:
+        """Makes the logs of one user or of all smaller.
+
+        What nothing follows from any more goes: versions of a record that more than eight later
+        ones follow, and notes that later ones replace. Messages, episodes and facts stay. A user
+        more than half of whose log is of that kind is compacted without being asked. On PostgreSQL
+        the lines are removed; the server's autovacuum gives the room back.
+
+        Parameters
+        ----------
+        user_id
+            Only this user. ``None``: all users.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        CompactReport
+            How long the logs were, and how long they are now.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        StoreIOError
+            If the disk is full or fails; an interrupted compaction is finished at the next opening.
+
+        Examples
+        --------
+        >>> memory.compact("alice").users
+        1
+        """
+        with Reporter(progress) as callback:
+            return self._engine.compact(check.optional_user(user_id), callback)
 
 
 class LightweightSearchSystem(MemoryViews):

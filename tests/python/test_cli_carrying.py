@@ -192,6 +192,21 @@ def test_remember(cli: Cli) -> None:
     assert (fact["content"], fact["metadata"]["a"]) == ("I live in Lyon.", 1)
 
 
+def test_compact(filled: Cli) -> None:
+    done = filled("compact", "alice")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("1 user: ")
+    assert data_of(filled("compact", "--json"))["users"] == 2
+
+
+def test_a_copy_that_goes_on_names_who_was_deleted_meanwhile(filled: Cli) -> None:
+    assert data_of(filled("copy", "memories", "other", "--json"))["only_in_target"] == []
+    assert filled("delete", "bob", "--yes").returncode == 0
+    only = data_of(filled("copy", "memories", "other", "--json"))["only_in_target"]
+    assert only == [{"tenant": "default", "user_id": "bob"}]
+    assert "only in the target: bob." in filled("copy", "memories", "other").stderr
+
+
 def test_rebuild_and_plot(filled: Cli, tmp_path: Path) -> None:
     done = filled("rebuild", "alice")
     assert (done.returncode, done.stdout) == (0, "")

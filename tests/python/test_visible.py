@@ -140,6 +140,7 @@ COMMANDS: dict[str, list[str]] = {
     "export": [USER, "ann.jsonl"],
     "backup": ["copy"],
     "users": [],
+    "compact": [USER],
     "rebuild": [USER],
     "delete": [USER, "--yes"],
 }

@@ -35,6 +35,7 @@ from ..records import Episode, Message, ProcedureStep, Record, SemanticMemory
 from ..reports import (
     AddResult,
     BackupReport,
+    CompactReport,
     DeleteReport,
     Event,
     Events,
@@ -1821,6 +1822,43 @@ class AsyncMethods:
         1
         """
         return await run(self._memory.rebuild_indices, user_id, progress=progress)
+
+    async def compact(
+        self, user_id: str | None = None, *, progress: Progress = None
+    ) -> CompactReport:
+        """Makes the logs of one user or of all smaller.
+
+        What nothing follows from any more goes: versions of a record that more than eight later
+        ones follow, and notes that later ones replace. Messages, episodes and facts stay. A user
+        more than half of whose log is of that kind is compacted without being asked. On PostgreSQL
+        the lines are removed; the server's autovacuum gives the room back.
+
+        Parameters
+        ----------
+        user_id
+            Only this user. ``None``: all users.
+        progress
+            ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
+            ``(step, done, total)``.
+
+        Returns
+        -------
+        CompactReport
+            How long the logs were, and how long they are now.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+        StoreIOError
+            If the disk is full or fails; an interrupted compaction is finished at the next opening.
+
+        Examples
+        --------
+        >>> (await memory.compact("alice")).users
+        1
+        """
+        return await run(self._memory.compact, user_id, progress=progress)
 
 
 class AsyncPlots:

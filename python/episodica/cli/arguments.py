@@ -361,6 +361,7 @@ class CommandLine:
         _add_user(self._add("stats", upkeep.stats, "count the records of the store"))
         _add_user(self._add("verify", upkeep.verify, "check every record, index and file"))
         _add_user(self._add("rebuild", upkeep.rebuild, "compute the indexes again"))
+        _add_user(self._add("compact", upkeep.compact, "make the logs smaller"))
         delete = self._add(
             "delete", upkeep.delete, "delete a user, some messages, or one record, for good"
         )

@@ -63,7 +63,7 @@ def print_hit(hit: Hit, out: Output) -> None:
         )
     best = hit.messages[0] if hit.messages else None
     said = f"{best.speaker}: {best.content}" if best else hit.content
-    out.paragraph(said + ("" if hit.is_current else " (superseded)"), indent=5, max_lines=3)
+    out.paragraph(said + _standing(hit), indent=5, max_lines=3)
 
 
 def context(args: argparse.Namespace, out: Output) -> int:
@@ -126,12 +126,16 @@ def facts(args: argparse.Namespace, out: Output) -> int:
                 (
                     day(one.valid_from),
                     one.kind,
-                    one.content + ("" if one.is_current else " (superseded)") + _archived(one),
+                    one.content + _standing(one) + _archived(one),
                 )
                 for one in found
             )
             out.table(("since", "kind", "fact"), rows)
     return 0
+
+
+def _standing(one: Hit | SemanticMemory) -> str:
+    return f" ({one._standing})" if one._standing else ""
 
 
 def _archived(record: Episode | SemanticMemory) -> str:

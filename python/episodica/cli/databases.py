@@ -11,9 +11,12 @@ from ..errors import InvalidInputError, UnsupportedFormatError
 from ..inputs import checks as check
 from ..place import cache_directory, is_address
 from ..progress import Reporter
+from ..visible import visible
 from .output import Output, counted
 from .stores import store_of
 
+# Users that a note names.
+_NAMED = 12
 # What no command here reaches. docs/guide/postgresql.md says what to do about each.
 BEYOND_REACH = (
     "the write-ahead log that was archived or sent to a standby",
@@ -143,14 +146,23 @@ def copy(args: argparse.Namespace, out: Output) -> int:
     source, target = check.store_place(args.source), check.store_place(args.target)
     owner = None if args.user is None else (args.tenant, check.user(args.user))
     with Reporter(True) as callback:
-        users, lines, known, size = _native.copy_store(
+        users, lines, known, size, others = _native.copy_store(
             source, target, cache_directory(), owner, callback
         )
     if out.as_json:
-        out.json({"users": users, "lines": lines, "known_lines": known, "bytes": size})
+        only_there = [{"tenant": tenant, "user_id": user} for tenant, user in others]
+        counts = {"users": users, "lines": lines, "known_lines": known, "bytes": size}
+        out.json({**counts, "only_in_target": only_there})
     else:
         out.note(
             f"{counted(users, 'user')}, {counted(lines, 'line')} copied ({size:,} bytes), "
             f"{known:,} were there; every line was compared"
         )
+        if others:
+            named = ", ".join(visible(user) for _, user in others[:_NAMED])
+            more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+            out.note(
+                f"only in the target: {named}{more}. Delete there who was deleted in the source "
+                "since an earlier copy"
+            )
     return 0

@@ -187,6 +187,21 @@ def rebuild(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
+def compact(args: argparse.Namespace, out: Output) -> int:
+    """Makes the logs of one user or of all smaller."""
+    named = args.user_id or args.user
+    with writing(args) as memory:
+        report = memory.compact(known(named, memory) if named else None, progress=True)
+    if out.as_json:
+        out.json(report)
+    else:
+        out.note(
+            f"{counted(report.users, 'user')}: {report.bytes_before:,} bytes before, "
+            f"{report.bytes_after:,} now"
+        )
+    return 0
+
+
 def plot(args: argparse.Namespace, out: Output) -> int:
     """Draws a chart into a file."""
     with opened(args) as memory:

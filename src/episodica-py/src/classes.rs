@@ -42,6 +42,7 @@ classes! {
         EVENTS = "Events",
         IMPORT_REPORT = "ImportReport",
         PROBLEM = "Problem",
+        COMPACT_REPORT = "CompactReport",
         REBUILD_REPORT = "RebuildReport",
         VERIFY_REPORT = "VerifyReport";
     "episodica.status":

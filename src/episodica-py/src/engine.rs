@@ -509,6 +509,17 @@ impl Engine {
         reports::rebuild_report(py, report)
     }
 
+    #[pyo3(signature = (user_id, progress))]
+    fn compact<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.run(py, progress, |core, control| core.compact(user_id, control))?;
+        reports::compact_report(py, report)
+    }
+
     fn load_user<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Bound<'py, PyAny>> {
         let report = self.run(py, None, |core, control| core.load_user(user_id, control))?;
         reports::rebuild_report(py, report)

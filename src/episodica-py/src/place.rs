@@ -124,7 +124,8 @@ pub(crate) fn database_purge(
     Ok((purged.tables, before, after, purged.is_log_moved_on))
 }
 
-/// Copies a store, or one user of it, to another place; users, lines copied, lines known, bytes.
+/// Copies a store, or one user of it, to another place; users, lines copied, lines known, bytes,
+/// and of a whole store the users that only the target has.
 #[pyfunction]
 #[pyo3(signature = (source, target, caches, owner, progress))]
 pub(crate) fn copy_store(
@@ -134,7 +135,7 @@ pub(crate) fn copy_store(
     caches: PathBuf,
     owner: Option<(String, String)>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(usize, u64, u64, u64)> {
+) -> PyResult<(usize, u64, u64, u64, Vec<(String, String)>)> {
     use episodica_core::control::Control;
     let control = PythonControl::new(progress);
     let outcome = py.detach(|| {
@@ -146,6 +147,7 @@ pub(crate) fn copy_store(
         }
         let from = Place::open(source, Some(&caches), true)?.store(Mode::ReadOnly)?;
         let to = Place::open(target, Some(&caches), false)?.store(Mode::ReadWrite)?;
+        let is_whole = owner.is_none();
         let owners = match owner {
             Some((tenant, user)) => vec![Owner::new(&tenant, &user)?],
             None => from.owners()?,
@@ -157,8 +159,11 @@ pub(crate) fn copy_store(
             sums = (sums.0, sums.1 + copied.lines, sums.2 + copied.known, sums.3 + copied.bytes);
             control.progress("users", done + 1, owners.len());
         }
+        let only_there = if is_whole { to.owners()? } else { Vec::new() };
+        let only_there = only_there.into_iter().filter(|owner| !owners.contains(owner));
+        let only_there = only_there.map(|owner| (owner.tenant, owner.user)).collect();
         to.release_lock();
-        Ok(sums)
+        Ok((sums.0, sums.1, sums.2, sums.3, only_there))
     });
     match (control.take_raised(), outcome) {
         (Some(raised), _) => Err(raised),

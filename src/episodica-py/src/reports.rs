@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use episodica_core::clock::Zone;
 use episodica_core::engine::{Event, EventPage, Forgetting, Forgotten};
 use episodica_core::model::{
-    AddReport, BackupReport, Cost, DeleteReport, EmbeddingHealth, Health, ImportReport, LlmHealth,
-    Problem, RebuildReport, ServiceHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts,
-    VerifyReport,
+    AddReport, BackupReport, CompactReport, Cost, DeleteReport, EmbeddingHealth, Health,
+    ImportReport, LlmHealth, Problem, RebuildReport, ServiceHealth, StoreHealth, StoreStats, Usage,
+    UserStats, VectorCounts, VerifyReport,
 };
 use episodica_core::store::TraceStep;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::classes::{
-    ADD_RESULT, BACKUP_REPORT, COST, DELETE_REPORT, EMBEDDING_HEALTH, EVENT, EVENTS,
-    FORGETTING_CANDIDATE, FORGETTING_REPORT, HEALTH, IMPORT_REPORT, LLM_HEALTH, PROBLEM,
+    ADD_RESULT, BACKUP_REPORT, COMPACT_REPORT, COST, DELETE_REPORT, EMBEDDING_HEALTH, EVENT,
+    EVENTS, FORGETTING_CANDIDATE, FORGETTING_REPORT, HEALTH, IMPORT_REPORT, LLM_HEALTH, PROBLEM,
     REBUILD_REPORT, SERVICE_HEALTH, STORE_HEALTH, STORE_STATS, TRACE_STEP, USAGE, USER_STATS,
     VECTOR_COUNTS, VERIFY_REPORT, build,
 };
@@ -108,6 +108,12 @@ pub(crate) fn import_report(py: Python<'_>, report: ImportReport) -> Made<'_> {
 
 pub(crate) fn backup_report(py: Python<'_>, report: BackupReport) -> Made<'_> {
     build!(py, BACKUP_REPORT, report => BackupReport { users, files, bytes, seconds })
+}
+
+pub(crate) fn compact_report(py: Python<'_>, report: CompactReport) -> Made<'_> {
+    build!(py, COMPACT_REPORT, report => CompactReport {
+        users, bytes_before, bytes_after, seconds,
+    })
 }
 
 pub(crate) fn rebuild_report(py: Python<'_>, report: RebuildReport) -> Made<'_> {
