@@ -7,6 +7,7 @@ the memory.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -48,9 +49,15 @@ _HEADINGS = {
 }
 _SINCE = {"en": " (since {date}{before})", "zh": "（自 {date}{before}）"}  # noqa: RUF001
 _BEFORE = {"en": "; before: {text}", "zh": "；此前：{text}"}  # noqa: RUF001
+_OTHER = {"en": " [another person: other letters]", "zh": "［另一个人：字母不同］"}  # noqa: RUF001
 LANGUAGES = tuple(_HEADINGS)
 # A user whose facts have Chinese characters in this share is told in Chinese.
 _CHINESE_SHARE = 0.5
+# Of a category, each person but the user has this share at most, and all of them half.
+_SHARE = 0.1
+_SHARE_OF_OTHERS = 0.5
+# Letters of other scripts that look like Latin ones.
+_LOOKS_LIKE = str.maketrans("аеорсухіјѕԁһԛԝкмтвнαενορτυχικ", "aeopcyxijsdhqwkmtbhaevoptuxik")
 # Former texts are told in a few words.
 _FORMER = 120
 
@@ -178,7 +185,7 @@ class Profile(Value):
         - Alice moved to Lyon last Friday [8 March 2024]. (since 2024-03-08)
         <BLANKLINE>
         """
-        ranked = sorted(self, key=lambda line: _rank(line.fact))
+        ranked = self._ranked()
         if max_tokens is None:
             return self._written(ranked, history)
         checks.whole(max_tokens, "max_tokens", 1)
@@ -186,7 +193,7 @@ class Profile(Value):
 
     def _fitting(self, max_tokens: int) -> Profile:
         """The profile without the least important facts that its Markdown has no room for."""
-        ranked = sorted(self, key=lambda line: _rank(line.fact))
+        ranked = self._ranked()
         chosen = {line.fact.memory_id for line in ranked[: self._fits(ranked, max_tokens, False)]}
         sections, left_out = {}, dict(self.left_out)
         for category, lines in self.sections.items():
@@ -196,6 +203,11 @@ class Profile(Value):
             if len(kept) < len(lines):
                 left_out[category] = left_out.get(category, 0) + len(lines) - len(kept)
         return Profile(self.user_id, sections, left_out, self.language)
+
+    def _ranked(self) -> list[ProfileLine]:
+        """All lines, those that stay when there is little room first."""
+        lines = {line.fact.memory_id: line for line in self}
+        return [lines[fact.memory_id] for fact in _in_order(self.user_id, self.facts)]
 
     def _fits(self, ranked: list[ProfileLine], max_tokens: int, history: bool) -> int:
         """How many of the lines fit."""
@@ -225,7 +237,8 @@ class Profile(Value):
         former = [_inline(clip(text, _FORMER)) for text in line.former] if history else []
         before = _BEFORE[self.language].format(text=" / ".join(former)) if former else ""
         since = _SINCE[self.language].format(date=_date(line.fact.valid_from), before=before)
-        return f"- {_inline(line.content)}{since}\n"
+        other = _OTHER[self.language] if _looks_like(line.fact, self.facts) else ""
+        return f"- {_inline(line.content)}{other}{since}\n"
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The profile as JSON text.
@@ -282,9 +295,9 @@ def profile_of(
         elif fact.superseded_by is not None:
             ended.setdefault(fact.superseded_by, []).append(fact)
     sections, left_out = {}, {}
+    own = _names_of(user, [fact for found in by_kind.values() for fact in found])
     for kind, found in by_kind.items():
-        found.sort(key=_rank)
-        kept = found[: limits[kind]]
+        kept = _shared(own, _in_order(user, found, own), limits[kind])
         if kept:
             sections[kind] = tuple(
                 ProfileLine(fact, _history(user, fact, ended, revisions)) for fact in kept
@@ -293,6 +306,55 @@ def profile_of(
             left_out[kind] = len(found) - len(kept)
     told = (line.content for lines in sections.values() for line in lines)
     return Profile(user, sections, left_out, language or language_of(told))
+
+
+def _person(fact: SemanticMemory) -> str:
+    """The person that a fact is about, a sister being Alice's."""
+    return fact.subject.split("'s ")[0].casefold()
+
+
+def _names_of(user: str, facts: Iterable[SemanticMemory]) -> set[str]:
+    """The names of the user: the id if somebody is called so, else the most frequent name."""
+    counts = Counter(map(_person, facts))
+    known = {user.casefold(), "user", "the user", "用户"} & counts.keys()
+    return known or {name for name, _ in counts.most_common(1)}
+
+
+def _in_order(
+    user: str, facts: Iterable[SemanticMemory], own: set[str] | None = None
+) -> list[SemanticMemory]:
+    """The user's own facts first, then one of each other person, then a second of each."""
+    ranked = sorted(facts, key=_rank)
+    own = _names_of(user, ranked) if own is None else own
+    places: Counter[str] = Counter()
+    keys = {}
+    for number, fact in enumerate(ranked):
+        person = _person(fact)
+        places[person] += 1
+        keys[fact.memory_id] = (0 if person in own else places[person], number)
+    return sorted(ranked, key=lambda fact: keys[fact.memory_id])
+
+
+def _shared(own: set[str], ordered: list[SemanticMemory], limit: int) -> list[SemanticMemory]:
+    """The facts that a category has room for."""
+    each, others = max(1, int(limit * _SHARE)), max(1, int(limit * _SHARE_OF_OTHERS))
+    taken: Counter[str] = Counter()
+    kept = []
+    for fact in ordered:
+        person = _person(fact)
+        if person not in own:
+            if taken[person] >= each or taken.total() >= others:
+                continue
+            taken[person] += 1
+        kept.append(fact)
+    return kept[:limit]
+
+
+def _looks_like(fact: SemanticMemory, facts: Iterable[SemanticMemory]) -> bool:
+    """Whether a name with letters of another script looks like another person's name."""
+    person = _person(fact)
+    plain = person.translate(_LOOKS_LIKE)
+    return plain != person and any(_person(other) == plain for other in facts)
 
 
 def _rank(fact: SemanticMemory) -> tuple[float, float, float, str]:
