@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from .dates import aware
@@ -298,8 +298,17 @@ class SemanticMemory(Keyed):
 
     @property
     def is_current(self) -> bool:
-        """Whether it still holds."""
-        return self.valid_to is None and self.superseded_by is None
+        """Whether it holds now: neither superseded nor ended, nor to begin on a later day."""
+        return not self._standing
+
+    @property
+    def _standing(self) -> str:
+        """Why it does not hold now, in words; empty if it does."""
+        if self.valid_to is not None or self.superseded_by is not None:
+            return "superseded"
+        # What takes place or is wanted later is known now.
+        is_state = self.kind not in ("event", "goal")
+        return "not yet" if is_state and self.valid_from > datetime.now(UTC) else ""
 
     @property
     def procedure(self) -> Procedure | None:
@@ -351,7 +360,7 @@ class SemanticMemory(Keyed):
         )
 
     def __repr__(self) -> str:
-        state = "" if self.is_current else ", superseded"
+        state = f", {self._standing}" if self._standing else ""
         state += ", archived" if self.archived_at else ""
         return f"<SemanticMemory {clip(self.kind)} {quoted(self.content)}{state}>"
 

@@ -132,12 +132,17 @@ class Hit(Keyed):
     def is_current(self) -> bool:
         """Whether it still holds.
 
-        ``False`` for a fact that was superseded or has ended, and for a message that says what was
-        superseded; :attr:`superseded_by` names the newer facts.
+        ``False`` for a fact that was superseded, has ended or has not begun, and for a message
+        that says what was superseded; :attr:`superseded_by` names the newer facts.
         """
+        return not self._standing
+
+    @property
+    def _standing(self) -> str:
+        """Why it does not hold now, in words; empty if it does."""
         if self.superseded_by:
-            return False
-        return not isinstance(self.record, SemanticMemory) or self.record.is_current
+            return "superseded"
+        return self.record._standing if isinstance(self.record, SemanticMemory) else ""
 
     def explain(self) -> Explanation:
         """The terms of the score as a tree.
@@ -196,7 +201,7 @@ class Hit(Keyed):
         )
 
     def __repr__(self) -> str:
-        state = "" if self.is_current else ", superseded"
+        state = f", {self._standing}" if self._standing else ""
         said = quoted(self.title or self.content)
         return f"<Hit {self.rank} {self.kind} {self.score:.4f} {said}{state}>"
 
@@ -386,7 +391,7 @@ def _gist(hit: Hit) -> str:
     said = hit.title or hit.content
     if hit.kind == "message" and hit.messages:
         said = f"{hit.messages[0].speaker}: {hit.content}"
-    return f"{'' if hit.is_current else '(superseded) '}{said}"
+    return f"({hit._standing}) {said}" if hit._standing else said
 
 
 def _restore(hits: list[Hit], query: str, intent: str, degraded: tuple[str, ...]) -> SearchResults:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +31,8 @@ _SHORT_NAME = 4
 _NAMED = 12
 # Undated messages follow their neighbour in steps of this size, which keeps them apart.
 _STEP = timedelta(microseconds=1)
+# Clocks differ by less: what is dated later is of the future.
+_AHEAD = timedelta(days=1)
 _USUAL_ROLES = frozenset(("user", "assistant", "system", "tool"))
 
 
@@ -67,6 +69,14 @@ class Incoming:
             found.append(f"{_count(self.skipped)} without words: skipped")
         if self.thoughts:
             found.append(f"thinking of a model: left out of {_count(self.thoughts)}")
+        limit = datetime.now(UTC) + _AHEAD
+        ahead = sum(
+            datetime.fromisoformat(one["timestamp"]) > limit
+            for one in self.messages
+            if one["timestamp"]
+        )
+        if ahead:
+            found.append(f"more than a day ahead of the clock: {_count(ahead)}, which end nothing")
         return tuple(found)
 
 
