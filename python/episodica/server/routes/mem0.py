@@ -27,15 +27,13 @@ from ..problems import ServiceError, not_found
 from ..state import Memory, TheService
 from .shared import (
     Cursor,
-    DryRun,
+    Deleting,
     IdempotencyKey,
     Limit,
     RecordId,
     id_of,
-    may_delete,
     problems,
     read_cursor,
-    receipt,
     write_cursor,
 )
 
@@ -202,33 +200,28 @@ async def all_memories(
 
 @router.delete("/memories", response_model=Told, responses=problems())
 async def delete_all(
-    caller: AnyCaller,
-    memory: Memory,
-    service: TheService,
-    user_id: str,
-    run_id: RunId = None,
-    agent_id: AgentId = None,
-    dry_run: DryRun = False,
+    deletion: Deleting, user_id: str, run_id: RunId = None, agent_id: AgentId = None
 ) -> Response:
     """Deletes everything of a user, or what was said in a run or to an agent."""
-    may_delete(caller, dry_run=dry_run)
-    user = _allowed(caller, user_id)
+    memory, dry_run = deletion.memory, deletion.dry_run
+    user = _allowed(deletion.caller, user_id)
     if run_id is None and agent_id is None:
-        report = await memory.delete_user_data(user, dry_run=dry_run)
-        told = receipt(service, user, "user", report, caller, dry_run=dry_run)
-        return _told("All memories deleted", told, dry_run=dry_run)
+        told = await deletion.receipt(user, "user", memory.delete_user_data(user, dry_run=dry_run))
+        return _told("All memories deleted", told)
     wanted: dict[str, Any] = {"session_id": run_id, "agent_id": agent_id}
-    # First the messages: of the facts, those stay that other messages prove. What was stated
-    # directly follows from no message.
-    report = await memory.delete_where(user, kinds="message", dry_run=dry_run, **wanted)
-    stated = [
-        one.memory_id
-        async for one in memory.semantic_memories(user, include_superseded=True, **wanted)
-        if not one.source_messages
-    ]
-    report = _sum(report, await memory.delete(user, stated, dry_run=dry_run))
-    told = receipt(service, user, "messages", report, caller, dry_run=dry_run)
-    return _told("Memories deleted", told, dry_run=dry_run)
+
+    async def delete_both() -> DeleteReport:
+        # First the messages: of the facts, those stay that other messages prove. What was stated
+        # directly follows from no message.
+        report = await memory.delete_where(user, kinds="message", dry_run=dry_run, **wanted)
+        stated = [
+            one.memory_id
+            async for one in memory.semantic_memories(user, include_superseded=True, **wanted)
+            if not one.source_messages
+        ]
+        return _sum(report, await memory.delete(user, stated, dry_run=dry_run))
+
+    return _told("Memories deleted", await deletion.receipt(user, "messages", delete_both()))
 
 
 @router.get("/memories/{id}", response_model=dict[str, Any], responses=problems(404))
@@ -240,19 +233,12 @@ async def get(id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
 
 
 @router.delete("/memories/{id}", response_model=Told, responses=problems(404))
-async def delete(
-    id: RecordId,
-    caller: AnyCaller,
-    memory: Memory,
-    service: TheService,
-    dry_run: DryRun = False,
-) -> Response:
+async def delete(id: RecordId, deletion: Deleting) -> Response:
     """Deletes one fact."""
-    may_delete(caller, dry_run=dry_run)
-    user, fact = await _find(id, caller, memory)
-    report = await memory.delete(user, fact.memory_id, dry_run=dry_run)
-    told = receipt(service, user, "fact", report, caller, dry_run=dry_run)
-    return _told("Memory deleted successfully", told, dry_run=dry_run)
+    memory = deletion.memory
+    user, fact = await _find(id, deletion.caller, memory)
+    report = memory.delete(user, fact.memory_id, dry_run=deletion.dry_run)
+    return _told("Memory deleted successfully", await deletion.receipt(user, "fact", report))
 
 
 def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
@@ -260,8 +246,8 @@ def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
     return views.answer({"results": learned if caller.reads else []})
 
 
-def _told(message: str, deleted: dict[str, Any], *, dry_run: bool) -> Response:
-    text = "Nothing was deleted: this is what would be" if dry_run else message
+def _told(message: str, deleted: dict[str, Any]) -> Response:
+    text = "Nothing was deleted: this is what would be" if deleted["dry_run"] else message
     return views.answer({"message": text, "deleted": deleted})
 
 

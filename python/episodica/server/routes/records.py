@@ -29,24 +29,22 @@ from ..models import (
     Written,
 )
 from ..problems import ServiceError
-from ..state import DatedMemory, Memory, TheService
+from ..state import DatedMemory, TheService
 from .shared import (
     CLASSES,
     KINDS_OF,
     LISTINGS,
     Asked,
-    DryRun,
+    Deleting,
     Filtered,
     IdempotencyKey,
     Part,
     RecordId,
     Resource,
     id_of,
-    may_delete,
     of_resource,
     problems,
     read_cursor,
-    receipt,
     write_cursor,
 )
 
@@ -173,16 +171,12 @@ def _add_record_routes(resource: Resource) -> None:
     async def delete(
         user: User,
         id: RecordId,
-        caller: AnyCaller,
-        memory: Memory,
-        service: TheService,
-        dry_run: DryRun = False,
+        deletion: Deleting,
     ) -> Response:
-        may_delete(caller, dry_run=dry_run)
+        memory = deletion.memory
         of_resource(await memory.get(user, id_of(id)), resource)
-        with service.tracer.span("delete_memory", memory.tenant, user):
-            report = await memory.delete(user, id_of(id), dry_run=dry_run)
-        return views.answer(receipt(service, user, single, report, caller, dry_run=dry_run))
+        report = memory.delete(user, id_of(id), dry_run=deletion.dry_run)
+        return views.answer(await deletion.receipt(user, single, report))
 
     router.add_api_route(
         path,
@@ -207,13 +201,9 @@ def _add_record_routes(resource: Resource) -> None:
 def _add_deletion(resource: Resource) -> None:
     async def delete_some(
         user: User,
-        caller: AnyCaller,
-        memory: Memory,
-        service: TheService,
+        deletion: Deleting,
         filters: Filtered,
-        dry_run: DryRun = False,
     ) -> Response:
-        may_delete(caller, dry_run=dry_run)
         conditions = asdict(filters)
         if all(one is None for one in conditions.values()):
             raise ServiceError(
@@ -223,11 +213,10 @@ def _add_deletion(resource: Resource) -> None:
                 "with `session_id`, `agent_id`, `since` or `until`; `DELETE /v1/users/{user}` "
                 "deletes all of a user",
             )
-        with service.tracer.span("delete_memory", memory.tenant, user):
-            report = await memory.delete_where(
-                user, kinds=KINDS_OF[resource], dry_run=dry_run, **conditions
-            )
-        return views.answer(receipt(service, user, resource, report, caller, dry_run=dry_run))
+        report = deletion.memory.delete_where(
+            user, kinds=KINDS_OF[resource], dry_run=deletion.dry_run, **conditions
+        )
+        return views.answer(await deletion.receipt(user, resource, report))
 
     router.add_api_route(
         f"/v1/users/{{user}}/{resource}",

@@ -5,19 +5,21 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Awaitable
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Header, Path, Query
 
+from ...aio.system import AsyncMemorySystem
 from ...inputs.options import Kind
 from ...records import Episode, Message, Record, SemanticMemory
 from ...reports import DeleteReport
-from ..access import Caller, decoded
+from ..access import AnyCaller, Caller, decoded
 from ..models import MAX_PAGE
 from ..problems import MEDIA_TYPE, Problem, ServiceError, not_found
-from ..state import Service
+from ..state import Memory, Service, TheService
 
 Resource = Literal["messages", "episodes", "facts"]
 CLASSES: dict[Resource, type[Message] | type[Episode] | type[SemanticMemory]] = {
@@ -175,24 +177,45 @@ def id_of(text: str) -> str:
     return decoded(text)
 
 
-def receipt(
-    service: Service, user: str, what: str, report: DeleteReport, caller: Caller, *, dry_run: bool
-) -> dict[str, Any]:
-    """What was deleted, or would be; the audit log has it, too. Ids are for those who may read."""
-    if not dry_run:
-        audit = service.gatekeeper.keys.audit
-        audit.deleted(caller.key_id, caller.tenant, user, what, report)
-    told = {**report.to_dict(), "dry_run": dry_run}
-    if not caller.reads:
-        told.update(message_ids=[], episode_ids=[], fact_ids=[])
-    return told
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A caller who may delete, and how."""
+
+    caller: Caller
+    memory: AsyncMemorySystem
+    service: Service
+    dry_run: bool
+
+    async def receipt(
+        self, user: str, what: str, report: Awaitable[DeleteReport]
+    ) -> dict[str, Any]:
+        """What was deleted, or would be, which the audit log has, too.
+
+        Ids are for those who may read.
+        """
+        span = "delete_memory_store" if what == "user" else "delete_memory"
+        with self.service.tracer.span(span, self.memory.tenant, user):
+            done = await report
+        if not self.dry_run:
+            audit = self.service.gatekeeper.keys.audit
+            audit.deleted(self.caller.key_id, self.caller.tenant, user, what, done)
+        told = {**done.to_dict(), "dry_run": self.dry_run}
+        if not self.caller.reads:
+            told.update(message_ids=[], episode_ids=[], fact_ids=[])
+        return told
 
 
-def may_delete(caller: Caller, *, dry_run: bool) -> None:
+def _deletion(
+    caller: AnyCaller, memory: Memory, service: TheService, dry_run: DryRun = False
+) -> Deletion:
     """Refuses callers who may not delete, or may not know what would go."""
     caller.needs("erase")
     if dry_run:
         caller.needs("read")
+    return Deletion(caller, memory, service, dry_run)
+
+
+Deleting = Annotated[Deletion, Depends(_deletion)]
 
 
 def legs_of(hits: Any) -> set[str]:

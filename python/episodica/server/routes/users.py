@@ -13,15 +13,13 @@ from .. import views
 from ..access import AnyCaller, User
 from ..memories import page
 from ..models import Deleted, EpisodePage, Profile, SessionPage, Stats, Users
-from ..state import DatedMemory, Memory, TheService
+from ..state import DatedMemory, Memory
 from .shared import (
     Cursor,
-    DryRun,
+    Deleting,
     Limit,
-    may_delete,
     problems,
     read_cursor,
-    receipt,
     write_cursor,
 )
 
@@ -118,11 +116,7 @@ async def timeline(
 
 
 @router.delete("/v1/users/{user}", response_model=Deleted, responses=problems())
-async def delete_user(
-    user: User, caller: AnyCaller, memory: Memory, service: TheService, dry_run: DryRun = False
-) -> Response:
+async def delete_user(user: User, deletion: Deleting) -> Response:
     """Deletes a user: afterwards no byte of theirs is on disk. Parts: `DELETE …/messages`."""
-    may_delete(caller, dry_run=dry_run)
-    with service.tracer.span("delete_memory_store", memory.tenant, user):
-        report = await memory.delete_user_data(user, dry_run=dry_run)
-    return views.answer(receipt(service, user, "user", report, caller, dry_run=dry_run))
+    report = deletion.memory.delete_user_data(user, dry_run=deletion.dry_run)
+    return views.answer(await deletion.receipt(user, "user", report))
