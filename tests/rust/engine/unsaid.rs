@@ -8,13 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use episodica_core::clock::{Clock, Moment};
 use episodica_core::config::Config;
 use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind, Statement};
-use episodica_core::llm::testing::ScriptedModel;
-use episodica_core::llm::{LanguageModel, Phase, Prompt};
 use episodica_core::model::{Episode, NewMessage, SemanticMemory};
 use episodica_core::score::{Filter, Hit, HitKind, Method, Record};
 use episodica_core::store::testing::{MemoryBackend, Random};
 
-use super::llm::{shown, wait};
 use super::support::*;
 use crate::counts::{report, rounds};
 
@@ -420,97 +417,4 @@ fn what_is_deleted_was_never_said() {
     assert_eq!(different, 0, "of {total}");
     assert!(other_cuts * 20 < total && ended > total, "{other_cuts} and {ended} of {total}");
     report("unsaid", &[("histories", total), ("differences", different)]);
-}
-
-/// What a model finds that reads each message by itself, and leaves what ends to the rules.
-fn finds_homes_and_drinks(prompt: &Prompt) -> episodica_core::Result<String> {
-    let messages = shown(prompt);
-    let fact = |(number, text): &(usize, String)| {
-        let plain = text.trim_end_matches('.');
-        let (attribute, value, content) = match plain.strip_prefix("I live in ") {
-            Some(town) => ("home", town, format!("alice lives in {town}.")),
-            None => {
-                let drink = plain.strip_prefix("My favourite drink is ")?;
-                ("favourite:drink", drink, format!("alice's favourite drink is {drink}."))
-            }
-        };
-        Some(serde_json::json!({
-            "content": content, "kind": "personal_info", "subject": "alice",
-            "attribute": attribute, "value": value.to_lowercase(), "from": "", "to": "",
-            "confidence": 0.9, "importance": "high", "messages": [number],
-        }))
-    };
-    let facts: Vec<_> = messages.iter().filter_map(fact).collect();
-    let numbers: Vec<_> = messages.iter().map(|(number, _)| number).collect();
-    let answer = match prompt.phase {
-        Phase::Boundary => serde_json::json!({"episodes": [
-            {"messages": numbers, "topic": "t", "reason": "r", "confidence": 0.9}
-        ]}),
-        Phase::Episode => serde_json::json!({
-            "title": "A talk", "summary": "They talked.", "narrative": "They talked.",
-            "timestamp": "", "topics": [], "entities": [], "facts": facts,
-        }),
-        _ => serde_json::json!({"facts": facts}),
-    };
-    Ok(answer.to_string())
-}
-
-#[test]
-fn what_is_deleted_was_never_said_to_a_model_either() {
-    let total = rounds(10, 200);
-    let (mut different, mut by_model) = (0_u64, 0_u64);
-    for seed in 0..total {
-        let mut random = Random::new(1_000_000 + seed);
-        let mut events = Vec::new();
-        let mut ids = Vec::new();
-        for day in 0..3 + random.below(4) as i64 {
-            // What an episode says twice is found once.
-            let mut texts = BTreeSet::new();
-            let said = (0..1 + random.below(3) as i64).filter_map(|minute| {
-                ids.push(format!("m{}", ids.len()));
-                let text = match random.below(3) {
-                    0 => format!("My favourite drink is {}.", TEAS[random.below(4) as usize]),
-                    _ => format!("I live in {}.", TOWNS[random.below(3) as usize]),
-                };
-                let at = (day - 400) * DAY + minute * 60;
-                let said = said_by_alice(ids.last().unwrap(), &text, at, &format!("s{day}"));
-                texts.insert(text).then_some(said)
-            });
-            events.push(Event::Say(said.collect()));
-        }
-        let mut pick = || ids[random.below(ids.len() as u64) as usize].clone();
-        events.push(Event::Delete(Gone::Messages(vec![pick(), pick()])));
-        let started = |disk: &Disk| {
-            let model = Arc::new(ScriptedModel::new(finds_homes_and_drinks));
-            let model = Some(model as Arc<dyn LanguageModel>);
-            open_with(disk, false, Config::default(), model).unwrap()
-        };
-        let (disk, other) = (Disk::new(MemoryBackend::new()), Disk::new(MemoryBackend::new()));
-        let (engine, never) = (started(&disk), started(&other));
-        let mut went = BTreeSet::new();
-        for event in &events {
-            went.extend(happen(&engine, std::slice::from_ref(event)).0);
-            wait(&engine, "alice");
-        }
-        for event in without(&events, &went, 0) {
-            happen(&never, &[event]);
-            wait(&never, "alice");
-        }
-        by_model +=
-            facts(&engine).iter().filter(|one| one.provenance.method == "scripted").count() as u64;
-        let (mine, others) = (standings(&engine), standings(&never));
-        if mine != others {
-            different += 1;
-            let (got, wanted): (Vec<_>, Vec<_>) =
-                (mine.difference(&others).collect(), others.difference(&mine).collect());
-            println!("seed {seed}: {}\ngot {got:#?}\nwanted {wanted:#?}", words(&events));
-        }
-        for id in &went {
-            assert!(files_with(&disk, &format!("\"{id}\"")).is_empty(), "seed {seed}");
-        }
-    }
-    println!("{different} differ, {by_model} facts by the model, of {total}");
-    assert!(by_model > total, "{by_model}");
-    assert_eq!(different, 0, "of {total}");
-    report("unsaid", &[("histories_with_a_model", total), ("differences", different)]);
 }
