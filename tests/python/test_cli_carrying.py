@@ -167,9 +167,10 @@ def test_standard_input_and_formats(cli: Cli, root: Path) -> None:
     imports = root / "tests/fixtures/imports"
     done = cli("ingest", imports / "chatgpt.json", "--user", "alice")
     assert done.stderr.splitlines() == [
-        "chatgpt.json: 7 messages added for alice, 2 left out",
+        "chatgpt.json: 7 messages added for alice, 3 left out",
         "left out: hidden in the chat (message 0 of `Sourdough questions`)",
         "left out: no speech but `thoughts` (message 3 of `Sourdough questions`)",
+        "left out: of another branch (1 message of `Sourdough questions`)",
     ]
     [alice, bob] = data_of(cli("ingest", imports / "mem0.json", "--json"))
     assert (alice["user"], alice["facts"], bob["facts"]) == ("alice", 2, 1)

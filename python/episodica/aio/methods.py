@@ -1442,7 +1442,9 @@ class AsyncMethods:
         timeout
             Maximum wait in seconds. ``None``: no limit.
         report
-            Return what became of each candidate for a fact, with the text before and the evidence.
+            Return what became of each candidate for a fact, with the text before and the evidence,
+            and the sentences that are no facts, with the reason. The rules read these anew from the
+            stored messages, so a report is the same after a restart.
         since
             The report begins here: the ``cursor`` of an earlier report or of :meth:`events`.
             ``None``: with the beginning of the logs.
