@@ -124,6 +124,9 @@ pub(crate) fn database_purge(
     Ok((purged.tables, before, after, purged.is_log_moved_on))
 }
 
+/// Users, lines copied, lines known, bytes, and the tenants and users that only the target has.
+type Copied = (usize, u64, u64, u64, Vec<(String, String)>);
+
 /// Copies a store, or one user of it, to another place; users, lines copied, lines known, bytes,
 /// and of a whole store the users that only the target has.
 #[pyfunction]
@@ -135,7 +138,7 @@ pub(crate) fn copy_store(
     caches: PathBuf,
     owner: Option<(String, String)>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(usize, u64, u64, u64, Vec<(String, String)>)> {
+) -> PyResult<Copied> {
     use episodica_core::control::Control;
     let control = PythonControl::new(progress);
     let outcome = py.detach(|| {

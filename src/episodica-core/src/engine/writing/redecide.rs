@@ -50,9 +50,9 @@ struct Again {
 
 /// One step of learning again.
 enum Step {
-    Learn(Again),
+    Learn(Box<Again>),
     /// A fact that the rules did not find: it stays as it is, without the proofs that it lost.
-    Keep(Arc<SemanticMemory>, SemanticMemory),
+    Keep(Arc<SemanticMemory>, Box<SemanticMemory>),
 }
 
 /// A fact as it is learned again.
@@ -325,7 +325,7 @@ impl<'a> Redeciding<'a> {
                 let first = fact.source_messages.iter();
                 let first = first.filter_map(|id| self.view.messages.slot(id)).min();
                 let order = (fact.created_at, first.unwrap_or(u32::MAX), 1);
-                steps.push((order, Step::Keep(Arc::clone(fact), kept)));
+                steps.push((order, Step::Keep(Arc::clone(fact), Box::new(kept))));
             }
         }
         again.into_iter().for_each(|again| again_into(&mut steps, again));
@@ -378,8 +378,8 @@ impl<'a> Redeciding<'a> {
         let mut entries: Vec<Entry> = Vec::new();
         for step in steps {
             match step {
-                Step::Keep(before, kept) => self.keep(&before, kept, &mut entries),
-                Step::Learn(again) => self.learn_one(again, &mut entries),
+                Step::Keep(before, kept) => self.keep(&before, *kept, &mut entries),
+                Step::Learn(again) => self.learn_one(*again, &mut entries),
             }
         }
         entries
@@ -659,10 +659,10 @@ impl<'a> Redeciding<'a> {
         let mut provenance = if is_same { &before.provenance } else { &told.provenance }.clone();
         if let Some(stated) = stated {
             provenance.clone_from(&stated.provenance);
-            if let Some((one, at)) = statement_of(stated) {
-                if one.content != told.content || one.valid_from != told.valid_from {
-                    note_statement(&mut metadata, &one.content, one.valid_from, at);
-                }
+            if let Some((one, at)) = statement_of(stated)
+                && (one.content != told.content || one.valid_from != told.valid_from)
+            {
+                note_statement(&mut metadata, &one.content, one.valid_from, at);
             }
         }
         let stays = |id: &&String| {
@@ -707,7 +707,7 @@ impl<'a> Redeciding<'a> {
 }
 
 fn again_into(steps: &mut Vec<((Moment, u32, usize), Step)>, again: Again) {
-    steps.push((again.order, Step::Learn(again)));
+    steps.push((again.order, Step::Learn(Box::new(again))));
 }
 
 fn is_same(one: &Candidate, other: &Candidate) -> bool {
