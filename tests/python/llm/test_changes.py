@@ -259,3 +259,29 @@ def test_what_the_model_does_not_end_holds_beside_the_new(
     say(memory, "I work at Korn in the mornings.", day=0)
     say(memory, "I work at Rex in the evenings.", day=30)
     assert [fact.is_current for fact in memory.semantic_memories("nora")] == [True, True]
+
+
+@pytest.mark.timeout(120)
+def test_what_a_deleted_message_ended_holds_again(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    changing = [number for number, case in enumerate(CASES) if case["changes"]][:8]
+    all_sessions, half = sessions(), len(CASES)
+    memory = open_memory(serve(perfect))
+    facts = remembered(
+        memory,
+        [all_sessions[n] for n in changing] + [all_sessions[half + n] for n in changing],
+    )
+    for number in changing:
+        case = CASES[number]
+        before, after = facts[case["before"]["fact"]], facts[case["after"]["fact"]]
+        assert (before.is_current, after.is_current) == (False, True)
+        for message in after.source_messages:
+            memory.delete("nora", message)
+        left = {
+            fact.content: fact for fact in memory.semantic_memories("nora", include_superseded=True)
+        }
+        assert case["after"]["fact"] not in left
+        again = left[case["before"]["fact"]]
+        assert (again.is_current, again.valid_to, again.superseded_by) == (True, None, None)
+    assert memory.verify("nora").errors == 0
