@@ -30,7 +30,7 @@ ARGUMENTS = [
 ]
 RULES = Path(__file__).with_name("rules.js").read_text(encoding="utf-8")
 HOSTILE_USER = "<b>eve</b>/../x"
-HOSTILE_NAME = "<i>Eve</i>\u202e"
+HOSTILE_NAME = "<i>Eve</i>"
 HOSTILE = (
     "I live in \x1b[31mEVIL\x1b]0;t\x07 \u202eabc\u202c \x9b2J "
     "</script><script>alert(1)</script><img src=x onerror=alert(2)> $\\alpha$ " + "x" * 3_000
