@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: lists the decisions, so that a new page needs no entry in mkdocs.yml."""
+"""Hooks of mkdocs: lists decisions and lab pages; a new one needs no entry in mkdocs.yml."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 
 def on_config(config: Any) -> Any:
-    """Adds docs/decisions, in the order of their numbers, as the last section."""
-    folder = Path(config.docs_dir) / "decisions"
-    pages = [f"decisions/{page.name}" for page in sorted(folder.glob("*.md"))]
-    config.nav = [*config.nav, {"Decisions": pages}]
+    """Adds docs/decisions and docs/lab, in the order of their names, as the last section."""
+    top = Path(config.docs_dir)
+    pages = [
+        {title: [f"{folder}/{page.name}" for page in sorted((top / folder).glob("*.md"))]}
+        for title, folder in (("Decisions", "decisions"), ("Lab", "lab"))
+    ]
+    config.nav = [*config.nav, {"Background": pages}]
     return config

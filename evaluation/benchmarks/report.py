@@ -128,6 +128,24 @@ def _everywhere(one: Mapping[str, Any]) -> str:
 
 def details(result: Result) -> str:
     """All rows: those of sizes side by side."""
+    parts = [figures(result, ())]
+    for part, title in ((ONCE, "at any size"), (USERS, "many users")):
+        if result.get(part):
+            parts.append(
+                table((title, "value"), [(row["name"], _cell(row)) for row in result[part]["rows"]])
+            )
+    return "\n\n".join(parts)
+
+
+# The rows of `figures`.
+_SHORT = (
+    *("search", "search_messages", "search_messages_p99", "context", "episode"),
+    *("ingest_batches", "cold_open", "killed_open", "resident", "followed", "recall"),
+)
+
+
+def figures(result: Result, keys: Sequence[str] = _SHORT) -> str:
+    """The rows with these keys, all if there are none, side by side for all sizes."""
     sizes: Mapping[str, Any] = result[SIZES]
     counts = [
         f"{short(int(count))}: {part['counts']['episodes']:,} episodes, "
@@ -138,7 +156,8 @@ def details(result: Result) -> str:
     names: dict[str, str] = {}
     for part in sizes.values():
         for row in part["rows"]:
-            names.setdefault(row["key"], row["name"])
+            if not keys or row["key"] in keys:
+                names.setdefault(row["key"], row["name"])
     rows = []
     for key, name in names.items():
         cells = [
@@ -146,19 +165,9 @@ def details(result: Result) -> str:
             for part in sizes.values()
         ]
         rows.append((name, *map(_cell, cells)))
-    parts = ["* " + "\n* ".join(counts)] if counts else []
-    parts.append(
-        table(
-            ("measured, with processor time in brackets", *(short(int(count)) for count in sizes)),
-            rows,
-        )
-    )
-    for part, title in ((ONCE, "at any size"), (USERS, "many users")):
-        if result.get(part):
-            parts.append(
-                table((title, "value"), [(row["name"], _cell(row)) for row in result[part]["rows"]])
-            )
-    return "\n\n".join(parts)
+    head = ("measured, with processor time in brackets", *(short(int(count)) for count in sizes))
+    listed = ["* " + "\n* ".join(counts)] if counts else []
+    return "\n\n".join([*listed, table(head, rows)])
 
 
 def _cell(row: Mapping[str, Any] | None) -> str:
@@ -242,10 +251,8 @@ def _plots(result: Result, page: Path) -> str:
 
 BLOCKS: dict[str, Callable[[Result, Path], str]] = {
     "machine": lambda result, _: machine(result),
-    "budgets": lambda result, _: budgets(result),
+    "figures": lambda result, _: figures(result),
     "plots": _plots,
-    "details": lambda result, _: details(result),
-    "rivals": lambda result, _: rivals(result) or "Not measured in this run.",
 }
 
 

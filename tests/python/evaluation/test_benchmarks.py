@@ -100,7 +100,7 @@ def test_a_tiny_run_measures_everything(
     )
     main(["bench", "report", str(out / "speed.json"), str(page)])
     filled = page.read_text(encoding="utf-8")
-    assert report.budgets(result) in filled
+    assert report.figures(result) in filled
     main(["bench", "report", str(out / "speed.json"), str(page)])
     assert page.read_text(encoding="utf-8") == filled, "filling twice is filling once"
     assert [path.name for path in sorted((tmp_path / "performance").iterdir())] == PLOTS
