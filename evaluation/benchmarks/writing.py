@@ -29,7 +29,7 @@ _EPISODE = "storing one episode, synced, beyond the disk's own syncs, p50"
 # it.
 _COUNTED = (4, 24)
 # Each writes once and syncs once for a session that ends: messages, episodes, facts
-# (docs/format.md, "What is promised").
+# (docs/format.md, "Promises").
 _LOGS = 3
 _CHUNK = 256
 
