@@ -14,10 +14,10 @@ def page(root: Path) -> str:
 
 
 def promises(page: str) -> list[str]:
-    section = page.partition("## What is promised")[2].partition("\n## Attacks")[0]
+    section = page.partition("## Promises")[2].partition("\n## Attacks")[0]
     found = re.findall(r"^\* .*?(?=^\* |\Z)", section, re.DOTALL | re.MULTILINE)
-    # What is not promised may name a test as well.
-    return [one for one in found if "Test" in one or one in section.partition("\n## What")[0]]
+    # Limits may name a test as well.
+    return [one for one in found if "Test" in one or one in section.partition("\n## Limits")[0]]
 
 
 def quoted(promise: str) -> list[tuple[str, str]]:
