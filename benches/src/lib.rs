@@ -8,8 +8,10 @@ use episodica_core::embed::{Embedder, StaticEmbedder, StaticTable};
 use episodica_core::ids::Owner;
 use episodica_core::index::{MessageIndex, Postings, for_each_term};
 use episodica_core::model::Message;
-use episodica_core::score::{BM25_B, MaxSim, Query, WindowedWords, bm25, reciprocal_rank_fusion};
-use episodica_core::store::{Mode, Store, UserStore};
+use episodica_core::score::{
+    BM25_B, MaxSim, ParsedQuery, WindowedWords, bm25, reciprocal_rank_fusion,
+};
+use episodica_core::store::{OpenMode, Store, UserStore};
 
 /// Messages in the material.
 pub const MESSAGES: usize = 2_000;
@@ -103,7 +105,7 @@ fn embedder() -> Box<dyn FnMut()> {
 fn plain_bm25() -> Box<dyn FnMut()> {
     let mut postings = Postings::default();
     (0..MESSAGES).for_each(|number| postings.add(number as u32, &text(number)));
-    let query = Query::new(QUESTION, &MessageIndex::default(), StaticTable::shared());
+    let query = ParsedQuery::new(QUESTION, &MessageIndex::default(), StaticTable::shared());
     Box::new(move || {
         (0..50).for_each(|_| drop(std::hint::black_box(bm25(&postings, &query.all_terms, BM25_B))))
     })
@@ -111,7 +113,7 @@ fn plain_bm25() -> Box<dyn FnMut()> {
 
 fn window_bm25() -> Box<dyn FnMut()> {
     let index = index();
-    let query = Query::new(QUESTION, &index, StaticTable::shared());
+    let query = ParsedQuery::new(QUESTION, &index, StaticTable::shared());
     Box::new(move || drop(std::hint::black_box(WindowedWords::of_all(&index, &query.terms))))
 }
 
@@ -131,7 +133,7 @@ fn fusion() -> Box<dyn FnMut()> {
 }
 
 fn opened(folder: &std::path::Path) -> UserStore {
-    let store = Store::open(folder, Mode::ReadWrite, &SystemClock).expect("opens");
+    let store = Store::open(folder, OpenMode::ReadWrite, &SystemClock).expect("opens");
     store.open_user(&Owner::new("default", "ann").expect("valid")).expect("opens").0
 }
 

@@ -11,7 +11,7 @@ use episodica_core::ids::Owner;
 use episodica_core::llm::json;
 use episodica_core::model::Message;
 use episodica_core::store::testing::MemoryBackend;
-use episodica_core::store::{LoadedUser, Mode, Store};
+use episodica_core::store::{LoadedUser, OpenMode, Store};
 use episodica_core::text::Language;
 use episodica_core::text::time::{mentions, query_range, resolve_text};
 
@@ -19,7 +19,7 @@ fn now() -> Moment {
     Moment::new(1_790_000_000_000_000, 0).unwrap()
 }
 
-fn load(disk: &MemoryBackend, mode: Mode, user: &str) -> LoadedUser {
+fn load(disk: &MemoryBackend, mode: OpenMode, user: &str) -> LoadedUser {
     let store =
         Store::open_on(Arc::new(disk.clone()), Path::new("/m"), mode, &FixedClock::new(now()))
             .unwrap();
@@ -41,8 +41,12 @@ fn texts(loaded: &LoadedUser) -> Vec<(String, String)> {
 pub fn log_reader(data: &[u8]) {
     let disk = MemoryBackend::new();
     disk.put("/m/messages/alice_messages.jsonl", data);
-    let read = texts(&load(&disk, Mode::ReadOnly, "alice"));
-    assert_eq!(texts(&load(&disk, Mode::ReadWrite, "alice")), read, "reader and writer disagree");
+    let read = texts(&load(&disk, OpenMode::ReadOnly, "alice"));
+    assert_eq!(
+        texts(&load(&disk, OpenMode::ReadWrite, "alice")),
+        read,
+        "reader and writer disagree"
+    );
     let message = serde_json::json!({
         "message_id": "\u{1}new", "seq": u32::MAX, "role": "user", "content": "x",
         "timestamp": now(),
@@ -52,7 +56,7 @@ pub fn log_reader(data: &[u8]) {
         let store = Store::open_on(
             Arc::new(disk.clone()),
             Path::new("/m"),
-            Mode::ReadWrite,
+            OpenMode::ReadWrite,
             &FixedClock::new(now()),
         )
         .unwrap();
@@ -65,7 +69,7 @@ pub fn log_reader(data: &[u8]) {
         );
         user.append_messages(&[message], &[]).unwrap();
     }
-    let after = load(&disk, Mode::ReadWrite, "alice");
+    let after = load(&disk, OpenMode::ReadWrite, "alice");
     assert_eq!(after.messages.len(), read.len() + 1);
 }
 
@@ -82,10 +86,10 @@ pub fn nemori(data: &[u8]) {
     ];
     let disk = MemoryBackend::new();
     disk.put(Path::new("/m").join(names[usize::from(form)]), bytes);
-    let read = load(&disk, Mode::ReadOnly, "Alice");
-    let adopted = load(&disk, Mode::ReadWrite, "Alice");
+    let read = load(&disk, OpenMode::ReadOnly, "Alice");
+    let adopted = load(&disk, OpenMode::ReadWrite, "Alice");
     assert_eq!(texts(&adopted), texts(&read), "reading and adopting disagree");
-    let again = load(&disk, Mode::ReadWrite, "Alice");
+    let again = load(&disk, OpenMode::ReadWrite, "Alice");
     assert_eq!(texts(&again), texts(&read), "a second opening reads something else");
     let mut seqs: Vec<u64> = again.messages.iter().map(|message| message.seq).collect();
     seqs.dedup();

@@ -16,7 +16,8 @@ use episodica_core::ids::Owner;
 use episodica_core::model::{Episode, Message, SemanticMemory};
 use episodica_core::store::testing::{CountdownBackend, Failure, MemoryBackend, Random};
 use episodica_core::store::{
-    CacheRow, Erasure, LoadedUser, LogKind, LogPosition, Mode, StateRecord, Store, VectorCacheHead,
+    CacheRow, LoadedUser, LogKind, LogPosition, OpenMode, StateRecord, Store, UserErasure,
+    VectorCacheHead,
 };
 
 use crate::counts;
@@ -34,7 +35,7 @@ fn open(disk: &Disk) -> Result<Store> {
     Store::open_on(
         Arc::new(disk.clone()),
         Path::new(ROOT),
-        Mode::ReadWrite,
+        OpenMode::ReadWrite,
         &FixedClock::new(moment()),
     )
 }
@@ -140,11 +141,11 @@ fn scenario(disk: &Disk, told: &mut Told) {
     if told.messages.contains(&1) {
         let replace_episodes =
             told.episodes.get("e1").map(|_| episode("e1", &[0], 1)).into_iter().collect();
-        let erasure = Erasure {
+        let erasure = UserErasure {
             messages: vec!["m1".into()],
             semantic: vec!["f2".into()],
             replace_episodes,
-            ..Erasure::default()
+            ..UserErasure::default()
         };
         told.erasing = true;
         told.erased = user.erase(erasure).is_ok();

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use crate::control::{Control, outcome_of};
+use crate::control::{CallControl, outcome_of};
 use crate::error::Result;
 use crate::parallel;
 
 /// What is made of items that are needed later: one after the other on one thread, and on all once
 /// somebody waits for them. So it takes a core that whoever is at work meanwhile does not need.
 /// Whoever does not wait leaves it behind.
-pub(crate) struct Ahead<R> {
+pub(crate) struct Prefetch<R> {
     is_awaited: Arc<AtomicBool>,
     outcome: Receiver<std::thread::Result<Vec<R>>>,
 }
 
-impl<R: Send + 'static> Ahead<R> {
+impl<R: Send + 'static> Prefetch<R> {
     pub(crate) fn new<T: Send + 'static>(
         items: Vec<T>,
         make: impl Fn(T) -> R + Sync + Send + 'static,
@@ -45,7 +45,7 @@ impl<R: Send + 'static> Ahead<R> {
     ///
     /// # Errors
     /// What `control` says when the caller gives up.
-    pub(crate) fn wait(self, control: &dyn Control) -> Result<Vec<R>> {
+    pub(crate) fn wait(self, control: &dyn CallControl) -> Result<Vec<R>> {
         self.is_awaited.store(true, Ordering::Relaxed);
         outcome_of(&self.outcome, control)
     }
@@ -66,7 +66,7 @@ mod tests {
                 std::thread::sleep(Duration::from_micros(item % 7 * 100));
                 2 * item
             };
-            let ahead = Ahead::new((0..60).collect(), slow);
+            let ahead = Prefetch::new((0..60).collect(), slow);
             std::thread::sleep(Duration::from_millis(pause));
             let made = ahead.wait(&Uninterrupted).unwrap();
             assert!(made.into_iter().eq((0..60).map(|item| 2 * item)));
@@ -74,7 +74,7 @@ mod tests {
         let flag = CancelFlag::default();
         flag.cancel();
         let long = |_| std::thread::sleep(Duration::from_secs(10));
-        let outcome = Ahead::new(vec![0], long).wait(&flag);
+        let outcome = Prefetch::new(vec![0], long).wait(&flag);
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Interrupted);
     }
 }

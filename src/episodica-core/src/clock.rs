@@ -184,9 +184,9 @@ impl<'de> Deserialize<'de> for Moment {
 
 /// The zone in which dates are shown: one for all, or for each the one in which it was recorded.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Zone(Option<TimeZone>);
+pub struct DisplayZone(Option<TimeZone>);
 
-impl Zone {
+impl DisplayZone {
     /// The zone of a name (`Europe/Paris`, `UTC`) or an offset (`+08:00`). The names are those of
     /// the system, else those inside the package.
     ///
@@ -261,7 +261,10 @@ mod tests {
     #[test]
     fn a_zone_shows_the_same_moment_by_its_own_clock() {
         let shown = |zone: &str, text: &str| {
-            Zone::named(zone).expect("known").show(Moment::parse(text).expect("valid")).to_string()
+            DisplayZone::named(zone)
+                .expect("known")
+                .show(Moment::parse(text).expect("valid"))
+                .to_string()
         };
         let (winter, summer) = ("2024-01-05T23:30:00Z", "2024-07-05T23:30:00Z");
         assert_eq!(shown("Europe/Paris", winter), "2024-01-06T00:30:00+01:00");
@@ -269,10 +272,10 @@ mod tests {
         assert_eq!(shown("+08:00", winter), "2024-01-06T07:30:00+08:00");
         assert_eq!(shown("UTC", "2024-01-05T01:00:00+02:00"), "2024-01-04T23:00:00+00:00");
         let own = Moment::parse("2024-01-05T01:00:00+02:00").expect("valid");
-        assert_eq!(Zone::default().show(own).to_string(), "2024-01-05T01:00:00+02:00");
-        let paris = Zone::named("Europe/Paris").expect("known");
+        assert_eq!(DisplayZone::default().show(own).to_string(), "2024-01-05T01:00:00+02:00");
+        let paris = DisplayZone::named("Europe/Paris").expect("known");
         assert_eq!((paris.show(Moment::MAX), paris.show(Moment::MIN)), (Moment::MAX, Moment::MIN));
-        let error = Zone::named("Mars/Base").unwrap_err();
+        let error = DisplayZone::named("Mars/Base").unwrap_err();
         assert_eq!(error.to_string(), "timezone is unknown: `Mars/Base`");
     }
 

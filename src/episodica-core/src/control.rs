@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// of progress.
 ///
 /// The Python boundary implements it with a check for signals; an async task with a flag.
-pub trait Control: Send + Sync {
+pub trait CallControl: Send + Sync {
     /// `Err` of kind [`ErrorKind::Interrupted`] when the caller wants the work to stop. Whatever
     /// was committed before stays.
     ///
@@ -35,22 +35,22 @@ pub trait Control: Send + Sync {
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Uninterrupted;
 
-impl Control for Uninterrupted {}
+impl CallControl for Uninterrupted {}
 
 /// Another control with a deadline for calls to servers.
-pub struct Until<'a> {
-    inner: &'a dyn Control,
+pub struct DeadlineControl<'a> {
+    inner: &'a dyn CallControl,
     deadline: Instant,
 }
 
-impl<'a> Until<'a> {
+impl<'a> DeadlineControl<'a> {
     /// Everything as `inner` says, but for the deadline.
-    pub fn new(inner: &'a dyn Control, deadline: Instant) -> Self {
+    pub fn new(inner: &'a dyn CallControl, deadline: Instant) -> Self {
         Self { inner, deadline }
     }
 }
 
-impl Control for Until<'_> {
+impl CallControl for DeadlineControl<'_> {
     fn check(&self) -> Result<()> {
         self.inner.check()
     }
@@ -77,7 +77,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// What `control` says when the caller gives up.
 pub(crate) fn patiently<T: Send + 'static>(
     bytes: usize,
-    control: &dyn Control,
+    control: &dyn CallControl,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     control.check()?;
@@ -106,7 +106,7 @@ pub(crate) fn patiently<T: Send + 'static>(
 /// Waits for work on another thread.
 pub(crate) fn outcome_of<T>(
     outcome: &Receiver<std::thread::Result<T>>,
-    control: &dyn Control,
+    control: &dyn CallControl,
 ) -> Result<T> {
     loop {
         match outcome.recv_timeout(PATIENCE) {
@@ -131,7 +131,7 @@ impl CancelFlag {
     }
 }
 
-impl Control for CancelFlag {
+impl CallControl for CancelFlag {
     fn check(&self) -> Result<()> {
         if self.0.load(Ordering::SeqCst) {
             Err(Error::new(ErrorKind::Interrupted, "the operation was cancelled"))

@@ -68,7 +68,7 @@ pub(crate) fn make<T>(make: impl FnOnce() -> T) -> T {
             Err(other) => now = other,
         }
     }
-    let _made = Making::new();
+    let _made = MakingCount::new();
     make()
 }
 
@@ -78,16 +78,16 @@ pub(crate) fn get_or_make<T>(place: &OnceLock<T>, first: impl FnOnce() -> T) -> 
 }
 
 /// Counts a thread that makes a value, while it lives.
-struct Making;
+struct MakingCount;
 
-impl Making {
+impl MakingCount {
     fn new() -> Self {
         MAKES.set(true);
         Self
     }
 }
 
-impl Drop for Making {
+impl Drop for MakingCount {
     fn drop(&mut self) {
         MAKES.set(false);
         MAKING.fetch_sub(1, Ordering::SeqCst);
@@ -96,19 +96,19 @@ impl Drop for Making {
 
 /// A static value that is made at its first use, like the standard library's `LazyLock`, which
 /// would be waited for without end in a child that is forked meanwhile.
-pub(crate) struct Lazy<T> {
+pub(crate) struct ForkLazy<T> {
     value: OnceLock<T>,
     make: fn() -> T,
 }
 
-impl<T> Lazy<T> {
+impl<T> ForkLazy<T> {
     /// Not made yet.
     pub const fn new(make: fn() -> T) -> Self {
         Self { value: OnceLock::new(), make }
     }
 }
 
-impl<T> Deref for Lazy<T> {
+impl<T> Deref for ForkLazy<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -147,12 +147,12 @@ mod tests {
 
     #[test]
     fn a_fork_waits_for_what_is_being_made_and_holds_up_what_is_not_begun() {
-        static INNER: Lazy<usize> = Lazy::new(|| 1);
-        static OUTER: Lazy<usize> = Lazy::new(|| {
+        static INNER: ForkLazy<usize> = ForkLazy::new(|| 1);
+        static OUTER: ForkLazy<usize> = ForkLazy::new(|| {
             std::thread::sleep(Duration::from_millis(200));
             *INNER + 1
         });
-        static LATE: Lazy<Instant> = Lazy::new(Instant::now);
+        static LATE: ForkLazy<Instant> = ForkLazy::new(Instant::now);
         let making = std::thread::spawn(|| *OUTER);
         while MAKING.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();

@@ -28,13 +28,13 @@ const MANY_BYTES: usize = 4_096;
 
 /// Collects columns.
 #[derive(Debug, Default)]
-pub struct Packer {
+pub struct ColumnPacker {
     /// The pack so far, end to end.
     pieces: Vec<Vec<u8>>,
     heads: crc32fast::Hasher,
 }
 
-impl Packer {
+impl ColumnPacker {
     /// Appends values.
     pub fn column<T: NoUninit>(&mut self, values: &[T]) {
         self.parts([values].into_iter());
@@ -94,7 +94,7 @@ impl Packer {
 }
 
 /// Reads columns in their order; `None` where the next one is not what was asked for.
-pub struct Unpacker<'a> {
+pub struct ColumnUnpacker<'a> {
     source: Box<dyn Read + Send + 'a>,
     expected: PackSum,
     /// Bytes that may still follow.
@@ -102,7 +102,7 @@ pub struct Unpacker<'a> {
     heads: crc32fast::Hasher,
 }
 
-impl<'a> Unpacker<'a> {
+impl<'a> ColumnUnpacker<'a> {
     /// Reads a source that begins with the `expected` pack.
     pub fn new(source: Box<dyn Read + Send + 'a>, expected: PackSum) -> Self {
         Self { source, expected, left: expected.bytes, heads: crc32fast::Hasher::new() }
@@ -148,13 +148,13 @@ mod tests {
     type Columns = (Vec<u32>, String, (String, u8), Vec<f32>);
 
     fn read(bytes: &[u8], sum: PackSum) -> Option<Columns> {
-        let mut unpacker = Unpacker::new(Box::new(bytes), sum);
+        let mut unpacker = ColumnUnpacker::new(Box::new(bytes), sum);
         let columns = (unpacker.column()?, unpacker.text()?, unpacker.json()?, unpacker.column()?);
         unpacker.ends_whole().then_some(columns)
     }
 
     fn packed(last: f32) -> (Vec<u8>, PackSum) {
-        let mut packer = Packer::default();
+        let mut packer = ColumnPacker::default();
         packer.column(&[7_u32, 8, 9]);
         packer.bytes("né".as_bytes().to_vec());
         packer.json(&("a", 1));

@@ -56,7 +56,7 @@ impl<T: ?Sized> MutexGuard<'_, T> {
     /// Runs `work` without the lock.
     pub fn unlocked<R>(guard: &mut Self, work: impl FnOnce() -> R) -> R {
         guard.held = None;
-        let relocked = Relock(guard);
+        let relocked = RelockGuard(guard);
         let outcome = work();
         drop(relocked);
         outcome
@@ -64,9 +64,9 @@ impl<T: ?Sized> MutexGuard<'_, T> {
 }
 
 /// Takes the lock back, after a panic as well.
-struct Relock<'a, 'b, T: ?Sized>(&'a mut MutexGuard<'b, T>);
+struct RelockGuard<'a, 'b, T: ?Sized>(&'a mut MutexGuard<'b, T>);
 
-impl<T: ?Sized> Drop for Relock<'_, '_, T> {
+impl<T: ?Sized> Drop for RelockGuard<'_, '_, T> {
     fn drop(&mut self) {
         self.0.held = self.0.of.lock().held;
     }

@@ -37,15 +37,15 @@ pub(crate) const HNSW_FLAT: &[u8] = b"IHNf";
 
 /// Precision of the rows of a flat index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Precision {
+pub(crate) enum RowPrecision {
     Single,
     Half,
 }
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Structure {
-    Flat(Precision),
+pub(crate) enum FileStructure {
+    Flat(RowPrecision),
     Hnsw,
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn read_halves(path: &Path) -> Result<Vec<f16>> {
 ///
 /// # Errors
 /// `Index` when it can't be the index; `Io` when the file can't be read.
-pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Structure> {
+pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<FileStructure> {
     let io = |cause| Error::io("cannot read the vector index", path, cause);
     let refuse = |why: &str| {
         failure(format!("file is not the vector index that was written: {why}")).at(path, None)
@@ -136,7 +136,7 @@ pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Stru
             if length != FLAT_HEADER as u64 + numbers * 4 {
                 return Err(refuse("it has another length"));
             }
-            Ok(Structure::Flat(Precision::Single))
+            Ok(FileStructure::Flat(RowPrecision::Single))
         }
         QUANTIZED => {
             let expected = half_header(rows, dimension)?;
@@ -146,7 +146,7 @@ pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Stru
             if length != HALF_HEADER as u64 + numbers * 2 {
                 return Err(refuse("it has another length"));
             }
-            Ok(Structure::Flat(Precision::Half))
+            Ok(FileStructure::Flat(RowPrecision::Half))
         }
         ID_MAP if head[HEADER..].starts_with(HNSW_FLAT) => {
             // Each node has its vector and its id, besides the graph.
@@ -155,7 +155,7 @@ pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<Stru
                 return Err(refuse("it holds another number of vectors"));
             }
             graph_file::check(path, dimension)?;
-            Ok(Structure::Hnsw)
+            Ok(FileStructure::Hnsw)
         }
         _ => Err(refuse("it is of another kind")),
     }
@@ -166,7 +166,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::native::Native;
+    use crate::native::NativeIndex;
 
     const D: usize = 3;
     const ROWS: usize = 7;
@@ -177,19 +177,20 @@ mod tests {
     }
 
     fn rows() -> Vec<f32> {
-        Native::read(&theirs("flat.faiss"), D).unwrap().flat_rows().unwrap().to_vec()
+        NativeIndex::read(&theirs("flat.faiss"), D).unwrap().flat_rows().unwrap().to_vec()
     }
 
     #[test]
     fn files_of_faiss_are_read_and_written_byte_for_byte() {
         let folder = tempfile::tempdir().unwrap();
         let ours = folder.path().join("ours");
-        for (name, structure) in
-            [("flat.faiss", Structure::Flat(Precision::Single)), ("graph.faiss", Structure::Hnsw)]
-        {
+        for (name, structure) in [
+            ("flat.faiss", FileStructure::Flat(RowPrecision::Single)),
+            ("graph.faiss", FileStructure::Hnsw),
+        ] {
             let path = theirs(name);
             assert_eq!(inspect(&path, D, ROWS).unwrap(), structure);
-            let native = Native::read(&path, D).unwrap();
+            let native = NativeIndex::read(&path, D).unwrap();
             native.write(&ours).unwrap();
             assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(&path).unwrap(), "{name}");
             let (scores, found) = native.search(&[1.0, 0.5, 0.25], ROWS).unwrap();
@@ -202,7 +203,7 @@ mod tests {
     fn a_graph_that_is_built_here_is_the_one_that_faiss_builds() {
         let folder = tempfile::tempdir().unwrap();
         let ours = folder.path().join("ours");
-        let mut graph = Native::graph(D, crate::hnsw::LINKS).unwrap();
+        let mut graph = NativeIndex::graph(D, crate::hnsw::LINKS).unwrap();
         graph.set_candidates(64, 80);
         graph.add_with_ids(&rows(), &[0, 1, 2, 3, 4, 5, 6]).unwrap();
         graph.write(&ours).unwrap();
@@ -217,10 +218,10 @@ mod tests {
         let halves: Vec<f16> = rows().into_iter().map(f16::from_f32).collect();
         write_halves(&ours, &halves, D).unwrap();
         assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(&path).unwrap());
-        assert_eq!(inspect(&path, D, ROWS).unwrap(), Structure::Flat(Precision::Half));
+        assert_eq!(inspect(&path, D, ROWS).unwrap(), FileStructure::Flat(RowPrecision::Half));
         assert_eq!(read_halves(&path).unwrap(), halves);
         write_halves(&ours, &[], 5).unwrap();
-        assert_eq!(inspect(&ours, 5, 0).unwrap(), Structure::Flat(Precision::Half));
+        assert_eq!(inspect(&ours, 5, 0).unwrap(), FileStructure::Flat(RowPrecision::Half));
         assert_eq!(read_halves(&ours).unwrap(), []);
     }
 
@@ -230,7 +231,7 @@ mod tests {
         let path = folder.path().join("odd");
         for bytes in [&b"IxSQ"[..], b"IxFI", b"what?"] {
             fs_err::write(&path, bytes).unwrap();
-            let error = Native::read(&path, D).err().expect("refused").to_string();
+            let error = NativeIndex::read(&path, D).err().expect("refused").to_string();
             assert!(!error.contains('\n'), "{error}");
         }
     }

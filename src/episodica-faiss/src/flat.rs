@@ -1,7 +1,7 @@
 //! The index that compares: all rows while they are few, of many rows those that a sketch of signs
 //! proposes.
 //!
-//! [`Rows`] are the only copy of the vectors, in half precision once they are many; FAISS's
+//! [`RowMatrix`] are the only copy of the vectors, in half precision once they are many; FAISS's
 //! products decide in either case.
 
 use std::path::Path;
@@ -10,13 +10,13 @@ use episodica_core::Result;
 use episodica_core::index::{Matrix, VectorIndex, VectorIndexKind, search_until_no_tie};
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
-use crate::file::Precision;
+use crate::file::RowPrecision;
 use crate::input;
-use crate::labels::Labels;
-use crate::mean::Mean;
+use crate::labels::RowLabels;
+use crate::mean::RunningMean;
 use crate::native::failure;
-use crate::rows::{MANY, Rows};
-use crate::sketch::Sketch;
+use crate::rows::{MANY, RowMatrix};
+use crate::sketch::SignSketch;
 
 /// Up to this many rows all are compared. Above, those that the sketch chooses.
 const COMPARE_ALL: usize = MANY;
@@ -32,21 +32,21 @@ fn enough([least, each, share]: [usize; 3], wanted: usize, all: usize) -> usize 
 
 /// Every vector is compared, or every sketch. Invariant: `rows` holds `labels.len()` rows, in the
 /// order of `labels`; `sketch` holds their signs, and `mean` their sum, as they are kept.
-pub(crate) struct Flat {
-    rows: Rows,
-    labels: Labels,
-    sketch: Sketch,
-    mean: Mean,
+pub(crate) struct FlatIndex {
+    rows: RowMatrix,
+    labels: RowLabels,
+    sketch: SignSketch,
+    mean: RunningMean,
     dimension: usize,
 }
 
-impl Flat {
+impl FlatIndex {
     pub(crate) fn new(dimension: usize) -> Result<Self> {
-        let rows = Rows::new(dimension)?;
+        let rows = RowMatrix::new(dimension)?;
         Ok(Self {
-            sketch: Sketch::new(dimension),
-            mean: Mean::new(dimension),
-            labels: Labels::default(),
+            sketch: SignSketch::new(dimension),
+            mean: RunningMean::new(dimension),
+            labels: RowLabels::default(),
             rows,
             dimension,
         })
@@ -62,17 +62,17 @@ impl Flat {
             )));
         }
         let dimension = rows.ncols();
-        Self::over(Rows::over(rows)?, Labels::from_rows(labels)?, dimension)
+        Self::over(RowMatrix::over(rows)?, RowLabels::from_rows(labels)?, dimension)
     }
 
     pub(crate) fn read(
         path: &Path,
         dimension: usize,
         labels: Vec<u64>,
-        precision: Precision,
+        precision: RowPrecision,
     ) -> Result<Self> {
-        let labels = Labels::from_rows(labels)?;
-        let rows = Rows::read(path, dimension, precision)?;
+        let labels = RowLabels::from_rows(labels)?;
+        let rows = RowMatrix::read(path, dimension, precision)?;
         if rows.len() != labels.len() {
             return Err(
                 failure("file is not a flat index with one vector for each label").at(path, None)
@@ -81,8 +81,8 @@ impl Flat {
         Self::over(rows, labels, dimension).map_err(|error| error.at(path, None))
     }
 
-    fn over(rows: Rows, labels: Labels, dimension: usize) -> Result<Self> {
-        let (mut sketch, mut mean) = (Sketch::new(dimension), Mean::new(dimension));
+    fn over(rows: RowMatrix, labels: RowLabels, dimension: usize) -> Result<Self> {
+        let (mut sketch, mut mean) = (SignSketch::new(dimension), RunningMean::new(dimension));
         mean.add(rows.all());
         // A number that is not finite leaves none in the sum of its column: halves are looked
         // through only where there is one.
@@ -108,7 +108,7 @@ impl Flat {
     }
 }
 
-impl VectorIndex for Flat {
+impl VectorIndex for FlatIndex {
     fn kind(&self) -> VectorIndexKind {
         VectorIndexKind::Flat
     }
@@ -165,7 +165,7 @@ impl VectorIndex for Flat {
                 self.labels.truncate(before);
                 return Err(error);
             }
-            Ok(true) => self.mean = Mean::over(self.rows.all(), d),
+            Ok(true) => self.mean = RunningMean::over(self.rows.all(), d),
             Ok(false) => self.mean.add(self.rows.from(before)),
         }
         self.sketch.extend(self.rows.from(before), d);

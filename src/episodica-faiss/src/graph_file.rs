@@ -29,40 +29,40 @@ pub(crate) fn check(path: &Path, dimension: usize) -> Result<()> {
     let io = |cause| Error::io("cannot read the vector index", path, cause);
     let file = File::open(path).map_err(io)?;
     let left = file.metadata().map_err(io)?.len();
-    let mut reader = Reader { source: BufReader::with_capacity(PIECE, file), left };
+    let mut reader = GraphReader { source: BufReader::with_capacity(PIECE, file), left };
     reader.graph(dimension).map_err(|refused| match refused {
-        Refused::Wrong(why) => {
+        RefusedGraph::Wrong(why) => {
             failure(format!("file is not the graph that was written: {why}")).at(path, None)
         }
-        Refused::Io(cause) => io(cause),
+        RefusedGraph::Io(cause) => io(cause),
     })
 }
 
 /// Why a graph is not read.
-enum Refused {
+enum RefusedGraph {
     Wrong(&'static str),
     Io(io::Error),
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for RefusedGraph {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-type Checked<T> = std::result::Result<T, Refused>;
+type Checked<T> = std::result::Result<T, RefusedGraph>;
 
 fn demand(holds: bool, otherwise: &'static str) -> Checked<()> {
-    if holds { Ok(()) } else { Err(Refused::Wrong(otherwise)) }
+    if holds { Ok(()) } else { Err(RefusedGraph::Wrong(otherwise)) }
 }
 
-struct Reader<R> {
+struct GraphReader<R> {
     source: R,
     /// Bytes that follow.
     left: u64,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> GraphReader<R> {
     fn graph(&mut self, dimension: usize) -> Checked<()> {
         let nodes = self.header(ID_MAP, dimension)?;
         let below = self.header(HNSW_FLAT, dimension)?;
@@ -90,7 +90,7 @@ impl<R: Read> Reader<R> {
         let held = u64::from_le_bytes(head[8..16].try_into().expect("invariant: eight bytes"));
         // Links are numbers of 31 bits.
         let held = i32::try_from(held).ok().and_then(|held| usize::try_from(held).ok());
-        held.ok_or(Refused::Wrong("it holds too many vectors"))
+        held.ok_or(RefusedGraph::Wrong("it holds too many vectors"))
     }
 
     /// The number of levels of each node, and how many links a node of so many levels has.

@@ -14,10 +14,10 @@ use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use crate::FaissFactory;
 use crate::input;
-use crate::labels::Labels;
-use crate::mean::Mean;
-use crate::native::{Native, failure, inner_products};
-use crate::rows::Slice;
+use crate::labels::RowLabels;
+use crate::mean::RunningMean;
+use crate::native::{NativeIndex, failure, inner_products};
+use crate::rows::RowSlice;
 
 /// Links of a node on each level but the lowest, which has twice as many (the paper's M).
 pub(crate) const LINKS: u64 = 32;
@@ -31,26 +31,26 @@ const DEAD_FRACTION: usize = 5;
 
 /// A graph over rows. Invariants: `rows` holds `labels.len()` vectors in the order of `labels`; in
 /// a graph, node `nodes[row]` has the id `row`, and every other node is dead.
-pub(crate) struct Hnsw {
+pub(crate) struct HnswIndex {
     /// `None` after FAISS failed to extend it: then searches compare all rows, and the next change
     /// builds it again.
-    graph: Option<Graph>,
-    labels: Labels,
+    graph: Option<HnswGraph>,
+    labels: RowLabels,
     rows: Vec<f32>,
-    mean: Mean,
+    mean: RunningMean,
     dimension: usize,
     settings: FaissFactory,
 }
 
-struct Graph {
-    native: Native,
+struct HnswGraph {
+    native: NativeIndex,
     /// The node of each row.
     nodes: Vec<usize>,
 }
 
-impl Graph {
+impl HnswGraph {
     fn new(dimension: usize, settings: FaissFactory) -> Result<Self> {
-        let mut native = Native::graph(dimension, LINKS)?;
+        let mut native = NativeIndex::graph(dimension, LINKS)?;
         configure(&mut native, settings);
         Ok(Self { native, nodes: Vec::new() })
     }
@@ -122,18 +122,18 @@ impl Graph {
     }
 }
 
-fn configure(native: &mut Native, settings: FaissFactory) {
+fn configure(native: &mut NativeIndex, settings: FaissFactory) {
     native.set_candidates(settings.ef_search.max(1), settings.ef_construction.max(1));
 }
 
-impl Hnsw {
+impl HnswIndex {
     pub(crate) fn new(dimension: usize, settings: FaissFactory) -> Result<Self> {
-        let graph = Some(Graph::new(dimension, settings)?);
+        let graph = Some(HnswGraph::new(dimension, settings)?);
         Ok(Self {
             graph,
-            labels: Labels::default(),
+            labels: RowLabels::default(),
             rows: Vec::new(),
-            mean: Mean::new(dimension),
+            mean: RunningMean::new(dimension),
             dimension,
             settings,
         })
@@ -147,8 +147,8 @@ impl Hnsw {
     ) -> Result<Self> {
         let refuse =
             || failure("file is not a graph with one live node for each label").at(path, None);
-        let labels = Labels::from_rows(labels)?;
-        let mut native = Native::read(path, dimension)?;
+        let labels = RowLabels::from_rows(labels)?;
+        let mut native = NativeIndex::read(path, dimension)?;
         configure(&mut native, settings);
         let ids = native.ids().ok_or_else(refuse)?;
         if ids.len() != native.total() || native.nodes_below() != Some(ids.len()) {
@@ -170,8 +170,15 @@ impl Hnsw {
         for (vector, &node) in rows.chunks_exact_mut(dimension).zip(&nodes) {
             native.node(node, vector)?;
         }
-        let mean = Mean::over(Slice::Single(&rows), dimension);
-        Ok(Self { graph: Some(Graph { native, nodes }), labels, rows, mean, dimension, settings })
+        let mean = RunningMean::over(RowSlice::Single(&rows), dimension);
+        Ok(Self {
+            graph: Some(HnswGraph { native, nodes }),
+            labels,
+            rows,
+            mean,
+            dimension,
+            settings,
+        })
     }
 
     /// All rows, compared.
@@ -182,7 +189,7 @@ impl Hnsw {
     }
 }
 
-impl VectorIndex for Hnsw {
+impl VectorIndex for HnswIndex {
     fn kind(&self) -> VectorIndexKind {
         VectorIndexKind::Hnsw
     }
@@ -227,8 +234,8 @@ impl VectorIndex for Hnsw {
         self.rows.resize(self.labels.len() * d, 0.0);
         for (vector, &row) in vectors.chunks_exact(d).zip(&touched) {
             // A new row is zeros, which leave the mean as it is.
-            self.mean.take(Slice::Single(&self.rows[row * d..][..d]));
-            self.mean.add(Slice::Single(vector));
+            self.mean.take(RowSlice::Single(&self.rows[row * d..][..d]));
+            self.mean.add(RowSlice::Single(vector));
             self.rows[row * d..][..d].copy_from_slice(vector);
         }
         // A label may occur twice in a call; in row order, new rows follow the old ones without a
@@ -241,12 +248,12 @@ impl VectorIndex for Hnsw {
             Some(mut graph) => {
                 graph.put(&latest, &touched)?;
                 if graph.is_worn() {
-                    Some(Graph::over(&self.rows, d, self.settings)?)
+                    Some(HnswGraph::over(&self.rows, d, self.settings)?)
                 } else {
                     Some(graph)
                 }
             }
-            None => Some(Graph::over(&self.rows, d, self.settings)?),
+            None => Some(HnswGraph::over(&self.rows, d, self.settings)?),
         };
         Ok(())
     }
@@ -256,7 +263,7 @@ impl VectorIndex for Hnsw {
         let before = self.labels.len();
         for &label in labels {
             if let Some(moved) = self.labels.swap_remove(label) {
-                self.mean.take(Slice::Single(&self.rows[moved.removed * d..][..d]));
+                self.mean.take(RowSlice::Single(&self.rows[moved.removed * d..][..d]));
                 self.rows.copy_within(moved.last * d..(moved.last + 1) * d, moved.removed * d);
                 self.rows.truncate(moved.last * d);
                 if let Some(graph) = &mut self.graph {
@@ -264,8 +271,8 @@ impl VectorIndex for Hnsw {
                 }
             }
         }
-        if self.graph.as_ref().is_some_and(Graph::is_worn) {
-            self.graph = Some(Graph::over(&self.rows, d, self.settings)?);
+        if self.graph.as_ref().is_some_and(HnswGraph::is_worn) {
+            self.graph = Some(HnswGraph::over(&self.rows, d, self.settings)?);
         }
         Ok(before - self.labels.len())
     }
@@ -293,14 +300,14 @@ impl VectorIndex for Hnsw {
 
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>> {
         input::scores(query, labels, &self.labels, self.dimension, |query, rows| {
-            Slice::Single(&self.rows).products(query, rows)
+            RowSlice::Single(&self.rows).products(query, rows)
         })
     }
 
     fn write(&self, path: &Path) -> Result<()> {
         match &self.graph {
             Some(graph) => graph.native.write(path),
-            None => Graph::over(&self.rows, self.dimension, self.settings)?.native.write(path),
+            None => HnswGraph::over(&self.rows, self.dimension, self.settings)?.native.write(path),
         }
     }
 

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use episodica_core::Result;
 use ndarray::{ArrayView1, ArrayView2, CowArray, Ix1, Ix2};
 
-use crate::labels::Labels;
+use crate::labels::RowLabels;
 use crate::native::failure;
-use crate::rows::Slice;
+use crate::rows::RowSlice;
 
 /// The smallest number that half precision rounds to infinity.
 const TOO_LARGE: f32 = 65_520.0;
@@ -34,7 +34,7 @@ pub(crate) fn rows<'a>(
         )));
     }
     let rows = vectors.as_standard_layout();
-    check(Slice::Single(rows.as_slice().expect("invariant: standard layout")), dimension)?;
+    check(RowSlice::Single(rows.as_slice().expect("invariant: standard layout")), dimension)?;
     Ok(rows)
 }
 
@@ -42,15 +42,15 @@ pub(crate) fn rows<'a>(
 ///
 /// # Errors
 /// `Index` where one is not.
-pub(crate) fn check(rows: Slice<'_>, dimension: usize) -> Result<()> {
+pub(crate) fn check(rows: RowSlice<'_>, dimension: usize) -> Result<()> {
     let not_finite =
         |at: usize| failure(format!("vector is not finite at row: `{}`", at / dimension));
     match rows {
-        Slice::Half(numbers) => numbers
+        RowSlice::Half(numbers) => numbers
             .iter()
             .position(|number| !number.is_finite())
             .map_or(Ok(()), |at| Err(not_finite(at))),
-        Slice::Single(numbers) => match first_beyond(TOO_LARGE, numbers) {
+        RowSlice::Single(numbers) => match first_beyond(TOO_LARGE, numbers) {
             Some(at) if numbers[at].is_finite() => Err(failure(format!(
                 "vector is too large for half precision at row: `{}`",
                 at / dimension
@@ -122,7 +122,7 @@ pub(crate) fn best_and_ties(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f3
 pub(crate) fn scores(
     query: ArrayView1<'_, f32>,
     wanted: &[u64],
-    labels: &Labels,
+    labels: &RowLabels,
     dimension: usize,
     products: impl Fn(&[f32], &[usize]) -> Vec<f32>,
 ) -> Vec<Option<f32>> {

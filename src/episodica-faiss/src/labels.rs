@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 /// Labels in row order, and the way back.
 #[derive(Debug, Default)]
-pub(crate) struct Labels {
+pub(crate) struct RowLabels {
     labels: Vec<u64>,
     /// The row of each label; `None` while the labels rise, because a search by halves finds the
     /// row then.
@@ -15,12 +15,12 @@ pub(crate) struct Labels {
 /// What a removal did to the rows: `removed` is gone, and the row that was `last` now stands there
 /// (unless they are the same).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moved {
+pub(crate) struct MovedRows {
     pub(crate) removed: usize,
     pub(crate) last: usize,
 }
 
-impl Labels {
+impl RowLabels {
     /// Takes labels in row order.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Labels {
     }
 
     /// Removes `label`, if it is there, and says which rows that touched.
-    pub(crate) fn swap_remove(&mut self, label: u64) -> Option<Moved> {
+    pub(crate) fn swap_remove(&mut self, label: u64) -> Option<MovedRows> {
         let removed = self.row(label)?;
         let last = self.labels.len() - 1;
         if removed < last {
@@ -101,7 +101,7 @@ impl Labels {
                 rows.insert(*moved, removed);
             }
         }
-        Some(Moved { removed, last })
+        Some(MovedRows { removed, last })
     }
 
     /// The row of each label, from now on in a map: the labels will no longer rise.
@@ -127,11 +127,11 @@ mod tests {
 
     #[test]
     fn removal_moves_the_last_row() {
-        let mut labels = Labels::from_rows(vec![10, 20, 30]).unwrap();
-        assert_eq!(labels.swap_remove(10), Some(Moved { removed: 0, last: 2 }));
+        let mut labels = RowLabels::from_rows(vec![10, 20, 30]).unwrap();
+        assert_eq!(labels.swap_remove(10), Some(MovedRows { removed: 0, last: 2 }));
         assert_eq!(labels.as_slice(), [30, 20]);
         assert_eq!(labels.row(30), Some(0));
-        assert_eq!(labels.swap_remove(20), Some(Moved { removed: 1, last: 1 }));
+        assert_eq!(labels.swap_remove(20), Some(MovedRows { removed: 1, last: 1 }));
         assert_eq!(labels.swap_remove(20), None);
         assert_eq!(labels.row_or_insert(30), 0);
         assert_eq!(labels.row_or_insert(40), 1);
@@ -141,25 +141,25 @@ mod tests {
 
     #[test]
     fn labels_that_rise_need_no_map_and_others_are_found_as_well() {
-        let mut labels = Labels::from_rows(vec![3, 5, 8]).unwrap();
+        let mut labels = RowLabels::from_rows(vec![3, 5, 8]).unwrap();
         assert_eq!((labels.row_or_insert(9), labels.row_or_insert(5)), (3, 1));
-        assert_eq!(labels.swap_remove(9), Some(Moved { removed: 3, last: 3 }));
+        assert_eq!(labels.swap_remove(9), Some(MovedRows { removed: 3, last: 3 }));
         assert!(labels.rows.is_none());
         assert_eq!(labels.row_or_insert(4), 3);
-        let rows = |labels: &Labels| [3, 4, 5, 8, 9].map(|label| labels.row(label));
+        let rows = |labels: &RowLabels| [3, 4, 5, 8, 9].map(|label| labels.row(label));
         assert_eq!(rows(&labels), [Some(0), Some(3), Some(1), Some(2), None]);
         labels.truncate(3);
         assert_eq!(rows(&labels), [Some(0), None, Some(1), Some(2), None]);
-        assert_eq!(labels.swap_remove(5), Some(Moved { removed: 1, last: 2 }));
+        assert_eq!(labels.swap_remove(5), Some(MovedRows { removed: 1, last: 2 }));
         assert_eq!(rows(&labels), [Some(0), None, None, Some(1), None]);
-        let labels = Labels::from_rows(vec![8, 3]).unwrap();
+        let labels = RowLabels::from_rows(vec![8, 3]).unwrap();
         assert_eq!(rows(&labels), [Some(1), None, None, Some(0), None]);
     }
 
     #[test]
     fn a_label_twice_is_refused() {
         for labels in [[1, 2, 1], [1, 2, 2]] {
-            let error = Labels::from_rows(labels.to_vec()).unwrap_err().to_string();
+            let error = RowLabels::from_rows(labels.to_vec()).unwrap_err().to_string();
             assert_eq!(error, format!("label occurs twice: `{}`", labels[2]));
         }
     }

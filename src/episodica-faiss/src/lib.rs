@@ -67,14 +67,14 @@ impl VectorIndexFactory for FaissFactory {
     fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>> {
         positive(dimension)?;
         Ok(match kind {
-            VectorIndexKind::Flat => Box::new(flat::Flat::new(dimension)?),
-            VectorIndexKind::Hnsw => Box::new(hnsw::Hnsw::new(dimension, *self)?),
+            VectorIndexKind::Flat => Box::new(flat::FlatIndex::new(dimension)?),
+            VectorIndexKind::Hnsw => Box::new(hnsw::HnswIndex::new(dimension, *self)?),
         })
     }
 
     fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>> {
         positive(rows.ncols())?;
-        Ok(Box::new(flat::Flat::restore(labels, rows)?))
+        Ok(Box::new(flat::FlatIndex::restore(labels, rows)?))
     }
 
     fn read(
@@ -85,10 +85,12 @@ impl VectorIndexFactory for FaissFactory {
     ) -> Result<Box<dyn VectorIndex>> {
         positive(dimension)?;
         Ok(match file::inspect(path, dimension, labels.len())? {
-            file::Structure::Flat(precision) => {
-                Box::new(flat::Flat::read(path, dimension, labels, precision)?)
+            file::FileStructure::Flat(precision) => {
+                Box::new(flat::FlatIndex::read(path, dimension, labels, precision)?)
             }
-            file::Structure::Hnsw => Box::new(hnsw::Hnsw::read(path, dimension, labels, *self)?),
+            file::FileStructure::Hnsw => {
+                Box::new(hnsw::HnswIndex::read(path, dimension, labels, *self)?)
+            }
         })
     }
 

@@ -4,43 +4,43 @@
 use half::slice::HalfFloatSliceExt;
 use ndarray::Array1;
 
-use crate::rows::Slice;
+use crate::rows::RowSlice;
 
 /// The sum of rows. Summed in double precision: what is added and taken away again leaves nothing
 /// that single precision would show.
-pub(crate) struct Mean {
+pub(crate) struct RunningMean {
     sum: Vec<f64>,
 }
 
-impl Mean {
+impl RunningMean {
     pub(crate) fn new(dimension: usize) -> Self {
         Self { sum: vec![0.0; dimension] }
     }
 
-    pub(crate) fn over(rows: Slice<'_>, dimension: usize) -> Self {
+    pub(crate) fn over(rows: RowSlice<'_>, dimension: usize) -> Self {
         let mut mean = Self::new(dimension);
         mean.add(rows);
         mean
     }
 
     /// Takes in whole rows.
-    pub(crate) fn add(&mut self, rows: Slice<'_>) {
+    pub(crate) fn add(&mut self, rows: RowSlice<'_>) {
         self.for_each(rows, |sum, value| *sum += value);
     }
 
     /// Takes rows away that were taken in.
-    pub(crate) fn take(&mut self, rows: Slice<'_>) {
+    pub(crate) fn take(&mut self, rows: RowSlice<'_>) {
         self.for_each(rows, |sum, value| *sum -= value);
     }
 
-    fn for_each(&mut self, rows: Slice<'_>, change: impl Fn(&mut f64, f64)) {
+    fn for_each(&mut self, rows: RowSlice<'_>, change: impl Fn(&mut f64, f64)) {
         let d = self.sum.len();
         let mut take_in = |row: &[f32]| {
             self.sum.iter_mut().zip(row).for_each(|(sum, value)| change(sum, f64::from(*value)))
         };
         match rows {
-            Slice::Single(rows) => rows.chunks_exact(d).for_each(take_in),
-            Slice::Half(rows) => {
+            RowSlice::Single(rows) => rows.chunks_exact(d).for_each(take_in),
+            RowSlice::Half(rows) => {
                 let mut buffer = vec![0.0; d];
                 for row in rows.chunks_exact(d) {
                     row.convert_to_f32_slice(&mut buffer);

@@ -87,12 +87,12 @@ pub(crate) fn inner_products(query: &[f32], rows: &[f32], products: &mut [f32]) 
 }
 
 /// A file that FAISS reads or writes in pieces, and what went wrong with it.
-struct Stream<F> {
+struct FaissStream<F> {
     file: F,
     failed: Option<io::Error>,
 }
 
-impl<F> Stream<F> {
+impl<F> FaissStream<F> {
     fn new(file: F) -> Self {
         Self { file, failed: None }
     }
@@ -122,11 +122,11 @@ impl<F> Stream<F> {
 }
 
 unsafe extern "C" fn read_piece(context: *mut c_void, bytes: *mut c_void, count: usize) -> c_int {
-    // SAFETY: `Native::read` passes its own stream as the context, which nobody else uses
+    // SAFETY: `NativeIndex::read` passes its own stream as the context, which nobody else uses
     // meanwhile; `bytes` are `count` initialised bytes of FAISS's.
     let (stream, bytes) = unsafe {
         (
-            &mut *context.cast::<Stream<BufReader<File>>>(),
+            &mut *context.cast::<FaissStream<BufReader<File>>>(),
             std::slice::from_raw_parts_mut(bytes.cast::<u8>(), count),
         )
     };
@@ -135,11 +135,11 @@ unsafe extern "C" fn read_piece(context: *mut c_void, bytes: *mut c_void, count:
 }
 
 unsafe extern "C" fn write_piece(context: *mut c_void, bytes: *mut c_void, count: usize) -> c_int {
-    // SAFETY: `Native::write` passes its own stream as the context, which nobody else uses
+    // SAFETY: `NativeIndex::write` passes its own stream as the context, which nobody else uses
     // meanwhile; `bytes` are `count` bytes of FAISS's, which are only read.
     let (stream, bytes) = unsafe {
         (
-            &mut *context.cast::<Stream<BufWriter<File>>>(),
+            &mut *context.cast::<FaissStream<BufWriter<File>>>(),
             std::slice::from_raw_parts(bytes.cast::<u8>(), count),
         )
     };
@@ -148,26 +148,26 @@ unsafe extern "C" fn write_piece(context: *mut c_void, bytes: *mut c_void, count
 }
 
 /// An index of FAISS, owned.
-pub(crate) struct Native {
+pub(crate) struct NativeIndex {
     /// Never null, and owned: only this value frees it.
     index: *mut Index,
     dimension: usize,
 }
 
 // SAFETY: FAISS indexes have no thread affinity.
-unsafe impl Send for Native {}
+unsafe impl Send for NativeIndex {}
 // SAFETY: methods with `&self` call only functions that are const in FAISS, which may run at the
 // same time on one index.
-unsafe impl Sync for Native {}
+unsafe impl Sync for NativeIndex {}
 
-impl Drop for Native {
+impl Drop for NativeIndex {
     fn drop(&mut self) {
         // SAFETY: `index` is owned and not used after.
         unsafe { episodica_index_free(self.index) };
     }
 }
 
-impl Native {
+impl NativeIndex {
     /// An empty flat index.
     pub(crate) fn flat(dimension: usize) -> Result<Self> {
         // SAFETY: FAISS writes a pointer we own when it returns 0.
@@ -196,7 +196,7 @@ impl Native {
         prepare();
         let file =
             File::open(path).map_err(|cause| failure(CONTEXT).caused_by(cause).at(path, None))?;
-        let mut stream = Stream::new(BufReader::new(file));
+        let mut stream = FaissStream::new(BufReader::new(file));
         let mut index = ptr::null_mut();
         // SAFETY: `read_piece` takes this stream as its context, which outlives the call; FAISS
         // writes a pointer we own to `index` when it returns 0.
@@ -215,7 +215,7 @@ impl Native {
         const CONTEXT: &str = "cannot write the vector index";
         let io = |cause| failure(CONTEXT).caused_by(cause).at(path, None);
         let file = File::create(path).map_err(io)?;
-        let mut stream = Stream::new(BufWriter::new(file));
+        let mut stream = FaissStream::new(BufWriter::new(file));
         // SAFETY: `index` is live and only read; `write_piece` takes this stream as its context,
         // which outlives the call.
         let code = unsafe { episodica_index_write(self.index, write_piece, stream.context()) };
@@ -352,7 +352,7 @@ impl Native {
         )
     }
 
-    /// How many nodes the index below the id map holds; differs from [`Native::total`] only in a
+    /// How many nodes the index below the id map holds; differs from [`NativeIndex::total`] only in a
     /// damaged file.
     pub(crate) fn nodes_below(&self) -> Option<usize> {
         // SAFETY: `index` is live.

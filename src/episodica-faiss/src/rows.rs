@@ -16,7 +16,7 @@ use half::slice::HalfFloatSliceExt;
 use ndarray::ArrayView2;
 
 use crate::file;
-use crate::native::{Native, failure};
+use crate::native::{NativeIndex, failure};
 
 /// Up to this many rows FAISS has them.
 pub(crate) const MANY: usize = 4_096;
@@ -26,12 +26,12 @@ const ROOM: usize = 8;
 
 /// Rows of numbers, in one piece.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Slice<'a> {
+pub(crate) enum RowSlice<'a> {
     Single(&'a [f32]),
     Half(&'a [f16]),
 }
 
-impl Slice<'_> {
+impl RowSlice<'_> {
     /// How many numbers.
     pub(crate) fn len(self) -> usize {
         match self {
@@ -74,20 +74,20 @@ impl Slice<'_> {
     }
 }
 
-enum Numbers {
-    Single(Native),
+enum RowNumbers {
+    Single(NativeIndex),
     Half(Vec<f16>),
 }
 
 /// Rows of one dimension, without gaps.
-pub(crate) struct Rows {
-    numbers: Numbers,
+pub(crate) struct RowMatrix {
+    numbers: RowNumbers,
     dimension: usize,
 }
 
-impl Rows {
+impl RowMatrix {
     pub(crate) fn new(dimension: usize) -> Result<Self> {
-        Ok(Self { numbers: Numbers::Single(Native::flat(dimension)?), dimension })
+        Ok(Self { numbers: RowNumbers::Single(NativeIndex::flat(dimension)?), dimension })
     }
 
     /// Rows that were kept before. Halves stay halves, however few; they move if they are owned.
@@ -95,11 +95,11 @@ impl Rows {
         let dimension = matrix.ncols();
         match matrix {
             Matrix::Single(rows) if rows.nrows() <= MANY => {
-                let mut native = Native::flat(dimension)?;
+                let mut native = NativeIndex::flat(dimension)?;
                 native.add(
                     rows.as_standard_layout().as_slice().expect("invariant: standard layout"),
                 )?;
-                Ok(Self { numbers: Numbers::Single(native), dimension })
+                Ok(Self { numbers: RowNumbers::Single(native), dimension })
             }
             many => {
                 let rows = many.into_half();
@@ -110,18 +110,22 @@ impl Rows {
                 };
                 let (mut halves, first) = halves.into_raw_vec_and_offset();
                 halves.drain(..first.unwrap_or(0));
-                Ok(Self { numbers: Numbers::Half(halves), dimension })
+                Ok(Self { numbers: RowNumbers::Half(halves), dimension })
             }
         }
     }
 
-    /// What [`Rows::write`] wrote; the caller has inspected the file.
-    pub(crate) fn read(path: &Path, dimension: usize, precision: file::Precision) -> Result<Self> {
+    /// What [`RowMatrix::write`] wrote; the caller has inspected the file.
+    pub(crate) fn read(
+        path: &Path,
+        dimension: usize,
+        precision: file::RowPrecision,
+    ) -> Result<Self> {
         let native = match precision {
-            file::Precision::Half => {
-                return Ok(Self { numbers: Numbers::Half(file::read_halves(path)?), dimension });
+            file::RowPrecision::Half => {
+                return Ok(Self { numbers: RowNumbers::Half(file::read_halves(path)?), dimension });
             }
-            file::Precision::Single => Native::read(path, dimension)?,
+            file::RowPrecision::Single => NativeIndex::read(path, dimension)?,
         };
         let wrong = || failure("file is not a flat index").at(path, None);
         let numbers = native.flat_rows().ok_or_else(wrong)?;
@@ -129,11 +133,11 @@ impl Rows {
             return Err(wrong());
         }
         if native.total() <= MANY {
-            return Ok(Self { numbers: Numbers::Single(native), dimension });
+            return Ok(Self { numbers: RowNumbers::Single(native), dimension });
         }
         let mut halves = Vec::new();
         append(&mut halves, numbers);
-        Ok(Self { numbers: Numbers::Half(halves), dimension })
+        Ok(Self { numbers: RowNumbers::Half(halves), dimension })
     }
 
     /// How many rows.
@@ -141,22 +145,22 @@ impl Rows {
         self.all().len() / self.dimension
     }
 
-    pub(crate) fn all(&self) -> Slice<'_> {
+    pub(crate) fn all(&self) -> RowSlice<'_> {
         match &self.numbers {
-            Numbers::Single(native) => {
-                Slice::Single(native.flat_rows().expect("invariant: the index is flat"))
+            RowNumbers::Single(native) => {
+                RowSlice::Single(native.flat_rows().expect("invariant: the index is flat"))
             }
-            Numbers::Half(halves) => Slice::Half(halves),
+            RowNumbers::Half(halves) => RowSlice::Half(halves),
         }
     }
 
     /// The rows from `row` on.
-    pub(crate) fn from(&self, row: usize) -> Slice<'_> {
+    pub(crate) fn from(&self, row: usize) -> RowSlice<'_> {
         let all = self.all();
         all.part(row * self.dimension..all.len())
     }
 
-    pub(crate) fn row(&self, row: usize) -> Slice<'_> {
+    pub(crate) fn row(&self, row: usize) -> RowSlice<'_> {
         self.all().part(row * self.dimension..(row + 1) * self.dimension)
     }
 
@@ -166,16 +170,16 @@ impl Rows {
                 .expect("invariant: rows are whole")
         }
         match self.all() {
-            Slice::Single(numbers) => view(numbers, self.dimension).into(),
-            Slice::Half(numbers) => view(numbers, self.dimension).into(),
+            RowSlice::Single(numbers) => view(numbers, self.dimension).into(),
+            RowSlice::Half(numbers) => view(numbers, self.dimension).into(),
         }
     }
 
     /// FAISS, as long as it has the rows.
-    pub(crate) fn native(&self) -> Option<&Native> {
+    pub(crate) fn native(&self) -> Option<&NativeIndex> {
         match &self.numbers {
-            Numbers::Single(native) => Some(native),
-            Numbers::Half(_) => None,
+            RowNumbers::Single(native) => Some(native),
+            RowNumbers::Half(_) => None,
         }
     }
 
@@ -183,18 +187,18 @@ impl Rows {
     /// became halves.
     pub(crate) fn extend(&mut self, rows: &[f32]) -> Result<bool> {
         match &mut self.numbers {
-            Numbers::Single(native) if native.total() + rows.len() / self.dimension <= MANY => {
+            RowNumbers::Single(native) if native.total() + rows.len() / self.dimension <= MANY => {
                 native.add(rows).map(|()| false)
             }
-            Numbers::Single(native) => {
+            RowNumbers::Single(native) => {
                 let before = native.flat_rows().expect("invariant: the index is flat");
                 let mut halves = Vec::with_capacity(before.len() + rows.len());
                 append(&mut halves, before);
                 append(&mut halves, rows);
-                self.numbers = Numbers::Half(halves);
+                self.numbers = RowNumbers::Half(halves);
                 Ok(true)
             }
-            Numbers::Half(halves) => {
+            RowNumbers::Half(halves) => {
                 append(halves, rows);
                 Ok(false)
             }
@@ -204,11 +208,11 @@ impl Rows {
     pub(crate) fn set(&mut self, row: usize, vector: &[f32]) {
         let place = row * self.dimension..(row + 1) * self.dimension;
         match &mut self.numbers {
-            Numbers::Single(native) => {
+            RowNumbers::Single(native) => {
                 native.flat_rows_mut().expect("invariant: the index is flat")[place]
                     .copy_from_slice(vector)
             }
-            Numbers::Half(halves) => halves[place].convert_from_f32_slice(vector),
+            RowNumbers::Half(halves) => halves[place].convert_from_f32_slice(vector),
         }
     }
 
@@ -217,19 +221,19 @@ impl Rows {
         let (source, place) =
             (from * self.dimension..(from + 1) * self.dimension, to * self.dimension);
         match &mut self.numbers {
-            Numbers::Single(native) => native
+            RowNumbers::Single(native) => native
                 .flat_rows_mut()
                 .expect("invariant: the index is flat")
                 .copy_within(source, place),
-            Numbers::Half(halves) => halves.copy_within(source, place),
+            RowNumbers::Half(halves) => halves.copy_within(source, place),
         }
     }
 
     /// Drops the rows from `rows` on.
     pub(crate) fn truncate(&mut self, rows: usize) -> Result<()> {
         match &mut self.numbers {
-            Numbers::Single(native) => native.truncate(rows),
-            Numbers::Half(halves) => {
+            RowNumbers::Single(native) => native.truncate(rows),
+            RowNumbers::Half(halves) => {
                 halves.truncate(rows * self.dimension);
                 if halves.len() < halves.capacity() / 2 {
                     halves.shrink_to_fit();
@@ -242,15 +246,15 @@ impl Rows {
     /// Writes a file that FAISS reads: a flat index, or (halves) a scalar quantizer of 16 bits.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         match &self.numbers {
-            Numbers::Single(native) => native.write(path),
-            Numbers::Half(halves) => file::write_halves(path, halves, self.dimension),
+            RowNumbers::Single(native) => native.write(path),
+            RowNumbers::Half(halves) => file::write_halves(path, halves, self.dimension),
         }
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
         match &self.numbers {
-            Numbers::Single(native) => native.total() * self.dimension * size_of::<f32>(),
-            Numbers::Half(halves) => halves.capacity() * size_of::<f16>(),
+            RowNumbers::Single(native) => native.total() * self.dimension * size_of::<f32>(),
+            RowNumbers::Half(halves) => halves.capacity() * size_of::<f16>(),
         }
     }
 }
@@ -269,13 +273,13 @@ fn append(halves: &mut Vec<f16>, numbers: &[f32]) {
 mod tests {
     use super::*;
 
-    fn numbers(rows: &Rows) -> Vec<f32> {
+    fn numbers(rows: &RowMatrix) -> Vec<f32> {
         rows.matrix().to_single().into_raw_vec_and_offset().0
     }
 
     #[test]
     fn rows_become_halves_above_the_border_and_stay_so() {
-        let mut rows = Rows::new(1).unwrap();
+        let mut rows = RowMatrix::new(1).unwrap();
         let counted: Vec<f32> = (0..MANY).map(|row| (row % 2_000) as f32).collect();
         assert!(!rows.extend(&counted).unwrap());
         assert!(rows.native().is_some() && !rows.matrix().is_half());
@@ -299,14 +303,14 @@ mod tests {
         let path = folder.path().join("before.faiss");
         for count in [MANY, MANY + 1] {
             let counted: Vec<f32> = (0..count).map(|row| (row % 2_000) as f32).collect();
-            let mut native = Native::flat(1).unwrap();
+            let mut native = NativeIndex::flat(1).unwrap();
             native.add(&counted).unwrap();
             native.write(&path).unwrap();
-            let rows = Rows::read(&path, 1, file::Precision::Single).unwrap();
+            let rows = RowMatrix::read(&path, 1, file::RowPrecision::Single).unwrap();
             assert_eq!((rows.matrix().is_half(), numbers(&rows)), (count > MANY, counted));
         }
-        Native::graph(1, 32).unwrap().write(&path).unwrap();
-        assert!(Rows::read(&path, 1, file::Precision::Single).is_err());
+        NativeIndex::graph(1, 32).unwrap().write(&path).unwrap();
+        assert!(RowMatrix::read(&path, 1, file::RowPrecision::Single).is_err());
     }
 
     #[test]
@@ -315,14 +319,14 @@ mod tests {
             f16::from_f32((2 * row + column) as f32)
         });
         let (place, turned) = (halves.as_ptr(), halves.t().to_owned());
-        let rows = Rows::over(halves.clone().into()).unwrap();
+        let rows = RowMatrix::over(halves.clone().into()).unwrap();
         assert_eq!(numbers(&rows), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
-        let moved = Rows::over(halves.into()).unwrap();
-        let Slice::Half(held) = moved.all() else { panic!("halves stay halves") };
+        let moved = RowMatrix::over(halves.into()).unwrap();
+        let RowSlice::Half(held) = moved.all() else { panic!("halves stay halves") };
         assert_eq!(held.as_ptr(), place);
-        assert_eq!(numbers(&Rows::over(turned.t().into()).unwrap()), numbers(&rows));
+        assert_eq!(numbers(&RowMatrix::over(turned.t().into()).unwrap()), numbers(&rows));
         assert_eq!(
-            numbers(&Rows::over(turned.slice(ndarray::s![1.., 1..]).into()).unwrap()),
+            numbers(&RowMatrix::over(turned.slice(ndarray::s![1.., 1..]).into()).unwrap()),
             [3.0, 5.0]
         );
     }

@@ -11,7 +11,7 @@
 use episodica_core::index::sampled_bound;
 use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_greater, zeroed};
 
-use crate::rows::Slice;
+use crate::rows::RowSlice;
 
 /// Rows by the first half of their signs for each that is proposed. With twice as many no better
 /// ones are found, with half as many slightly worse ones.
@@ -25,7 +25,7 @@ const STRIP: usize = 512;
 /// Their first half lies apart, [`ROWS`] rows to a block: what is compared together lies together,
 /// and most rows differ so much there that their second half is never read.
 #[derive(Debug, Default)]
-pub(crate) struct Sketch {
+pub(crate) struct SignSketch {
     /// The first words of each row. Whole blocks; what stands in the last one behind the rows
     /// counts for nothing.
     front: Vec<u64>,
@@ -36,7 +36,7 @@ pub(crate) struct Sketch {
     rows: usize,
 }
 
-impl Sketch {
+impl SignSketch {
     pub(crate) fn new(dimension: usize) -> Self {
         let width = dimension.div_ceil(64);
         let front = width.div_ceil(2);
@@ -44,18 +44,18 @@ impl Sketch {
     }
 
     /// Appends whole rows.
-    pub(crate) fn extend(&mut self, rows: Slice<'_>, dimension: usize) {
+    pub(crate) fn extend(&mut self, rows: RowSlice<'_>, dimension: usize) {
         let first = self.rows;
         self.resize(first + rows.len() / dimension);
         self.put(first, rows, dimension);
     }
 
-    pub(crate) fn set(&mut self, row: usize, vector: Slice<'_>) {
+    pub(crate) fn set(&mut self, row: usize, vector: RowSlice<'_>) {
         self.put(row, vector, vector.len());
     }
 
     /// Puts the signs of rows in the place of those from row `first` on.
-    fn put(&mut self, first: usize, rows: Slice<'_>, dimension: usize) {
+    fn put(&mut self, first: usize, rows: RowSlice<'_>, dimension: usize) {
         for_each_signs(rows, dimension, |row, word, signs| *self.word(first + row, word) = signs);
     }
 
@@ -129,7 +129,7 @@ impl Sketch {
     fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
         let [front, back] = self.widths;
         let mut signs = vec![0; front + back];
-        for_each_signs(Slice::Single(query), query.len(), |_, word, bits| signs[word] = bits);
+        for_each_signs(RowSlice::Single(query), query.len(), |_, word, bits| signs[word] = bits);
         let (front, rest) = signs.split_at(front);
         let mut alike = self.alike_in_front(front, wanted.saturating_mul(FRONT));
         add_differing_bits(rest, &self.back, &alike.rows, &mut alike.distances);
@@ -139,7 +139,7 @@ impl Sketch {
 
     /// At least `wanted` rows with the fewest signs in front that differ, and all that tie with the
     /// last.
-    fn alike_in_front(&self, signs: &[u64], wanted: usize) -> Alike {
+    fn alike_in_front(&self, signs: &[u64], wanted: usize) -> SignMatches {
         let mut alike = self.up_to(signs, self.likely_bound(signs, wanted));
         if alike.rows.len() < wanted {
             alike = self.up_to(signs, u16::MAX);
@@ -165,8 +165,8 @@ impl Sketch {
     }
 
     /// The rows with no more than `most` signs in front that differ, in one walk.
-    fn up_to(&self, signs: &[u64], most: u16) -> Alike {
-        let mut alike = Alike::default();
+    fn up_to(&self, signs: &[u64], most: u16) -> SignMatches {
+        let mut alike = SignMatches::default();
         let (mut distances, mut near) = ([0; STRIP], [0; STRIP / 64]);
         let strips = self.front.chunks(STRIP * self.widths[0]);
         for (strip, first) in strips.zip((0..self.rows).step_by(STRIP)) {
@@ -203,13 +203,13 @@ fn resize(words: &mut Vec<u64>, count: usize) {
 
 /// Rows with few signs that differ from a query's, in rising order.
 #[derive(Debug, Default)]
-struct Alike {
+struct SignMatches {
     rows: Vec<usize>,
     /// How many signs differ, by row.
     distances: Vec<u16>,
 }
 
-impl Alike {
+impl SignMatches {
     /// Drops all but the nearest `wanted` and those that tie with the last of them.
     fn keep_nearest(&mut self, wanted: usize) {
         let most = self.distances.iter().copied().max().unwrap_or_default();
@@ -259,7 +259,7 @@ fn place(width: usize, row: usize, word: usize) -> usize {
 
 /// Calls `visit` with the sign bits of rows, 64 at a time: number of the row, number of the word,
 /// and its bits.
-fn for_each_signs(rows: Slice<'_>, dimension: usize, visit: impl FnMut(usize, usize, u64)) {
+fn for_each_signs(rows: RowSlice<'_>, dimension: usize, visit: impl FnMut(usize, usize, u64)) {
     fn each<A: Copy>(
         rows: &[A],
         dimension: usize,
@@ -274,10 +274,10 @@ fn for_each_signs(rows: Slice<'_>, dimension: usize, visit: impl FnMut(usize, us
         }
     }
     match rows {
-        Slice::Single(rows) => {
+        RowSlice::Single(rows) => {
             each(rows, dimension, |number| u64::from(number.to_bits() >> 31), visit)
         }
-        Slice::Half(rows) => {
+        RowSlice::Half(rows) => {
             each(rows, dimension, |number| u64::from(number.to_bits() >> 15), visit)
         }
     }
@@ -289,9 +289,9 @@ mod tests {
 
     use super::*;
 
-    fn over(rows: &[f32], dimension: usize) -> Sketch {
-        let mut sketch = Sketch::new(dimension);
-        sketch.extend(Slice::Single(rows), dimension);
+    fn over(rows: &[f32], dimension: usize) -> SignSketch {
+        let mut sketch = SignSketch::new(dimension);
+        sketch.extend(RowSlice::Single(rows), dimension);
         sketch
     }
 
@@ -303,8 +303,8 @@ mod tests {
             })
             .collect();
         let halves: Vec<f16> = rows.iter().copied().map(f16::from_f32).collect();
-        let mut sketch = Sketch::new(131);
-        sketch.extend(Slice::Half(&halves), 131);
+        let mut sketch = SignSketch::new(131);
+        sketch.extend(RowSlice::Half(&halves), 131);
         assert_eq!((sketch.front, sketch.back), {
             let single = over(&rows, 131);
             (single.front, single.back)
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0]);
         assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 2), [0, 2]);
         assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 9), [0, 1, 2]);
-        sketch.set(1, Slice::Single(&[1.0, 1.0, 1.0]));
+        sketch.set(1, RowSlice::Single(&[1.0, 1.0, 1.0]));
         assert_eq!(sketch.alike(&[1.0, 1.0, 1.0], 1), [0, 1]);
         sketch.copy(2, 0);
         sketch.truncate(2);

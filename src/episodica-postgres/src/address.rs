@@ -19,7 +19,7 @@ const SCHEMA: &str = "episodica";
 
 /// How the server must prove who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum TlsTrust {
     /// Not at all, as libpq's `prefer` and `require`.
     Anyone,
     /// By a certificate that the system trusts, for the host's name.
@@ -30,9 +30,9 @@ pub(crate) enum Trust {
 
 /// An address of a store.
 #[derive(Clone)]
-pub struct Address {
+pub struct StoreAddress {
     pub(crate) config: Config,
-    pub(crate) trust: Trust,
+    pub(crate) trust: TlsTrust,
     pub(crate) schema: String,
     pub(crate) pool_size: usize,
     pub(crate) deadline: Duration,
@@ -42,13 +42,13 @@ pub struct Address {
     shown: String,
 }
 
-impl std::fmt::Debug for Address {
+impl std::fmt::Debug for StoreAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.shown)
     }
 }
 
-impl Address {
+impl StoreAddress {
     /// True if a text is meant as an address and not as a path.
     pub fn is_one(text: &str) -> bool {
         text.starts_with("postgresql://") || text.starts_with("postgres://")
@@ -63,7 +63,7 @@ impl Address {
     /// `Config`; the text never holds the password.
     pub fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        let mut own = Own::default();
+        let mut own = OwnParameters::default();
         let mut rest = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -105,7 +105,7 @@ impl Address {
 
 /// Parameters that are not libpq's, or that `tokio-postgres` does not know.
 #[derive(Default)]
-struct Own {
+struct OwnParameters {
     schema: Option<String>,
     pool_size: Option<usize>,
     deadline: Option<f64>,
@@ -115,7 +115,7 @@ struct Own {
     root_certificates: Option<String>,
 }
 
-impl Own {
+impl OwnParameters {
     fn take(&mut self, key: &str, value: &str) -> Result<bool> {
         match key {
             "schema" => {
@@ -230,17 +230,17 @@ fn complete(config: &mut Config, variable: &dyn Fn(&str) -> Option<String>) -> R
 }
 
 /// Sets the mode of encryption; returns what a certificate is checked against.
-fn trust(config: &mut Config, mode: Option<&str>, root: Option<String>) -> Result<Trust> {
+fn trust(config: &mut Config, mode: Option<&str>, root: Option<String>) -> Result<TlsTrust> {
     let by_root = |root: Option<String>| match root.as_deref() {
-        None | Some("" | "system") => Trust::System,
-        Some(path) => Trust::File(path.into()),
+        None | Some("" | "system") => TlsTrust::System,
+        Some(path) => TlsTrust::File(path.into()),
     };
     let (ssl, trust) = match mode {
-        Some("disable") => (SslMode::Disable, Trust::Anyone),
-        None | Some("allow" | "prefer") => (SslMode::Prefer, Trust::Anyone),
+        Some("disable") => (SslMode::Disable, TlsTrust::Anyone),
+        None | Some("allow" | "prefer") => (SslMode::Prefer, TlsTrust::Anyone),
         // As libpq does: with root certificates, `require` checks.
         Some("require") if root.is_some() => (SslMode::Require, by_root(root)),
-        Some("require") => (SslMode::Require, Trust::Anyone),
+        Some("require") => (SslMode::Require, TlsTrust::Anyone),
         Some("verify-ca" | "verify-full") => (SslMode::Require, by_root(root)),
         Some(other) => {
             return Err(Error::new(
@@ -280,8 +280,8 @@ fn shown(config: &Config, schema: &str) -> String {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str, variables: &[(&str, &str)]) -> Result<Address> {
-        Address::parse(text, &|name| {
+    fn parsed(text: &str, variables: &[(&str, &str)]) -> Result<StoreAddress> {
+        StoreAddress::parse(text, &|name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -310,7 +310,7 @@ mod tests {
         ];
         let address = parsed("postgresql://", &variables).unwrap();
         assert_eq!(address.shown(), "postgresql://db1:5433,db2:5433/mem");
-        assert_eq!(address.trust, Trust::System);
+        assert_eq!(address.trust, TlsTrust::System);
         assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
         let given = parsed("postgresql://you@host/other?sslmode=disable", &variables).unwrap();
         assert_eq!(given.config.get_user(), Some("you"));

@@ -5,13 +5,13 @@ use tokio_postgres::error::SqlState;
 
 /// A request that failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct DatabaseFailure {
     /// True if the same request may succeed later or on another connection.
     pub is_away: bool,
     pub error: Box<Error>,
 }
 
-impl Failure {
+impl DatabaseFailure {
     /// The database can't be reached.
     pub fn away(what: impl Into<String>) -> Self {
         let hint = "nothing was acknowledged: call again once the database answers";
@@ -29,8 +29,8 @@ impl Failure {
     }
 }
 
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
+impl From<DatabaseFailure> for Error {
+    fn from(failure: DatabaseFailure) -> Self {
         *failure.error
     }
 }
@@ -50,7 +50,7 @@ fn chain(error: &tokio_postgres::Error) -> String {
     text
 }
 
-impl From<tokio_postgres::Error> for Failure {
+impl From<tokio_postgres::Error> for DatabaseFailure {
     fn from(error: tokio_postgres::Error) -> Self {
         let said = chain(&error);
         let Some(code) = error.code() else {

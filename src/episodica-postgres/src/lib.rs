@@ -25,8 +25,8 @@ mod turn;
 mod user_logs;
 mod writing;
 
-pub use address::Address;
+pub use address::StoreAddress;
 pub use logs::PgLogs;
-pub use nodes::Node;
-pub use purge::Purged;
-pub use schema::{SCHEMA_VERSION, State};
+pub use nodes::StoreNode;
+pub use purge::PurgeReport;
+pub use schema::{SCHEMA_VERSION, SchemaState};

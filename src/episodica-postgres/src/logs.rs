@@ -5,31 +5,33 @@ use std::sync::{Arc, Mutex};
 
 use episodica_core::Result;
 use episodica_core::ids::Owner;
-use episodica_core::store::log_store::Head;
-use episodica_core::store::{Holder, LogEnds, LogKind, LogStore, Medium, Mode, UserLogs};
+use episodica_core::store::log_store::LogHead;
+use episodica_core::store::{
+    LockHolder, LogEnds, LogKind, LogMedium, LogStore, OpenMode, UserLogs,
+};
 use tokio_postgres::types::Type;
 
-use crate::address::Address;
-use crate::nodes::{self, Node, Presence};
-use crate::pool::Pool;
-use crate::purge::{self, Purged};
+use crate::address::StoreAddress;
+use crate::nodes::{self, NodePresence, StoreNode};
+use crate::pool::ConnectionPool;
+use crate::purge::{self, PurgeReport};
 use crate::rights;
-use crate::rows::{Seen, Who, id_of, int, stored};
-use crate::schema::{self, State};
-use crate::statements::Statements;
+use crate::rows::{RowOwner, SeenLogs, id_of, int, stored};
+use crate::schema::{self, SchemaState};
+use crate::statements::SqlTexts;
 use crate::user_logs::{self, PgUserLogs};
-use crate::writing::Target;
+use crate::writing::WriteTarget;
 
 /// A database with the logs of a store.
 #[derive(Debug)]
 pub struct PgLogs {
-    pool: Arc<Pool>,
-    statements: Arc<Statements>,
-    mode: Mode,
-    state: State,
+    pool: Arc<ConnectionPool>,
+    statements: Arc<SqlTexts>,
+    mode: OpenMode,
+    state: SchemaState,
     holder: Arc<str>,
     /// This process among the nodes, unless it only reads.
-    presence: Option<Presence>,
+    presence: Option<NodePresence>,
 }
 
 impl PgLogs {
@@ -38,14 +40,14 @@ impl PgLogs {
     /// # Errors
     /// `StoreUnavailable`, also for a standby that is to be written; `UnsupportedFormat` for tables
     /// of another version; `Config` for a server that may lose what it acknowledged.
-    pub fn open(address: Address, mode: Mode, holder: &Holder) -> Result<Self> {
-        let statements = Arc::new(Statements::new(&address.schema));
-        let pool = Pool::new(address)?;
+    pub fn open(address: StoreAddress, mode: OpenMode, holder: &LockHolder) -> Result<Self> {
+        let statements = Arc::new(SqlTexts::new(&address.schema));
+        let pool = ConnectionPool::new(address)?;
         let state = schema::prepare(&pool, mode)?;
         let holder = serde_json::to_string(holder).unwrap_or_default();
         let presence = match mode {
-            Mode::ReadWrite => Some(Presence::begin(&pool, &statements.schema, &holder)?),
-            Mode::ReadOnly => None,
+            OpenMode::ReadWrite => Some(NodePresence::begin(&pool, &statements.schema, &holder)?),
+            OpenMode::ReadOnly => None,
         };
         Ok(Self { pool, statements, mode, state, holder: holder.into(), presence })
     }
@@ -54,24 +56,24 @@ impl PgLogs {
     ///
     /// # Errors
     /// `StoreUnavailable`; `Config` for a database that doesn't use UTF-8.
-    pub fn look(address: Address) -> Result<State> {
-        schema::look(&*Pool::new(address)?)
+    pub fn look(address: StoreAddress) -> Result<SchemaState> {
+        schema::look(&*ConnectionPool::new(address)?)
     }
 
     /// Makes the tables, or brings them up to the present version; returns the version before.
     ///
     /// # Errors
     /// `StoreUnavailable`; `ReadOnly` if the role may not; `UnsupportedFormat` for newer tables.
-    pub fn migrate(address: Address) -> Result<i32> {
-        schema::migrate(&*Pool::new(address)?)
+    pub fn migrate(address: StoreAddress) -> Result<i32> {
+        schema::migrate(&*ConnectionPool::new(address)?)
     }
 
     /// The processes that have a store open for writing.
     ///
     /// # Errors
     /// `StoreUnavailable`; `UnsupportedFormat` without tables.
-    pub fn nodes(address: Address) -> Result<Vec<Node>> {
-        nodes::all(&*Pool::new(address)?)
+    pub fn nodes(address: StoreAddress) -> Result<Vec<StoreNode>> {
+        nodes::all(&*ConnectionPool::new(address)?)
     }
 
     /// Lets a role of the database read a tenant of a store, by SQL and by this package.
@@ -79,43 +81,43 @@ impl PgLogs {
     /// # Errors
     /// `InvalidInput` if there is no such role; `ReadOnly` if one's own role may not;
     /// `StoreUnavailable`.
-    pub fn grant(address: Address, role: &str, tenant: &str) -> Result<()> {
-        rights::grant(&*Pool::new(address)?, role, &stored(tenant))
+    pub fn grant(address: StoreAddress, role: &str, tenant: &str) -> Result<()> {
+        rights::grant(&*ConnectionPool::new(address)?, role, &stored(tenant))
     }
 
     /// Takes a tenant from a role again.
     ///
     /// # Errors
     /// As [`PgLogs::grant`].
-    pub fn revoke(address: Address, role: &str, tenant: &str) -> Result<()> {
-        rights::revoke(&*Pool::new(address)?, role, &stored(tenant))
+    pub fn revoke(address: StoreAddress, role: &str, tenant: &str) -> Result<()> {
+        rights::revoke(&*ConnectionPool::new(address)?, role, &stored(tenant))
     }
 
     /// Writes anew the tables of a store, without what was deleted.
     ///
     /// # Errors
     /// `StoreUnavailable`; `ReadOnly` if the role may not.
-    pub fn purge(address: Address) -> Result<Purged> {
-        purge::purge(&*Pool::new(address)?)
+    pub fn purge(address: StoreAddress) -> Result<PurgeReport> {
+        purge::purge(&*ConnectionPool::new(address)?)
     }
 
     /// What opening found.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &SchemaState {
         &self.state
     }
 
-    fn target(&self, owner: &Owner) -> Target<'_> {
-        Target { pool: &self.pool, statements: &self.statements, who: Who::of(owner) }
+    fn target(&self, owner: &Owner) -> WriteTarget<'_> {
+        WriteTarget { pool: &self.pool, statements: &self.statements, who: RowOwner::of(owner) }
     }
 }
 
 impl LogStore for PgLogs {
-    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
-        let who = Who::of(owner);
-        let (epoch, seen) = if self.mode == Mode::ReadWrite {
+    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
+        let who = RowOwner::of(owner);
+        let (epoch, seen) = if self.mode == OpenMode::ReadWrite {
             self.pool.repeat(async |client| {
                 let row = client.query_typed_one(&self.statements.open, &who.values()).await?;
-                Ok((row.try_get::<_, i64>(0)?.unsigned_abs(), Seen::read(&row, 1)?))
+                Ok((row.try_get::<_, i64>(0)?.unsigned_abs(), SeenLogs::read(&row, 1)?))
             })?
         } else {
             (0, self.target(owner).look()?)
@@ -128,7 +130,7 @@ impl LogStore for PgLogs {
             mode: self.mode,
             epoch,
             holder: Arc::clone(&self.holder),
-            state: Mutex::new(user_logs::State { seen, looked: None, missed: None }),
+            state: Mutex::new(user_logs::OpeningState { seen, looked: None, missed: None }),
         };
         Ok((Box::new(logs), seen.head(epoch)))
     }
@@ -181,7 +183,7 @@ impl LogStore for PgLogs {
     }
 
     fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>> {
-        let who = Who::of(owner);
+        let who = RowOwner::of(owner);
         let (mut at, mut start, mut bytes) = (from, None, Vec::new());
         loop {
             let skipped = start.map_or(0, |start| from - start);
@@ -228,7 +230,7 @@ impl LogStore for PgLogs {
     }
 
     fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)> {
-        let who = Who::of(owner);
+        let who = RowOwner::of(owner);
         self.pool.repeat(async |client| {
             let row = client.query_typed_opt(&self.statements.uses, &who.values()).await?;
             let Some(row) = row else { return Ok((Vec::new(), 0)) };
@@ -240,7 +242,7 @@ impl LogStore for PgLogs {
         if number == 0 && bytes.is_empty() || self.target(owner).look()?.uid.is_none() {
             return Ok(true);
         }
-        let who = Who::of(owner);
+        let who = RowOwner::of(owner);
         let sent = self.pool.once(async |client| {
             let [tenant, user] = who.values();
             let values =
@@ -256,8 +258,8 @@ impl LogStore for PgLogs {
         }
     }
 
-    fn medium(&self) -> Medium {
-        Medium {
+    fn medium(&self) -> LogMedium {
+        LogMedium {
             name: "postgresql",
             place: PathBuf::from(self.pool.address().shown()),
             version: Some(self.state.server_version.clone()),

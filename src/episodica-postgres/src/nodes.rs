@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use episodica_core::Result;
-use episodica_core::store::Holder;
+use episodica_core::store::LockHolder;
 use tokio::task::AbortHandle;
 use tokio_postgres::types::Type;
 
-use crate::failure::Failure;
-use crate::pool::Pool;
+use crate::failure::DatabaseFailure;
+use crate::pool::ConnectionPool;
 
 /// How often a process says that it is there.
 const BEAT: Duration = Duration::from_secs(20);
@@ -20,9 +20,9 @@ const KEPT_DAYS: i32 = 7;
 
 /// A process that has opened the store for writing and not closed it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct StoreNode {
     /// Its name for others; `None` if the row was written by another version.
-    pub holder: Option<Holder>,
+    pub holder: Option<LockHolder>,
     /// Its version of the package.
     pub version: String,
     /// When it opened the store, in RFC 3339.
@@ -33,20 +33,20 @@ pub struct Node {
     pub is_silent: bool,
 }
 
-/// This process among the nodes, until [`Presence::end`].
+/// This process among the nodes, until [`NodePresence::end`].
 #[derive(Debug)]
-pub(crate) struct Presence {
+pub(crate) struct NodePresence {
     node: String,
     schema: String,
     beat: Mutex<Option<AbortHandle>>,
 }
 
-impl Presence {
+impl NodePresence {
     /// Enters this process, and says from then on that it is there.
     ///
     /// # Errors
     /// `StoreUnavailable`.
-    pub fn begin(pool: &Arc<Pool>, schema: &str, holder: &str) -> Result<Self> {
+    pub fn begin(pool: &Arc<ConnectionPool>, schema: &str, holder: &str) -> Result<Self> {
         let old = format!(
             "DELETE FROM {schema}.nodes WHERE seen_at < now() - make_interval(days => {KEPT_DAYS})"
         );
@@ -69,7 +69,7 @@ impl Presence {
     }
 
     /// Takes this process off the list, if the database answers soon.
-    pub fn end(&self, pool: &Pool) {
+    pub fn end(&self, pool: &ConnectionPool) {
         let Some(beat) = self.beat.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
@@ -87,7 +87,7 @@ impl Presence {
 ///
 /// # Errors
 /// `StoreUnavailable`.
-pub(crate) fn all(pool: &Pool) -> Result<Vec<Node>> {
+pub(crate) fn all(pool: &ConnectionPool) -> Result<Vec<StoreNode>> {
     let text = format!(
         "SELECT holder, version, to_char(opened_at AT TIME ZONE 'UTC', \
          'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), extract(epoch FROM now() - seen_at)::float8 \
@@ -96,9 +96,9 @@ pub(crate) fn all(pool: &Pool) -> Result<Vec<Node>> {
     );
     pool.repeat(async |client| {
         let rows = client.query_typed(&text, &[]).await?;
-        let node = |row: &tokio_postgres::Row| -> Result<Node, tokio_postgres::Error> {
+        let node = |row: &tokio_postgres::Row| -> Result<StoreNode, tokio_postgres::Error> {
             let (holder, silent_seconds): (String, f64) = (row.try_get(0)?, row.try_get(3)?);
-            Ok(Node {
+            Ok(StoreNode {
                 holder: serde_json::from_str(&holder).ok(),
                 version: row.try_get(1)?,
                 opened_at: row.try_get(2)?,
@@ -106,6 +106,6 @@ pub(crate) fn all(pool: &Pool) -> Result<Vec<Node>> {
                 is_silent: silent_seconds > SILENT_SECONDS,
             })
         };
-        Ok::<_, Failure>(rows.iter().map(node).collect::<Result<_, _>>()?)
+        Ok::<_, DatabaseFailure>(rows.iter().map(node).collect::<Result<_, _>>()?)
     })
 }

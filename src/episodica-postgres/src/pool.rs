@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::address::Address;
-use crate::failure::Failure;
-use crate::tls::Tls;
+use crate::address::StoreAddress;
+use crate::failure::DatabaseFailure;
+use crate::tls::TlsMaker;
 
 /// First and longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
@@ -23,13 +23,13 @@ const SOON: Duration = Duration::from_secs(1);
 const LONGEST_IDLE: Duration = Duration::from_secs(300);
 
 /// A connection.
-struct Link {
+struct PooledLink {
     client: Client,
     task: AbortHandle,
     idle_since: Instant,
 }
 
-impl Drop for Link {
+impl Drop for PooledLink {
     fn drop(&mut self) {
         // A statement may still be on its way to a server that does not answer.
         self.task.abort();
@@ -37,10 +37,10 @@ impl Drop for Link {
 }
 
 /// The connections of a process to a database.
-pub(crate) struct Pool {
-    address: Address,
-    tls: Tls,
-    idle: Mutex<Vec<Link>>,
+pub(crate) struct ConnectionPool {
+    address: StoreAddress,
+    tls: TlsMaker,
+    idle: Mutex<Vec<PooledLink>>,
     permits: Semaphore,
     /// Why the last request failed; `None` if it did not.
     failure: Mutex<Option<String>>,
@@ -48,13 +48,13 @@ pub(crate) struct Pool {
     runtime: Option<Runtime>,
 }
 
-impl std::fmt::Debug for Pool {
+impl std::fmt::Debug for ConnectionPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Pool({:?})", self.address)
     }
 }
 
-impl Drop for Pool {
+impl Drop for ConnectionPool {
     fn drop(&mut self) {
         self.locked().clear();
         if let Some(runtime) = self.runtime.take() {
@@ -64,13 +64,13 @@ impl Drop for Pool {
 }
 
 /// A connection that is in use.
-struct Used<'a> {
-    pool: &'a Pool,
-    link: Option<Link>,
+struct UsedConnection<'a> {
+    pool: &'a ConnectionPool,
+    link: Option<PooledLink>,
     _permit: SemaphorePermit<'a>,
 }
 
-impl Used<'_> {
+impl UsedConnection<'_> {
     fn client(&self) -> &Client {
         &self.link.as_ref().expect("invariant: only giving it back takes it").client
     }
@@ -83,12 +83,12 @@ impl Used<'_> {
     }
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Connects to nothing yet.
     ///
     /// # Errors
     /// `Config` for root certificates that can't be read; `Internal` without threads.
-    pub fn new(address: Address) -> Result<Arc<Self>> {
+    pub fn new(address: StoreAddress) -> Result<Arc<Self>> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("episodica-postgres")
@@ -98,7 +98,7 @@ impl Pool {
                 Error::new(ErrorKind::Io, "no thread for connections").caused_by(error)
             })?;
         Ok(Arc::new(Self {
-            tls: Tls::new(&address.trust)?,
+            tls: TlsMaker::new(&address.trust)?,
             permits: Semaphore::new(address.pool_size),
             address,
             idle: Mutex::default(),
@@ -107,7 +107,7 @@ impl Pool {
         }))
     }
 
-    pub fn address(&self) -> &Address {
+    pub fn address(&self) -> &StoreAddress {
         &self.address
     }
 
@@ -116,7 +116,7 @@ impl Pool {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Link>> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<PooledLink>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,22 +124,23 @@ impl Pool {
         self.runtime.as_ref().expect("invariant: only dropping takes it")
     }
 
-    async fn connect(&self) -> Result<Link, Failure> {
+    async fn connect(&self) -> Result<PooledLink, DatabaseFailure> {
         let most = self.address.config.get_connect_timeout().copied();
         let connecting = self.address.config.connect(self.tls.clone());
-        let (client, connection) = timeout(most.unwrap_or(Duration::MAX), connecting)
-            .await
-            .map_err(|_| Failure::away("the database does not take a connection in time"))??;
+        let (client, connection) =
+            timeout(most.unwrap_or(Duration::MAX), connecting).await.map_err(|_| {
+                DatabaseFailure::away("the database does not take a connection in time")
+            })??;
         let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
                 log::debug!("a connection to the database broke: {error}");
             }
         });
-        Ok(Link { client, task: task.abort_handle(), idle_since: Instant::now() })
+        Ok(PooledLink { client, task: task.abort_handle(), idle_since: Instant::now() })
     }
 
     /// A live connection, before the deadline.
-    async fn take(&self) -> Result<Used<'_>, Failure> {
+    async fn take(&self) -> Result<UsedConnection<'_>, DatabaseFailure> {
         let permit = self.permits.acquire().await.expect("invariant: never closed");
         let known = {
             let mut idle = self.locked();
@@ -152,7 +153,7 @@ impl Pool {
             Some(link) => link,
             None => self.connect().await?,
         };
-        Ok(Used { pool: self, link: Some(link), _permit: permit })
+        Ok(UsedConnection { pool: self, link: Some(link), _permit: permit })
     }
 
     /// Runs a request until it succeeds, is refused, or the deadline has passed. It may be sent
@@ -160,7 +161,10 @@ impl Pool {
     ///
     /// # Errors
     /// `StoreUnavailable`; what the failure means.
-    pub fn repeat<T>(&self, request: impl AsyncFn(&Client) -> Result<T, Failure>) -> Result<T> {
+    pub fn repeat<T>(
+        &self,
+        request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
+    ) -> Result<T> {
         self.until_deadline(|left| self.attempt(left, &request))
     }
 
@@ -168,8 +172,8 @@ impl Pool {
     /// it may have been carried out.
     pub fn once<T>(
         &self,
-        request: impl AsyncFn(&Client) -> Result<T, Failure>,
-    ) -> Result<Result<T, Failure>> {
+        request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
+    ) -> Result<Result<T, DatabaseFailure>> {
         let deadline = Instant::now() + self.address.deadline;
         let used = self.connected()?;
         let left = deadline.saturating_duration_since(Instant::now()).max(PAUSES[0]);
@@ -181,8 +185,11 @@ impl Pool {
     /// Sends a request at most once, with no deadline: for work that takes as long as it takes.
     ///
     /// # Errors
-    /// As [`Pool::repeat`].
-    pub fn patiently<T>(&self, request: impl AsyncFn(&Client) -> Result<T, Failure>) -> Result<T> {
+    /// As [`ConnectionPool::repeat`].
+    pub fn patiently<T>(
+        &self,
+        request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
+    ) -> Result<T> {
         let used = self.connected()?;
         let endless = Duration::from_secs(u64::from(u32::MAX));
         Ok(self.runtime().block_on(self.carry_out(used, endless, &request))?)
@@ -191,8 +198,11 @@ impl Pool {
     /// Sends a request once and gives up soon.
     ///
     /// # Errors
-    /// As [`Pool::repeat`].
-    pub fn soon<T>(&self, request: impl AsyncFn(&Client) -> Result<T, Failure>) -> Result<T> {
+    /// As [`ConnectionPool::repeat`].
+    pub fn soon<T>(
+        &self,
+        request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
+    ) -> Result<T> {
         let outcome = self.attempt(SOON.min(self.address.deadline), &request);
         self.note(outcome.as_ref().err());
         Ok(outcome?)
@@ -219,7 +229,7 @@ impl Pool {
         task.abort_handle()
     }
 
-    async fn tell(&self, text: &str, values: &[String]) -> Result<(), Failure> {
+    async fn tell(&self, text: &str, values: &[String]) -> Result<(), DatabaseFailure> {
         let used = self.take().await?;
         let typed: Vec<(&(dyn ToSql + Sync), Type)> =
             values.iter().map(|value| (value as &(dyn ToSql + Sync), Type::TEXT)).collect();
@@ -229,7 +239,7 @@ impl Pool {
     }
 
     /// A live connection, which is tried for until the deadline.
-    fn connected(&self) -> Result<Used<'_>> {
+    fn connected(&self) -> Result<UsedConnection<'_>> {
         self.until_deadline(|left| {
             self.runtime().block_on(async {
                 timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))
@@ -239,7 +249,7 @@ impl Pool {
 
     fn until_deadline<T>(
         &self,
-        mut attempt: impl FnMut(Duration) -> Result<T, Failure>,
+        mut attempt: impl FnMut(Duration) -> Result<T, DatabaseFailure>,
     ) -> Result<T> {
         let (deadline, [mut pause, longest]) = (Instant::now() + self.address.deadline, PAUSES);
         loop {
@@ -257,7 +267,7 @@ impl Pool {
         }
     }
 
-    fn note(&self, failure: Option<&Failure>) {
+    fn note(&self, failure: Option<&DatabaseFailure>) {
         let away = failure.filter(|failure| failure.error.kind() == ErrorKind::StoreUnavailable);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) =
             away.map(|failure| failure.error.chain());
@@ -266,8 +276,8 @@ impl Pool {
     fn attempt<T>(
         &self,
         left: Duration,
-        request: &impl AsyncFn(&Client) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        request: &impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
+    ) -> Result<T, DatabaseFailure> {
         let started = Instant::now();
         self.runtime().block_on(async {
             let used = timeout(left, self.take()).await.unwrap_or_else(|_| Err(late()))?;
@@ -279,10 +289,10 @@ impl Pool {
     /// Runs a request on a connection, which is given up if it did not end well.
     async fn carry_out<T>(
         &self,
-        used: Used<'_>,
+        used: UsedConnection<'_>,
         left: Duration,
-        request: &impl AsyncFn(&Client) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
+        request: &impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
+    ) -> Result<T, DatabaseFailure> {
         let outcome = timeout(left, request(used.client())).await.unwrap_or_else(|_| Err(late()));
         if outcome.is_ok() {
             used.give_back();
@@ -291,6 +301,6 @@ impl Pool {
     }
 }
 
-fn late() -> Failure {
-    Failure::away("the database does not answer in time")
+fn late() -> DatabaseFailure {
+    DatabaseFailure::away("the database does not answer in time")
 }

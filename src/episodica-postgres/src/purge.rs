@@ -6,12 +6,12 @@
 
 use episodica_core::Result;
 
-use crate::failure::Failure;
-use crate::pool::Pool;
+use crate::failure::DatabaseFailure;
+use crate::pool::ConnectionPool;
 
 /// What a purge did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Purged {
+pub struct PurgeReport {
     /// Tables that were written anew, without what was deleted.
     pub tables: Vec<String>,
     /// Bytes of those tables before and after, with their indexes.
@@ -24,7 +24,7 @@ pub struct Purged {
 ///
 /// # Errors
 /// `StoreUnavailable`, also for a table that takes longer than the deadline; `ReadOnly`.
-pub(crate) fn purge(pool: &Pool) -> Result<Purged> {
+pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
     let schema = &pool.address().schema;
     let find = format!(
         "SELECT c.relname::text, pg_total_relation_size(c.oid) FROM pg_class c \
@@ -38,9 +38,9 @@ pub(crate) fn purge(pool: &Pool) -> Result<Purged> {
         let read = |row: &tokio_postgres::Row| -> Result<_, tokio_postgres::Error> {
             Ok((row.try_get::<_, String>(0)?, row.try_get::<_, i64>(1)?.unsigned_abs()))
         };
-        Ok::<_, Failure>(rows.iter().map(read).collect::<Result<Vec<_>, _>>()?)
+        Ok::<_, DatabaseFailure>(rows.iter().map(read).collect::<Result<Vec<_>, _>>()?)
     })?;
-    let mut purged = Purged::default();
+    let mut purged = PurgeReport::default();
     for (table, before) in found {
         let (text, size) = (
             format!("VACUUM (FULL) {schema}.{table}"),
@@ -67,7 +67,7 @@ pub(crate) fn purge(pool: &Pool) -> Result<Purged> {
 /// Overwrites the segments of the write-ahead log that name the deleted rows. After a checkpoint
 /// the server keeps them, with their bytes, under the names of segments to come; leaving a segment
 /// early fills it with zeros.
-fn move_log_on(pool: &Pool) -> Result<()> {
+fn move_log_on(pool: &ConnectionPool) -> Result<()> {
     // A segment without a record is not left.
     let leave = "SELECT pg_logical_emit_message(false, 'episodica', ''); SELECT pg_switch_wal()";
     pool.patiently(async |client| {

@@ -4,9 +4,9 @@ use episodica_core::store::LogKind;
 use episodica_core::{Error, ErrorKind, Result};
 use tokio_postgres::types::Type;
 
-use crate::pool::Pool;
-use crate::rows::{End, int};
-use crate::statements::Statements;
+use crate::pool::ConnectionPool;
+use crate::rows::{LogEnd, int};
+use crate::statements::SqlTexts;
 
 /// Bytes that are asked for at a time, unless a line is longer.
 const WINDOW_BYTES: u64 = 4 << 20;
@@ -15,17 +15,17 @@ const WINDOW_LINES: i64 = 5_000;
 
 /// A log of a generation, up to an end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
+pub(crate) struct LogSpan {
     pub uid: i64,
     pub generation: u64,
     pub kind: LogKind,
-    pub from: End,
-    pub to: End,
+    pub from: LogEnd,
+    pub to: LogEnd,
 }
 
 /// What reading a span came to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ReadOutcome {
     /// All lines were shown.
     Whole,
     /// The visitor refused a line and wanted no more.
@@ -37,9 +37,9 @@ pub(crate) enum Outcome {
 }
 
 /// A line and where it ends.
-pub(crate) struct Read<'a> {
+pub(crate) struct ReadLine<'a> {
     pub start: u64,
-    pub end: End,
+    pub end: LogEnd,
     pub line: &'a str,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Read<'a> {
 /// # Errors
 /// `StoreUnavailable`.
 pub(crate) fn read_span(
-    pool: &Pool,
-    statements: &Statements,
-    span: &Span,
-    visit: &mut dyn FnMut(Read<'_>) -> bool,
-) -> Result<Outcome> {
+    pool: &ConnectionPool,
+    statements: &SqlTexts,
+    span: &LogSpan,
+    visit: &mut dyn FnMut(ReadLine<'_>) -> bool,
+) -> Result<ReadOutcome> {
     let (mut at, mut window) = (span.from, WINDOW_BYTES);
     // The line that ends at the beginning comes along, to be compared.
     let mut anchor = (span.from.bytes > 0).then_some(span.from);
@@ -73,10 +73,10 @@ pub(crate) fn read_span(
         })?;
         if rows.is_empty() {
             if !is_generation(pool, statements, span)? {
-                return Ok(Outcome::Rewritten);
+                return Ok(ReadOutcome::Rewritten);
             }
             if anchor.is_some() {
-                return Ok(Outcome::Discontinued);
+                return Ok(ReadOutcome::Discontinued);
             }
             if until >= span.to.bytes {
                 return Err(lost(span));
@@ -85,9 +85,9 @@ pub(crate) fn read_span(
             continue;
         }
         for row in &rows {
-            let read = || -> Result<(End, &str), tokio_postgres::Error> {
+            let read = || -> Result<(LogEnd, &str), tokio_postgres::Error> {
                 let whole = |at: usize| row.try_get::<_, i64>(at).map(i64::unsigned_abs);
-                let end = End { bytes: whole(0)?, lines: whole(1)?, crc: whole(2)? as u32 };
+                let end = LogEnd { bytes: whole(0)?, lines: whole(1)?, crc: whole(2)? as u32 };
                 Ok((end, row.try_get(3)?))
             };
             let (end, line) = read().map_err(|error| {
@@ -95,12 +95,12 @@ pub(crate) fn read_span(
             })?;
             if let Some(known) = anchor.take() {
                 if end != known {
-                    return Ok(Outcome::Discontinued);
+                    return Ok(ReadOutcome::Discontinued);
                 }
                 continue;
             }
-            if !visit(Read { start: at.bytes, end, line }) {
-                return Ok(Outcome::Refused);
+            if !visit(ReadLine { start: at.bytes, end, line }) {
+                return Ok(ReadOutcome::Refused);
             }
             at = end;
         }
@@ -109,10 +109,10 @@ pub(crate) fn read_span(
             window = window.saturating_mul(2);
         }
     }
-    Ok(Outcome::Whole)
+    Ok(ReadOutcome::Whole)
 }
 
-fn is_generation(pool: &Pool, statements: &Statements, span: &Span) -> Result<bool> {
+fn is_generation(pool: &ConnectionPool, statements: &SqlTexts, span: &LogSpan) -> Result<bool> {
     let text =
         format!("SELECT 1 FROM {}.users WHERE uid = $1 AND generation = $2", statements.schema);
     pool.repeat(async |client| {
@@ -121,7 +121,7 @@ fn is_generation(pool: &Pool, statements: &Statements, span: &Span) -> Result<bo
     })
 }
 
-fn lost(span: &Span) -> Error {
+fn lost(span: &LogSpan) -> Error {
     Error::new(
         ErrorKind::CorruptStore,
         format!("rows of the {} of a user are missing in the database", span.kind.name()),

@@ -3,8 +3,8 @@
 use episodica_core::{Error, Result};
 use tokio_postgres::types::Type;
 
-use crate::failure::Failure;
-use crate::pool::Pool;
+use crate::failure::DatabaseFailure;
+use crate::pool::ConnectionPool;
 
 /// What a reader needs: the tables whose rows are held back from other tenants, the views over
 /// them, and what names the store.
@@ -24,7 +24,7 @@ fn tables(schema: &str) -> String {
 ///
 /// # Errors
 /// `InvalidInput` if there is no such role; `ReadOnly` if this role may not; `StoreUnavailable`.
-pub(crate) fn grant(pool: &Pool, role: &str, tenant: &str) -> Result<()> {
+pub(crate) fn grant(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<()> {
     check_role(pool, role)?;
     let schema = &pool.address().schema;
     let rights = format!(
@@ -48,7 +48,7 @@ pub(crate) fn grant(pool: &Pool, role: &str, tenant: &str) -> Result<()> {
 ///
 /// # Errors
 /// As [`grant`].
-pub(crate) fn revoke(pool: &Pool, role: &str, tenant: &str) -> Result<()> {
+pub(crate) fn revoke(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<()> {
     check_role(pool, role)?;
     let schema = &pool.address().schema;
     let remove =
@@ -69,11 +69,11 @@ pub(crate) fn revoke(pool: &Pool, role: &str, tenant: &str) -> Result<()> {
     })
 }
 
-fn check_role(pool: &Pool, role: &str) -> Result<()> {
+fn check_role(pool: &ConnectionPool, role: &str) -> Result<()> {
     let is_there = pool.repeat(async |client| {
         let text = "SELECT 1 FROM pg_roles WHERE rolname = $1::text";
         let row = client.query_typed_opt(text, &[(&role as _, Type::TEXT)]).await?;
-        Ok::<_, Failure>(row.is_some())
+        Ok::<_, DatabaseFailure>(row.is_some())
     })?;
     if is_there {
         return Ok(());

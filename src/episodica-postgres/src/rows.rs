@@ -1,19 +1,19 @@
 //! Rows of the tables as values.
 
 use episodica_core::ids::Owner;
-use episodica_core::store::log_store::{BatchId, Head};
+use episodica_core::store::log_store::{BatchId, LogHead};
 use episodica_core::store::{LogKind, LogPosition, LogSum};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Whose rows: the ids as the tables hold them, whose texts have no zero character.
 #[derive(Debug, Clone)]
-pub(crate) struct Who {
+pub(crate) struct RowOwner {
     tenant: String,
     user: String,
 }
 
-impl Who {
+impl RowOwner {
     pub fn of(owner: &Owner) -> Self {
         Self { tenant: stored(&owner.tenant), user: stored(&owner.user) }
     }
@@ -43,13 +43,13 @@ pub(crate) fn id_of(stored: &str) -> String {
 
 /// The end of a log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct LogEnd {
     pub bytes: u64,
     pub lines: u64,
     pub crc: u32,
 }
 
-impl End {
+impl LogEnd {
     /// The end behind one more line.
     pub fn after(self, line: &[u8]) -> Self {
         let mut crc = crc32fast::Hasher::new_with_initial(self.crc);
@@ -76,24 +76,24 @@ impl End {
 
 /// What is known of a user's logs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct SeenLogs {
     /// `None` without a row.
     pub uid: Option<i64>,
     pub generation: u64,
     /// Rises when a request without an answer is settled; an append names it.
     pub fence: i64,
-    pub ends: [End; 3],
+    pub ends: [LogEnd; 3],
     pub batch: Option<BatchId>,
 }
 
-impl Seen {
+impl SeenLogs {
     /// Reads a head, whose columns may all be null, from a column on.
     pub fn read(row: &Row, from: usize) -> Result<Self, tokio_postgres::Error> {
         let number = |at: usize| row.try_get::<_, Option<i64>>(from + at);
         let Some(uid) = number(0)? else { return Ok(Self::default()) };
-        let mut ends = [End::default(); 3];
+        let mut ends = [LogEnd::default(); 3];
         for (at, end) in ends.iter_mut().enumerate() {
-            *end = End {
+            *end = LogEnd {
                 bytes: whole(number(3 + 3 * at)?),
                 lines: whole(number(4 + 3 * at)?),
                 crc: whole(number(5 + 3 * at)?) as u32,
@@ -109,12 +109,12 @@ impl Seen {
         Ok(Self { uid: Some(uid), generation: whole(number(1)?), fence, ends, batch })
     }
 
-    pub fn end(&self, kind: LogKind) -> End {
+    pub fn end(&self, kind: LogKind) -> LogEnd {
         self.ends[kind as usize]
     }
 
-    pub fn head(&self, epoch: u64) -> Head {
-        Head {
+    pub fn head(&self, epoch: u64) -> LogHead {
+        LogHead {
             generation: self.generation,
             epoch,
             ends: self.ends.map(|end| end.bytes),
@@ -139,16 +139,16 @@ pub(crate) fn int(number: u64) -> i64 {
 
 /// Lines of one log, in columns.
 #[derive(Debug, Default)]
-pub(crate) struct Columns<'a> {
+pub(crate) struct LineColumns<'a> {
     pub upto: Vec<i64>,
     pub numbers: Vec<i64>,
     pub crcs: Vec<i64>,
     pub lines: Vec<&'a str>,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> LineColumns<'a> {
     /// Adds a line; returns the end behind it.
-    pub fn push(&mut self, end: End, line: &'a str) -> End {
+    pub fn push(&mut self, end: LogEnd, line: &'a str) -> LogEnd {
         let next = end.after(line.as_bytes());
         self.upto.push(int(next.bytes));
         self.numbers.push(int(next.lines));

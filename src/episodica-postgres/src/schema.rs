@@ -1,11 +1,11 @@
 //! The tables and their versions.
 
-use episodica_core::store::Mode;
+use episodica_core::store::OpenMode;
 use episodica_core::{Error, ErrorKind, Result};
 use tokio_postgres::types::Type;
 
-use crate::failure::Failure;
-use crate::pool::Pool;
+use crate::failure::DatabaseFailure;
+use crate::pool::ConnectionPool;
 
 /// The version of the tables that this package reads and writes.
 pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
@@ -16,7 +16,7 @@ const MIGRATIONS: [&str; 1] = [include_str!("../sql/1.sql")];
 
 /// What a look at the database found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct SchemaState {
     /// Its version.
     pub server_version: String,
     /// The version of the tables; 0 = none.
@@ -37,7 +37,7 @@ pub struct State {
 ///
 /// # Errors
 /// `StoreUnavailable`; `Config` for a database that doesn't use UTF-8.
-pub(crate) fn look(pool: &Pool) -> Result<State> {
+pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
     let schema = &pool.address().schema;
     let text = "SELECT current_setting('server_version'), current_setting('server_encoding'), \
                 current_setting('fsync'), current_setting('full_page_writes'), \
@@ -56,7 +56,7 @@ pub(crate) fn look(pool: &Pool) -> Result<State> {
                 unsafe_settings.push(name.to_owned());
             }
         }
-        let state = State {
+        let state = SchemaState {
             server_version: said(0)?,
             schema_version: 0,
             identity: String::new(),
@@ -89,14 +89,14 @@ pub(crate) fn look(pool: &Pool) -> Result<State> {
         let row = client.query_typed_one(&text, &[]).await?;
         Ok((row.try_get(0)?, row.try_get(1)?, row.try_get::<_, i64>(2)?.unsigned_abs()))
     })?;
-    Ok(State { schema_version, identity, bytes, ..state })
+    Ok(SchemaState { schema_version, identity, bytes, ..state })
 }
 
 /// Makes the tables, or brings them up to the present version; returns the version before.
 ///
 /// # Errors
 /// `StoreUnavailable`; `ReadOnly` if the role may not; `UnsupportedFormat` for newer tables.
-pub(crate) fn migrate(pool: &Pool) -> Result<i32> {
+pub(crate) fn migrate(pool: &ConnectionPool) -> Result<i32> {
     let before = look(pool)?;
     check_version(before.schema_version)?;
     if before.schema_version == SCHEMA_VERSION {
@@ -118,8 +118,8 @@ pub(crate) fn migrate(pool: &Pool) -> Result<i32> {
         script.push_str(&step.replace("{s}", schema));
     }
     script.push_str(&format!("UPDATE {schema}.meta SET version = {SCHEMA_VERSION}; COMMIT"));
-    let outcome =
-        pool.repeat(async |client| client.batch_execute(&script).await.map_err(Failure::from));
+    let outcome = pool
+        .repeat(async |client| client.batch_execute(&script).await.map_err(DatabaseFailure::from));
     match outcome {
         Ok(()) => Ok(before.schema_version),
         Err(error) if look(pool)?.schema_version == SCHEMA_VERSION => {
@@ -146,10 +146,10 @@ fn check_version(version: i32) -> Result<()> {
 /// # Errors
 /// `UnsupportedFormat` for tables of another version; `Config` for a server that may lose what it
 /// acknowledged; `StoreUnavailable`, also for a standby.
-pub(crate) fn prepare(pool: &Pool, mode: Mode) -> Result<State> {
+pub(crate) fn prepare(pool: &ConnectionPool, mode: OpenMode) -> Result<SchemaState> {
     let mut state = look(pool)?;
     check_version(state.schema_version)?;
-    if mode == Mode::ReadWrite {
+    if mode == OpenMode::ReadWrite {
         if state.is_standby {
             let message = "the database is a standby, which only reads";
             return Err(Error::new(ErrorKind::StoreUnavailable, message).with_hint(

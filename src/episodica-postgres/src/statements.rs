@@ -19,7 +19,7 @@ const HEAD: &str = "u.uid, u.generation, u.fence, \
 
 /// The texts of all statements for one schema.
 #[derive(Debug)]
-pub(crate) struct Statements {
+pub(crate) struct SqlTexts {
     pub schema: String,
     pub open: String,
     pub head: String,
@@ -46,7 +46,7 @@ pub(crate) struct Statements {
     pub forget: [String; 3],
 }
 
-impl Statements {
+impl SqlTexts {
     #[expect(clippy::too_many_lines, reason = "one text after the other")]
     pub fn new(s: &str) -> Self {
         let head = format!("SELECT {HEAD} FROM {s}.users u WHERE u.tenant = $1 AND u.user_id = $2");

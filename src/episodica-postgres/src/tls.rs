@@ -15,16 +15,16 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 
-use crate::address::Trust;
+use crate::address::TlsTrust;
 
 /// Makes encrypted connections.
 #[derive(Clone)]
-pub(crate) struct Tls(Arc<ClientConfig>);
+pub(crate) struct TlsMaker(Arc<ClientConfig>);
 
-impl Tls {
+impl TlsMaker {
     /// # Errors
     /// `Config` for root certificates that can't be read.
-    pub fn new(trust: &Trust) -> Result<Self> {
+    pub fn new(trust: &TlsTrust) -> Result<Self> {
         let fail = |text: &str, cause: String| {
             Error::new(ErrorKind::Config, text.to_owned()).caused_by(cause)
         };
@@ -33,17 +33,17 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .map_err(|error| fail("no version of TLS is there", error.to_string()))?;
         let config = match trust {
-            Trust::Anyone => builder
+            TlsTrust::Anyone => builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Unchecked(provider)))
+                .with_custom_certificate_verifier(Arc::new(UncheckedCertificate(provider)))
                 .with_no_client_auth(),
-            Trust::System => builder
+            TlsTrust::System => builder
                 .with_platform_verifier()
                 .map_err(|error| {
                     fail("the system's certificates can't be read", error.to_string())
                 })?
                 .with_no_client_auth(),
-            Trust::File(path) => {
+            TlsTrust::File(path) => {
                 let unreadable =
                     |cause: String| fail("sslrootcert can't be read", cause).at(path, None);
                 let mut roots = RootCertStore::empty();
@@ -62,9 +62,9 @@ impl Tls {
 
 /// Accepts any certificate, as libpq does unless it is told what to check.
 #[derive(Debug)]
-struct Unchecked(Arc<CryptoProvider>);
+struct UncheckedCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Unchecked {
+impl ServerCertVerifier for UncheckedCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -102,48 +102,48 @@ impl ServerCertVerifier for Unchecked {
 }
 
 /// A connection to one host.
-pub(crate) struct Connector {
+pub(crate) struct HostConnector {
     config: Arc<ClientConfig>,
     /// A socket of this machine has no name; nothing is encrypted there.
     name: Option<ServerName<'static>>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
-    type Stream = Stream<S>;
-    type TlsConnect = Connector;
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for TlsMaker {
+    type Stream = EncryptedStream<S>;
+    type TlsConnect = HostConnector;
     type Error = std::convert::Infallible;
 
-    fn make_tls_connect(&mut self, domain: &str) -> Result<Connector, Self::Error> {
+    fn make_tls_connect(&mut self, domain: &str) -> Result<HostConnector, Self::Error> {
         let name = ServerName::try_from(domain.to_owned()).ok();
-        Ok(Connector { config: Arc::clone(&self.0), name })
+        Ok(HostConnector { config: Arc::clone(&self.0), name })
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Connector {
-    type Stream = Stream<S>;
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for HostConnector {
+    type Stream = EncryptedStream<S>;
     type Error = std::io::Error;
-    type Future = Pin<Box<dyn Future<Output = std::io::Result<Stream<S>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = std::io::Result<EncryptedStream<S>>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
             let unnamed = || std::io::Error::other("the host has no name for a certificate");
             let name = self.name.ok_or_else(unnamed)?;
             let connector = tokio_rustls::TlsConnector::from(self.config);
-            connector.connect(name, stream).await.map(Stream)
+            connector.connect(name, stream).await.map(EncryptedStream)
         })
     }
 }
 
 /// An encrypted stream.
-pub(crate) struct Stream<S>(tokio_rustls::client::TlsStream<S>);
+pub(crate) struct EncryptedStream<S>(tokio_rustls::client::TlsStream<S>);
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Stream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for EncryptedStream<S> {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for EncryptedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -153,7 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Stream<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for EncryptedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

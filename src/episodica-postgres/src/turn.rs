@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use episodica_core::Result;
 use episodica_core::store::backend::LockGuard;
-use episodica_core::store::{Holder, Turn};
+use episodica_core::store::{LockHolder, TurnHolder};
 use tokio::task::AbortHandle;
 use tokio_postgres::types::Type;
 
-use crate::failure::Failure;
-use crate::pool::Pool;
-use crate::statements::Statements;
+use crate::failure::DatabaseFailure;
+use crate::pool::ConnectionPool;
+use crate::statements::SqlTexts;
 
 /// After so many seconds a turn ends by itself, unless its holder says that it goes on: a machine
 /// that died or was stopped keeps nobody waiting for longer.
@@ -21,17 +21,17 @@ const BEAT: Duration = Duration::from_secs(5);
 
 /// A turn that this process has.
 #[derive(Debug)]
-struct Mine {
-    pool: Arc<Pool>,
-    statements: Arc<Statements>,
+struct HeldTurn {
+    pool: Arc<ConnectionPool>,
+    statements: Arc<SqlTexts>,
     uid: i64,
     holder: String,
     beat: AbortHandle,
 }
 
-impl LockGuard for Mine {}
+impl LockGuard for HeldTurn {}
 
-impl Drop for Mine {
+impl Drop for HeldTurn {
     fn drop(&mut self) {
         self.beat.abort();
         // If that fails it ends by itself.
@@ -45,21 +45,21 @@ impl Drop for Mine {
 
 /// Nothing to hold: the user has no row yet.
 #[derive(Debug)]
-struct Nothing;
+struct EmptyTurn;
 
-impl LockGuard for Nothing {}
+impl LockGuard for EmptyTurn {}
 
 /// Takes the turn of a user, if nobody has it.
 ///
 /// # Errors
 /// `StoreUnavailable`.
 pub(crate) fn take(
-    pool: &Arc<Pool>,
-    statements: &Arc<Statements>,
+    pool: &Arc<ConnectionPool>,
+    statements: &Arc<SqlTexts>,
     uid: Option<i64>,
     holder: &str,
-) -> Result<Turn> {
-    let Some(uid) = uid else { return Ok(Turn::Mine(Box::new(Nothing))) };
+) -> Result<TurnHolder> {
+    let Some(uid) = uid else { return Ok(TurnHolder::Mine(Box::new(EmptyTurn))) };
     let taken = pool.repeat(async |client| {
         let values = [
             (&uid as _, Type::INT8),
@@ -71,10 +71,12 @@ pub(crate) fn take(
         }
         let row = client.query_typed_opt(&statements.turn, &[(&uid as _, Type::INT8)]).await?;
         let said = row.map(|row| row.try_get::<_, String>(0)).transpose()?;
-        Ok::<_, Failure>(Some(said.and_then(|said| serde_json::from_str::<Holder>(&said).ok())))
+        Ok::<_, DatabaseFailure>(Some(
+            said.and_then(|said| serde_json::from_str::<LockHolder>(&said).ok()),
+        ))
     })?;
     Ok(match taken {
-        None => Turn::Mine(Box::new(Mine {
+        None => TurnHolder::Mine(Box::new(HeldTurn {
             pool: Arc::clone(pool),
             statements: Arc::clone(statements),
             uid,
@@ -85,6 +87,6 @@ pub(crate) fn take(
                 vec![uid.to_string(), holder.to_owned(), TURN_SECONDS.to_string()],
             ),
         })),
-        Some(other) => Turn::Other(other),
+        Some(other) => TurnHolder::Other(other),
     })
 }

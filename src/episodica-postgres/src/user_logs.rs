@@ -5,41 +5,41 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use episodica_core::ids::Owner;
-use episodica_core::model::Problem;
-use episodica_core::store::log_store::{Answer, Batch, Head, Held};
+use episodica_core::model::StoreProblem;
+use episodica_core::store::log_store::{AppendAnswer, AppendLock, LineBatch, LogHead};
 use episodica_core::store::{
-    Erasure, Hold, Line, LineLog, LogKind, LogPosition, LogSum, Mode, Recovery, Turn, UserLogs,
-    check_line, erase_lines,
+    Hold, LineLog, LogKind, LogPosition, LogRecovery, LogSum, OpenMode, RawLine, TurnHolder,
+    UserErasure, UserLogs, check_line, erase_lines,
 };
 use episodica_core::{Error, ErrorKind, Result};
 
-use crate::pool::Pool;
-use crate::reading::{Outcome, Read, Span, read_span};
-use crate::rows::{End, Seen, Who};
-use crate::statements::Statements;
+use crate::pool::ConnectionPool;
+use crate::reading::{LogSpan, ReadLine, ReadOutcome, read_span};
+use crate::rows::{LogEnd, RowOwner, SeenLogs};
+use crate::statements::SqlTexts;
 use crate::turn;
-use crate::writing::{Target, rolled_back};
+use crate::writing::{WriteTarget, rolled_back};
 
 /// The logs of one user.
 #[derive(Debug)]
 pub(crate) struct PgUserLogs {
     pub owner: Owner,
-    pub who: Who,
-    pub pool: Arc<Pool>,
-    pub statements: Arc<Statements>,
-    pub mode: Mode,
+    pub who: RowOwner,
+    pub pool: Arc<ConnectionPool>,
+    pub statements: Arc<SqlTexts>,
+    pub mode: OpenMode,
     /// The number of this opening.
     pub epoch: u64,
     /// This process, for others.
     pub holder: Arc<str>,
-    pub state: Mutex<State>,
+    pub state: Mutex<OpeningState>,
 }
 
 /// What this opening knows.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct OpeningState {
     /// How far it has read or written.
-    pub seen: Seen,
+    pub seen: SeenLogs,
     /// When the database was last found to have nothing newer.
     pub looked: Option<Instant>,
     /// When the database was last found to be away.
@@ -50,17 +50,17 @@ pub(crate) struct State {
 const PAUSE_WHEN_AWAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-struct Nothing;
+struct EmptyLock;
 
-impl Held for Nothing {}
+impl AppendLock for EmptyLock {}
 
 impl PgUserLogs {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OpeningState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The head of the logs, or `None` while the database is away.
-    fn look_once(&self) -> Result<Option<Seen>> {
+    fn look_once(&self) -> Result<Option<SeenLogs>> {
         if self.state().missed.is_some_and(|missed| missed.elapsed() < PAUSE_WHEN_AWAY) {
             return Ok(None);
         }
@@ -76,46 +76,46 @@ impl PgUserLogs {
         found.map(Some)
     }
 
-    fn known(&self) -> Seen {
+    fn known(&self) -> SeenLogs {
         self.state().seen
     }
 
-    fn target(&self) -> Target<'_> {
-        Target { pool: &self.pool, statements: &self.statements, who: self.who.clone() }
+    fn target(&self) -> WriteTarget<'_> {
+        WriteTarget { pool: &self.pool, statements: &self.statements, who: self.who.clone() }
     }
 
     fn check_writable(&self) -> Result<()> {
         match self.mode {
-            Mode::ReadWrite => Ok(()),
-            Mode::ReadOnly => {
+            OpenMode::ReadWrite => Ok(()),
+            OpenMode::ReadOnly => {
                 Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only"))
             }
         }
     }
 
-    fn span(&self, kind: LogKind, from: End, to: &Seen) -> Option<Span> {
+    fn span(&self, kind: LogKind, from: LogEnd, to: &SeenLogs) -> Option<LogSpan> {
         let uid = to.uid?;
-        Some(Span { uid, generation: to.generation, kind, from, to: to.end(kind) })
+        Some(LogSpan { uid, generation: to.generation, kind, from, to: to.end(kind) })
     }
 
-    fn read_all(&self, seen: &Seen) -> Result<Option<[LineLog; 3]>> {
+    fn read_all(&self, seen: &SeenLogs) -> Result<Option<[LineLog; 3]>> {
         let mut logs: [LineLog; 3] = Default::default();
         for (kind, log) in LogKind::ALL.into_iter().zip(&mut logs) {
             log.path = self.path(kind);
-            let Some(span) = self.span(kind, End::default(), seen) else { continue };
+            let Some(span) = self.span(kind, LogEnd::default(), seen) else { continue };
             let outcome = read_span(&self.pool, &self.statements, &span, &mut |read| {
                 log.lines.push(read.line.as_bytes().to_vec());
                 true
             })?;
-            if outcome != Outcome::Whole {
+            if outcome != ReadOutcome::Whole {
                 return Ok(None);
             }
         }
         Ok(Some(logs))
     }
 
-    fn problem(&self, kind: LogKind, number: u64, reason: &str) -> Problem {
-        Problem {
+    fn problem(&self, kind: LogKind, number: u64, reason: &str) -> StoreProblem {
+        StoreProblem {
             path: self.path(kind),
             line: Some(number),
             message: format!("line is not a record: {reason}"),
@@ -125,14 +125,14 @@ impl PgUserLogs {
     }
 
     /// The answer to a writer whose view is out of date.
-    fn conflict(&self) -> Result<Answer> {
+    fn conflict(&self) -> Result<AppendAnswer> {
         self.state().looked = None;
-        Ok(Answer::Conflict(self.target().look()?.head(self.epoch)))
+        Ok(AppendAnswer::Conflict(self.target().look()?.head(self.epoch)))
     }
 
     /// # Errors
     /// `StoreRolledBack` if the logs end before what was seen.
-    fn check_not_rolled_back(&self, seen: &Seen, now: &Seen) -> Result<()> {
+    fn check_not_rolled_back(&self, seen: &SeenLogs, now: &SeenLogs) -> Result<()> {
         let is_same = seen.uid.is_some() && now.uid == seen.uid;
         let is_shorter = now.generation == seen.generation
             && now.ends.iter().zip(&seen.ends).any(|(now, seen)| now.bytes < seen.bytes);
@@ -144,15 +144,15 @@ impl PgUserLogs {
 }
 
 impl UserLogs for PgUserLogs {
-    fn mode(&self) -> Mode {
+    fn mode(&self) -> OpenMode {
         self.mode
     }
 
-    fn head(&self) -> Result<Head> {
+    fn head(&self) -> Result<LogHead> {
         Ok(self.target().look()?.head(self.epoch))
     }
 
-    fn seen(&self) -> Head {
+    fn seen(&self) -> LogHead {
         self.known().head(self.epoch)
     }
 
@@ -182,13 +182,13 @@ impl UserLogs for PgUserLogs {
 
     fn follow(
         &self,
-        visit: &mut dyn FnMut(LogKind, Line<'_>) -> Result<(), String>,
-    ) -> Result<Option<Head>> {
+        visit: &mut dyn FnMut(LogKind, RawLine<'_>) -> Result<(), String>,
+    ) -> Result<Option<LogHead>> {
         let (seen, asked) = (self.known(), Instant::now());
         let now = self.target().look()?;
         self.check_not_rolled_back(&seen, &now)?;
         // Before the first line there was no row, or one that nothing was written for.
-        let is_new = seen.uid.is_none() && seen.ends == <[End; 3]>::default();
+        let is_new = seen.uid.is_none() && seen.ends == <[LogEnd; 3]>::default();
         if !is_new && (now.uid, now.generation) != (seen.uid, seen.generation) {
             return Ok(None);
         }
@@ -197,46 +197,46 @@ impl UserLogs for PgUserLogs {
             let mut is_sound = true;
             let outcome = read_span(&self.pool, &self.statements, &span, &mut |read| {
                 let bytes = read.line.as_bytes();
-                let line = Line { number: read.end.lines, offset: read.start, bytes };
+                let line = RawLine { number: read.end.lines, offset: read.start, bytes };
                 is_sound = check_line(bytes).is_ok() && visit(kind, line).is_ok();
                 is_sound
             })?;
             match outcome {
-                Outcome::Whole => {}
-                Outcome::Discontinued => return Err(rolled_back(&self.owner.user)),
-                Outcome::Refused | Outcome::Rewritten => return Ok(None),
+                ReadOutcome::Whole => {}
+                ReadOutcome::Discontinued => return Err(rolled_back(&self.owner.user)),
+                ReadOutcome::Refused | ReadOutcome::Rewritten => return Ok(None),
             }
         }
-        *self.state() = State { seen: now, looked: Some(asked), missed: None };
+        *self.state() = OpeningState { seen: now, looked: Some(asked), missed: None };
         Ok(Some(now.head(self.epoch)))
     }
 
     fn hold(&self) -> Result<Hold<'_>> {
         // Nobody can be kept out across statements: the append itself is compared.
         self.check_writable()?;
-        Ok(Box::new(Nothing))
+        Ok(Box::new(EmptyLock))
     }
 
     fn read(
         &self,
         kind: LogKind,
         known: &LogSum,
-        visit: &mut dyn FnMut(Line<'_>) -> Result<(), String>,
-    ) -> Result<Option<Recovery>> {
+        visit: &mut dyn FnMut(RawLine<'_>) -> Result<(), String>,
+    ) -> Result<Option<LogRecovery>> {
         let seen = self.known();
-        let Some(from) = End::of(known) else { return Ok(None) };
+        let Some(from) = LogEnd::of(known) else { return Ok(None) };
         if from.bytes > seen.end(kind).bytes {
             return Ok(None);
         }
         let Some(span) = self.span(kind, from, &seen) else {
-            return Ok(Some(Recovery::default()));
+            return Ok(Some(LogRecovery::default()));
         };
-        let (mut recovery, all) = (Recovery::default(), from == End::default());
+        let (mut recovery, all) = (LogRecovery::default(), from == LogEnd::default());
         let outcome = read_span(&self.pool, &self.statements, &span, &mut |read| {
-            let Read { start, end, line } = read;
+            let ReadLine { start, end, line } = read;
             let bytes = line.as_bytes();
             let shown = check_line(bytes)
-                .and_then(|_| visit(Line { number: end.lines, offset: start, bytes }));
+                .and_then(|_| visit(RawLine { number: end.lines, offset: start, bytes }));
             match shown {
                 Ok(()) => recovery.records += 1,
                 Err(_) if !all => return false,
@@ -248,15 +248,15 @@ impl UserLogs for PgUserLogs {
             true
         })?;
         match outcome {
-            Outcome::Whole => Ok(Some(recovery)),
-            Outcome::Refused | Outcome::Discontinued => Ok(None),
-            Outcome::Rewritten => {
+            ReadOutcome::Whole => Ok(Some(recovery)),
+            ReadOutcome::Refused | ReadOutcome::Discontinued => Ok(None),
+            ReadOutcome::Rewritten => {
                 Err(Error::new(ErrorKind::Conflict, "the logs were rewritten while they were read"))
             }
         }
     }
 
-    fn append(&self, expected: &Head, batch: &Batch<'_>) -> Result<Answer> {
+    fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
         self.check_writable()?;
         let seen = self.known();
         let is_own = expected.epoch == self.epoch
@@ -266,7 +266,7 @@ impl UserLogs for PgUserLogs {
             return self.conflict();
         }
         if batch.lines.is_empty() {
-            return Ok(Answer::Done(seen.head(self.epoch)));
+            return Ok(AppendAnswer::Done(seen.head(self.epoch)));
         }
         let mut before = seen;
         loop {
@@ -278,7 +278,7 @@ impl UserLogs for PgUserLogs {
                 (state.seen.uid, state.seen.generation) = (after.uid, after.generation);
                 state.seen.fence = state.seen.fence.max(after.fence);
                 state.seen.batch = Some(batch.id);
-                return Ok(Answer::Done(state.seen.head(self.epoch)));
+                return Ok(AppendAnswer::Done(state.seen.head(self.epoch)));
             }
             // A fence that another writer has raised says nothing against this batch.
             let now = self.target().look()?;
@@ -287,14 +287,14 @@ impl UserLogs for PgUserLogs {
                 && now.fence != before.fence;
             if !is_fence_only {
                 self.state().looked = None;
-                return Ok(Answer::Conflict(now.head(self.epoch)));
+                return Ok(AppendAnswer::Conflict(now.head(self.epoch)));
             }
             before.fence = now.fence;
             self.state().seen.fence = now.fence;
         }
     }
 
-    fn rewrite(&self, expected: &Head, erasure: Erasure) -> Result<(Answer, usize)> {
+    fn rewrite(&self, expected: &LogHead, erasure: UserErasure) -> Result<(AppendAnswer, usize)> {
         self.check_writable()?;
         let seen = self.known();
         let now = self.target().look()?;
@@ -307,15 +307,15 @@ impl UserLogs for PgUserLogs {
         let Some(mut logs) = self.read_all(&now)? else { return Ok((self.conflict()?, 0)) };
         if now.uid.is_none() {
             // Nothing is there, and nothing can be erased.
-            let head = Head { generation: seen.generation, ..seen.head(self.epoch) };
-            return Ok((Answer::Done(head), 0));
+            let head = LogHead { generation: seen.generation, ..seen.head(self.epoch) };
+            return Ok((AppendAnswer::Done(head), 0));
         }
         let generation = self.target().next_generation()?;
         let changed = erase_lines(&self.owner, &erasure, generation, &mut logs)?;
         match self.target().rewrite(&now, generation, &logs)? {
             Some(after) => {
-                *self.state() = State { seen: after, looked: None, missed: None };
-                Ok((Answer::Done(after.head(self.epoch)), changed))
+                *self.state() = OpeningState { seen: after, looked: None, missed: None };
+                Ok((AppendAnswer::Done(after.head(self.epoch)), changed))
             }
             None => Ok((self.conflict()?, 0)),
         }
@@ -338,11 +338,11 @@ impl UserLogs for PgUserLogs {
         Ok(Some(self.known().end(kind).sum()))
     }
 
-    fn check(&self) -> Result<Vec<Problem>> {
+    fn check(&self) -> Result<Vec<StoreProblem>> {
         let (seen, mut problems) = (self.known(), Vec::new());
         for kind in LogKind::ALL {
-            let Some(span) = self.span(kind, End::default(), &seen) else { continue };
-            let mut at = End::default();
+            let Some(span) = self.span(kind, LogEnd::default(), &seen) else { continue };
+            let mut at = LogEnd::default();
             read_span(&self.pool, &self.statements, &span, &mut |read| {
                 at = at.after(read.line.as_bytes());
                 if let Err(reason) = check_line(read.line.as_bytes()) {
@@ -364,9 +364,9 @@ impl UserLogs for PgUserLogs {
         format!("{place}#{tenant}/{user}/{}", kind.name()).into()
     }
 
-    fn try_turn(&self) -> Result<Turn> {
-        if self.mode == Mode::ReadOnly {
-            return Ok(Turn::Other(None));
+    fn try_turn(&self) -> Result<TurnHolder> {
+        if self.mode == OpenMode::ReadOnly {
+            return Ok(TurnHolder::Other(None));
         }
         turn::take(&self.pool, &self.statements, self.known().uid, &self.holder)
     }

@@ -1,32 +1,32 @@
 //! Appends and rewrites: what is sent, and what became of it where no answer came.
 
-use episodica_core::store::log_store::{Batch, BatchId};
+use episodica_core::store::log_store::{BatchId, LineBatch};
 use episodica_core::store::{LineLog, LogKind};
 use episodica_core::{Error, ErrorKind, Result};
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::failure::Failure;
-use crate::pool::Pool;
-use crate::rows::{Columns, End, Seen, Who, int};
-use crate::statements::Statements;
+use crate::failure::DatabaseFailure;
+use crate::pool::ConnectionPool;
+use crate::rows::{LineColumns, LogEnd, RowOwner, SeenLogs, int};
+use crate::statements::SqlTexts;
 
 /// Bytes of lines that one statement of a rewrite inserts.
 const INSERT_BYTES: usize = 4 << 20;
 
 /// Whose logs are written.
 #[derive(Debug)]
-pub(crate) struct Target<'a> {
-    pub pool: &'a Pool,
-    pub statements: &'a Statements,
-    pub who: Who,
+pub(crate) struct WriteTarget<'a> {
+    pub pool: &'a ConnectionPool,
+    pub statements: &'a SqlTexts,
+    pub who: RowOwner,
 }
 
 /// The lines of a batch as text.
 ///
 /// # Errors
 /// `Internal` for what is no text: every line is JSON.
-fn lines_of<'a>(batch: &Batch<'a>) -> Result<Vec<&'a str>> {
+fn lines_of<'a>(batch: &LineBatch<'a>) -> Result<Vec<&'a str>> {
     let text = std::str::from_utf8(batch.lines)
         .map_err(|error| Error::internal("a line is not UTF-8").caused_by(error))?;
     Ok(text.split('\n').filter(|line| !line.is_empty()).collect())
@@ -35,8 +35,8 @@ fn lines_of<'a>(batch: &Batch<'a>) -> Result<Vec<&'a str>> {
 /// Numbers and texts behind one another, as a statement takes them.
 type Values<'a> = Vec<(&'a (dyn ToSql + Sync), Type)>;
 
-fn with_columns<'a>(columns: &'a Columns<'a>) -> Values<'a> {
-    let Columns { upto, numbers, crcs, lines } = columns;
+fn with_columns<'a>(columns: &'a LineColumns<'a>) -> Values<'a> {
+    let LineColumns { upto, numbers, crcs, lines } = columns;
     let numbers = [upto, numbers, crcs];
     let mut values: Values<'a> = Vec::with_capacity(16);
     values.extend(numbers.map(|column| (column as &(dyn ToSql + Sync), Type::INT8_ARRAY)));
@@ -44,26 +44,26 @@ fn with_columns<'a>(columns: &'a Columns<'a>) -> Values<'a> {
     values
 }
 
-impl Target<'_> {
+impl WriteTarget<'_> {
     /// What is known of the user's logs now.
     ///
     /// # Errors
     /// `StoreUnavailable`.
-    pub fn look(&self) -> Result<Seen> {
+    pub fn look(&self) -> Result<SeenLogs> {
         self.pool.repeat(async |client| self.ask(client).await)
     }
 
-    /// [`Target::look`] that gives up soon.
+    /// [`WriteTarget::look`] that gives up soon.
     ///
     /// # Errors
     /// `StoreUnavailable`.
-    pub fn look_once(&self) -> Result<Seen> {
+    pub fn look_once(&self) -> Result<SeenLogs> {
         self.pool.soon(async |client| self.ask(client).await)
     }
 
-    async fn ask(&self, client: &Client) -> Result<Seen, Failure> {
+    async fn ask(&self, client: &Client) -> Result<SeenLogs, DatabaseFailure> {
         let row = client.query_typed_opt(&self.statements.head, &self.who.values()).await?;
-        Ok(row.map_or_else(|| Ok(Seen::default()), |row| Seen::read(&row, 0))?)
+        Ok(row.map_or_else(|| Ok(SeenLogs::default()), |row| SeenLogs::read(&row, 0))?)
     }
 
     /// Appends a batch if the logs are as `seen`; returns how they are then, or `None` if somebody
@@ -72,9 +72,9 @@ impl Target<'_> {
     /// # Errors
     /// `StoreUnavailable`: whether the batch was written is not known only if the database stayed
     /// away until the deadline.
-    pub fn append(&self, seen: &Seen, batch: &Batch<'_>) -> Result<Option<Seen>> {
+    pub fn append(&self, seen: &SeenLogs, batch: &LineBatch<'_>) -> Result<Option<SeenLogs>> {
         let (lines, mut columns, mut end) =
-            (lines_of(batch)?, Columns::default(), seen.end(batch.kind));
+            (lines_of(batch)?, LineColumns::default(), seen.end(batch.kind));
         for line in &lines {
             end = columns.push(end, line);
         }
@@ -107,16 +107,16 @@ impl Target<'_> {
     async fn send(
         &self,
         client: &Client,
-        seen: &Seen,
-        batch: &Batch<'_>,
-        columns: &Columns<'_>,
-        end: End,
-    ) -> Result<Option<Seen>, Failure> {
+        seen: &SeenLogs,
+        batch: &LineBatch<'_>,
+        columns: &LineColumns<'_>,
+        end: LogEnd,
+    ) -> Result<Option<SeenLogs>, DatabaseFailure> {
         let (number, BatchId { epoch, number: id }) = (batch.kind as usize, batch.id);
         let new = [int(end.bytes), int(end.lines), i64::from(end.crc), int(epoch), int(id)];
         let mut values = with_columns(columns);
         values.extend(new.iter().map(|value| (value as &(dyn ToSql + Sync), Type::INT8)));
-        let mut after = Seen { batch: Some(batch.id), ..*seen };
+        let mut after = SeenLogs { batch: Some(batch.id), ..*seen };
         after.ends[number] = end;
         let Some(uid) = seen.uid else {
             values.extend(self.who.values());
@@ -134,15 +134,21 @@ impl Target<'_> {
     }
 
     /// Raises the fence, so that no request that was sent before can be carried out any more.
-    fn fence(&self) -> Result<Seen> {
+    fn fence(&self) -> Result<SeenLogs> {
         self.pool.repeat(async |client| {
             let row = client.query_typed_one(&self.statements.fence, &self.who.values()).await?;
-            Ok(Seen::read(&row, 0)?)
+            Ok(SeenLogs::read(&row, 0)?)
         })
     }
 
     /// True if a log has this last line of a batch at its end.
-    fn has_line(&self, now: &Seen, kind: LogKind, end: End, last: Option<&str>) -> Result<bool> {
+    fn has_line(
+        &self,
+        now: &SeenLogs,
+        kind: LogKind,
+        end: LogEnd,
+        last: Option<&str>,
+    ) -> Result<bool> {
         let (Some(uid), Some(last)) = (now.uid, last) else { return Ok(false) };
         if now.end(kind).bytes < end.bytes {
             return Ok(false);
@@ -177,18 +183,18 @@ impl Target<'_> {
     /// `None` if somebody else was faster.
     ///
     /// # Errors
-    /// As [`Target::append`].
+    /// As [`WriteTarget::append`].
     pub fn rewrite(
         &self,
-        seen: &Seen,
+        seen: &SeenLogs,
         generation: u64,
         logs: &[LineLog; 3],
-    ) -> Result<Option<Seen>> {
+    ) -> Result<Option<SeenLogs>> {
         let Some(uid) = seen.uid else { return Ok(None) };
-        let mut after = Seen { generation, ..*seen };
+        let mut after = SeenLogs { generation, ..*seen };
         for (log, end) in logs.iter().zip(&mut after.ends) {
             if log.changed_from.is_some() {
-                *end = log.lines.iter().fold(End::default(), |end, line| end.after(line));
+                *end = log.lines.iter().fold(LogEnd::default(), |end, line| end.after(line));
             }
         }
         let mut before = *seen;
@@ -225,9 +231,9 @@ impl Target<'_> {
         &self,
         client: &Client,
         uid: i64,
-        (before, after): (&Seen, &Seen),
+        (before, after): (&SeenLogs, &SeenLogs),
         logs: &[LineLog; 3],
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, DatabaseFailure> {
         client.batch_execute("BEGIN").await?;
         let mut values = Vec::new();
         for end in after.ends {
@@ -251,17 +257,19 @@ impl Target<'_> {
                 [(&uid as _, Type::INT8), (&kind as _, Type::INT2), (&number as _, Type::INT8)];
             client.execute_typed(&self.statements.cut, &values).await?;
             let mut end =
-                log.lines[..first].iter().fold(End::default(), |end, line| end.after(line));
-            let (mut columns, mut bytes) = (Columns::default(), 0);
+                log.lines[..first].iter().fold(LogEnd::default(), |end, line| end.after(line));
+            let (mut columns, mut bytes) = (LineColumns::default(), 0);
             for line in &log.lines[first..] {
                 let text = std::str::from_utf8(line).map_err(|error| {
-                    Failure::lasting(Error::internal("a line is not UTF-8").caused_by(error))
+                    DatabaseFailure::lasting(
+                        Error::internal("a line is not UTF-8").caused_by(error),
+                    )
                 })?;
                 end = columns.push(end, text);
                 bytes += text.len();
                 if bytes >= INSERT_BYTES {
                     self.insert(client, uid, kind, &columns).await?;
-                    (columns, bytes) = (Columns::default(), 0);
+                    (columns, bytes) = (LineColumns::default(), 0);
                 }
             }
             self.insert(client, uid, kind, &columns).await?;
@@ -276,8 +284,8 @@ impl Target<'_> {
         client: &Client,
         uid: i64,
         kind: i16,
-        columns: &Columns<'_>,
-    ) -> Result<(), Failure> {
+        columns: &LineColumns<'_>,
+    ) -> Result<(), DatabaseFailure> {
         if columns.lines.is_empty() {
             return Ok(());
         }

@@ -12,12 +12,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use episodica_core::clock::{Clock, SystemClock};
 use episodica_core::ids::Owner;
-use episodica_core::store::log_store::{Answer, Batch, BatchId, Head};
+use episodica_core::store::log_store::{AppendAnswer, BatchId, LineBatch, LogHead};
 use episodica_core::store::testing::MemoryLogs;
 use episodica_core::store::{
-    Erasure, Holder, LogKind, LogStore, LogSum, Mode, UserLogs, encode_records,
+    LockHolder, LogKind, LogStore, LogSum, OpenMode, UserErasure, UserLogs, encode_records,
 };
-use episodica_postgres::{Address, PgLogs};
+use episodica_postgres::{PgLogs, StoreAddress};
 use proptest::prelude::*;
 
 /// A schema of its own on the server of the tests.
@@ -32,8 +32,9 @@ fn server() -> String {
 }
 
 fn open(address: &str) -> PgLogs {
-    let address = Address::parse(address, &|_| None).unwrap();
-    PgLogs::open(address, Mode::ReadWrite, &Holder::this_process(SystemClock.now())).unwrap()
+    let address = StoreAddress::parse(address, &|_| None).unwrap();
+    PgLogs::open(address, OpenMode::ReadWrite, &LockHolder::this_process(SystemClock.now()))
+        .unwrap()
 }
 
 fn owner(user: &str) -> Owner {
@@ -89,8 +90,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 
 struct Writer {
     logs: Box<dyn UserLogs>,
-    head: Head,
-    earlier: Head,
+    head: LogHead,
+    earlier: LogHead,
     batches: u64,
 }
 
@@ -98,19 +99,19 @@ impl Writer {
     fn open(store: &dyn LogStore, owner: &Owner) -> Self {
         let (logs, opened) = store.open(owner).unwrap();
         all_lines(&*logs);
-        let head = Head { epoch: opened.epoch, ..logs.head().unwrap() };
+        let head = LogHead { epoch: opened.epoch, ..logs.head().unwrap() };
         Self { logs, head, earlier: head, batches: 0 }
     }
 
     /// `true` if it was done.
-    fn note(&mut self, answer: Answer) -> bool {
+    fn note(&mut self, answer: AppendAnswer) -> bool {
         match answer {
-            Answer::Done(head) => {
+            AppendAnswer::Done(head) => {
                 assert!(head.generation >= self.head.generation);
                 (self.earlier, self.head) = (self.head, head);
                 true
             }
-            Answer::Conflict(head) => {
+            AppendAnswer::Conflict(head) => {
                 assert_eq!(head.ends, self.head.ends, "nobody else writes");
                 false
             }
@@ -123,10 +124,10 @@ impl Writer {
         let expected = if stale { self.earlier } else { self.head };
         // The first append makes the row, which has a generation from then on.
         let expected = match expected.generation {
-            0 => Head { generation: self.head.generation, ..expected },
+            0 => LogHead { generation: self.head.generation, ..expected },
             _ => expected,
         };
-        let answer = self.logs.append(&expected, &Batch { kind, lines, records, id }).unwrap();
+        let answer = self.logs.append(&expected, &LineBatch { kind, lines, records, id }).unwrap();
         self.note(answer)
     }
 }
@@ -169,11 +170,11 @@ fn the_database_does_what_the_model_does() {
                 Operation::Erase { id } => {
                     let ids = || vec![format!("r{id}")];
                     for writer in &mut writers {
-                        let erasure = Erasure {
+                        let erasure = UserErasure {
                             messages: ids(),
                             episodes: ids(),
                             semantic: ids(),
-                            ..Erasure::default()
+                            ..UserErasure::default()
                         };
                         let before = writer.head;
                         let (answer, _) = writer.logs.rewrite(&before, erasure).unwrap();
@@ -259,15 +260,15 @@ fn a_reader_follows_and_a_rewrite_ends_that() {
     let expected = reader.seen();
     let lines = line(LogKind::Messages, 4);
     let id = BatchId { epoch: expected.epoch, number: 1 };
-    let batch = Batch { kind: LogKind::Messages, lines: &lines, records: 1, id };
-    assert!(matches!(reader.append(&expected, &batch).unwrap(), Answer::Done(_)));
+    let batch = LineBatch { kind: LogKind::Messages, lines: &lines, records: 1, id };
+    assert!(matches!(reader.append(&expected, &batch).unwrap(), AppendAnswer::Done(_)));
     let before = writer.head;
     let answer = writer.logs.append(&before, &batch).unwrap();
-    assert!(matches!(answer, Answer::Conflict(_)));
+    assert!(matches!(answer, AppendAnswer::Conflict(_)));
     writer.logs.follow(&mut |_, _| Ok(())).unwrap().unwrap();
-    let erasure = Erasure { messages: vec!["r1".into()], ..Erasure::default() };
+    let erasure = UserErasure { messages: vec!["r1".into()], ..UserErasure::default() };
     let (answer, _) = writer.logs.rewrite(&writer.logs.seen(), erasure).unwrap();
-    assert!(matches!(answer, Answer::Done(_)));
+    assert!(matches!(answer, AppendAnswer::Done(_)));
     assert_eq!(follow(), None);
 }
 
@@ -287,16 +288,16 @@ fn of_many_writers_every_line_is_there_once_and_in_order() {
                         let id = name << 32 | number;
                         let lines = line(LogKind::Messages, id);
                         loop {
-                            let expected = Head { epoch: opened.epoch, ..logs.seen() };
-                            let batch = Batch {
+                            let expected = LogHead { epoch: opened.epoch, ..logs.seen() };
+                            let batch = LineBatch {
                                 kind: LogKind::Messages,
                                 lines: &lines,
                                 records: 1,
                                 id: BatchId { epoch: opened.epoch, number },
                             };
                             match logs.append(&expected, &batch).unwrap() {
-                                Answer::Done(_) => break acknowledged.push(id),
-                                Answer::Conflict(_) => {
+                                AppendAnswer::Done(_) => break acknowledged.push(id),
+                                AppendAnswer::Conflict(_) => {
                                     logs.follow(&mut |_, _| Ok(())).unwrap().unwrap();
                                 }
                             }
@@ -344,25 +345,27 @@ fn generations_are_told_in_the_order_that_was_asked() {
 #[test]
 #[ignore = "needs PostgreSQL: make test-postgres"]
 fn a_turn_has_one_holder() {
-    use episodica_core::store::Turn;
+    use episodica_core::store::TurnHolder;
     let address = server();
     let database = open(&address);
     let mut writer = Writer::open(&database, &owner("a"));
     assert!(writer.append(LogKind::Messages, &line(LogKind::Messages, 1), 1, false));
     let other = Writer::open(&database, &owner("a"));
-    let Turn::Mine(guard) = writer.logs.try_turn().unwrap() else { panic!("nobody has it") };
-    let Turn::Other(Some(holder)) = other.logs.try_turn().unwrap() else { panic!("it is taken") };
+    let TurnHolder::Mine(guard) = writer.logs.try_turn().unwrap() else { panic!("nobody has it") };
+    let TurnHolder::Other(Some(holder)) = other.logs.try_turn().unwrap() else {
+        panic!("it is taken")
+    };
     assert_eq!(holder.pid, std::process::id());
     drop(guard);
-    assert!(matches!(other.logs.try_turn().unwrap(), Turn::Mine(_)));
+    assert!(matches!(other.logs.try_turn().unwrap(), TurnHolder::Mine(_)));
 }
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
     let address = "postgresql://me:secret@127.0.0.1:1/x?deadline_seconds=0.2";
-    let address = Address::parse(address, &|_| None).unwrap();
-    let holder = Holder::this_process(SystemClock.now());
-    let error = PgLogs::open(address, Mode::ReadWrite, &holder).unwrap_err();
+    let address = StoreAddress::parse(address, &|_| None).unwrap();
+    let holder = LockHolder::this_process(SystemClock.now());
+    let error = PgLogs::open(address, OpenMode::ReadWrite, &holder).unwrap_err();
     assert_eq!(error.kind(), episodica_core::ErrorKind::StoreUnavailable);
     assert!(!error.chain().contains("secret"));
 }

@@ -12,13 +12,13 @@ thread_local! {
 }
 
 /// Runs a function so that another thread can stop the engine's part of it.
-#[pyclass(frozen, module = "episodica._native")]
-pub(crate) struct Cancellation {
+#[pyclass(frozen, name = "Cancellation", module = "episodica._native")]
+pub(crate) struct CancellableCall {
     flag: Arc<AtomicBool>,
 }
 
 #[pymethods]
-impl Cancellation {
+impl CancellableCall {
     #[new]
     fn new() -> Self {
         Self { flag: Arc::default() }

@@ -6,13 +6,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 /// A class of the Python package, imported at its first use.
-pub(crate) struct Class {
+pub(crate) struct PythonClass {
     module: &'static str,
     name: &'static str,
     found: PyOnceLock<Py<PyType>>,
 }
 
-impl Class {
+impl PythonClass {
     const fn new(module: &'static str, name: &'static str) -> Self {
         Self { module, name, found: PyOnceLock::new() }
     }
@@ -25,7 +25,7 @@ impl Class {
 
 macro_rules! classes {
     ($($module:literal: $($constant:ident = $name:literal),+;)+) => {
-        $($(pub(crate) static $constant: Class = Class::new($module, $name);)+)+
+        $($(pub(crate) static $constant: PythonClass = PythonClass::new($module, $name);)+)+
     };
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use episodica_core::control::Control;
+use episodica_core::control::CallControl;
 use episodica_core::sync::Mutex;
 use episodica_core::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
@@ -45,7 +45,7 @@ impl PythonControl {
     }
 }
 
-impl Control for PythonControl {
+impl CallControl for PythonControl {
     fn check(&self) -> Result<()> {
         if self.cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst)) {
             return Err(Error::new(ErrorKind::Interrupted, "the call was cancelled"));

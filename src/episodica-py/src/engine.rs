@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use episodica_core::clock::{SystemClock, Zone};
-use episodica_core::config::Config;
+use episodica_core::clock::{DisplayZone, SystemClock};
+use episodica_core::config::MemoryConfig;
 use episodica_core::embed::StaticTable;
 use episodica_core::engine::{
-    AnyRecord, Change, ContextRequest, Engine as Core, Event, Handle, Imported, Parts, TurnedDown,
+    AnyRecord, ChangeEvent, ChangeKind, ContextRequest, Engine as Core, EngineHandle, EngineParts,
+    ImportedRecords, TurnedDown,
 };
 use episodica_core::ids::Owner;
-use episodica_core::llm::Ledger;
-use episodica_core::score::Form;
+use episodica_core::llm::UsageLedger;
+use episodica_core::score::OutputForm;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
 use pyo3::prelude::*;
@@ -21,21 +22,21 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::control::PythonControl;
 use crate::made::{embedder, language_model};
-use crate::place::Place;
-use crate::records::Shown;
-use crate::results::{self, Results};
+use crate::place::StorePlace;
+use crate::records::RecordFrame;
+use crate::results::{self, HitResults};
 use crate::{errors, logging, options, records, reports};
 
 /// The engine; see `episodica.MemorySystem`.
-#[pyclass(frozen, module = "episodica._native")]
-pub(crate) struct Engine {
-    core: Arc<Handle>,
+#[pyclass(frozen, name = "Engine", module = "episodica._native")]
+pub(crate) struct PyEngine {
+    core: Arc<EngineHandle>,
     tenant: String,
     /// The time zone in which dates are shown.
-    zone: Zone,
+    zone: DisplayZone,
 }
 
-impl Engine {
+impl PyEngine {
     /// The wrapper for every call: releases the interpreter, runs, and maps the error (an exception
     /// of a signal handler first). A panic is also an error.
     fn run<T: Send>(
@@ -53,9 +54,9 @@ impl Engine {
         }
     }
 
-    fn shown(&self, user_id: &str) -> Shown {
+    fn shown(&self, user_id: &str) -> RecordFrame {
         let owner = Owner { tenant: self.tenant.clone(), user: user_id.to_owned() };
-        Shown { owner, zone: self.zone.clone() }
+        RecordFrame { owner, zone: self.zone.clone() }
     }
 
     fn list<'py>(
@@ -81,7 +82,7 @@ impl Engine {
 }
 
 #[pymethods]
-impl Engine {
+impl PyEngine {
     #[new]
     #[expect(clippy::too_many_arguments, reason = "the keywords of a Python call")]
     #[pyo3(signature = (path, *, caches, tenant, config, read_only, embedding, llm))]
@@ -96,20 +97,20 @@ impl Engine {
         llm: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         logging::listen(py)?;
-        let config: Config = serde_json::from_str(config).map_err(|error| {
+        let config: MemoryConfig = serde_json::from_str(config).map_err(|error| {
             errors::to_exception(
                 py,
                 &Error::new(ErrorKind::Config, format!("configuration is not valid: `{error}`")),
             )
         })?;
         let zone = config.zone().map_err(|error| errors::to_exception(py, &error))?;
-        let ledger: Arc<Ledger> = Arc::default();
+        let ledger: Arc<UsageLedger> = Arc::default();
         let embedder = embedder(py, embedding, &ledger)?;
         let llm = llm.map(|llm| language_model(py, llm)).transpose()?;
         let core = py
             .detach(|| {
-                let place = Place::open(path, caches.as_deref(), read_only)?;
-                Core::open(Parts {
+                let place = StorePlace::open(path, caches.as_deref(), read_only)?;
+                Core::open(EngineParts {
                     path: place.path,
                     logs: place.logs,
                     backend: place.backend,
@@ -136,7 +137,8 @@ impl Engine {
 
     /// The same engine, which shows dates in another zone.
     fn in_timezone(&self, py: Python<'_>, timezone: &str) -> PyResult<Self> {
-        let zone = Zone::named(timezone).map_err(|error| errors::to_exception(py, &error))?;
+        let zone =
+            DisplayZone::named(timezone).map_err(|error| errors::to_exception(py, &error))?;
         Ok(Self { core: Arc::clone(&self.core), tenant: self.tenant.clone(), zone })
     }
 
@@ -207,11 +209,11 @@ impl Engine {
         let episodes = episodes.as_deref();
         let found =
             self.run(py, None, |core, control| core.turned_down(user_id, episodes, control))?;
-        let event = |one: TurnedDown| Event {
+        let event = |one: TurnedDown| ChangeEvent {
             cursor: String::new(),
             at: one.said,
             user_id: user_id.to_owned(),
-            change: Change::Reject,
+            change: ChangeKind::Reject,
             id: one.message_id.clone(),
             statement: one.statement,
             previous: None,
@@ -235,11 +237,11 @@ impl Engine {
         user_id: &str,
         query: &str,
         search_options: &Bound<'_, PyDict>,
-    ) -> PyResult<Results> {
+    ) -> PyResult<HitResults> {
         let request = options::request(query, search_options, &self.zone)?;
         let response =
             self.run(py, None, |core, control| core.search(user_id, &request, control))?;
-        Ok(Results::new(
+        Ok(HitResults::new(
             self.shown(user_id),
             response.hits,
             response.degraded,
@@ -260,7 +262,7 @@ impl Engine {
         let request = ContextRequest {
             search: options::request(query, search_options, &self.zone)?,
             max_tokens,
-            form: Form::named(format).map_err(|error| errors::to_exception(py, &error))?,
+            form: OutputForm::named(format).map_err(|error| errors::to_exception(py, &error))?,
             zone: self.zone.clone(),
         };
         let context =
@@ -391,7 +393,7 @@ impl Engine {
         path: PathBuf,
     ) -> PyResult<Bound<'py, PyAny>> {
         let [messages, episodes, facts] = records;
-        let imported = Imported { messages, episodes, facts, unlearned };
+        let imported = ImportedRecords { messages, episodes, facts, unlearned };
         let report = self.run(py, None, |core, control| {
             core.import_records(user_id, &imported, &path, control)
         })?;

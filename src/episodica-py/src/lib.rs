@@ -28,23 +28,23 @@ mod _native {
     use pyo3::prelude::*;
     use pyo3::types::PyDict;
 
-    use episodica_core::control::Control;
+    use episodica_core::control::CallControl;
     use episodica_core::text::count_tokens_while;
 
     use crate::control::PythonControl;
     use crate::errors;
 
     #[pymodule_export]
-    use crate::cancel::Cancellation;
+    use crate::cancel::CancellableCall;
     #[pymodule_export]
-    use crate::engine::Engine;
+    use crate::engine::PyEngine;
     #[pymodule_export]
     use crate::place::{
         copy_store, database_grant, database_migrate, database_nodes, database_purge,
         database_state,
     };
     #[pymodule_export]
-    use crate::results::Results;
+    use crate::results::HitResults;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -67,9 +67,9 @@ mod _native {
     #[pyfunction]
     fn settings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let tables = PyDict::new(py);
-        let memory = episodica_core::config::Config::schema();
+        let memory = episodica_core::config::MemoryConfig::schema();
         tables.set_item("memory", crate::settings::table(py, memory)?)?;
-        let endpoint = episodica_core::remote::Endpoint::schema();
+        let endpoint = episodica_core::remote::RemoteEndpoint::schema();
         tables.set_item("endpoint", crate::settings::table(py, endpoint)?)?;
         Ok(tables)
     }
@@ -113,7 +113,7 @@ mod _native {
         info.set_item("faiss", episodica_faiss::FaissFactory::default().version())?;
         info.set_item("architecture", std::env::consts::ARCH)?;
         info.set_item("operating_system", std::env::consts::OS)?;
-        info.set_item("instructions", episodica_simd::Level::of_this_processor().name())?;
+        info.set_item("instructions", episodica_simd::SimdLevel::of_this_processor().name())?;
         let processors = std::thread::available_parallelism();
         info.set_item("processors", processors.map_or(1, std::num::NonZero::get))?;
         info.set_item("embedding_model", episodica_core::embed::STATIC_MODEL)?;

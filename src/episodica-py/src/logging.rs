@@ -19,7 +19,7 @@ use crate::errors;
 /// Records that wait; what comes on top of them is counted and dropped.
 const MOST_WAITING: usize = 4_096;
 
-struct Told {
+struct ToldOnce {
     level: Level,
     target: &'static str,
     text: String,
@@ -28,24 +28,24 @@ struct Told {
 }
 
 #[derive(Default)]
-struct Line {
-    waiting: Mutex<VecDeque<Told>>,
+struct LogLine {
+    waiting: Mutex<VecDeque<ToldOnce>>,
     any: AtomicBool,
     dropped: AtomicU64,
 }
 
 /// The line of each process: a thread that a forked child does not have may hold its parent's.
-struct Lines(PerProcess<Line>);
+struct LogLines(PerProcess<LogLine>);
 
-static LINES: Lines = Lines(PerProcess::new());
+static LINES: LogLines = LogLines(PerProcess::new());
 
-impl Lines {
-    fn own(&self) -> &Line {
-        self.0.place().get_or_init(Line::default)
+impl LogLines {
+    fn own(&self) -> &LogLine {
+        self.0.place().get_or_init(LogLine::default)
     }
 }
 
-impl Log for Lines {
+impl Log for LogLines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // Other crates' records are their own business.
         metadata.target().starts_with("episodica")
@@ -58,7 +58,7 @@ impl Log for Lines {
         let seconds =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
-        let told = Told {
+        let told = ToldOnce {
             level: record.level(),
             target: logger_name(record.target()),
             text: record.args().to_string(),
@@ -120,7 +120,7 @@ pub(crate) fn hand_on(py: Python<'_>) {
     if !line.any.swap(false, Ordering::AcqRel) {
         return;
     }
-    let told: Vec<Told> = line.waiting.lock().drain(..).collect();
+    let told: Vec<ToldOnce> = line.waiting.lock().drain(..).collect();
     let dropped = line.dropped.swap(0, Ordering::Relaxed);
     let outcome = follow_level(py).and_then(|()| {
         for one in told {
@@ -130,7 +130,7 @@ pub(crate) fn hand_on(py: Python<'_>) {
             let text = format!("{dropped} records were dropped: too many at once");
             emit(
                 py,
-                Told {
+                ToldOnce {
                     level: Level::Warn,
                     target: "episodica",
                     text,
@@ -150,7 +150,7 @@ pub(crate) fn hand_on(py: Python<'_>) {
     }
 }
 
-fn emit(py: Python<'_>, told: Told) -> PyResult<()> {
+fn emit(py: Python<'_>, told: ToldOnce) -> PyResult<()> {
     let logger = py.import("logging")?.call_method1("getLogger", (told.target,))?;
     let level = match told.level {
         Level::Error => 40,

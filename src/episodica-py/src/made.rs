@@ -7,7 +7,7 @@ use episodica_core::Error;
 use episodica_core::embed::{
     Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, TransformerEmbedder,
 };
-use episodica_core::llm::{LanguageModel, Ledger, LlmSettings, OpenAiModel};
+use episodica_core::llm::{LanguageModel, LlmSettings, OpenAiModel, UsageLedger};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -24,7 +24,7 @@ fn required<'py>(spec: &Bound<'py, PyDict>, key: &str) -> PyResult<Bound<'py, Py
 pub(crate) fn embedder(
     py: Python<'_>,
     embedding: Option<&Bound<'_, PyDict>>,
-    ledger: &Arc<Ledger>,
+    ledger: &Arc<UsageLedger>,
 ) -> PyResult<Arc<dyn Embedder>> {
     let Some(embedding) = embedding else { return Ok(Arc::new(StaticEmbedder)) };
     let fail = |error: Error| errors::to_exception(py, &error);

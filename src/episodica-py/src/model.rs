@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use episodica_core::ErrorKind;
-use episodica_core::control::Control;
-use episodica_core::llm::{Answer, LanguageModel, NoAnswer, Prompt};
+use episodica_core::control::CallControl;
+use episodica_core::llm::{ChatAnswer, ChatPrompt, LanguageModel, NoAnswer};
 use episodica_core::model::ServiceHealth;
 use episodica_core::text::count_tokens;
 use pyo3::prelude::*;
@@ -34,7 +34,11 @@ impl LanguageModel for CallableModel {
         &self.model
     }
 
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
+    fn complete(
+        &self,
+        prompt: &ChatPrompt,
+        control: &dyn CallControl,
+    ) -> Result<ChatAnswer, Box<NoAnswer>> {
         control.check()?;
         let started = Instant::now();
         let arguments = (
@@ -56,7 +60,7 @@ impl LanguageModel for CallableModel {
                 count_tokens(&text) as u64,
             )
         });
-        Ok(Answer {
+        Ok(ChatAnswer {
             text,
             model: self.model.clone(),
             prompt_tokens,

@@ -1,10 +1,10 @@
 //! Converts Python dictionaries of options and messages to the engine's requests. The package has
 //! checked the values; an invalid value here is a bug in the package.
 
-use episodica_core::clock::{Clock, Moment, SystemClock, Zone};
-use episodica_core::engine::{Page, Policy, RecordKind, Statement};
+use episodica_core::clock::{Clock, DisplayZone, Moment, SystemClock};
+use episodica_core::engine::{ForgettingPolicy, ListingPage, RecordKind, StatedFact};
 use episodica_core::model::{MemoryKind, NewMessage};
-use episodica_core::score::{Filter, HitKind, Method, Request, Where};
+use episodica_core::score::{HitKind, MetadataFilter, RecordFilter, SearchMethod, SearchRequest};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -33,18 +33,19 @@ fn moment<'py>(
 }
 
 /// The conditions on records.
-pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<Filter> {
+pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<RecordFilter> {
     let conditions: Option<String> = optional(options, "where")?;
     let metadata = match conditions {
         Some(text) => {
             let conditions = serde_json::from_str(&text).map_err(|error| {
                 errors::invalid(options.py(), format!("where is not a JSON object: `{error}`"))
             })?;
-            Where::parse(&conditions).map_err(|error| errors::to_exception(options.py(), &error))?
+            MetadataFilter::parse(&conditions)
+                .map_err(|error| errors::to_exception(options.py(), &error))?
         }
-        None => Where::default(),
+        None => MetadataFilter::default(),
     };
-    Ok(Filter {
+    Ok(RecordFilter {
         since: moment(options, "since")?,
         until: moment(options, "until")?,
         session_id: optional(options, "session_id")?,
@@ -87,7 +88,11 @@ pub(crate) fn explain(options: &Bound<'_, PyDict>) -> PyResult<bool> {
 }
 
 /// A search request; "yesterday" is the zone's.
-pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>, zone: &Zone) -> PyResult<Request> {
+pub(crate) fn request(
+    query: &str,
+    options: &Bound<'_, PyDict>,
+    zone: &DisplayZone,
+) -> PyResult<SearchRequest> {
     let py = options.py();
     let kinds: Vec<String> = optional(options, "kinds")?.unwrap_or_default();
     let kinds = kinds.iter().map(|kind| hit_kind(py, kind));
@@ -95,14 +100,14 @@ pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>, zone: &Zone) -> 
     let per_kind = per_kind.iter().map(|(kind, most)| Ok((hit_kind(py, kind)?, *most)));
     let method: Option<String> = optional(options, "method")?;
     let method = match method.as_deref() {
-        None | Some("hybrid") => Method::Hybrid,
-        Some("rrf") => Method::Rrf,
-        Some("vector") => Method::Vector,
-        Some("bm25") => Method::Bm25,
-        Some("norlift") => Method::Norlift,
+        None | Some("hybrid") => SearchMethod::Hybrid,
+        Some("rrf") => SearchMethod::Rrf,
+        Some("vector") => SearchMethod::Vector,
+        Some("bm25") => SearchMethod::Bm25,
+        Some("norlift") => SearchMethod::Norlift,
         Some(other) => return Err(errors::invalid(py, format!("unknown method: `{other}`"))),
     };
-    Ok(Request {
+    Ok(SearchRequest {
         query: query.to_owned(),
         top_k: optional(options, "top_k")?.unwrap_or(10),
         per_kind: per_kind.collect::<PyResult<_>>()?,
@@ -116,8 +121,8 @@ pub(crate) fn request(query: &str, options: &Bound<'_, PyDict>, zone: &Zone) -> 
 }
 
 /// A page of records.
-pub(crate) fn page(options: &Bound<'_, PyDict>) -> PyResult<Page> {
-    Ok(Page {
+pub(crate) fn page(options: &Bound<'_, PyDict>) -> PyResult<ListingPage> {
+    Ok(ListingPage {
         filter: filter(options)?,
         newest_first: optional(options, "newest_first")?.unwrap_or(false),
         offset: optional(options, "offset")?.unwrap_or(0),
@@ -134,10 +139,10 @@ pub(crate) fn record_kinds(py: Python<'_>, names: &[String]) -> PyResult<Vec<Rec
 }
 
 /// The conditions under which records are proposed for archiving.
-pub(crate) fn policy(options: &Bound<'_, PyDict>) -> PyResult<Policy> {
+pub(crate) fn policy(options: &Bound<'_, PyDict>) -> PyResult<ForgettingPolicy> {
     let kinds: Vec<String> = optional(options, "kinds")?.unwrap_or_default();
     let kinds = record_kinds(options.py(), &kinds)?;
-    Ok(Policy {
+    Ok(ForgettingPolicy {
         strength: optional(options, "strength")?,
         older_than_days: optional(options, "older_than_days")?,
         unused_days: optional(options, "unused_days")?,
@@ -160,7 +165,7 @@ pub(crate) fn record_kind(py: Python<'_>, kind: &str) -> PyResult<RecordKind> {
 }
 
 /// A fact to add.
-pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
+pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<StatedFact> {
     let py = fact.py();
     let metadata: Option<String> = optional(fact, "metadata")?;
     let procedure: Option<String> = optional(fact, "procedure")?;
@@ -172,7 +177,7 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<Statement> {
         metadata.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
             errors::invalid(py, format!("metadata is not a JSON object: `{error}`"))
         })?;
-    Ok(Statement {
+    Ok(StatedFact {
         content: optional(fact, "content")?.unwrap_or_default(),
         kind: fact_kind(fact)?,
         valid_from: moment(fact, "valid_from")?,

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use episodica_core::clock::{Clock, SystemClock};
 use episodica_core::ids::Owner;
-use episodica_core::store::{Backend, Holder, LogStore, Mode, RealBackend, Store, copy_user};
+use episodica_core::store::{
+    FileBackend, LockHolder, LogStore, OpenMode, RealBackend, Store, copy_user,
+};
 use episodica_core::{Error, ErrorKind, Result};
-use episodica_postgres::{Address, Node, PgLogs, SCHEMA_VERSION, State};
+use episodica_postgres::{PgLogs, SCHEMA_VERSION, SchemaState, StoreAddress, StoreNode};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,19 +17,19 @@ use crate::control::PythonControl;
 use crate::errors;
 
 /// A place that is ready to be opened.
-pub(crate) struct Place {
+pub(crate) struct StorePlace {
     pub path: PathBuf,
-    pub backend: Arc<dyn Backend>,
+    pub backend: Arc<dyn FileBackend>,
     pub logs: Option<Arc<dyn LogStore>>,
 }
 
-impl Place {
+impl StorePlace {
     /// Connects to the database, if the place is one; `caches` is the directory of this machine's
     /// caches.
     pub fn open(place: &str, caches: Option<&Path>, read_only: bool) -> Result<Self> {
-        let mode = if read_only { Mode::ReadOnly } else { Mode::ReadWrite };
-        let (path, logs): (PathBuf, Option<Arc<dyn LogStore>>) = if Address::is_one(place) {
-            let holder = Holder::this_process(SystemClock.now());
+        let mode = if read_only { OpenMode::ReadOnly } else { OpenMode::ReadWrite };
+        let (path, logs): (PathBuf, Option<Arc<dyn LogStore>>) = if StoreAddress::is_one(place) {
+            let holder = LockHolder::this_process(SystemClock.now());
             let logs = PgLogs::open(address(place)?, mode, &holder)?;
             let caches = caches.ok_or_else(|| Error::internal("a database without caches"))?;
             (caches.join(&logs.state().identity), Some(Arc::new(logs)))
@@ -37,7 +39,7 @@ impl Place {
         Ok(Self { backend: Arc::new(RealBackend::new(&path)), path, logs })
     }
 
-    fn store(self, mode: Mode) -> Result<Store> {
+    fn store(self, mode: OpenMode) -> Result<Store> {
         match self.logs {
             Some(logs) => Store::open_apart(logs, self.backend, &self.path, mode, &SystemClock),
             None => Store::open_on(self.backend, &self.path, mode, &SystemClock),
@@ -45,8 +47,8 @@ impl Place {
     }
 }
 
-fn address(place: &str) -> Result<Address> {
-    Address::parse(place, &|name| std::env::var(name).ok())
+fn address(place: &str) -> Result<StoreAddress> {
+    StoreAddress::parse(place, &|name| std::env::var(name).ok())
 }
 
 fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
@@ -56,7 +58,7 @@ fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyRe
 /// What a database has of a store.
 #[pyfunction]
 pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Bound<'py, PyDict>> {
-    let state: State = run(py, || PgLogs::look(address(place)?))?;
+    let state: SchemaState = run(py, || PgLogs::look(address(place)?))?;
     let found = PyDict::new(py);
     found.set_item("server_version", state.server_version)?;
     found.set_item("schema_version", state.schema_version)?;
@@ -82,7 +84,7 @@ pub(crate) fn database_nodes<'py>(
     place: &str,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let nodes = run(py, || PgLogs::nodes(address(place)?))?;
-    let shown = |node: Node| {
+    let shown = |node: StoreNode| {
         let found = PyDict::new(py);
         let (host, pid) = node.holder.map(|holder| (holder.host, holder.pid)).unzip();
         found.set_item("host", host)?;
@@ -139,7 +141,7 @@ pub(crate) fn copy_store(
     owner: Option<(String, String)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Copied> {
-    use episodica_core::control::Control;
+    use episodica_core::control::CallControl;
     let control = PythonControl::new(progress);
     let outcome = py.detach(|| {
         if source == target {
@@ -148,8 +150,8 @@ pub(crate) fn copy_store(
                 "source and target are the same store",
             ));
         }
-        let from = Place::open(source, Some(&caches), true)?.store(Mode::ReadOnly)?;
-        let to = Place::open(target, Some(&caches), false)?.store(Mode::ReadWrite)?;
+        let from = StorePlace::open(source, Some(&caches), true)?.store(OpenMode::ReadOnly)?;
+        let to = StorePlace::open(target, Some(&caches), false)?.store(OpenMode::ReadWrite)?;
         let is_whole = owner.is_none();
         let owners = match owner {
             Some((tenant, user)) => vec![Owner::new(&tenant, &user)?],

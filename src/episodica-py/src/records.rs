@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use episodica_core::clock::{Moment, Zone};
-use episodica_core::engine::{AnyRecord, Outline, Session};
+use episodica_core::clock::{DisplayZone, Moment};
+use episodica_core::engine::{AnyRecord, RecordOutline, UserSession};
 use episodica_core::ids::Owner;
-use episodica_core::model::{Boundary, Episode, Message, Provenance, SemanticMemory};
+use episodica_core::model::{BoundaryJudgement, Episode, Message, SemanticMemory, TextProvenance};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,15 +17,15 @@ use crate::errors;
 
 /// The owner of the records, and the time zone for their dates.
 #[derive(Clone)]
-pub(crate) struct Shown {
+pub(crate) struct RecordFrame {
     pub owner: Owner,
-    pub zone: Zone,
+    pub zone: DisplayZone,
 }
 
 /// A record of any kind.
 pub(crate) fn record<'py>(
     py: Python<'py>,
-    shown: &Shown,
+    shown: &RecordFrame,
     record: &AnyRecord,
 ) -> PyResult<Bound<'py, PyAny>> {
     match record {
@@ -38,7 +38,7 @@ pub(crate) fn record<'py>(
 /// A message with its address.
 pub(crate) fn message<'py>(
     py: Python<'py>,
-    shown: &Shown,
+    shown: &RecordFrame,
     message: &Message,
 ) -> PyResult<Bound<'py, PyAny>> {
     build!(py, MESSAGE, message => Message {
@@ -58,7 +58,7 @@ pub(crate) fn message<'py>(
 /// Several messages.
 pub(crate) fn messages<'py>(
     py: Python<'py>,
-    shown: &Shown,
+    shown: &RecordFrame,
     all: &[Arc<Message>],
 ) -> PyResult<Bound<'py, PyTuple>> {
     let made: Vec<_> = all.iter().map(|one| message(py, shown, one)).collect::<PyResult<_>>()?;
@@ -68,7 +68,7 @@ pub(crate) fn messages<'py>(
 /// An episode with its address.
 pub(crate) fn episode<'py>(
     py: Python<'py>,
-    shown: &Shown,
+    shown: &RecordFrame,
     episode: &Episode,
 ) -> PyResult<Bound<'py, PyAny>> {
     build!(py, EPISODE, episode => Episode {
@@ -98,7 +98,7 @@ pub(crate) fn episode<'py>(
 /// A fact with its address.
 pub(crate) fn fact<'py>(
     py: Python<'py>,
-    shown: &Shown,
+    shown: &RecordFrame,
     fact: &SemanticMemory,
 ) -> PyResult<Bound<'py, PyAny>> {
     build!(py, FACT, fact => SemanticMemory {
@@ -127,7 +127,7 @@ pub(crate) fn fact<'py>(
 
 fn optional_datetime<'py>(
     py: Python<'py>,
-    shown: &Shown,
+    shown: &RecordFrame,
     moment: Option<Moment>,
 ) -> PyResult<Option<Bound<'py, PyDateTime>>> {
     moment.map(|moment| datetime(py, &shown.zone, moment)).transpose()
@@ -136,8 +136,8 @@ fn optional_datetime<'py>(
 /// Id, date, text and group of a record.
 pub(crate) fn outline<'py>(
     py: Python<'py>,
-    zone: &Zone,
-    one: Outline,
+    zone: &DisplayZone,
+    one: RecordOutline,
 ) -> PyResult<Bound<'py, PyTuple>> {
     (one.id, datetime(py, zone, one.at)?, one.text, one.group).into_pyobject(py)
 }
@@ -145,8 +145,8 @@ pub(crate) fn outline<'py>(
 /// Id, state, date of the state, number of messages, and dates of the first and last of a session.
 pub(crate) fn session<'py>(
     py: Python<'py>,
-    zone: &Zone,
-    one: Session,
+    zone: &DisplayZone,
+    one: UserSession,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let date = |moment| datetime(py, zone, moment);
     let changed_at = one.changed_at.map(date).transpose()?;
@@ -158,7 +158,7 @@ pub(crate) fn session<'py>(
 /// A moment as an aware `datetime` in the zone.
 pub(crate) fn datetime<'py>(
     py: Python<'py>,
-    zone: &Zone,
+    zone: &DisplayZone,
     moment: Moment,
 ) -> PyResult<Bound<'py, PyDateTime>> {
     let moment = zone.show(moment);
@@ -191,8 +191,12 @@ fn own_digits(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_default()
 }
 
-fn described_boundary<'py>(py: Python<'py>, boundary: &Boundary) -> PyResult<Bound<'py, PyDict>> {
-    let Boundary { should_end, reason, confidence, topic_summary, detection_method } = boundary;
+fn described_boundary<'py>(
+    py: Python<'py>,
+    boundary: &BoundaryJudgement,
+) -> PyResult<Bound<'py, PyDict>> {
+    let BoundaryJudgement { should_end, reason, confidence, topic_summary, detection_method } =
+        boundary;
     let dict = PyDict::new(py);
     dict.set_item(pyo3::intern!(py, "should_end"), should_end)?;
     dict.set_item(pyo3::intern!(py, "reason"), reason.name())?;
@@ -205,9 +209,9 @@ fn described_boundary<'py>(py: Python<'py>, boundary: &Boundary) -> PyResult<Bou
 /// The provenance as in the files: without empty and zero fields.
 fn described_provenance<'py>(
     py: Python<'py>,
-    provenance: &Provenance,
+    provenance: &TextProvenance,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let Provenance { method, prompt_version, tokens, cached, salvaged, fallback, pending_llm } =
+    let TextProvenance { method, prompt_version, tokens, cached, salvaged, fallback, pending_llm } =
         provenance;
     let dict = PyDict::new(py);
     dict.set_item(pyo3::intern!(py, "method"), PyString::intern(py, method))?;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use episodica_core::clock::Zone;
-use episodica_core::engine::{Event, EventPage, Forgetting, Forgotten};
+use episodica_core::clock::DisplayZone;
+use episodica_core::engine::{ChangeEvent, EventPage, ForgettingPlan, ForgottenRecord};
 use episodica_core::model::{
-    AddReport, BackupReport, CompactReport, Cost, DeleteReport, EmbeddingHealth, Health,
-    ImportReport, LlmHealth, Problem, RebuildReport, ServiceHealth, StoreHealth, StoreStats, Usage,
-    UserStats, VectorCounts, VerifyReport,
+    AddReport, BackupReport, CallCost, CompactReport, DeleteReport, EmbeddingHealth, ImportReport,
+    LlmHealth, ModelHealth, ModelUsage, RebuildReport, ServiceHealth, StoreHealth, StoreProblem,
+    StoreStats, UserStats, VectorCounts, VerifyReport,
 };
 use episodica_core::store::TraceStep;
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ use crate::classes::{
     REBUILD_REPORT, SERVICE_HEALTH, STORE_HEALTH, STORE_STATS, TRACE_STEP, USAGE, USER_STATS,
     VECTOR_COUNTS, VERIFY_REPORT, build,
 };
-use crate::records::{Shown, datetime, record as shown_record};
+use crate::records::{RecordFrame, datetime, record as shown_record};
 
 type Made<'py> = PyResult<Bound<'py, PyAny>>;
 
@@ -34,7 +34,7 @@ pub(crate) fn add_result(py: Python<'_>, report: AddReport) -> Made<'_> {
     })
 }
 
-pub(crate) fn events<'py>(py: Python<'py>, zone: &Zone, page: EventPage) -> Made<'py> {
+pub(crate) fn events<'py>(py: Python<'py>, zone: &DisplayZone, page: EventPage) -> Made<'py> {
     build!(py, EVENTS, page => EventPage {
         events: PyTuple::new(
             py,
@@ -48,8 +48,8 @@ pub(crate) fn events<'py>(py: Python<'py>, zone: &Zone, page: EventPage) -> Made
     })
 }
 
-pub(crate) fn event<'py>(py: Python<'py>, zone: &Zone, event: Event) -> Made<'py> {
-    build!(py, EVENT, event => Event {
+pub(crate) fn event<'py>(py: Python<'py>, zone: &DisplayZone, event: ChangeEvent) -> Made<'py> {
+    build!(py, EVENT, event => ChangeEvent {
         at: datetime(py, zone, at)?,
         user_id,
         change: change.name(),
@@ -77,8 +77,12 @@ pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {
     })
 }
 
-pub(crate) fn forgetting<'py>(py: Python<'py>, shown: &Shown, found: Forgetting) -> Made<'py> {
-    build!(py, FORGETTING_REPORT, found => Forgetting {
+pub(crate) fn forgetting<'py>(
+    py: Python<'py>,
+    shown: &RecordFrame,
+    found: ForgettingPlan,
+) -> Made<'py> {
+    build!(py, FORGETTING_REPORT, found => ForgettingPlan {
         candidates: PyTuple::new(
             py,
             candidates
@@ -90,8 +94,8 @@ pub(crate) fn forgetting<'py>(py: Python<'py>, shown: &Shown, found: Forgetting)
     })
 }
 
-fn candidate<'py>(py: Python<'py>, shown: &Shown, found: Forgotten) -> Made<'py> {
-    build!(py, FORGETTING_CANDIDATE, found => Forgotten {
+fn candidate<'py>(py: Python<'py>, shown: &RecordFrame, found: ForgottenRecord) -> Made<'py> {
+    build!(py, FORGETTING_CANDIDATE, found => ForgottenRecord {
         record: shown_record(py, shown, &record)?,
         strength,
         uses,
@@ -135,8 +139,8 @@ pub(crate) fn verify_report(py: Python<'_>, report: VerifyReport) -> Made<'_> {
     })
 }
 
-fn problem<'py>(py: Python<'py>, found: &Problem) -> Made<'py> {
-    build!(py, PROBLEM, found => Problem {
+fn problem<'py>(py: Python<'py>, found: &StoreProblem) -> Made<'py> {
+    build!(py, PROBLEM, found => StoreProblem {
         path: path.display().to_string(),
         line,
         message,
@@ -184,9 +188,9 @@ pub(crate) fn store_stats(py: Python<'_>, stats: StoreStats) -> Made<'_> {
     })
 }
 
-pub(crate) fn health(py: Python<'_>, health: Health) -> Made<'_> {
+pub(crate) fn health(py: Python<'_>, health: ModelHealth) -> Made<'_> {
     let status = health.status();
-    build!(py, HEALTH, health => Health {
+    build!(py, HEALTH, health => ModelHealth {
         failing: PyTuple::new(py, failing)?,
         embedding: embedding_health(py, embedding)?,
         llm: llm_health(py, llm)?,
@@ -242,9 +246,9 @@ fn store_health(py: Python<'_>, health: StoreHealth) -> Made<'_> {
     })
 }
 
-pub(crate) fn usage(py: Python<'_>, usage: Usage) -> Made<'_> {
-    let Usage { total, by_phase, by_model, by_user } = usage;
-    build!(py, USAGE, total => Cost {
+pub(crate) fn usage(py: Python<'_>, usage: ModelUsage) -> Made<'_> {
+    let ModelUsage { total, by_phase, by_model, by_user } = usage;
+    build!(py, USAGE, total => CallCost {
         calls,
         prompt_tokens,
         completion_tokens,
@@ -260,7 +264,7 @@ pub(crate) fn usage(py: Python<'_>, usage: Usage) -> Made<'_> {
     })
 }
 
-fn costs<K: AsRef<str>>(py: Python<'_>, all: BTreeMap<K, Cost>) -> PyResult<Bound<'_, PyDict>> {
+fn costs<K: AsRef<str>>(py: Python<'_>, all: BTreeMap<K, CallCost>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     for (name, one) in all {
         dict.set_item(name.as_ref(), cost(py, one)?)?;
@@ -268,8 +272,8 @@ fn costs<K: AsRef<str>>(py: Python<'_>, all: BTreeMap<K, Cost>) -> PyResult<Boun
     Ok(dict)
 }
 
-fn cost(py: Python<'_>, cost: Cost) -> Made<'_> {
-    build!(py, COST, cost => Cost {
+fn cost(py: Python<'_>, cost: CallCost) -> Made<'_> {
+    build!(py, COST, cost => CallCost {
         calls,
         prompt_tokens,
         completion_tokens,
@@ -281,7 +285,7 @@ fn cost(py: Python<'_>, cost: Cost) -> Made<'_> {
     })
 }
 
-pub(crate) fn trace_step<'py>(py: Python<'py>, zone: &Zone, step: TraceStep) -> Made<'py> {
+pub(crate) fn trace_step<'py>(py: Python<'py>, zone: &DisplayZone, step: TraceStep) -> Made<'py> {
     build!(py, TRACE_STEP, step => TraceStep {
         ids: PyTuple::new(py, &ids)?,
         phase: PyString::intern(py, &phase),

@@ -1,19 +1,19 @@
 //! The hits of a search, converted to Python values one by one on access.
 
-use episodica_core::engine::Context;
-use episodica_core::score::{Explanation, Hit, HitKind, Record};
+use episodica_core::engine::PackedContext;
+use episodica_core::score::{HitKind, HitRecord, ScoreTerm, SearchHit};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::classes::{EXPLANATION, HIT, build};
-use crate::records::{self, Shown};
+use crate::records::{self, RecordFrame};
 
 /// The hits of one search or context.
-#[pyclass(frozen, module = "episodica._native")]
-pub(crate) struct Results {
-    shown: Shown,
-    hits: Vec<Hit>,
+#[pyclass(frozen, name = "Results", module = "episodica._native")]
+pub(crate) struct HitResults {
+    shown: RecordFrame,
+    hits: Vec<SearchHit>,
     #[pyo3(get)]
     degraded: Vec<String>,
     #[pyo3(get)]
@@ -22,10 +22,10 @@ pub(crate) struct Results {
     explain: bool,
 }
 
-impl Results {
+impl HitResults {
     pub(crate) fn new(
-        shown: Shown,
-        hits: Vec<Hit>,
+        shown: RecordFrame,
+        hits: Vec<SearchHit>,
         degraded: Vec<String>,
         intent: &'static str,
         explain: bool,
@@ -37,17 +37,18 @@ impl Results {
 /// A packed context, as a dictionary.
 pub(crate) fn packed(
     py: Python<'_>,
-    shown: Shown,
-    context: Context,
+    shown: RecordFrame,
+    context: PackedContext,
     explain: bool,
 ) -> PyResult<Bound<'_, PyDict>> {
     let messages = records::messages(py, &shown, &context.messages)?;
     let facts = context.facts.iter().map(|fact| records::fact(py, &shown, fact));
     let facts: Vec<_> = facts.collect::<PyResult<_>>()?;
-    let Context { text, hits, degraded, intent, token_count, excerpts, reasons, .. } = context;
+    let PackedContext { text, hits, degraded, intent, token_count, excerpts, reasons, .. } =
+        context;
     let packed = PyDict::new(py);
     packed.set_item("text", text)?;
-    packed.set_item("hits", Results::new(shown, hits, degraded, intent.name(), explain))?;
+    packed.set_item("hits", HitResults::new(shown, hits, degraded, intent.name(), explain))?;
     packed.set_item("messages", messages)?;
     packed.set_item("facts", PyTuple::new(py, facts)?)?;
     packed.set_item("token_count", token_count)?;
@@ -61,7 +62,7 @@ pub(crate) fn packed(
 }
 
 #[pymethods]
-impl Results {
+impl HitResults {
     fn __len__(&self) -> usize {
         self.hits.len()
     }
@@ -88,7 +89,7 @@ fn kind_name(kind: HitKind) -> &'static str {
 }
 
 /// Fields that a hit copies from its record, so that readers don't need a case for each kind.
-struct Repeated<'a> {
+struct CopiedFields<'a> {
     id: &'a str,
     content: &'a str,
     title: &'a str,
@@ -97,14 +98,14 @@ struct Repeated<'a> {
 
 fn hit_value<'py>(
     py: Python<'py>,
-    shown: &Shown,
-    hit: &Hit,
+    shown: &RecordFrame,
+    hit: &SearchHit,
     explain: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (made, repeated, when) = match &hit.record {
-        Record::Episode(inner) => (
+        HitRecord::Episode(inner) => (
             records::episode(py, shown, inner)?,
-            Repeated {
+            CopiedFields {
                 id: &inner.episode_id,
                 content: &inner.content,
                 title: &inner.title,
@@ -112,9 +113,9 @@ fn hit_value<'py>(
             },
             inner.timestamp,
         ),
-        Record::Semantic(inner) => (
+        HitRecord::Semantic(inner) => (
             records::fact(py, shown, inner)?,
-            Repeated {
+            CopiedFields {
                 id: &inner.memory_id,
                 content: &inner.content,
                 title: "",
@@ -122,9 +123,9 @@ fn hit_value<'py>(
             },
             inner.valid_from,
         ),
-        Record::Message(inner) => (
+        HitRecord::Message(inner) => (
             records::message(py, shown, inner)?,
-            Repeated {
+            CopiedFields {
                 id: &inner.message_id,
                 content: &inner.content,
                 title: inner.speaker(),
@@ -133,7 +134,7 @@ fn hit_value<'py>(
             inner.timestamp,
         ),
     };
-    build!(py, HIT, hit => Hit {
+    build!(py, HIT, hit => SearchHit {
         kind: PyString::intern(py, kind_name(*kind)),
         score,
         rank,
@@ -153,12 +154,12 @@ fn hit_value<'py>(
 }
 
 /// The messages of a hit: the Python objects of its record.
-fn matched<'py>(hit: &Hit, made: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+fn matched<'py>(hit: &SearchHit, made: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     let py = made.py();
     match &hit.record {
-        Record::Message(_) => PyTuple::new(py, [made]),
-        Record::Semantic(_) => Ok(PyTuple::empty(py)),
-        Record::Episode(episode) => {
+        HitRecord::Message(_) => PyTuple::new(py, [made]),
+        HitRecord::Semantic(_) => Ok(PyTuple::empty(py)),
+        HitRecord::Episode(episode) => {
             let all =
                 made.getattr(pyo3::intern!(py, "original_messages"))?.cast_into::<PyTuple>()?;
             let places = hit.messages.iter().filter_map(|wanted| {
@@ -171,8 +172,8 @@ fn matched<'py>(hit: &Hit, made: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTu
     }
 }
 
-fn tree<'py>(py: Python<'py>, term: &Explanation) -> PyResult<Bound<'py, PyAny>> {
-    build!(py, EXPLANATION, term => Explanation {
+fn tree<'py>(py: Python<'py>, term: &ScoreTerm) -> PyResult<Bound<'py, PyAny>> {
+    build!(py, EXPLANATION, term => ScoreTerm {
         name: PyString::intern(py, name),
         value,
         detail: detail.to_string(),
@@ -184,8 +185,8 @@ fn tree<'py>(py: Python<'py>, term: &Explanation) -> PyResult<Bound<'py, PyAny>>
 }
 
 /// Every term of the tree by its name; only the root if the tree has no other terms.
-fn terms<'py>(py: Python<'py>, root: &Explanation) -> PyResult<Bound<'py, PyDict>> {
-    fn add(into: &Bound<'_, PyDict>, term: &Explanation) -> PyResult<()> {
+fn terms<'py>(py: Python<'py>, root: &ScoreTerm) -> PyResult<Bound<'py, PyDict>> {
+    fn add(into: &Bound<'_, PyDict>, term: &ScoreTerm) -> PyResult<()> {
         for child in &term.children {
             into.set_item(PyString::intern(into.py(), child.name), child.value)?;
             add(into, child)?;

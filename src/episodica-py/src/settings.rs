@@ -1,25 +1,25 @@
 //! Converts the tables of settings to Python values.
 
-use episodica_core::config::{Kind, Setting};
+use episodica_core::config::{SettingKind, SettingRow};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::records::json_value;
 
 /// One dictionary per setting.
-pub(crate) fn table(py: Python<'_>, settings: Vec<Setting>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub(crate) fn table(py: Python<'_>, settings: Vec<SettingRow>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     settings.into_iter().map(|setting| row(py, &setting)).collect()
 }
 
-fn row<'py>(py: Python<'py>, setting: &Setting) -> PyResult<Bound<'py, PyDict>> {
-    let Setting { name, kind, default, bounds, documentation } = setting;
+fn row<'py>(py: Python<'py>, setting: &SettingRow) -> PyResult<Bound<'py, PyDict>> {
+    let SettingRow { name, kind, default, bounds, documentation } = setting;
     let (kind, choices) = match kind {
-        Kind::Boolean => ("boolean", None),
-        Kind::Integer => ("integer", None),
-        Kind::Number => ("number", None),
-        Kind::Numbers(_) => ("numbers", None),
-        Kind::Text => ("text", None),
-        Kind::Choice(words) => ("choice", Some(words.to_vec())),
+        SettingKind::Boolean => ("boolean", None),
+        SettingKind::Integer => ("integer", None),
+        SettingKind::Number => ("number", None),
+        SettingKind::Numbers(_) => ("numbers", None),
+        SettingKind::Text => ("text", None),
+        SettingKind::Choice(words) => ("choice", Some(words.to_vec())),
     };
     let row = PyDict::new(py);
     row.set_item("name", name)?;

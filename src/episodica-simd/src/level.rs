@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// Which instructions the loops use here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Level {
+pub enum SimdLevel {
     /// Those of the target that everything is compiled for.
     Compiled = 1,
     /// AVX2, and the bit operations and the conversion of halves that came with it (x86-64-v3).
@@ -14,7 +14,7 @@ pub enum Level {
     Avx512 = 3,
 }
 
-impl Level {
+impl SimdLevel {
     /// The level of this processor, asked once.
     #[inline]
     pub fn of_this_processor() -> Self {

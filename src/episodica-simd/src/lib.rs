@@ -15,7 +15,7 @@ mod bodies;
 mod level;
 mod memory;
 
-pub use level::Level;
+pub use level::SimdLevel;
 pub use memory::{fetch, room_for, zeroed};
 
 /// Sums of floating-point products run in so many lanes: four registers of AVX2, two of AVX-512.
@@ -45,7 +45,7 @@ macro_rules! dispatched {
         $(#[$about])*
         #[inline]
         pub fn $name($($argument: $kind),*) $(-> $result)? {
-            $name::at(Level::of_this_processor(), $($argument),*)
+            $name::at(SimdLevel::of_this_processor(), $($argument),*)
         }
 
         mod $name {
@@ -67,14 +67,14 @@ macro_rules! dispatched {
 
             /// At a level that the processor has.
             #[inline]
-            pub(super) fn at(level: super::Level, $($argument: $kind),*) $(-> $result)? {
+            pub(super) fn at(level: super::SimdLevel, $($argument: $kind),*) $(-> $result)? {
                 match level {
-                    // SAFETY: only `Level::ask` makes this level, after it found the features.
+                    // SAFETY: only `SimdLevel::ask` makes this level, after it found the features.
                     #[cfg(target_arch = "x86_64")]
-                    super::Level::Avx512 => unsafe { avx512($($argument),*) },
+                    super::SimdLevel::Avx512 => unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
                     #[cfg(target_arch = "x86_64")]
-                    super::Level::Avx2 => unsafe { avx2($($argument),*) },
+                    super::SimdLevel::Avx2 => unsafe { avx2($($argument),*) },
                     _ => $body($($argument),*),
                 }
             }
@@ -152,9 +152,9 @@ mod tests {
     use super::*;
 
     /// All levels that this processor has.
-    fn levels() -> impl Iterator<Item = Level> {
-        let most = Level::of_this_processor();
-        [Level::Compiled, Level::Avx2, Level::Avx512]
+    fn levels() -> impl Iterator<Item = SimdLevel> {
+        let most = SimdLevel::of_this_processor();
+        [SimdLevel::Compiled, SimdLevel::Avx2, SimdLevel::Avx512]
             .into_iter()
             .filter(move |level| *level <= most)
     }
@@ -174,7 +174,7 @@ mod tests {
         for length in [0, 1, 7, 31, 32, 33, 63, 64, 65, 255, 256, 384, 385, 1_000] {
             let (a, b) = (numbers(1, length), numbers(2, length));
             let exact: f64 = a.iter().zip(&b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
-            let compiled = inner_product::at(Level::Compiled, &a, &b);
+            let compiled = inner_product::at(SimdLevel::Compiled, &a, &b);
             assert!((f64::from(compiled) - exact).abs() < 1e-4, "{length}: {compiled} {exact}");
             for level in levels() {
                 let product = inner_product::at(level, &a, &b);

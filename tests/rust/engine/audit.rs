@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use episodica_core::Result;
-use episodica_core::clock::Zone;
-use episodica_core::config::Config;
-use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind, Statement};
+use episodica_core::clock::DisplayZone;
+use episodica_core::config::MemoryConfig;
+use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind, StatedFact};
 use episodica_core::llm::testing::ScriptedModel;
-use episodica_core::llm::{LanguageModel, Phase, Prompt};
-use episodica_core::model::{Message, Procedure, Step};
-use episodica_core::score::{Filter, Form, HitKind, Method, Request};
+use episodica_core::llm::{ChatPrompt, LanguageModel, UsagePhase};
+use episodica_core::model::{Message, Procedure, ProcedureStep};
+use episodica_core::score::{HitKind, OutputForm, RecordFilter, SearchMethod, SearchRequest};
 use episodica_core::store::testing::{MemoryBackend, Random};
 use serde_json::{Value, json};
 
@@ -41,20 +41,24 @@ fn everything_told(engine: &Engine) -> String {
             told += &format!("{:?}", engine.trace("alice", record.id(), &NOW).unwrap());
         }
     }
-    let search = Request {
+    let search = SearchRequest {
         query: "nurse town drink kite hill".into(),
         top_k: 1_000,
         kinds: vec![HitKind::Message, HitKind::Episodic, HitKind::Semantic],
-        method: Method::Hybrid,
-        filter: Filter::default(),
+        method: SearchMethod::Hybrid,
+        filter: RecordFilter::default(),
         threshold: None,
         per_kind: std::collections::BTreeMap::new(),
         include_superseded: true,
         now: moment(0),
     };
     told += &format!("{:?}", engine.search("alice", &search, &NOW).unwrap().hits);
-    let request =
-        ContextRequest { search, max_tokens: 4_000, form: Form::Text, zone: Zone::default() };
+    let request = ContextRequest {
+        search,
+        max_tokens: 4_000,
+        form: OutputForm::Text,
+        zone: DisplayZone::default(),
+    };
     told += &engine.context("alice", &request, &NOW).unwrap().text;
     told += &format!("{:?}", engine.health().unwrap());
     told += &format!("{:?}", engine.user_stats("alice", &NOW).unwrap());
@@ -76,7 +80,7 @@ fn facts(shown: &[(usize, String)]) -> Vec<Value> {
 }
 
 /// A model that cites two messages for each fact and repeats words of all it was shown.
-fn repeating(prompt: &Prompt) -> Result<String> {
+fn repeating(prompt: &ChatPrompt) -> Result<String> {
     let (_, conversation) = prompt.user.rsplit_once("<material-").unwrap_or_default();
     let shown: Vec<(usize, String)> = conversation
         .lines()
@@ -89,7 +93,7 @@ fn repeating(prompt: &Prompt) -> Result<String> {
         .collect();
     let words: Vec<&str> = shown.iter().map(|(_, text)| text.as_str()).collect();
     Ok(match prompt.phase {
-        Phase::Boundary => {
+        UsagePhase::Boundary => {
             let episodes: Vec<Value> = shown
                 .chunks(6)
                 .map(|chunk| {
@@ -102,12 +106,12 @@ fn repeating(prompt: &Prompt) -> Result<String> {
                 .collect();
             json!({"episodes": episodes})
         }
-        Phase::Episode => json!({
+        UsagePhase::Episode => json!({
             "title": words.first(), "summary": words.join(" "), "narrative": words.join(" "),
             "topics": words, "entities": words, "facts": facts(&shown),
         }),
-        Phase::Extract => json!({"facts": facts(&shown)}),
-        Phase::Embedding => unreachable!("not asked of a chat model"),
+        UsagePhase::Extract => json!({"facts": facts(&shown)}),
+        UsagePhase::Embedding => unreachable!("not asked of a chat model"),
     }
     .to_string())
 }
@@ -115,7 +119,7 @@ fn repeating(prompt: &Prompt) -> Result<String> {
 fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     let mut random = Random::new(seed);
     let disk = Disk::new(MemoryBackend::new());
-    let config = || Config { snapshot_threshold: 1, trace: true, ..Config::default() };
+    let config = || MemoryConfig { snapshot_threshold: 1, trace: true, ..MemoryConfig::default() };
     let mut engine = open_with(&disk, false, config(), llm.clone()).unwrap();
     let words: Vec<String> = (0..18).map(|n| format!("zq{seed}x{n}word")).collect();
     let messages = words.iter().enumerate().map(|(n, word)| {
@@ -155,14 +159,14 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
 fn remember_procedures(engine: &Engine, words: &[String]) {
     for (number, word) in words.iter().enumerate().step_by(3) {
         let arguments = json!({"for": [{"what": word}]});
-        let step = Step { action: "look".into(), arguments, ..Step::default() };
+        let step = ProcedureStep { action: "look".into(), arguments, ..ProcedureStep::default() };
         let goal = format!("Find thing number {number}");
         let procedure = Procedure { goal, steps: vec![step], ..Procedure::default() };
         let proofs = [number, (number + 1) % words.len()].map(|proof| format!("m{proof}"));
-        let statement = Statement {
+        let statement = StatedFact {
             procedure: Some(procedure),
             source_messages: proofs.into(),
-            ..Statement::default()
+            ..StatedFact::default()
         };
         let fact = engine.remember("alice", statement, &NOW).unwrap();
         assert_eq!(fact.source_messages.len(), 2);
@@ -261,7 +265,8 @@ impl Victim {
             Kind::Record(id) => engine.delete("alice", id, &NOW),
             Kind::Several(ids) => engine.delete_all("alice", ids, &NOW),
             Kind::Session(session) => {
-                let filter = Filter { session_id: Some(session.clone()), ..Filter::default() };
+                let filter =
+                    RecordFilter { session_id: Some(session.clone()), ..RecordFilter::default() };
                 engine.delete_where("alice", &filter, &[RecordKind::Message], &NOW)
             }
         }

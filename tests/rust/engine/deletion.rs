@@ -10,12 +10,12 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use episodica_core::clock::{Clock, Moment};
-use episodica_core::config::Config;
-use episodica_core::engine::{AnyRecord, Engine, RecordKind, Statement};
+use episodica_core::config::MemoryConfig;
+use episodica_core::engine::{AnyRecord, Engine, RecordKind, StatedFact};
 use episodica_core::ids::{Owner, content_hash};
-use episodica_core::score::Method;
+use episodica_core::score::SearchMethod;
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
-use episodica_core::store::{DeadLetter, Layout, LogKind, SideFile};
+use episodica_core::store::{DeadLetter, LogKind, SideFile, StoreLayout};
 
 use super::support::*;
 use crate::counts::report;
@@ -43,7 +43,8 @@ fn furnished() -> Disk {
     }
     engine.close(Duration::ZERO, &NOW).unwrap();
     drop(engine);
-    let (layout, alice) = (Layout::new(Path::new("/m")), Owner::new("default", "alice").unwrap());
+    let (layout, alice) =
+        (StoreLayout::new(Path::new("/m")), Owner::new("default", "alice").unwrap());
     for side in [SideFile::Trace, SideFile::LlmCache] {
         disk.inner()
             .put(layout.side_path(&alice, side), b"{\"prompt\":\"alicetown0 and alicetown4\"}\n");
@@ -84,7 +85,7 @@ fn no_byte_of_a_deleted_message_is_left_and_no_vector_of_it() {
         assert!(files_with(&disk, needle).is_empty(), "{needle}: {:?}", files_with(&disk, needle));
     }
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 5);
-    assert!(found(&engine, "alice", "alicetown1", Method::Bm25)[0].contains("alicetown1"));
+    assert!(found(&engine, "alice", "alicetown1", SearchMethod::Bm25)[0].contains("alicetown1"));
     assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0);
     // Its neighbour has everything.
     assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6);
@@ -145,7 +146,7 @@ fn interrupted(whole: bool) -> u64 {
                 )
                 .expect(&case);
             let remembered = |engine: &episodica_core::engine::Engine| {
-                !found(engine, "alice", "alicetown0", Method::Bm25)
+                !found(engine, "alice", "alicetown0", SearchMethod::Bm25)
                     .iter()
                     .all(|text| !text.contains("alicetown0"))
             };
@@ -164,7 +165,7 @@ fn interrupted(whole: bool) -> u64 {
                 let image = Disk::new(image);
                 let again = open(&image).expect(&case);
                 assert_eq!(
-                    found(&again, "alice", "zqnewboat", Method::Bm25),
+                    found(&again, "alice", "zqnewboat", SearchMethod::Bm25),
                     ["We bought a zqnewboat."],
                     "{case}"
                 );
@@ -234,7 +235,7 @@ fn a_deletion_that_a_full_disk_stops_hinders_nobody_else_at_opening() {
         disk.heal();
         opened += u64::from(full);
         assert!(
-            found(&engine, "alice", "alicetown0", Method::Bm25)
+            found(&engine, "alice", "alicetown0", SearchMethod::Bm25)
                 .iter()
                 .all(|text| !text.contains("alicetown0"))
         );
@@ -286,9 +287,12 @@ fn deletions_of_many_users_at_once_do_not_hinder_each_other() {
     let place = episodica_core::store::testing::TempDir::new();
     let root = place.path().join("store");
     let clock = episodica_core::clock::FixedClock::new(moment(0));
-    let store =
-        episodica_core::store::Store::open(&root, episodica_core::store::Mode::ReadWrite, &clock)
-            .unwrap();
+    let store = episodica_core::store::Store::open(
+        &root,
+        episodica_core::store::OpenMode::ReadWrite,
+        &clock,
+    )
+    .unwrap();
     std::thread::scope(|scope| {
         for worker in 0..8 {
             let store = &store;
@@ -440,9 +444,9 @@ fn a_disk_that_is_full_at_any_call_of_opening_or_deleting_is_one_users_and_loses
 fn a_fact_that_is_changed_often_takes_little_room_and_keeps_its_last_versions() {
     let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();
-    let statement = Statement { content: "alice owns a boat.".into(), ..Statement::default() };
+    let statement = StatedFact { content: "alice owns a boat.".into(), ..StatedFact::default() };
     let fact = engine.remember("alice", statement, &NOW).unwrap();
-    let reader = open_as(&disk, true, Config::default()).unwrap();
+    let reader = open_as(&disk, true, MemoryConfig::default()).unwrap();
     for n in 0..2_000 {
         engine.update("alice", &fact.memory_id, &format!("alice owns {n} boats."), &NOW).unwrap();
     }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak, mpsc};
 use std::time::{Duration, Instant};
 
-use episodica_core::config::Config;
-use episodica_core::control::{CancelFlag, Control};
+use episodica_core::config::MemoryConfig;
+use episodica_core::control::{CallControl, CancelFlag};
 use episodica_core::embed::Embedder;
-use episodica_core::engine::{Engine, Handle, RecordKind};
+use episodica_core::engine::{Engine, EngineHandle, RecordKind};
 use episodica_core::llm::LanguageModel;
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::store::testing::{Failure, MemoryBackend};
@@ -66,7 +66,7 @@ fn closing_keeps_its_timeout_while_a_model_does_not_answer_and_frees_the_store()
         Err(Error::new(ErrorKind::Llm, "too late"))
     });
     let llm: Arc<dyn LanguageModel> = Arc::new(model);
-    let engine = open_with(&disk, false, Config::default(), Some(llm)).unwrap();
+    let engine = open_with(&disk, false, MemoryConfig::default(), Some(llm)).unwrap();
     engine.add_messages("alice", messages(30), None, &NOW).unwrap();
     while !entered.load(Ordering::SeqCst) {
         std::thread::yield_now();
@@ -101,7 +101,7 @@ fn an_interrupted_close_frees_the_store() {
         let (started, start) = mpsc::channel::<()>();
         let busy = scope.spawn(move || {
             struct Waiting(episodica_core::sync::Mutex<mpsc::Receiver<()>>, mpsc::Sender<()>);
-            impl Control for Waiting {
+            impl CallControl for Waiting {
                 fn check(&self) -> Result<()> {
                     let _ = self.1.send(());
                     let _ = self.0.lock().recv();
@@ -138,7 +138,9 @@ fn deleting_a_user_can_be_interrupted_while_somebody_searches() {
     engine.add_messages("alice", messages(3), None, &NOW).unwrap();
     slow.store(true, Ordering::SeqCst);
     std::thread::scope(|scope| {
-        scope.spawn(|| found(&engine, "alice", "town1", episodica_core::score::Method::Vector));
+        scope.spawn(|| {
+            found(&engine, "alice", "town1", episodica_core::score::SearchMethod::Vector)
+        });
         while !entered.load(Ordering::SeqCst) {
             std::thread::yield_now();
         }
@@ -173,7 +175,7 @@ const CALLS: [(&str, Call); 6] = [
 fn a_callable_that_calls_back_in_is_refused() {
     for (name, call) in CALLS {
         let disk = disk();
-        let cell: Arc<OnceLock<Weak<Handle>>> = Arc::default();
+        let cell: Arc<OnceLock<Weak<EngineHandle>>> = Arc::default();
         let refused: Arc<episodica_core::sync::Mutex<Vec<String>>> = Arc::default();
         let (inner, errors) = (Arc::clone(&cell), Arc::clone(&refused));
         let embedder = Calling(move || {
@@ -197,7 +199,7 @@ fn a_callable_that_calls_back_in_is_refused() {
 #[test]
 fn a_callable_may_add_messages_while_episodes_are_formed() {
     let disk = disk();
-    let cell: Arc<OnceLock<Weak<Handle>>> = Arc::default();
+    let cell: Arc<OnceLock<Weak<EngineHandle>>> = Arc::default();
     let (inner, calls) = (Arc::clone(&cell), AtomicUsize::new(0));
     let embedder = Calling(move || {
         let Some(engine) = inner.get().and_then(Weak::upgrade) else { return };
@@ -278,7 +280,7 @@ fn the_text_of_a_failure_goes_with_the_user_whom_it_may_quote() {
         Err(Error::new(ErrorKind::Llm, format!("cannot answer: {}", prompt.user)))
     });
     let llm: Arc<dyn LanguageModel> = Arc::new(model);
-    let engine = open_with(&disk, false, Config::default(), Some(llm)).unwrap();
+    let engine = open_with(&disk, false, MemoryConfig::default(), Some(llm)).unwrap();
     engine.add_messages("alice", messages(30), None, &NOW).unwrap();
     engine.flush("alice", &NOW).unwrap();
     assert!(engine.wait(None, Some(Duration::from_secs(60)), &NOW).unwrap());

@@ -2,36 +2,36 @@
 
 use std::time::Duration;
 
-use episodica_core::engine::{Engine, Policy, RecordKind, Statement};
-use episodica_core::score::{Filter, HitKind, Method, Request};
+use episodica_core::engine::{Engine, ForgettingPolicy, RecordKind, StatedFact};
+use episodica_core::score::{HitKind, RecordFilter, SearchMethod, SearchRequest};
 use episodica_core::store::testing::MemoryBackend;
 
 use super::support::*;
 
 fn remember(engine: &Engine, content: &str, expires_after: Option<f64>) -> String {
-    let statement = Statement { content: content.into(), expires_after, ..Statement::default() };
+    let statement = StatedFact { content: content.into(), expires_after, ..StatedFact::default() };
     engine.remember("alice", statement, &NOW).unwrap().memory_id.clone()
 }
 
-fn weak() -> Policy {
+fn weak() -> ForgettingPolicy {
     let kinds = vec![RecordKind::Semantic, RecordKind::Episode];
-    Policy { strength: Some(0.05), kinds, ..Policy::default() }
+    ForgettingPolicy { strength: Some(0.05), kinds, ..ForgettingPolicy::default() }
 }
 
 /// Ids, uses and reasons of what is proposed.
-fn proposed(engine: &Engine, policy: &Policy) -> Vec<(String, u64, String)> {
+fn proposed(engine: &Engine, policy: &ForgettingPolicy) -> Vec<(String, u64, String)> {
     let found = engine.forgetting("alice", policy, &NOW).unwrap();
     let candidates = found.candidates.iter();
     candidates.map(|one| (one.record.id().into(), one.uses, one.reasons.join("; "))).collect()
 }
 
 fn use_it(engine: &Engine, query: &str) -> usize {
-    let request = Request {
+    let request = SearchRequest {
         query: query.into(),
         top_k: 1,
         kinds: vec![HitKind::Semantic],
-        method: Method::Bm25,
-        filter: Filter::default(),
+        method: SearchMethod::Bm25,
+        filter: RecordFilter::default(),
         threshold: None,
         per_kind: std::collections::BTreeMap::new(),
         include_superseded: false,
@@ -71,7 +71,8 @@ fn a_fact_leaves_when_its_time_is_over_and_a_reader_sees_it_too() {
     let engine = open_days_later(&disk, 2).unwrap();
     assert_eq!(use_it(&engine, "kite"), 0);
     assert_eq!(engine.user_stats("alice", &NOW).unwrap().archived, 1);
-    let [(id, _, reason)] = &proposed(&engine, &Policy { strength: None, ..weak() })[..] else {
+    let [(id, _, reason)] = &proposed(&engine, &ForgettingPolicy { strength: None, ..weak() })[..]
+    else {
         panic!("one has expired")
     };
     assert_eq!(id, &code);
@@ -96,7 +97,7 @@ fn counts_of_uses_are_whole_or_gone_after_a_crash_and_harm_nothing() {
     let engine = open(&disk).unwrap();
     assert_eq!(use_it(&engine, "kites"), 1);
     let killed = Disk::new(disk.inner().after_process_death());
-    let all = Policy { strength: None, max_uses: Some(9), ..weak() };
+    let all = ForgettingPolicy { strength: None, max_uses: Some(9), ..weak() };
     assert_eq!(proposed(&open(&killed).unwrap(), &all)[0].1, 1);
     assert_eq!(proposed(&engine, &all)[0].1, 2);
     engine.close(Duration::from_secs(5), &NOW).unwrap();

@@ -1,7 +1,7 @@
 //! One bad clock harms nothing for ever: what is dated ahead of the clock ends nothing.
 
 use episodica_core::engine::{AnyRecord, Engine, RecordKind};
-use episodica_core::score::Method;
+use episodica_core::score::SearchMethod;
 use episodica_core::store::testing::MemoryBackend;
 
 use super::support::*;
@@ -39,7 +39,7 @@ fn a_message_from_the_future_is_stored_and_ends_nothing() {
         panic!("a message")
     };
     assert_eq!(stored.timestamp, moment(50 * 365 * DAY), "stored with its date");
-    assert!(found(&engine, "alice", "Moscow", Method::Bm25)[0].contains("Moscow"));
+    assert!(found(&engine, "alice", "Moscow", SearchMethod::Bm25)[0].contains("Moscow"));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_statement_for_the_future_does_not_end_what_holds_today() {
     let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();
     let state = |text: &str, at: i64| {
-        let statement = episodica_core::engine::Statement {
+        let statement = episodica_core::engine::StatedFact {
             content: text.to_owned(),
             valid_from: Some(moment(at)),
             ..Default::default()

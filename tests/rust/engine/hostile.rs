@@ -6,12 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use episodica_core::clock::Zone;
+use episodica_core::clock::DisplayZone;
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
 use episodica_core::ids::Owner;
-use episodica_core::score::{Filter, Form, HitKind, Method, Request};
+use episodica_core::score::{HitKind, OutputForm, RecordFilter, SearchMethod, SearchRequest};
 use episodica_core::store::testing::{MemoryBackend, Random};
-use episodica_core::store::{Layout, LogKind};
+use episodica_core::store::{LogKind, StoreLayout};
 use episodica_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
@@ -23,8 +23,8 @@ const LOG: &str = "/m/messages/alice_messages.jsonl";
 /// Bytes before a column: the number of its values, and their checksum.
 const HEAD: usize = 12;
 
-fn layout() -> (Layout, Owner) {
-    (Layout::new(Path::new("/m")), Owner::new("default", "alice").unwrap())
+fn layout() -> (StoreLayout, Owner) {
+    (StoreLayout::new(Path::new("/m")), Owner::new("default", "alice").unwrap())
 }
 
 fn furnished() -> Disk {
@@ -229,16 +229,16 @@ fn change_vectors(random: &mut Random, disk: &MemoryBackend) {
     disk.put(&paths.embeddings, &vectors);
     disk.put(&paths.manifest, &mended(&manifest));
     let snapshot = layout.snapshot_path(&owner);
-    std::mem::drop(episodica_core::store::Backend::remove_file(disk, &snapshot));
+    std::mem::drop(episodica_core::store::FileBackend::remove_file(disk, &snapshot));
 }
 
-fn request(query: &str) -> Request {
-    Request {
+fn request(query: &str) -> SearchRequest {
+    SearchRequest {
         query: query.into(),
         top_k: 50,
         kinds: vec![HitKind::Message, HitKind::Episodic, HitKind::Semantic],
-        method: Method::Hybrid,
-        filter: Filter::default(),
+        method: SearchMethod::Hybrid,
+        filter: RecordFilter::default(),
         threshold: None,
         per_kind: std::collections::BTreeMap::new(),
         include_superseded: true,
@@ -252,13 +252,17 @@ fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     let find = |engine: &Engine| engine.search("alice", &request("Which drink?"), &NOW).map(drop);
     let pack = |engine: &Engine| {
         let search = request("Where did they move?");
-        let request =
-            ContextRequest { search, max_tokens: 500, form: Form::Text, zone: Zone::default() };
+        let request = ContextRequest {
+            search,
+            max_tokens: 500,
+            form: OutputForm::Text,
+            zone: DisplayZone::default(),
+        };
         engine.context("alice", &request, &NOW).map(drop)
     };
     let list = |engine: &Engine| {
         for kind in [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic] {
-            let page = episodica_core::engine::Page {
+            let page = episodica_core::engine::ListingPage {
                 limit: usize::MAX,
                 include_superseded: true,
                 ..Default::default()

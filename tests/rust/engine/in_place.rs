@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use episodica_core::config::Config;
+use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, Engine, RecordKind};
 use episodica_core::model::NewMessage;
-use episodica_core::score::{HitKind, Method, Record};
+use episodica_core::score::{HitKind, HitRecord, SearchMethod};
 use episodica_core::store::testing::{MemoryBackend, Random};
 
 use super::support::*;
@@ -52,19 +52,24 @@ pub fn any_message(random: &mut Random, number: u64) -> NewMessage {
 }
 
 /// Hits by id, with their scores.
-fn answers(engine: &Engine, query: &str, kind: HitKind, method: Method) -> BTreeMap<String, f64> {
+fn answers(
+    engine: &Engine,
+    query: &str,
+    kind: HitKind,
+    method: SearchMethod,
+) -> BTreeMap<String, f64> {
     let request = asked(query, 1_000, vec![kind], method);
     let response = engine.search("alice", &request, &NOW).unwrap();
-    let id = |record: &Record| match record {
-        Record::Message(message) => message.message_id.clone(),
-        Record::Episode(episode) => episode.episode_id.clone(),
-        Record::Semantic(fact) => fact.memory_id.clone(),
+    let id = |record: &HitRecord| match record {
+        HitRecord::Message(message) => message.message_id.clone(),
+        HitRecord::Episode(episode) => episode.episode_id.clone(),
+        HitRecord::Semantic(fact) => fact.memory_id.clone(),
     };
     response.hits.iter().map(|hit| (id(&hit.record), hit.score)).collect()
 }
 
 /// A reader of the same logs, without the caches that the writer made.
-fn opened_anew(disk: &Disk) -> episodica_core::engine::Handle {
+fn opened_anew(disk: &Disk) -> episodica_core::engine::EngineHandle {
     let logs = Disk::new(MemoryBackend::new());
     for (path, bytes) in disk.inner().files() {
         if path.extension().is_some_and(|extension| extension == "jsonl")
@@ -73,7 +78,7 @@ fn opened_anew(disk: &Disk) -> episodica_core::engine::Handle {
             logs.inner().put(path, &bytes);
         }
     }
-    open_as(&logs, true, Config::default()).unwrap()
+    open_as(&logs, true, MemoryConfig::default()).unwrap()
 }
 
 pub fn assert_same_answers(engine: &Engine, disk: &Disk, case: &str) -> u64 {
@@ -96,14 +101,16 @@ pub fn assert_nearly_same_answers(engine: &Engine, disk: &Disk, case: &str, tole
     let buffered = |engine: &Engine| engine.user_stats("alice", &NOW).unwrap().buffered;
     assert_eq!(buffered(engine), buffered(&fresh), "{case}");
     for (query, kind) in QUESTIONS.iter().flat_map(|query| KINDS.map(|kind| (query, kind))) {
-        for method in [Method::Hybrid, Method::Bm25, Method::Vector, Method::Rrf] {
+        for method in
+            [SearchMethod::Hybrid, SearchMethod::Bm25, SearchMethod::Vector, SearchMethod::Rrf]
+        {
             let (own, other) =
                 (answers(engine, query, kind, method), answers(&fresh, query, kind, method));
             let same = own.len() == other.len()
                 && own.iter().zip(&other).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < tolerance);
             // Ties of fused ranks go by slot, and a rewritten episode has a new one.
             assert!(
-                same || method == Method::Rrf && own.keys().eq(other.keys()),
+                same || method == SearchMethod::Rrf && own.keys().eq(other.keys()),
                 "{case}, {method:?}, {kind:?}, `{query}`:\n{own:?}\n{other:?}"
             );
             compared += 1;
@@ -118,7 +125,7 @@ fn after_any_deletions_searches_answer_as_after_a_fresh_opening() {
     for case in 0..rounds(12, 200) {
         let mut random = Random::new(case + 1);
         let disk = Disk::new(MemoryBackend::new());
-        let engine = open_as(&disk, false, Config::default()).unwrap();
+        let engine = open_as(&disk, false, MemoryConfig::default()).unwrap();
         let mut number = 0;
         for _ in 0..8 {
             let batch = (0..1 + random.below(8)).map(|_| {
@@ -158,7 +165,7 @@ fn after_any_deletions_searches_answer_as_after_a_fresh_opening() {
 #[test]
 fn after_deletions_in_a_large_user_candidates_are_those_of_a_fresh_opening() {
     let disk = Disk::new(MemoryBackend::new());
-    let engine = open_as(&disk, false, Config::default()).unwrap();
+    let engine = open_as(&disk, false, MemoryConfig::default()).unwrap();
     let mut random = Random::new(7);
     let messages = (0..2_400).map(|number| any_message(&mut random, number)).collect();
     engine.add_messages("alice", messages, None, &NOW).unwrap();
@@ -168,8 +175,8 @@ fn after_deletions_in_a_large_user_candidates_are_those_of_a_fresh_opening() {
     let fresh = opened_anew(&disk);
     for query in QUESTIONS {
         let (own, other) = (
-            answers(&engine, query, HitKind::Message, Method::Hybrid),
-            answers(&fresh, query, HitKind::Message, Method::Hybrid),
+            answers(&engine, query, HitKind::Message, SearchMethod::Hybrid),
+            answers(&fresh, query, HitKind::Message, SearchMethod::Hybrid),
         );
         assert!(own.keys().eq(other.keys()), "`{query}`");
         assert!(own.values().zip(other.values()).all(|(a, b)| (a - b).abs() < 1e-4), "`{query}`");

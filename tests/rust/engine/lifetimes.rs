@@ -3,9 +3,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use episodica_core::config::Config;
+use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, RecordKind};
-use episodica_core::score::Method;
+use episodica_core::score::SearchMethod;
 use episodica_core::store::testing::MemoryBackend;
 
 use super::support::*;
@@ -95,7 +95,7 @@ fn of_what_many_add_to_one_user_nothing_finished_is_left_over() {
 #[test]
 fn users_are_closed_under_the_budget_while_others_use_them() {
     let disk = Disk::new(MemoryBackend::new());
-    let config = Config { memory_budget_bytes: 1, ..Config::default() };
+    let config = MemoryConfig { memory_budget_bytes: 1, ..MemoryConfig::default() };
     let engine = open_as(&disk, false, config).unwrap();
     let each = rounds(25, 400);
     std::thread::scope(|scope| {
@@ -131,7 +131,7 @@ fn a_reader_follows_every_write_and_deletion() {
     let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();
     engine.add_messages("alice", vec![said("m0", "zqfirst word", 0, None)], None, &NOW).unwrap();
-    let reader = open_as(&disk, true, Config::default()).unwrap();
+    let reader = open_as(&disk, true, MemoryConfig::default()).unwrap();
     for n in 1..20 {
         assert_eq!(records(&reader, "alice", RecordKind::Message).len(), n);
         engine
@@ -142,14 +142,14 @@ fn a_reader_follows_every_write_and_deletion() {
                 &NOW,
             )
             .unwrap();
-        assert_eq!(found(&reader, "alice", &format!("zqword{n}x"), Method::Bm25).len(), 1);
-        assert!(!found(&reader, "alice", &format!("zqword{n}x"), Method::Vector).is_empty());
+        assert_eq!(found(&reader, "alice", &format!("zqword{n}x"), SearchMethod::Bm25).len(), 1);
+        assert!(!found(&reader, "alice", &format!("zqword{n}x"), SearchMethod::Vector).is_empty());
     }
     engine.delete("alice", "m0", &NOW).unwrap();
-    assert!(found(&reader, "alice", "zqfirst", Method::Bm25).is_empty());
+    assert!(found(&reader, "alice", "zqfirst", SearchMethod::Bm25).is_empty());
     engine.delete_user_data("alice", &NOW).unwrap();
     assert!(records(&reader, "alice", RecordKind::Message).is_empty());
-    assert!(found(&reader, "alice", "zqword3x", Method::Bm25).is_empty());
+    assert!(found(&reader, "alice", "zqword3x", SearchMethod::Bm25).is_empty());
 }
 
 #[test]
@@ -163,9 +163,9 @@ fn a_user_whom_only_a_legacy_file_knows_is_there_before_anything_is_added() {
         let disk = Disk::new(MemoryBackend::new());
         disk.inner().put(name, array);
         for read_only in [true, false, false] {
-            let engine = open_as(&disk, read_only, Config::default()).unwrap();
+            let engine = open_as(&disk, read_only, MemoryConfig::default()).unwrap();
             assert_eq!(records(&engine, "bo", RecordKind::Episode).len(), 1, "{name} {read_only}");
-            assert_eq!(found(&engine, "bo", "kiln", Method::Bm25), ["I bought a kiln."]);
+            assert_eq!(found(&engine, "bo", "kiln", SearchMethod::Bm25), ["I bought a kiln."]);
         }
     }
 }

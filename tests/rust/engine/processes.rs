@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use episodica_core::config::Config;
+use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, Engine, RecordKind};
-use episodica_core::score::Method;
+use episodica_core::score::SearchMethod;
 use episodica_core::store::testing::{MemoryBackend, Random};
 
 use super::in_place::{any_message, assert_nearly_same_answers, id_of};
@@ -48,7 +48,7 @@ fn engines_that_take_turns_find_what_a_fresh_one_finds() {
     for case in 0..rounds(6, 100) {
         let mut random = Random::new(case + 1);
         let disk = Disk::new(MemoryBackend::new());
-        let open = || open_as(&disk, false, Config::default()).unwrap();
+        let open = || open_as(&disk, false, MemoryConfig::default()).unwrap();
         let mut engines = [open(), open(), open()];
         let mut number = 0;
         for step in 0..14 {
@@ -74,7 +74,7 @@ fn engines_that_take_turns_find_what_a_fresh_one_finds() {
         engines[0].delete_user_data("alice", &NOW).unwrap();
         for engine in &engines {
             assert!(records(engine, "alice", RecordKind::Message).is_empty());
-            assert!(found(engine, "alice", "Ann", Method::Hybrid).is_empty());
+            assert!(found(engine, "alice", "Ann", SearchMethod::Hybrid).is_empty());
         }
         for engine in engines {
             engine.close(Duration::from_secs(5), &NOW).unwrap();
@@ -89,7 +89,7 @@ fn engines_that_take_turns_find_what_a_fresh_one_finds() {
 #[test]
 fn engines_that_write_at_once_store_each_message_once_and_form_each_episode_once() {
     let disk = Disk::new(MemoryBackend::new());
-    let open = || open_as(&disk, false, Config::default()).unwrap();
+    let open = || open_as(&disk, false, MemoryConfig::default()).unwrap();
     let engines = [open(), open(), open(), open()];
     std::thread::scope(|scope| {
         for (worker, engine) in engines.iter().enumerate() {
@@ -145,7 +145,7 @@ fn wait_for(disk: &Disk, name: &str) {
 #[test]
 fn a_snapshot_is_taken_while_the_user_is_open_and_holds_for_others() {
     let disk = Disk::new(MemoryBackend::new());
-    let engine = open_as(&disk, false, Config::default()).unwrap();
+    let engine = open_as(&disk, false, MemoryConfig::default()).unwrap();
     let mut random = Random::new(3);
     let messages = (0..2_400).map(|number| any_message(&mut random, number)).collect();
     engine.add_messages("alice", messages, None, &NOW).unwrap();
@@ -154,7 +154,7 @@ fn a_snapshot_is_taken_while_the_user_is_open_and_holds_for_others() {
     // As a process that was killed leaves it: it is opened from the snapshot and the line behind.
     let killed = Disk::new(disk.inner().after_process_death());
     killed.take_operations();
-    let opened = open_as(&killed, false, Config::default()).unwrap();
+    let opened = open_as(&killed, false, MemoryConfig::default()).unwrap();
     assert_eq!(records(&opened, "alice", RecordKind::Message).len(), 2_401);
     let read = killed.take_operations();
     assert!(!read.iter().any(|operation| operation.ends_with("alice.manifest.json")), "{read:?}");
@@ -168,7 +168,7 @@ fn a_snapshot_is_taken_while_the_user_is_open_and_holds_for_others() {
     }
     drop(opened);
     // Another process on the live store takes it up, too, and follows.
-    let other = open_as(&disk, false, Config::default()).unwrap();
+    let other = open_as(&disk, false, MemoryConfig::default()).unwrap();
     assert_eq!(records(&other, "alice", RecordKind::Message).len(), 2_401);
     engine.delete("alice", "m7", &NOW).unwrap();
     assert_eq!(records(&other, "alice", RecordKind::Message).len(), 2_400);

@@ -5,19 +5,19 @@ use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use episodica_core::config::Config;
-use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind, Statement};
+use episodica_core::config::MemoryConfig;
+use episodica_core::engine::{AnyRecord, Engine, EngineHandle, RecordKind, StatedFact};
 use episodica_core::ids::Owner;
 use episodica_core::model::{NewMessage, UserStats};
-use episodica_core::score::{HitKind, Method, Record};
+use episodica_core::score::{HitKind, HitRecord, SearchMethod};
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
-use episodica_core::store::{Layout, LogKind};
+use episodica_core::store::{LogKind, StoreLayout};
 
 use super::support::*;
 use crate::counts::rounds;
 
 fn path() -> PathBuf {
-    Layout::new(Path::new("/m")).snapshot_path(&Owner::new("default", "alice").unwrap())
+    StoreLayout::new(Path::new("/m")).snapshot_path(&Owner::new("default", "alice").unwrap())
 }
 
 fn snapshot(disk: &Disk) -> Option<Vec<u8>> {
@@ -58,10 +58,10 @@ fn furnish(engine: &Engine) {
         panic!("a memory")
     };
     engine.update("alice", &fact.memory_id, "They moved to another place.", &NOW).unwrap();
-    let statement = Statement {
+    let statement = StatedFact {
         content: "The lift is broken.".into(),
         expires_after: Some(60.0),
-        ..Statement::default()
+        ..StatedFact::default()
     };
     engine.remember("alice", statement, &NOW).unwrap();
     let archived = [RecordKind::Episode, RecordKind::Semantic]
@@ -87,7 +87,9 @@ type Everything = Vec<(String, f64)>;
 fn everything(engine: &Engine) -> Everything {
     let mut all = recorded(engine);
     for query in ["Where did they move?", "ade1 drink", "number14 ships", "What does Bob do?"] {
-        for method in [Method::Hybrid, Method::Bm25, Method::Vector, Method::Norlift] {
+        for method in
+            [SearchMethod::Hybrid, SearchMethod::Bm25, SearchMethod::Vector, SearchMethod::Norlift]
+        {
             let kinds = vec![HitKind::Episodic, HitKind::Semantic, HitKind::Message];
             let request = asked(query, 500, kinds, method);
             let hits = engine.search("alice", &request, &NOW).unwrap().hits;
@@ -104,10 +106,10 @@ fn everything(engine: &Engine) -> Everything {
 }
 
 /// The message that is best for a question.
-fn best(engine: &Engine, query: &str, method: Method) -> String {
+fn best(engine: &Engine, query: &str, method: SearchMethod) -> String {
     let request = asked(query, 1, vec![HitKind::Message], method);
     let hit = engine.search("alice", &request, &NOW).unwrap().hits.remove(0);
-    let Record::Message(message) = hit.record else { panic!("a message") };
+    let HitRecord::Message(message) = hit.record else { panic!("a message") };
     message.content.clone()
 }
 
@@ -146,10 +148,10 @@ fn same(one: &Everything, other: &Everything, case: &str) {
 }
 
 /// Opened without a snapshot.
-fn without_snapshot(disk: &Disk) -> Handle {
+fn without_snapshot(disk: &Disk) -> EngineHandle {
     let image = disk.inner().after_process_death();
     let image = Disk::new(image);
-    std::mem::drop(episodica_core::store::Backend::remove_file(image.inner(), &path()));
+    std::mem::drop(episodica_core::store::FileBackend::remove_file(image.inner(), &path()));
     open(&image).unwrap()
 }
 
@@ -240,7 +242,7 @@ const GROWTH: i64 = 2_100;
 #[test]
 fn snapshots_one_after_the_other_add_what_is_new() {
     let owner = Owner::new("default", "alice").unwrap();
-    let files = Layout::new(Path::new("/m")).cache_paths(&owner, LogKind::Messages);
+    let files = StoreLayout::new(Path::new("/m")).cache_paths(&owner, LogKind::Messages);
     let disk = furnished();
     let engine = open(&disk).unwrap();
     for round in 0..4 {
@@ -258,10 +260,10 @@ fn snapshots_one_after_the_other_add_what_is_new() {
         let last = 33 + (round + 1) * GROWTH;
         for said in [2, 34 + round * GROWTH, last - last % 4] {
             let wanted = talk(said, said + 1).remove(0).content;
-            assert_eq!(best(&opened, &wanted, Method::Bm25), wanted);
+            assert_eq!(best(&opened, &wanted, SearchMethod::Bm25), wanted);
             // Numbers say little in vectors.
             let words = |text: &str| text.replace(|letter: char| letter.is_ascii_digit(), "");
-            assert_eq!(words(&best(&opened, &wanted, Method::Vector)), words(&wanted));
+            assert_eq!(words(&best(&opened, &wanted, SearchMethod::Vector)), words(&wanted));
         }
         // What was appended and then lost is made again; what the manifest names is still there.
         let torn = Disk::new(disk.inner().after_process_death());
@@ -333,7 +335,7 @@ fn a_snapshot_that_holds_is_read_and_not_written_again() {
 #[test]
 fn a_small_user_has_none_and_one_that_is_not_wanted_goes() {
     let disk = furnished();
-    let engine = open_as(&disk, false, Config::default()).unwrap();
+    let engine = open_as(&disk, false, MemoryConfig::default()).unwrap();
     engine.load_user("alice", &NOW).unwrap();
     close(&engine);
     assert_eq!(snapshot(&disk), None);
@@ -342,7 +344,7 @@ fn a_small_user_has_none_and_one_that_is_not_wanted_goes() {
 #[test]
 fn what_depends_on_the_configuration_is_not_taken_over() {
     let disk = furnished();
-    let without = Config { semantic_memory: false, ..with_snapshots() };
+    let without = MemoryConfig { semantic_memory: false, ..with_snapshots() };
     let engine = open_as(&disk, false, without).unwrap();
     assert_eq!(engine.user_stats("alice", &NOW).unwrap().pending_semantic, 0);
     engine.add_messages("alice", talk(60, 70), None, &NOW).unwrap();
@@ -382,7 +384,7 @@ fn nothing_damaged_or_out_of_date_is_believed() {
     }
     // Another file under its name, sound in itself: the logs and vectors say that it is not theirs.
     let owner = Owner::new("default", "alice").unwrap();
-    let layout = Layout::new(Path::new("/m"));
+    let layout = StoreLayout::new(Path::new("/m"));
     let engine = open(&disk).unwrap();
     engine
         .add_messages(

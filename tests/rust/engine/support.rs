@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use episodica_core::clock::{Clock, FixedClock, Moment};
-use episodica_core::config::Config;
+use episodica_core::config::MemoryConfig;
 use episodica_core::control::Uninterrupted;
 use episodica_core::embed::Embedder;
-use episodica_core::engine::{AnyRecord, Engine, Handle, Page, Parts, RecordKind};
+use episodica_core::engine::{
+    AnyRecord, Engine, EngineHandle, EngineParts, ListingPage, RecordKind,
+};
 use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
 use episodica_core::llm::LanguageModel;
 use episodica_core::model::NewMessage;
-use episodica_core::score::{Filter, HitKind, Method, Request, TokenTable};
-use episodica_core::store::backend::Backend;
+use episodica_core::score::{HitKind, RecordFilter, SearchMethod, SearchRequest, TokenTable};
+use episodica_core::store::backend::FileBackend;
 use episodica_core::store::testing::{CountdownBackend, MemoryBackend};
 use episodica_core::{Error, ErrorKind, Result};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
@@ -26,40 +28,40 @@ pub fn moment(seconds: i64) -> Moment {
     Moment::new((1_790_000_000 + seconds) * 1_000_000, 0).unwrap()
 }
 
-pub fn open_as(disk: &Disk, read_only: bool, config: Config) -> Result<Handle> {
+pub fn open_as(disk: &Disk, read_only: bool, config: MemoryConfig) -> Result<EngineHandle> {
     open_with(disk, read_only, config, None)
 }
 
 pub fn open_with(
     disk: &Disk,
     read_only: bool,
-    config: Config,
+    config: MemoryConfig,
     llm: Option<Arc<dyn LanguageModel>>,
-) -> Result<Handle> {
-    Engine::open(Parts { config, read_only, llm, ..parts(disk) })
+) -> Result<EngineHandle> {
+    Engine::open(EngineParts { config, read_only, llm, ..parts(disk) })
 }
 
-pub fn open_embedding(disk: &Disk, embedder: Arc<dyn Embedder>) -> Result<Handle> {
-    Engine::open(Parts { embedder, ..parts(disk) })
+pub fn open_embedding(disk: &Disk, embedder: Arc<dyn Embedder>) -> Result<EngineHandle> {
+    Engine::open(EngineParts { embedder, ..parts(disk) })
 }
 
 /// An engine whose clock stands so many days later.
-pub fn open_days_later(disk: &Disk, days: i64) -> Result<Handle> {
+pub fn open_days_later(disk: &Disk, days: i64) -> Result<EngineHandle> {
     open_at(disk, Arc::new(FixedClock::new(moment(days * 86_400))))
 }
 
-pub fn open_at(disk: &Disk, clock: Arc<dyn Clock>) -> Result<Handle> {
-    Engine::open(Parts { clock, config: with_snapshots(), ..parts(disk) })
+pub fn open_at(disk: &Disk, clock: Arc<dyn Clock>) -> Result<EngineHandle> {
+    Engine::open(EngineParts { clock, config: with_snapshots(), ..parts(disk) })
 }
 
-fn parts(disk: &Disk) -> Parts {
-    Parts {
+fn parts(disk: &Disk) -> EngineParts {
+    EngineParts {
         logs: None,
         llm: None,
         ledger: Arc::default(),
         path: "/m".into(),
         tenant: "default".into(),
-        config: Config::default(),
+        config: MemoryConfig::default(),
         read_only: false,
         backend: Arc::new(disk.clone()),
         clock: Arc::new(FixedClock::new(moment(0))),
@@ -70,11 +72,11 @@ fn parts(disk: &Disk) -> Parts {
 }
 
 /// However few messages a user has, there is a snapshot of them.
-pub fn with_snapshots() -> Config {
-    Config { snapshot_threshold: 1, ..Config::default() }
+pub fn with_snapshots() -> MemoryConfig {
+    MemoryConfig { snapshot_threshold: 1, ..MemoryConfig::default() }
 }
 
-pub fn open(disk: &Disk) -> Result<Handle> {
+pub fn open(disk: &Disk) -> Result<EngineHandle> {
     open_as(disk, false, with_snapshots())
 }
 
@@ -91,23 +93,28 @@ pub fn said(id: &str, content: &str, at: i64, session: Option<&str>) -> NewMessa
 }
 
 pub fn records(engine: &Engine, user: &str, kind: RecordKind) -> Vec<AnyRecord> {
-    let page = Page {
+    let page = ListingPage {
         limit: usize::MAX,
         include_superseded: true,
         include_archived: true,
-        ..Page::default()
+        ..ListingPage::default()
     };
     engine.records(user, kind, &page, &NOW).unwrap()
 }
 
 /// A question to all records, superseded ones included.
-pub fn asked(query: &str, top_k: usize, kinds: Vec<HitKind>, method: Method) -> Request {
-    Request {
+pub fn asked(
+    query: &str,
+    top_k: usize,
+    kinds: Vec<HitKind>,
+    method: SearchMethod,
+) -> SearchRequest {
+    SearchRequest {
         query: query.into(),
         top_k,
         kinds,
         method,
-        filter: Filter::default(),
+        filter: RecordFilter::default(),
         threshold: None,
         per_kind: std::collections::BTreeMap::new(),
         include_superseded: true,
@@ -115,7 +122,7 @@ pub fn asked(query: &str, top_k: usize, kinds: Vec<HitKind>, method: Method) -> 
     }
 }
 
-pub fn found(engine: &Engine, user: &str, query: &str, method: Method) -> Vec<String> {
+pub fn found(engine: &Engine, user: &str, query: &str, method: SearchMethod) -> Vec<String> {
     let request = asked(query, 10, vec![HitKind::Message], method);
     let response = engine.search(user, &request, &NOW).unwrap();
     response

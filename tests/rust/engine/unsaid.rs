@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use episodica_core::clock::{Clock, Moment};
-use episodica_core::config::Config;
-use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind, Statement};
+use episodica_core::config::MemoryConfig;
+use episodica_core::engine::{AnyRecord, Engine, EngineHandle, RecordKind, StatedFact};
 use episodica_core::model::{Episode, NewMessage, SemanticMemory};
-use episodica_core::score::{Filter, Hit, HitKind, Method, Record};
+use episodica_core::score::{HitKind, HitRecord, RecordFilter, SearchHit, SearchMethod};
 use episodica_core::store::testing::{MemoryBackend, Random};
 
 use super::support::*;
@@ -105,12 +105,12 @@ fn cuts(engine: &Engine) -> BTreeMap<Vec<String>, String> {
 
 fn hits(engine: &Engine, query: &str) -> BTreeSet<String> {
     let kinds = vec![HitKind::Message, HitKind::Semantic];
-    let request = asked(query, 100, kinds, Method::Bm25);
+    let request = asked(query, 100, kinds, SearchMethod::Bm25);
     let response = engine.search("alice", &request, &NOW).unwrap();
-    let text = |hit: &Hit| match &hit.record {
-        Record::Message(message) => message.content.clone(),
-        Record::Semantic(fact) => fact.content.clone(),
-        Record::Episode(episode) => episode.content.clone(),
+    let text = |hit: &SearchHit| match &hit.record {
+        HitRecord::Message(message) => message.content.clone(),
+        HitRecord::Semantic(fact) => fact.content.clone(),
+        HitRecord::Episode(episode) => episode.content.clone(),
     };
     response.hits.iter().map(text).collect()
 }
@@ -209,7 +209,7 @@ fn gone(random: &mut Random, sessions: &[Vec<String>]) -> Option<Gone> {
     })
 }
 
-fn start(disk: &Disk) -> Handle {
+fn start(disk: &Disk) -> EngineHandle {
     open_at(disk, Arc::new(Ticking(AtomicI64::new(0)))).unwrap()
 }
 
@@ -226,7 +226,7 @@ fn happen(engine: &Engine, events: &[Event]) -> (BTreeSet<String>, usize) {
             }
             Event::State(content, day) => {
                 let (content, valid_from) = (content.clone(), Some(moment(day * DAY)));
-                let statement = Statement { content, valid_from, ..Statement::default() };
+                let statement = StatedFact { content, valid_from, ..StatedFact::default() };
                 engine.remember("alice", statement, &NOW).unwrap();
             }
             Event::Delete(Gone::Messages(ids)) => {
@@ -234,7 +234,8 @@ fn happen(engine: &Engine, events: &[Event]) -> (BTreeSet<String>, usize) {
                 went.extend(report.message_ids);
             }
             Event::Delete(Gone::Session(id)) => {
-                let filter = Filter { session_id: Some(id.clone()), ..Filter::default() };
+                let filter =
+                    RecordFilter { session_id: Some(id.clone()), ..RecordFilter::default() };
                 let report = engine.delete_where("alice", &filter, &[RecordKind::Message], &NOW);
                 went.extend(report.unwrap().message_ids);
             }
@@ -270,7 +271,7 @@ fn without(events: &[Event], went: &BTreeSet<String>, forgotten: usize) -> Vec<E
     left.collect()
 }
 
-fn told(disk: &Disk, groups: &[Vec<NewMessage>]) -> Handle {
+fn told(disk: &Disk, groups: &[Vec<NewMessage>]) -> EngineHandle {
     let engine = open(disk).unwrap();
     happen(&engine, &groups.iter().cloned().map(Event::Say).collect::<Vec<_>>());
     engine
@@ -367,7 +368,7 @@ fn what_is_deleted_was_never_said() {
             let reads = seed % 10 == 0;
             let reader = reads.then(|| {
                 scope.spawn(|| {
-                    let reader = open_as(&disk, true, Config::default()).unwrap();
+                    let reader = open_as(&disk, true, MemoryConfig::default()).unwrap();
                     while !is_done.load(Ordering::SeqCst) {
                         QUERIES.iter().for_each(|query| drop(hits(&reader, query)));
                     }

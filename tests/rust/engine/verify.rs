@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use episodica_core::config::Config;
+use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{Engine, RecordKind};
 use episodica_core::ids::Owner;
-use episodica_core::store::backend::Backend;
+use episodica_core::store::backend::FileBackend;
 use episodica_core::store::testing::{MemoryBackend, Random};
-use episodica_core::store::{Layout, LogKind};
+use episodica_core::store::{LogKind, StoreLayout};
 
 use super::support::*;
 use crate::counts::{report, rounds};
@@ -44,7 +44,7 @@ fn errors(engine: &Engine) -> Vec<String> {
 #[test]
 fn facts_that_name_nothing_or_end_before_they_begin_are_found() {
     let disk = filled();
-    let path = Layout::new(Path::new("/m"))
+    let path = StoreLayout::new(Path::new("/m"))
         .log_path(&Owner::new("default", "alice").unwrap(), LogKind::Semantic);
     let bytes = disk.inner().read(&path).unwrap();
     let first = bytes.split(|byte| *byte == b'\n').find(|line| line.starts_with(b"{\"memory_id\""));
@@ -109,7 +109,7 @@ fn a_reader_reports_what_only_a_writer_can_mend() {
     let mut bytes = disk.inner().read(Path::new(LOG)).unwrap();
     bytes.splice(0..0, *b"no record\n");
     disk.inner().put(LOG, &bytes);
-    let reader = open_as(&disk, true, Config::default()).unwrap();
+    let reader = open_as(&disk, true, MemoryConfig::default()).unwrap();
     let found = errors(&reader);
     assert!(found.len() == 1 && found[0].contains("line is not a record"), "{found:?}");
     drop(reader);
@@ -129,8 +129,9 @@ fn flipped_bits_of_any_file_never_panic_and_never_change_an_answer() {
             .collect()
     };
     let expected = texts(&open(&Disk::new(pristine.inner().after_power_cut())).unwrap());
-    let answer =
-        |engine: &Engine| found(engine, "alice", "town3", episodica_core::score::Method::Vector);
+    let answer = |engine: &Engine| {
+        found(engine, "alice", "town3", episodica_core::score::SearchMethod::Vector)
+    };
     let best = answer(&open(&Disk::new(pristine.inner().after_power_cut())).unwrap());
     let mut random = Random::new(23);
     let (flips, mut refused) = (rounds(400, 10_000), 0);
@@ -184,7 +185,7 @@ fn every_file_that_is_missing_is_an_empty_one() {
 #[test]
 fn vectors_of_records_that_are_gone_do_not_stay_in_the_caches() {
     let disk = filled();
-    let layout = Layout::new(Path::new("/m"));
+    let layout = StoreLayout::new(Path::new("/m"));
     let manifest =
         layout.cache_paths(&Owner::new("default", "alice").unwrap(), LogKind::Messages).manifest;
     let log = disk.inner().read(Path::new(LOG)).unwrap();

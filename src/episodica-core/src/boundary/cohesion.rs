@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::{Array1, ArrayView2};
 
-use super::reading::Reading;
+use super::reading::MessageFeatures;
 
 /// Number of messages with a topic that are compared to the left of a place.
 const LEFT_MESSAGES: usize = 4;
@@ -22,20 +22,20 @@ const FULL_DROP: f32 = 0.28;
 
 /// The features by which the messages of a buffer are compared.
 #[derive(Clone, Copy)]
-pub(super) enum Cohesion<'a> {
+pub(super) enum BufferCohesion<'a> {
     /// One normalised row per message.
     Vectors(ArrayView2<'a, f32>),
     /// The terms of the messages.
     Words,
 }
 
-impl Cohesion<'_> {
+impl BufferCohesion<'_> {
     /// The confidence, from 0 to 1, that messages `place..end` change the topic of the messages
     /// before `place`, in a segment that begins at `start`. `None` if one side has too little
     /// content.
     pub fn shift(
         &self,
-        readings: &[Arc<Reading>],
+        readings: &[Arc<MessageFeatures>],
         start: usize,
         place: usize,
         end: usize,
@@ -68,7 +68,7 @@ impl Cohesion<'_> {
 
 /// Mean cosine over all pairs across the place, against the mean over the pairs within each side.
 fn vector_shift(rows: &ArrayView2<'_, f32>, left: &[usize], right: &[usize]) -> Option<f32> {
-    let (before, after) = (Side::of(rows, left)?, Side::of(rows, right)?);
+    let (before, after) = (SideSum::of(rows, left)?, SideSum::of(rows, right)?);
     let across = before.sum.dot(&after.sum) / (before.count * after.count);
     let inside = (before.within + after.within) / 2.0;
     let drop = (inside - across) / (1.05 - inside).max(0.05) / FULL_DROP;
@@ -76,13 +76,13 @@ fn vector_shift(rows: &ArrayView2<'_, f32>, left: &[usize], right: &[usize]) -> 
 }
 
 /// The sum of a side's vectors, from which the means over all pairs follow.
-struct Side {
+struct SideSum {
     sum: Array1<f32>,
     count: f32,
     within: f32,
 }
 
-impl Side {
+impl SideSum {
     fn of(rows: &ArrayView2<'_, f32>, places: &[usize]) -> Option<Self> {
         let mut sum = Array1::zeros(rows.ncols());
         let (mut count, mut squares) = (0.0, 0.0);
@@ -106,7 +106,7 @@ impl Side {
 
 /// How far the overlap of the two sides is below the usual overlap within the segment.
 fn word_shift(
-    readings: &[Arc<Reading>],
+    readings: &[Arc<MessageFeatures>],
     start: usize,
     place: usize,
     left: &[usize],
@@ -130,7 +130,7 @@ fn word_shift(
 }
 
 /// The number of terms that both sides share, and the number of terms of the side with fewer.
-fn overlap(readings: &[Arc<Reading>], left: &[usize], right: &[usize]) -> (usize, usize) {
+fn overlap(readings: &[Arc<MessageFeatures>], left: &[usize], right: &[usize]) -> (usize, usize) {
     let terms = |side: &[usize]| {
         let mut all: Vec<u64> =
             side.iter().flat_map(|at| readings[*at].terms.iter().copied()).collect();

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
-use super::cohesion::Cohesion;
-use super::reading::Readings;
-use super::scan::{Scan, Segment};
-use crate::config::Config;
+use super::cohesion::BufferCohesion;
+use super::reading::FeatureCache;
+use super::scan::{BufferScan, BufferSegment};
+use crate::config::MemoryConfig;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
 /// The finished segments at the front of `buffer`, in order; the messages after the last of them
@@ -32,19 +32,19 @@ use crate::model::{BoundaryReason, DetectionMethod, Message};
 pub fn segments(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,
-    config: &Config,
-) -> Vec<Segment> {
-    segments_read(&Readings::default(), buffer, vectors, config)
+    config: &MemoryConfig,
+) -> Vec<BufferSegment> {
+    segments_read(&FeatureCache::default(), buffer, vectors, config)
 }
 
 /// [`segments`] with cached `readings` of these messages.
 pub fn segments_read(
-    readings: &Readings,
+    readings: &FeatureCache,
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,
-    config: &Config,
-) -> Vec<Segment> {
-    Scan::new(
+    config: &MemoryConfig,
+) -> Vec<BufferSegment> {
+    BufferScan::new(
         buffer,
         readings,
         cohesion(buffer, vectors),
@@ -60,12 +60,12 @@ pub fn segments_read(
 pub fn flush(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,
-    config: &Config,
+    config: &MemoryConfig,
     reason: BoundaryReason,
-) -> Vec<Segment> {
-    let scan = Scan::new(
+) -> Vec<BufferSegment> {
+    let scan = BufferScan::new(
         buffer,
-        &Readings::default(),
+        &FeatureCache::default(),
         cohesion(buffer, vectors),
         config,
         DetectionMethod::Heuristic,
@@ -75,7 +75,11 @@ pub fn flush(
 }
 
 /// The segments of a complete buffer, including the remaining messages.
-pub(super) fn with_rest(scan: &Scan<'_>, messages: usize, reason: BoundaryReason) -> Vec<Segment> {
+pub(super) fn with_rest(
+    scan: &BufferScan<'_>,
+    messages: usize,
+    reason: BoundaryReason,
+) -> Vec<BufferSegment> {
     let mut found = scan.segments();
     let done = found.iter().map(|segment| segment.length).sum();
     if done < messages {
@@ -84,9 +88,14 @@ pub(super) fn with_rest(scan: &Scan<'_>, messages: usize, reason: BoundaryReason
     found
 }
 
-fn cohesion<'a>(buffer: &[Arc<Message>], vectors: Option<ArrayView2<'a, f32>>) -> Cohesion<'a> {
+fn cohesion<'a>(
+    buffer: &[Arc<Message>],
+    vectors: Option<ArrayView2<'a, f32>>,
+) -> BufferCohesion<'a> {
     match vectors {
-        Some(rows) if rows.nrows() == buffer.len() && rows.ncols() > 0 => Cohesion::Vectors(rows),
-        _ => Cohesion::Words,
+        Some(rows) if rows.nrows() == buffer.len() && rows.ncols() > 0 => {
+            BufferCohesion::Vectors(rows)
+        }
+        _ => BufferCohesion::Words,
     }
 }

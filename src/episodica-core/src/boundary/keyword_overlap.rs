@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
-use super::cohesion::Cohesion;
+use super::cohesion::BufferCohesion;
 use super::heuristic::with_rest;
-use super::reading::Readings;
-use super::scan::{Scan, Segment};
-use crate::config::Config;
+use super::reading::FeatureCache;
+use super::scan::{BufferScan, BufferSegment};
+use crate::config::MemoryConfig;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
 /// Like [`heuristic segments`](super::segments), with words instead of vectors (which it ignores)
@@ -16,12 +16,12 @@ use crate::model::{BoundaryReason, DetectionMethod, Message};
 pub fn segments(
     buffer: &[Arc<Message>],
     _vectors: Option<ArrayView2<'_, f32>>,
-    config: &Config,
-) -> Vec<Segment> {
-    Scan::new(
+    config: &MemoryConfig,
+) -> Vec<BufferSegment> {
+    BufferScan::new(
         buffer,
-        &Readings::default(),
-        Cohesion::Words,
+        &FeatureCache::default(),
+        BufferCohesion::Words,
         config,
         DetectionMethod::KeywordOverlap,
         false,
@@ -33,13 +33,13 @@ pub fn segments(
 pub fn flush(
     buffer: &[Arc<Message>],
     _vectors: Option<ArrayView2<'_, f32>>,
-    config: &Config,
+    config: &MemoryConfig,
     reason: BoundaryReason,
-) -> Vec<Segment> {
-    let scan = Scan::new(
+) -> Vec<BufferSegment> {
+    let scan = BufferScan::new(
         buffer,
-        &Readings::default(),
-        Cohesion::Words,
+        &FeatureCache::default(),
+        BufferCohesion::Words,
         config,
         DetectionMethod::KeywordOverlap,
         true,

@@ -21,5 +21,5 @@ pub mod turn;
 pub mod window;
 
 pub use heuristic::{flush, segments_read};
-pub use reading::Readings;
-pub use scan::{Segment, describe, topic_summary};
+pub use reading::FeatureCache;
+pub use scan::{BufferSegment, describe, topic_summary};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 
 use crate::sync::Mutex;
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ const CLOSING_SENTENCE_WORDS: usize = 12;
 
 /// How clearly a message announces a change of topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Turn {
+pub(super) enum TopicTurn {
     /// Not at all.
     None,
     /// In words that often open an aside.
@@ -34,12 +34,12 @@ pub(super) enum Turn {
 
 /// The features of one message.
 #[derive(Debug, Clone)]
-pub(super) struct Reading {
+pub(super) struct MessageFeatures {
     /// Keys of its content words, sorted, without repetition: words by their first letters, CJK by
     /// pairs of characters.
     pub terms: Vec<u64>,
     /// How clearly it changes the topic.
-    pub turn: Turn,
+    pub turn: TopicTurn,
     /// Whether it says goodbye.
     pub closes: bool,
     /// Whether it resumes the talk after a goodbye.
@@ -52,7 +52,7 @@ pub(super) struct Reading {
     pub replies: bool,
 }
 
-impl Reading {
+impl MessageFeatures {
     /// Reads a message.
     pub fn of(message: &Message) -> Self {
         let (head, tail) = ends(&message.content);
@@ -78,18 +78,18 @@ impl Reading {
 /// Caches the analysis of one user's buffered messages, by their `seq`, so that appending a message
 /// does not analyse the whole buffer again.
 #[derive(Debug, Default)]
-pub struct Readings(Mutex<FxHashMap<u64, Arc<Reading>>>);
+pub struct FeatureCache(Mutex<FxHashMap<u64, Arc<MessageFeatures>>>);
 
-impl Readings {
+impl FeatureCache {
     /// The readings of the messages, in order.
-    pub(super) fn of(&self, buffer: &[Arc<Message>]) -> Vec<Arc<Reading>> {
-        let known: Vec<Option<Arc<Reading>>> = {
+    pub(super) fn of(&self, buffer: &[Arc<Message>]) -> Vec<Arc<MessageFeatures>> {
+        let known: Vec<Option<Arc<MessageFeatures>>> = {
             let known = self.0.lock();
             buffer.iter().map(|message| known.get(&message.seq).cloned()).collect()
         };
         // Without the lock, so that other buffers can be read meanwhile.
-        let read = |(message, known): (&Arc<Message>, Option<Arc<Reading>>)| {
-            known.unwrap_or_else(|| Arc::new(Reading::of(message)))
+        let read = |(message, known): (&Arc<Message>, Option<Arc<MessageFeatures>>)| {
+            known.unwrap_or_else(|| Arc::new(MessageFeatures::of(message)))
         };
         let readings: Vec<_> = buffer.iter().zip(known).map(read).collect();
         self.0.lock().extend(
@@ -151,9 +151,9 @@ fn ends_word(cue: &str, rest: &str) -> bool {
 }
 
 /// Cues by their first byte, so that only few are compared at each word.
-struct Cues(Vec<Vec<&'static str>>);
+struct CueTable(Vec<Vec<&'static str>>);
 
-impl Cues {
+impl CueTable {
     fn new(cues: &[&'static str]) -> Self {
         let mut by_first = vec![Vec::new(); 256];
         for cue in cues {
@@ -187,23 +187,23 @@ impl Cues {
     }
 }
 
-static TURN_STRONG: Lazy<Cues> = Lazy::new(|| Cues::new(cues::TURN_STRONG));
-static TURN_WEAK: Lazy<Cues> = Lazy::new(|| Cues::new(cues::TURN_WEAK));
-static CLOSE_STRONG: Lazy<Cues> = Lazy::new(|| Cues::new(cues::CLOSE_STRONG));
-static CLOSE_OPENING: Lazy<Cues> = Lazy::new(|| Cues::new(cues::CLOSE_OPENING));
+static TURN_STRONG: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::TURN_STRONG));
+static TURN_WEAK: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::TURN_WEAK));
+static CLOSE_STRONG: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::CLOSE_STRONG));
+static CLOSE_OPENING: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::CLOSE_OPENING));
 /// Fillers that may stand before a cue ("oh, by the way").
-static FILLERS: Lazy<Cues> = Lazy::new(|| {
-    Cues::new(&[
+static FILLERS: ForkLazy<CueTable> = ForkLazy::new(|| {
+    CueTable::new(&[
         "oh", "so", "ok", "okay", "well", "and", "hey", "yeah", "haha", "right", "um", "but", "哦",
         "啊", "嗯", "那",
     ])
 });
-static RESUME: Lazy<Cues> = Lazy::new(|| Cues::new(cues::RESUME));
+static RESUME: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::RESUME));
 
 /// Number of letters in the key of a word; forms of a word usually share them.
 const KEY_LETTERS: usize = 6;
 
-static BACKCHANNEL_KEYS: Lazy<Vec<u64>> = Lazy::new(|| {
+static BACKCHANNEL_KEYS: ForkLazy<Vec<u64>> = ForkLazy::new(|| {
     let mut keys: Vec<u64> = cues::BACKCHANNEL.iter().map(|word| fnv1a(word.chars())).collect();
     keys.sort_unstable();
     keys
@@ -262,8 +262,8 @@ fn clauses(text: &str) -> impl DoubleEndedIterator<Item = &str> {
         .filter(|part| part.chars().any(is_alphanumeric))
 }
 
-fn turn_of(folded: &str) -> Turn {
-    let mut found = Turn::None;
+fn turn_of(folded: &str) -> TopicTurn {
+    let mut found = TopicTurn::None;
     for (index, clause) in clauses(folded).take(3).enumerate() {
         let mut clause = clause;
         for _ in 0..2 {
@@ -273,11 +273,11 @@ fn turn_of(folded: &str) -> Turn {
         }
         let opening = &clause[..clause.char_indices().nth(48).map_or(clause.len(), |(end, _)| end)];
         if TURN_STRONG.within(opening) {
-            return Turn::Strong;
+            return TopicTurn::Strong;
         }
         // After an aside in a later sentence, the first sentence still has the old topic.
         if index == 0 && TURN_WEAK.opens(clause) {
-            found = Turn::Weak;
+            found = TopicTurn::Weak;
         }
     }
     found

@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use super::cohesion::Cohesion;
-use super::reading::{Reading, Readings, Turn, surface};
+use super::cohesion::BufferCohesion;
+use super::reading::{FeatureCache, MessageFeatures, TopicTurn, surface};
 use crate::clock::Moment;
-use crate::config::Config;
-use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
+use crate::config::MemoryConfig;
+use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
 /// Number of messages after a place that its judgement may read.
 pub(super) const LOOKAHEAD: usize = 4;
@@ -24,15 +24,15 @@ const TOPIC_WORDS: usize = 4;
 
 /// A finished stretch of the buffer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Segment {
+pub struct BufferSegment {
     /// Number of messages, counted from the end of the previous segment (the first from the front
     /// of the buffer).
     pub length: usize,
     /// The reason for its end.
-    pub boundary: Boundary,
+    pub boundary: BoundaryJudgement,
 }
 
-impl Segment {
+impl BufferSegment {
     /// The reason for its end, for people.
     pub fn description(&self) -> &'static str {
         describe(self.boundary.reason)
@@ -55,23 +55,23 @@ pub fn describe(reason: BoundaryReason) -> &'static str {
 }
 
 /// One pass over one buffer.
-pub(super) struct Scan<'a> {
+pub(super) struct BufferScan<'a> {
     buffer: &'a [Arc<Message>],
-    readings: Vec<Arc<Reading>>,
-    cohesion: Cohesion<'a>,
-    config: &'a Config,
+    readings: Vec<Arc<MessageFeatures>>,
+    cohesion: BufferCohesion<'a>,
+    config: &'a MemoryConfig,
     method: DetectionMethod,
     /// No message will follow, so the judgement of a place does not wait for more.
     complete: bool,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> BufferScan<'a> {
     /// Reads the messages; takes those that `known` already has from there.
     pub fn new(
         buffer: &'a [Arc<Message>],
-        known: &Readings,
-        cohesion: Cohesion<'a>,
-        config: &'a Config,
+        known: &FeatureCache,
+        cohesion: BufferCohesion<'a>,
+        config: &'a MemoryConfig,
         method: DetectionMethod,
         complete: bool,
     ) -> Self {
@@ -80,7 +80,7 @@ impl<'a> Scan<'a> {
     }
 
     /// All finished segments, in order.
-    pub fn segments(&self) -> Vec<Segment> {
+    pub fn segments(&self) -> Vec<BufferSegment> {
         let (mut found, mut start) = (Vec::new(), 0);
         while let Some((end, reason, confidence)) = self.next_cut(start) {
             let method = if reason == BoundaryReason::Session {
@@ -102,23 +102,23 @@ impl<'a> Scan<'a> {
         reason: BoundaryReason,
         confidence: f32,
         method: DetectionMethod,
-    ) -> Segment {
+    ) -> BufferSegment {
         let topic_summary = topic_words(&self.buffer[start..end], &self.readings[start..end]);
-        let boundary = Boundary {
+        let boundary = BoundaryJudgement {
             should_end: true,
             reason,
             confidence,
             topic_summary,
             detection_method: method,
         };
-        Segment { length: end - start, boundary }
+        BufferSegment { length: end - start, boundary }
     }
 
     /// The end of the segment that begins at `start`, or `None` while the segment is open.
     fn next_cut(&self, start: usize) -> Option<(usize, BoundaryReason, f32)> {
         let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
         let full = start + max;
-        let mut span = Span::new(self.buffer.get(start)?.timestamp);
+        let mut span = SegmentSpan::new(self.buffer.get(start)?.timestamp);
         for place in start + 1..=self.buffer.len() {
             if place == full {
                 return Some((self.size_cut(start, full), BoundaryReason::Size, 1.0));
@@ -133,14 +133,14 @@ impl<'a> Scan<'a> {
                     return Some((place, BoundaryReason::TimeGap, pause));
                 }
                 match self.behind(place, full, span) {
-                    Behind::Unknown => return None,
-                    Behind::Until(end) if end - place >= min => {
+                    FollowingMessages::Unknown => return None,
+                    FollowingMessages::Until(end) if end - place >= min => {
                         let (reason, confidence) = self.judge(start, place, end);
                         if self.is_enough(confidence) {
                             return Some((place, reason, confidence));
                         }
                     }
-                    Behind::Until(_) | Behind::TooClose => {}
+                    FollowingMessages::Until(_) | FollowingMessages::TooClose => {}
                 }
             }
             span.take(message.timestamp);
@@ -152,29 +152,33 @@ impl<'a> Scan<'a> {
         confidence > 0.0 && confidence >= self.config.boundary_confidence_threshold
     }
 
-    fn pause_confidence(&self, span: &Span, next: Moment) -> f32 {
+    fn pause_confidence(&self, span: &SegmentSpan, next: Moment) -> f32 {
         pause_confidence(self.config, span, next)
     }
 
     /// The messages after `place` that its judgement depends on.
-    fn behind(&self, place: usize, full: usize, mut span: Span) -> Behind {
+    fn behind(&self, place: usize, full: usize, mut span: SegmentSpan) -> FollowingMessages {
         let wanted = place + LOOKAHEAD.max(self.config.buffer_size_min);
         span.take(self.buffer[place].timestamp);
         for at in place + 1..wanted {
             if at >= full {
-                return Behind::TooClose;
+                return FollowingMessages::TooClose;
             }
             let Some(message) = self.buffer.get(at) else {
-                return if self.complete { Behind::Until(at) } else { Behind::Unknown };
+                return if self.complete {
+                    FollowingMessages::Until(at)
+                } else {
+                    FollowingMessages::Unknown
+                };
             };
             if message.session_id != self.buffer[at - 1].session_id
                 || self.is_enough(self.pause_confidence(&span, message.timestamp))
             {
-                return Behind::Until(at);
+                return FollowingMessages::Until(at);
             }
             span.take(message.timestamp);
         }
-        Behind::Until(wanted)
+        FollowingMessages::Until(wanted)
     }
 
     /// The strongest cue for a boundary before `place`, with its confidence.
@@ -185,7 +189,7 @@ impl<'a> Scan<'a> {
             USUAL_MINIMUM.min(self.config.buffer_size_max / 4).max(self.config.buffer_size_min);
         let maturity = (length as f32 / usual as f32).min(1.0);
         let closed = self.said_goodbye(start, place);
-        let cued = closed || at.turn != Turn::None;
+        let cued = closed || at.turn != TopicTurn::None;
         // Too few messages before the end of the session or before a pause are not a topic of their
         // own, unless a message announces one.
         let enough_behind = end - place >= LOOKAHEAD.min(usual);
@@ -204,15 +208,15 @@ impl<'a> Scan<'a> {
             offer(BoundaryReason::Closing, 0.7 + 0.15 * maturity + 0.1 * shift.unwrap_or(0.0));
         }
         match at.turn {
-            Turn::Strong => offer(
+            TopicTurn::Strong => offer(
                 BoundaryReason::Intent,
                 0.72 + 0.13 * maturity + 0.1 * shift.unwrap_or(0.0) - 0.5 * (doubt - 0.2).max(0.0),
             ),
-            Turn::Weak if length * 3 >= usual * 2 => offer(
+            TopicTurn::Weak if length * 3 >= usual * 2 => offer(
                 BoundaryReason::Intent,
                 0.35 + 0.2 * maturity + 0.4 * shift.unwrap_or(0.0) - 0.5 * doubt,
             ),
-            Turn::Weak | Turn::None => {}
+            TopicTurn::Weak | TopicTurn::None => {}
         }
         // An imminent goodbye belongs to the segment that it ends.
         let parting = self.readings[place..end].iter().any(|reading| reading.closes);
@@ -272,9 +276,9 @@ impl<'a> Scan<'a> {
             let end = (place + LOOKAHEAD).min(full);
             let shift = self.cohesion.shift(&self.readings, start, place, end).unwrap_or(0.0);
             let turn = match self.readings[place].turn {
-                Turn::Strong => 0.5,
-                Turn::Weak => 0.3,
-                Turn::None => 0.0,
+                TopicTurn::Strong => 0.5,
+                TopicTurn::Weak => 0.3,
+                TopicTurn::None => 0.0,
             };
             let position = 0.1 * (place - first) as f32 / (last - first).max(1) as f32;
             let score = shift + turn + position
@@ -290,10 +294,10 @@ impl<'a> Scan<'a> {
 
 /// The places of a buffer at which a pause is long enough to end a segment, whatever its content,
 /// in order; each leaves the segment its minimum.
-pub(super) fn certain_places(buffer: &[Arc<Message>], config: &Config) -> Vec<usize> {
+pub(super) fn certain_places(buffer: &[Arc<Message>], config: &MemoryConfig) -> Vec<usize> {
     let mut places = Vec::new();
     let Some(first) = buffer.first() else { return places };
-    let (mut span, mut start) = (Span::new(first.timestamp), 0);
+    let (mut span, mut start) = (SegmentSpan::new(first.timestamp), 0);
     for (place, message) in buffer.iter().enumerate().skip(1) {
         let pause = pause_confidence(config, &span, message.timestamp);
         if place - start >= config.buffer_size_min
@@ -302,7 +306,7 @@ pub(super) fn certain_places(buffer: &[Arc<Message>], config: &Config) -> Vec<us
         {
             places.push(place);
             start = place;
-            span = Span::new(message.timestamp);
+            span = SegmentSpan::new(message.timestamp);
         }
         span.take(message.timestamp);
     }
@@ -310,13 +314,13 @@ pub(super) fn certain_places(buffer: &[Arc<Message>], config: &Config) -> Vec<us
 }
 
 /// 0 below the configured pause; from there 0.8, rising to 1 at four times the pause.
-fn pause_confidence(config: &Config, span: &Span, next: Moment) -> f32 {
+fn pause_confidence(config: &MemoryConfig, span: &SegmentSpan, next: Moment) -> f32 {
     let ratio = span.distance_seconds(next) / (config.time_gap_minutes * 60.0);
     if ratio < 1.0 { 0.0 } else { (0.8 + 0.1 * ratio.log2() as f32).min(1.0) }
 }
 
 /// The messages after a place.
-enum Behind {
+enum FollowingMessages {
     /// Only the messages up to here (exclusive) count.
     Until(usize),
     /// The segment becomes full before there are enough messages: its size decides.
@@ -327,12 +331,12 @@ enum Behind {
 
 /// The time span of a segment, so that messages out of order do not look like a pause.
 #[derive(Clone, Copy)]
-struct Span {
+struct SegmentSpan {
     earliest: Moment,
     latest: Moment,
 }
 
-impl Span {
+impl SegmentSpan {
     fn new(at: Moment) -> Self {
         Self { earliest: at, latest: at }
     }
@@ -350,12 +354,13 @@ impl Span {
 
 /// A few words on the topic of messages.
 pub fn topic_summary(messages: &[Arc<Message>]) -> String {
-    let readings: Vec<_> = messages.iter().map(|message| Arc::new(Reading::of(message))).collect();
+    let readings: Vec<_> =
+        messages.iter().map(|message| Arc::new(MessageFeatures::of(message))).collect();
     topic_words(messages, &readings)
 }
 
 /// The words that most messages share, in order of their first occurrence.
-fn topic_words(messages: &[Arc<Message>], readings: &[Arc<Reading>]) -> String {
+fn topic_words(messages: &[Arc<Message>], readings: &[Arc<MessageFeatures>]) -> String {
     let mut all: Vec<(u64, usize)> = readings
         .iter()
         .enumerate()

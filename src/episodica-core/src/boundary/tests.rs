@@ -6,9 +6,9 @@ use ndarray::{Array2, Axis, Slice};
 use proptest::prelude::*;
 
 use super::heuristic::segments;
-use super::{Segment, flush, keyword_overlap};
+use super::{BufferSegment, flush, keyword_overlap};
 use crate::clock::Moment;
-use crate::config::Config;
+use crate::config::MemoryConfig;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
 /// A message of `speaker` at `minute`, in session `session` (0 = none).
@@ -35,7 +35,7 @@ fn talk(lines: &[&str]) -> Vec<Arc<Message>> {
         .collect()
 }
 
-fn cuts(found: &[Segment]) -> Vec<(usize, BoundaryReason)> {
+fn cuts(found: &[BufferSegment]) -> Vec<(usize, BoundaryReason)> {
     found.iter().map(|segment| (segment.length, segment.boundary.reason)).collect()
 }
 
@@ -55,14 +55,14 @@ fn a_session_never_shares_an_episode_with_another() {
         message(1, 1, 2, "user", "Other session"),
         message(2, 2, 2, "user", "goes on"),
     ];
-    let found = segments(&buffer, None, &Config::default());
+    let found = segments(&buffer, None, &MemoryConfig::default());
     assert_eq!(cuts(&found), [(1, BoundaryReason::Session)]);
     assert_eq!(
         (found[0].boundary.confidence, found[0].boundary.detection_method),
         (1.0, DetectionMethod::Forced)
     );
     buffer.push(message(3, 3, 0, "user", "no session"));
-    let all = flush(&buffer, None, &Config::default(), BoundaryReason::Flush);
+    let all = flush(&buffer, None, &MemoryConfig::default(), BoundaryReason::Flush);
     assert_eq!(
         cuts(&all),
         [(1, BoundaryReason::Session), (2, BoundaryReason::Session), (1, BoundaryReason::Flush)]
@@ -80,7 +80,7 @@ fn a_pause_ends_a_segment_and_disorder_does_not() {
             })
             .collect()
     };
-    let config = Config::default();
+    let config = MemoryConfig::default();
     assert_eq!(cuts(&segments(&at(&[0, 1, 2, 32]), None, &config)), [(3, BoundaryReason::TimeGap)]);
     assert_eq!(cuts(&segments(&at(&[0, 1, 2, 31]), None, &config)), []);
     assert_eq!(cuts(&segments(&at(&[0, 20, 3, 21, 5, 22]), None, &config)), []);
@@ -94,7 +94,7 @@ fn a_pause_ends_a_segment_and_disorder_does_not() {
         [(3, BoundaryReason::TimeGap)]
     );
     // The confidence is compared with the threshold: a pause just over the limit has 0.8.
-    let strict = Config { boundary_confidence_threshold: 0.95, ..Config::default() };
+    let strict = MemoryConfig { boundary_confidence_threshold: 0.95, ..MemoryConfig::default() };
     assert_eq!(cuts(&segments(&at(&[0, 1, 32]), None, &strict)), []);
     assert_eq!(cuts(&segments(&at(&[0, 1, 300]), None, &strict)), [(2, BoundaryReason::TimeGap)]);
 }
@@ -115,7 +115,7 @@ fn an_announced_subject_begins_a_segment() {
             "Still better than work.",
         ]);
         assert_eq!(
-            cuts(&segments(&talk(&lines), None, &Config::default())),
+            cuts(&segments(&talk(&lines), None, &MemoryConfig::default())),
             [(6, BoundaryReason::Intent)],
             "{line}"
         );
@@ -129,7 +129,7 @@ fn an_announced_subject_begins_a_segment() {
         "True.",
     ]);
     assert_eq!(
-        segments(&talk(&lines), None, &Config::default()),
+        segments(&talk(&lines), None, &MemoryConfig::default()),
         [],
         "an aside on the same subject is none"
     );
@@ -153,7 +153,7 @@ fn a_goodbye_ends_a_segment_after_the_last_bye() {
             "Send it over please.",
             "On its way.",
         ]);
-        let found = segments(&talk(&lines), None, &Config::default());
+        let found = segments(&talk(&lines), None, &MemoryConfig::default());
         assert_eq!(cuts(&found), [(8, BoundaryReason::Closing)], "{bye}");
     }
     let mut lines = GARDEN.to_vec();
@@ -164,7 +164,7 @@ fn a_goodbye_ends_a_segment_after_the_last_bye() {
         "With the tomato people?",
         "Yes.",
     ]);
-    assert_eq!(segments(&talk(&lines), None, &Config::default()), []);
+    assert_eq!(segments(&talk(&lines), None, &MemoryConfig::default()), []);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn vectors_show_a_change_of_subject_but_not_under_a_question() {
             f32::from(u8::from(axis == usize::from(at >= turn)))
         })
     };
-    let config = Config::default();
+    let config = MemoryConfig::default();
     let buffer = talk(&lines.iter().map(String::as_str).collect::<Vec<_>>());
     let found = segments(&buffer, Some(rows(8).view()), &config);
     assert_eq!(cuts(&found), [(8, BoundaryReason::TopicShift)]);
@@ -203,7 +203,7 @@ fn vectors_show_a_change_of_subject_but_not_under_a_question() {
 fn backchannels_alone_change_nothing() {
     let mut lines = GARDEN.to_vec();
     lines.extend(["haha yes", "wow", "ok", "哈哈哈", "👍", "Thanks!"]);
-    assert_eq!(segments(&talk(&lines), None, &Config::default()), []);
+    assert_eq!(segments(&talk(&lines), None, &MemoryConfig::default()), []);
 }
 
 #[test]
@@ -212,7 +212,8 @@ fn a_full_buffer_is_cut_and_every_limit_holds() {
         .map(|at| message(at, at as i64, 0, "user", "the same words again and again"))
         .collect();
     for (min, max) in [(2, 25), (1, 1), (5, 5), (3, 4), (2, 3), (10, 12)] {
-        let config = Config { buffer_size_min: min, buffer_size_max: max, ..Config::default() };
+        let config =
+            MemoryConfig { buffer_size_min: min, buffer_size_max: max, ..MemoryConfig::default() };
         let found = segments(&buffer, None, &config);
         assert!(
             found.iter().all(|segment| (min..=max).contains(&segment.length)),
@@ -228,12 +229,16 @@ fn the_stand_in_says_who_it_is() {
     let mut lines = GARDEN.to_vec();
     lines.push("Talk to you later!");
     lines.extend(["New topic: the bridge.", "It is long.", "And old.", "And steel.", "And red."]);
-    let found = keyword_overlap::segments(&talk(&lines), None, &Config::default());
+    let found = keyword_overlap::segments(&talk(&lines), None, &MemoryConfig::default());
     assert_eq!(found[0].boundary.detection_method, DetectionMethod::KeywordOverlap);
-    let all =
-        keyword_overlap::flush(&talk(&lines), None, &Config::default(), BoundaryReason::Session);
+    let all = keyword_overlap::flush(
+        &talk(&lines),
+        None,
+        &MemoryConfig::default(),
+        BoundaryReason::Session,
+    );
     assert_eq!(all.last().unwrap().boundary.reason, BoundaryReason::Session);
-    assert!(flush(&[], None, &Config::default(), BoundaryReason::Flush).is_empty());
+    assert!(flush(&[], None, &MemoryConfig::default(), BoundaryReason::Flush).is_empty());
 }
 
 #[test]
@@ -245,7 +250,7 @@ fn huge_and_broken_messages_are_harmless() {
         "🙂🙂",
         &"bye ".repeat(1 << 20),
     ]);
-    let all = flush(&buffer, None, &Config::default(), BoundaryReason::Flush);
+    let all = flush(&buffer, None, &MemoryConfig::default(), BoundaryReason::Flush);
     assert_eq!(all.iter().map(|segment| segment.length).sum::<usize>(), 5);
 }
 
@@ -300,7 +305,7 @@ proptest! {
         min in 1_usize..4, extra in 0_usize..22, with_vectors: bool,
     ) {
         let config =
-            Config { buffer_size_min: min, buffer_size_max: min + extra, ..Config::default() };
+            MemoryConfig { buffer_size_min: min, buffer_size_max: min + extra, ..MemoryConfig::default() };
         let rows = vectors(&buffer);
         let view = |from: usize, to: usize| {
             with_vectors.then(|| rows.slice_axis(Axis(0), Slice::from(from..to)))

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::window::{Reading, Step, plan, question, read};
-use super::{Segment, turn};
+use super::window::{WindowScan, WindowStep, plan, question, read};
+use super::{BufferSegment, turn};
 use crate::clock::Moment;
-use crate::config::Config;
-use crate::llm::Budget;
+use crate::config::MemoryConfig;
+use crate::llm::WindowBudget;
 use crate::model::testing::said;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
@@ -44,37 +44,37 @@ fn answer(episodes: &[(&[i64], f64)]) -> String {
     json!({"episodes": episodes}).to_string()
 }
 
-fn lengths(segments: &[Segment]) -> Vec<usize> {
+fn lengths(segments: &[BufferSegment]) -> Vec<usize> {
     segments.iter().map(|segment| segment.length).collect()
 }
 
-fn reading(text: &str, messages: &[Arc<Message>], complete: bool) -> Option<Reading> {
-    read(text, messages, complete.then_some(BoundaryReason::Flush), &Config::default())
+fn reading(text: &str, messages: &[Arc<Message>], complete: bool) -> Option<WindowScan> {
+    read(text, messages, complete.then_some(BoundaryReason::Flush), &MemoryConfig::default())
 }
 
 #[test]
 fn the_model_is_asked_only_where_there_is_doubt() {
-    let config = Config::default();
+    let config = MemoryConfig::default();
     let step = |count, pauses: &[usize], seen, complete: bool| {
         plan(&talk(count, pauses), seen, complete.then_some(BoundaryReason::Flush), &config)
     };
-    assert_eq!(step(19, &[], 0, false), Step::Wait);
-    assert_eq!(step(20, &[], 0, false), Step::Ask(20));
-    assert_eq!(step(400, &[], 0, false), Step::Ask(20));
-    assert_eq!(step(24, &[], 5, false), Step::Wait, "19 new ones are no window");
-    assert_eq!(step(25, &[], 5, false), Step::Ask(25));
-    assert_eq!(step(25, &[], 16, false), Step::Ask(25), "the buffer is full");
+    assert_eq!(step(19, &[], 0, false), WindowStep::Wait);
+    assert_eq!(step(20, &[], 0, false), WindowStep::Ask(20));
+    assert_eq!(step(400, &[], 0, false), WindowStep::Ask(20));
+    assert_eq!(step(24, &[], 5, false), WindowStep::Wait, "19 new ones are no window");
+    assert_eq!(step(25, &[], 5, false), WindowStep::Ask(25));
+    assert_eq!(step(25, &[], 16, false), WindowStep::Ask(25), "the buffer is full");
     assert!(
-        matches!(step(25, &[], 20, false), Step::Cut(_)),
+        matches!(step(25, &[], 20, false), WindowStep::Cut(_)),
         "full, and hardly anything new: the rules cut"
     );
-    let Step::Cut(cut) = step(12, &[6], 0, false) else {
+    let WindowStep::Cut(cut) = step(12, &[6], 0, false) else {
         panic!("a short stretch before a pause is an episode")
     };
     assert_eq!((lengths(&cut), cut[0].boundary.reason), (vec![6], BoundaryReason::TimeGap));
-    let Step::Cut(cut) = step(8, &[], 0, true) else { panic!("a short rest is an episode") };
+    let WindowStep::Cut(cut) = step(8, &[], 0, true) else { panic!("a short rest is an episode") };
     assert_eq!(lengths(&cut), [8]);
-    assert_eq!(step(0, &[], 0, true), Step::Wait);
+    assert_eq!(step(0, &[], 0, true), WindowStep::Wait);
 }
 
 #[test]
@@ -172,7 +172,8 @@ fn too_short_joins_a_neighbour_and_too_long_is_cut_again() {
 
 #[test]
 fn a_question_shows_numbers_dates_and_names() {
-    let prompt = question(&talk(3, &[]), &Config::default(), Budget::of(None)).expect("renders");
+    let prompt =
+        question(&talk(3, &[]), &MemoryConfig::default(), WindowBudget::of(None)).expect("renders");
     assert!(prompt.system.contains("fewer than 2 or more than 25"), "{}", prompt.system);
     assert!(
         prompt.user.contains("[2024-03-09 Sat]\n0 | ")
@@ -184,15 +185,15 @@ fn a_question_shows_numbers_dates_and_names() {
 
 #[test]
 fn message_by_message_each_is_judged_once() {
-    let config = Config::default();
+    let config = MemoryConfig::default();
     let messages = talk(6, &[]);
     assert_eq!(
         turn::plan(&messages, 0, None, &config),
-        Step::Ask(3),
+        WindowStep::Ask(3),
         "the third is the first that may open an episode"
     );
-    assert_eq!(turn::plan(&messages, 5, None, &config), Step::Ask(6));
-    assert_eq!(turn::plan(&messages, 6, None, &config), Step::Wait);
+    assert_eq!(turn::plan(&messages, 5, None, &config), WindowStep::Ask(6));
+    assert_eq!(turn::plan(&messages, 6, None, &config), WindowStep::Wait);
     let yes =
         r#"{"should_end":true,"reason":"new matter","confidence":0.9,"topic_summary":"kites"}"#;
     let segment = turn::read(yes, &messages[..4], &config).expect("usable").expect("ends");
@@ -230,7 +231,7 @@ proptest! {
         let mut text = answer(&groups);
         text.truncate(cut);
         if let Some(found) = reading(&text, &messages, complete) {
-            let config = Config::default();
+            let config = MemoryConfig::default();
             let total: usize = found.segments.iter().map(|segment| segment.length).sum();
             prop_assert!(total == count || !complete && total < count, "{total} of {count}");
             prop_assert!(

@@ -5,42 +5,49 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::scan::{Segment, certain_places};
-use super::window::{Step, full, segment};
-use crate::config::Config;
+use super::scan::{BufferSegment, certain_places};
+use super::window::{WindowStep, full, segment};
+use crate::config::MemoryConfig;
 use crate::error::Result;
-use crate::llm::{AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, json, render};
-use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
+use crate::llm::{
+    AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, conversation, is_chinese, json, render,
+};
+use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
 /// Plans the next step for a buffer of one session whose first `seen` messages are already judged.
-/// [`Step::Ask`]`(n)` asks whether the `n`-th message (the last of the first n) opens an episode.
+/// [`WindowStep::Ask`]`(n)` asks whether the `n`-th message (the last of the first n) opens an episode.
 pub fn plan(
     buffer: &[Arc<Message>],
     seen: usize,
     complete: Option<BoundaryReason>,
-    config: &Config,
-) -> Step {
+    config: &MemoryConfig,
+) -> WindowStep {
     if buffer.is_empty() {
-        return Step::Wait;
+        return WindowStep::Wait;
     }
     let place = seen.max(config.buffer_size_min);
     if let Some(pause) =
         certain_places(buffer, config).into_iter().next().filter(|pause| *pause <= place)
     {
-        return Step::Cut(vec![segment(&buffer[..pause], BoundaryReason::TimeGap, 1.0, config)]);
+        return WindowStep::Cut(vec![segment(
+            &buffer[..pause],
+            BoundaryReason::TimeGap,
+            1.0,
+            config,
+        )]);
     }
     if place >= config.buffer_size_max {
         return full(&buffer[..config.buffer_size_max.min(buffer.len())], config);
     }
     match complete {
-        _ if place < buffer.len() => Step::Ask(place + 1),
-        Some(reason) => Step::Cut(vec![segment(buffer, reason, 1.0, config)]),
-        None => Step::Wait,
+        _ if place < buffer.len() => WindowStep::Ask(place + 1),
+        Some(reason) => WindowStep::Cut(vec![segment(buffer, reason, 1.0, config)]),
+        None => WindowStep::Wait,
     }
 }
 
 #[derive(Serialize)]
-struct Values {
+struct TurnValues {
     conversation: String,
 }
 
@@ -48,11 +55,11 @@ struct Values {
 ///
 /// # Errors
 /// `Internal` if the prompt can't be rendered.
-pub fn question(messages: &[Arc<Message>], budget: Budget) -> Result<Prompt> {
+pub fn question(messages: &[Arc<Message>], budget: WindowBudget) -> Result<ChatPrompt> {
     let (system, user) = render(
-        Template::Turn,
+        PromptTemplate::Turn,
         is_chinese(messages),
-        &Values { conversation: conversation(messages, budget) },
+        &TurnValues { conversation: conversation(messages, budget) },
     )?;
     let schema = json!({
         "type": "object",
@@ -63,8 +70,8 @@ pub fn question(messages: &[Arc<Message>], budget: Budget) -> Result<Prompt> {
         "required": ["should_end", "confidence"],
         "additionalProperties": false,
     });
-    Ok(Prompt {
-        phase: Template::Turn.phase(),
+    Ok(ChatPrompt {
+        phase: PromptTemplate::Turn.phase(),
         system,
         user,
         schema: AnswerSchema { name: "boundary", schema },
@@ -74,7 +81,11 @@ pub fn question(messages: &[Arc<Message>], budget: Budget) -> Result<Prompt> {
 
 /// Reads an answer about the last of these messages: the segment before it, if one ends there.
 /// `None` if the answer is unusable.
-pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<Option<Segment>> {
+pub fn read(
+    answer: &str,
+    messages: &[Arc<Message>],
+    config: &MemoryConfig,
+) -> Option<Option<BufferSegment>> {
     let value = json::object_with(answer, &["should_end"])?.value;
     let should_end = match value.get("should_end")? {
         Value::Bool(should_end) => *should_end,
@@ -88,7 +99,7 @@ pub fn read(answer: &str, messages: &[Arc<Message>], config: &Config) -> Option<
     }
     let before = messages.len() - 1;
     let mut ended = segment(&messages[..before], BoundaryReason::Llm, confidence, config);
-    ended.boundary = Boundary {
+    ended.boundary = BoundaryJudgement {
         should_end: true,
         reason: BoundaryReason::Llm,
         confidence,

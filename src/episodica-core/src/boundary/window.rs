@@ -10,14 +10,16 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::cohesion::Cohesion;
+use super::cohesion::BufferCohesion;
 use super::heuristic;
-use super::reading::Readings;
-use super::scan::{Scan, Segment, certain_places};
-use crate::config::Config;
+use super::reading::FeatureCache;
+use super::scan::{BufferScan, BufferSegment, certain_places};
+use crate::config::MemoryConfig;
 use crate::error::Result;
-use crate::llm::{AnswerSchema, Budget, Prompt, Template, conversation, is_chinese, json, render};
-use crate::model::{Boundary, BoundaryReason, DetectionMethod, Message};
+use crate::llm::{
+    AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, conversation, is_chinese, json, render,
+};
+use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
 /// Maximum number of messages of a finished stretch that is one episode without asking the model.
 const PLAIN: usize = 8;
@@ -28,11 +30,11 @@ const UNSAID_CONFIDENCE: f32 = 0.8;
 
 /// The next step for the front of a buffer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum WindowStep {
     /// Nothing is finished, and it is too early to ask.
     Wait,
     /// These segments are certainly finished.
-    Cut(Vec<Segment>),
+    Cut(Vec<BufferSegment>),
     /// Ask about this many messages from the front.
     Ask(usize),
 }
@@ -43,43 +45,50 @@ pub fn plan(
     buffer: &[Arc<Message>],
     seen: usize,
     complete: Option<BoundaryReason>,
-    config: &Config,
-) -> Step {
+    config: &MemoryConfig,
+) -> WindowStep {
     if buffer.is_empty() {
-        return Step::Wait;
+        return WindowStep::Wait;
     }
     let pause = certain_places(buffer, config).into_iter().next();
     if let Some(place) = pause.filter(|place| *place <= PLAIN) {
-        return Step::Cut(vec![segment(&buffer[..place], BoundaryReason::TimeGap, 1.0, config)]);
+        return WindowStep::Cut(vec![segment(
+            &buffer[..place],
+            BoundaryReason::TimeGap,
+            1.0,
+            config,
+        )]);
     }
     let unseen = buffer.len().saturating_sub(seen);
     if unseen >= config.boundary_window_messages {
-        return Step::Ask(seen + config.boundary_window_messages);
+        return WindowStep::Ask(seen + config.boundary_window_messages);
     }
     match complete {
         Some(reason) if is_plain(buffer, config) => {
-            Step::Cut(vec![segment(buffer, reason, 1.0, config)])
+            WindowStep::Cut(vec![segment(buffer, reason, 1.0, config)])
         }
-        Some(_) if unseen > 0 || buffer.len() > config.buffer_size_max => Step::Ask(buffer.len()),
+        Some(_) if unseen > 0 || buffer.len() > config.buffer_size_max => {
+            WindowStep::Ask(buffer.len())
+        }
         // The model has seen all messages and found no end: they are one episode.
-        Some(reason) => Step::Cut(vec![segment(buffer, reason, 1.0, config)]),
-        None if buffer.len() < config.buffer_size_max => Step::Wait,
+        Some(reason) => WindowStep::Cut(vec![segment(buffer, reason, 1.0, config)]),
+        None if buffer.len() < config.buffer_size_max => WindowStep::Wait,
         None if unseen >= WORTH_ASKING.min(config.boundary_window_messages) => {
-            Step::Ask(buffer.len())
+            WindowStep::Ask(buffer.len())
         }
         None => full(buffer, config),
     }
 }
 
 /// The first segment of a full buffer, by the rules.
-pub(super) fn full(buffer: &[Arc<Message>], config: &Config) -> Step {
+pub(super) fn full(buffer: &[Arc<Message>], config: &MemoryConfig) -> WindowStep {
     let mut cut = heuristic::segments(buffer, None, config);
     cut.truncate(1);
-    if cut.is_empty() { Step::Wait } else { Step::Cut(cut) }
+    if cut.is_empty() { WindowStep::Wait } else { WindowStep::Cut(cut) }
 }
 
 /// Whether a finished stretch is certainly one episode.
-fn is_plain(buffer: &[Arc<Message>], config: &Config) -> bool {
+fn is_plain(buffer: &[Arc<Message>], config: &MemoryConfig) -> bool {
     if !certain_places(buffer, config).is_empty() || buffer.len() > config.buffer_size_max {
         return false;
     }
@@ -90,12 +99,12 @@ pub(super) fn segment(
     messages: &[Arc<Message>],
     reason: BoundaryReason,
     confidence: f32,
-    config: &Config,
-) -> Segment {
-    let scan = Scan::new(
+    config: &MemoryConfig,
+) -> BufferSegment {
+    let scan = BufferScan::new(
         messages,
-        &Readings::default(),
-        Cohesion::Words,
+        &FeatureCache::default(),
+        BufferCohesion::Words,
         config,
         DetectionMethod::Heuristic,
         true,
@@ -108,7 +117,7 @@ pub(super) fn segment(
 }
 
 #[derive(Serialize)]
-struct Values {
+struct WindowAnswer {
     min: usize,
     max: usize,
     conversation: String,
@@ -118,13 +127,17 @@ struct Values {
 ///
 /// # Errors
 /// `Internal` if the prompt can't be rendered.
-pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Result<Prompt> {
-    let values = Values {
+pub fn question(
+    window: &[Arc<Message>],
+    config: &MemoryConfig,
+    budget: WindowBudget,
+) -> Result<ChatPrompt> {
+    let values = WindowAnswer {
         min: config.buffer_size_min,
         max: config.buffer_size_max,
         conversation: conversation(window, budget),
     };
-    let (system, user) = render(Template::Boundary, is_chinese(window), &values)?;
+    let (system, user) = render(PromptTemplate::Boundary, is_chinese(window), &values)?;
     let episode = json!({
         "type": "object",
         "properties": {
@@ -141,8 +154,8 @@ pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Res
         "required": ["episodes"],
         "additionalProperties": false,
     });
-    Ok(Prompt {
-        phase: Template::Boundary.phase(),
+    Ok(ChatPrompt {
+        phase: PromptTemplate::Boundary.phase(),
         system,
         user,
         schema: AnswerSchema { name: "episodes", schema },
@@ -152,9 +165,9 @@ pub fn question(window: &[Arc<Message>], config: &Config, budget: Budget) -> Res
 
 /// The complete segments of an answer about a window.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct WindowScan {
     /// The finished segments, from the front of the window.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<BufferSegment>,
     /// Number of messages that the answer left out, named twice or out of order, and of unknown
     /// numbers.
     pub repaired: usize,
@@ -172,10 +185,11 @@ pub fn read(
     answer: &str,
     window: &[Arc<Message>],
     complete: Option<BoundaryReason>,
-    config: &Config,
-) -> Option<Reading> {
+    config: &MemoryConfig,
+) -> Option<WindowScan> {
     let items = json::items(answer, "episodes");
-    let claims: Vec<Claim> = items.values.iter().filter_map(Claim::read).collect();
+    let claims: Vec<ClaimedEpisode> =
+        items.values.iter().filter_map(ClaimedEpisode::read).collect();
     let mut repaired = items.lost + items.values.len() - claims.len();
     let mut owner: Vec<Option<usize>> = vec![None; window.len()];
     for (number, claim) in claims.iter().enumerate() {
@@ -204,9 +218,9 @@ pub fn read(
         }
     }
     let certain = certain_places(window, config);
-    let mut cuts: Vec<Cut<'_>> = places
+    let mut cuts: Vec<WindowCut<'_>> = places
         .iter()
-        .map(|(at, ended)| Cut { at: *at, claim: Some(&claims[*ended]) })
+        .map(|(at, ended)| WindowCut { at: *at, claim: Some(&claims[*ended]) })
         .filter(|cut| {
             cut.confidence() >= config.boundary_confidence_threshold || certain.contains(&cut.at)
         })
@@ -214,11 +228,11 @@ pub fn read(
     for place in certain {
         match cuts.iter_mut().find(|cut| cut.at == place) {
             Some(cut) => cut.claim = None,
-            None => cuts.push(Cut { at: place, claim: None }),
+            None => cuts.push(WindowCut { at: place, claim: None }),
         }
     }
     cuts.sort_by_key(|cut| cut.at);
-    Some(Reading {
+    Some(WindowScan {
         segments: segments(window, cuts, complete, config),
         repaired,
         salvaged: items.salvaged,
@@ -226,12 +240,12 @@ pub fn read(
 }
 
 /// One episode as the model described it.
-struct Claim {
+struct ClaimedEpisode {
     messages: Vec<i64>,
     confidence: Option<f32>,
 }
 
-impl Claim {
+impl ClaimedEpisode {
     fn read(value: &Value) -> Option<Self> {
         let numbers = value.get("messages").or_else(|| value.get("indexes")).unwrap_or(value);
         let mut messages: Vec<i64> = match numbers {
@@ -256,13 +270,13 @@ fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
 }
 
-struct Cut<'a> {
+struct WindowCut<'a> {
     at: usize,
     /// The episode that ends here; `None` for a pause.
-    claim: Option<&'a Claim>,
+    claim: Option<&'a ClaimedEpisode>,
 }
 
-impl Cut<'_> {
+impl WindowCut<'_> {
     fn confidence(&self) -> f32 {
         self.claim.map_or(1.0, |claim| claim.confidence.unwrap_or(UNSAID_CONFIDENCE))
     }
@@ -272,12 +286,12 @@ impl Cut<'_> {
 /// previous one), and the rules split a segment that is too long.
 fn segments(
     window: &[Arc<Message>],
-    cuts: Vec<Cut<'_>>,
+    cuts: Vec<WindowCut<'_>>,
     rest: Option<BoundaryReason>,
-    config: &Config,
-) -> Vec<Segment> {
+    config: &MemoryConfig,
+) -> Vec<BufferSegment> {
     let min = config.buffer_size_min;
-    let mut found: Vec<Segment> = Vec::new();
+    let mut found: Vec<BufferSegment> = Vec::new();
     let mut start = 0;
     for cut in cuts {
         let left = window.len() - cut.at;
@@ -303,9 +317,13 @@ fn segments(
 
 /// Of the answer only the place is kept: the model's words about an end may tell of the messages
 /// after it, where a deletion would not look for them.
-fn name(mut segment: Segment, claim: Option<&Claim>, confidence: f32) -> Segment {
+fn name(
+    mut segment: BufferSegment,
+    claim: Option<&ClaimedEpisode>,
+    confidence: f32,
+) -> BufferSegment {
     if claim.is_some() {
-        segment.boundary = Boundary {
+        segment.boundary = BoundaryJudgement {
             should_end: true,
             reason: BoundaryReason::Llm,
             confidence,
@@ -316,12 +334,17 @@ fn name(mut segment: Segment, claim: Option<&Claim>, confidence: f32) -> Segment
     segment
 }
 
-fn push(found: &mut Vec<Segment>, messages: &[Arc<Message>], whole: Segment, config: &Config) {
+fn push(
+    found: &mut Vec<BufferSegment>,
+    messages: &[Arc<Message>],
+    whole: BufferSegment,
+    config: &MemoryConfig,
+) {
     if whole.length <= config.buffer_size_max {
         return found.push(whole);
     }
     let mut parts = heuristic::flush(messages, None, config, BoundaryReason::Size);
-    let is_short = |part: &Segment| part.length < config.buffer_size_min;
+    let is_short = |part: &BufferSegment| part.length < config.buffer_size_min;
     if parts.iter().any(is_short) {
         parts = even_parts(messages, config);
     }
@@ -332,7 +355,7 @@ fn push(found: &mut Vec<Segment>, messages: &[Arc<Message>], whole: Segment, con
 }
 
 /// As few equal parts as the maximum allows.
-fn even_parts(messages: &[Arc<Message>], config: &Config) -> Vec<Segment> {
+fn even_parts(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<BufferSegment> {
     let count = messages.len().div_ceil(config.buffer_size_max);
     let (length, longer) = (messages.len() / count, messages.len() % count);
     let mut rest = messages;

@@ -43,7 +43,7 @@ impl LearnFrom {
 /// A named set of retrieval numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Preset {
+pub enum RetrievalPreset {
     /// The measured best; no thresholds.
     #[default]
     Default,
@@ -53,7 +53,7 @@ pub enum Preset {
     Memo,
 }
 
-impl Preset {
+impl RetrievalPreset {
     /// The words of a settings file, in the order of the variants.
     pub const NAMES: &'static [&'static str] = &["default", "cortex", "memo"];
 }
@@ -69,7 +69,10 @@ mod tests {
         assert_eq!(modes, serde_json::json!(BoundaryMode::NAMES));
         let sources = [LearnFrom::Both, LearnFrom::User, LearnFrom::Assistant];
         assert_eq!(serde_json::to_value(sources).unwrap(), serde_json::json!(LearnFrom::NAMES));
-        let presets = [Preset::Default, Preset::Cortex, Preset::Memo];
-        assert_eq!(serde_json::to_value(presets).unwrap(), serde_json::json!(Preset::NAMES));
+        let presets = [RetrievalPreset::Default, RetrievalPreset::Cortex, RetrievalPreset::Memo];
+        assert_eq!(
+            serde_json::to_value(presets).unwrap(),
+            serde_json::json!(RetrievalPreset::NAMES)
+        );
     }
 }

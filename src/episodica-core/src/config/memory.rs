@@ -1,8 +1,8 @@
 //! The settings of a memory.
 
-use super::choices::{BoundaryMode, LearnFrom, Preset};
-use super::setting::{Bounds, settings};
-use crate::clock::Zone;
+use super::choices::{BoundaryMode, LearnFrom, RetrievalPreset};
+use super::setting::{NumberBounds, settings};
+use crate::clock::DisplayZone;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The measured weights of a message's terms (docs/scoring.md).
@@ -13,86 +13,86 @@ pub const SENTENCE_WEIGHTS: [f32; 8] = [2.5, 0.5, 1.0, 1.2, 2.5, 1.0, 0.2, 1.5];
 settings! {
     /// The engine's configuration. Unknown names are refused, so that a typing error can't pass as
     /// a setting.
-    pub struct Config {
+    pub struct MemoryConfig {
         /// Minimum number of messages in an episode; a shorter segment joins its neighbour. At most
         /// `buffer_size_max`.
-        buffer_size_min: usize = 2, Bounds::between(1.0, 1000.0);
+        buffer_size_min: usize = 2, NumberBounds::between(1.0, 1000.0);
         /// Maximum number of messages in an episode.
-        buffer_size_max: usize = 25, Bounds::between(1.0, 1000.0);
+        buffer_size_max: usize = 25, NumberBounds::between(1.0, 1000.0);
         /// How episodes are cut: `heuristic` rules, one model call over a `window` of messages, one
         /// model call per `message`, or `auto` (`window` with an LLM, `heuristic` without).
-        boundary_mode: BoundaryMode = BoundaryMode::Auto, Bounds::any();
+        boundary_mode: BoundaryMode = BoundaryMode::Auto, NumberBounds::any();
         /// Minimum confidence of a boundary.
-        boundary_confidence_threshold: f32 = 0.7, Bounds::between(0.0, 1.0);
+        boundary_confidence_threshold: f32 = 0.7, NumberBounds::between(0.0, 1.0);
         /// A pause of this many minutes ends an episode.
-        time_gap_minutes: f64 = 30.0, Bounds::above(0.0);
+        time_gap_minutes: f64 = 30.0, NumberBounds::above(0.0);
         /// Messages that a model sees per boundary call.
-        boundary_window_messages: usize = 20, Bounds::at_least(1.0);
+        boundary_window_messages: usize = 20, NumberBounds::at_least(1.0);
         /// Merge a new episode into a similar recent one.
-        merge_episodes: bool = false, Bounds::any();
+        merge_episodes: bool = false, NumberBounds::any();
         /// Minimum cosine similarity of two episodes that are merged.
-        merge_similarity_threshold: f32 = 0.85, Bounds::between(0.0, 1.0);
+        merge_similarity_threshold: f32 = 0.85, NumberBounds::between(0.0, 1.0);
         /// Maximum time between two episodes that are merged, in minutes.
-        merge_max_gap_minutes: f64 = 60.0, Bounds::above(0.0);
+        merge_max_gap_minutes: f64 = 60.0, NumberBounds::above(0.0);
         /// Learn facts from finished episodes.
-        semantic_memory: bool = true, Bounds::any();
+        semantic_memory: bool = true, NumberBounds::any();
         /// Whose messages facts are learned from: the `user`'s, the `assistant`'s, or `both`.
-        learn_from: LearnFrom = LearnFrom::Both, Bounds::any();
+        learn_from: LearnFrom = LearnFrom::Both, NumberBounds::any();
         /// With an LLM, show it the known facts that are nearest to an episode, and learn what they
         /// lack; otherwise learn from each episode alone.
-        prediction_correction: bool = true, Bounds::any();
+        prediction_correction: bool = true, NumberBounds::any();
         /// Minimum similarity of a known fact that is shown with an episode.
-        statement_similarity_threshold: f32 = 0.0, Bounds::between(0.0, 1.0);
+        statement_similarity_threshold: f32 = 0.0, NumberBounds::between(0.0, 1.0);
         /// Minimum confidence of a fact.
-        min_confidence: f32 = 0.6, Bounds::between(0.0, 1.0);
+        min_confidence: f32 = 0.6, NumberBounds::between(0.0, 1.0);
         /// Minimum importance of a fact.
-        min_importance: f32 = 0.5, Bounds::between(0.0, 1.0);
+        min_importance: f32 = 0.5, NumberBounds::between(0.0, 1.0);
         /// Named set of retrieval numbers: `default` (the measured best, no thresholds), `cortex`
         /// (Cortex-Mem's thresholds by intent) or `memo` (0.7 similarity + 0.3 importance).
-        preset: Preset = Preset::Default, Bounds::any();
+        preset: RetrievalPreset = RetrievalPreset::Default, NumberBounds::any();
         /// Weights of summary, narrative and messages in an episode's score, not all 0;
         /// renormalised over the layers present.
-        layer_weights: [f32; 3] = [0.2, 0.3, 0.5], Bounds::at_least(0.0);
+        layer_weights: [f32; 3] = [0.2, 0.3, 0.5], NumberBounds::at_least(0.0);
         /// Weights of the terms of a message's score: words, tokens, vector, speaker, date,
         /// statement, answer, role. By default they differ with another embedder than the package's
         /// own.
-        message_weights: [f32; 8] = MESSAGE_WEIGHTS, Bounds::any();
+        message_weights: [f32; 8] = MESSAGE_WEIGHTS, NumberBounds::any();
         /// `k` of reciprocal rank fusion.
-        rrf_k: f32 = 60.0, Bounds::above(0.0);
+        rrf_k: f32 = 60.0, NumberBounds::above(0.0);
         /// Number of vectors from which an index is a graph instead of a scan.
-        hnsw_threshold: usize = 2_000_000, Bounds::at_least(1.0);
+        hnsw_threshold: usize = 2_000_000, NumberBounds::at_least(1.0);
         /// Number of messages from which a user's indexes are saved at closing and read at opening.
-        snapshot_threshold: usize = 2_048, Bounds::at_least(1.0);
+        snapshot_threshold: usize = 2_048, NumberBounds::at_least(1.0);
         /// Bytes of memory that a process with many users may take. Open users may take half of
         /// them before the least recently used are closed; the rest is for what users share.
-        memory_budget_bytes: usize = 512 << 20, Bounds::at_least(0.0);
+        memory_budget_bytes: usize = 512 << 20, NumberBounds::at_least(0.0);
         /// Maximum number of log files that stay open, over all users; at most a quarter of the
         /// process's file handles are used. The least recently used files are closed first, and
         /// all of them if handles run out.
-        max_open_files: usize = 128, Bounds::at_least(1.0);
+        max_open_files: usize = 128, NumberBounds::at_least(1.0);
         /// Maximum length of a message, in bytes of UTF-8.
-        max_message_bytes: usize = 16 << 20, Bounds::at_least(1.0);
+        max_message_bytes: usize = 16 << 20, NumberBounds::at_least(1.0);
         /// Maximum time that a search waits for the vector of its question, in seconds. Then it
         /// ranks by words and says so (`degraded`).
-        search_timeout_seconds: f64 = 2.0, Bounds::above(0.0);
+        search_timeout_seconds: f64 = 2.0, NumberBounds::above(0.0);
         /// Maximum number of simultaneous model calls, over all users.
-        llm_concurrency: usize = 8, Bounds::at_least(1.0);
+        llm_concurrency: usize = 8, NumberBounds::at_least(1.0);
         /// Zone in which dates are shown, in contexts, records, displays and the command line: a
         /// name like `Europe/Paris` or an offset like `+08:00`. By default each date is shown by
         /// the clock of the message that it comes from.
-        timezone: Option<String> = None, Bounds::any();
+        timezone: Option<String> = None, NumberBounds::any();
         /// Keep prompts and answers for inspection (private text!).
-        trace: bool = false, Bounds::any();
+        trace: bool = false, NumberBounds::any();
         /// Keep model answers by the hash of their prompt (private text, deleted with the user).
-        llm_cache: bool = true, Bounds::any();
+        llm_cache: bool = true, NumberBounds::any();
     }
 }
 
-impl Config {
+impl MemoryConfig {
     /// Checks every bound.
     ///
     /// # Errors
-    /// `Config`, naming the field and its value.
+    /// `MemoryConfig`, naming the field and its value.
     pub(crate) fn validate(&self) -> Result<()> {
         self.check_bounds()?;
         let fail = |text: String| Err(Error::new(ErrorKind::Config, text));
@@ -111,9 +111,9 @@ impl Config {
     /// The zone in which dates are shown.
     ///
     /// # Errors
-    /// `Config` for an unknown name.
-    pub fn zone(&self) -> Result<Zone> {
-        self.timezone.as_deref().map_or_else(|| Ok(Zone::default()), Zone::named)
+    /// `MemoryConfig` for an unknown name.
+    pub fn zone(&self) -> Result<DisplayZone> {
+        self.timezone.as_deref().map_or_else(|| Ok(DisplayZone::default()), DisplayZone::named)
     }
 }
 
@@ -123,23 +123,23 @@ mod tests {
 
     #[test]
     fn the_defaults_are_valid_and_bounds_are_checked() {
-        Config::default().validate().expect("defaults");
-        let said = |config: Config| config.validate().unwrap_err().to_string();
+        MemoryConfig::default().validate().expect("defaults");
+        let said = |config: MemoryConfig| config.validate().unwrap_err().to_string();
         assert_eq!(
-            said(Config { min_confidence: 1.5, ..Config::default() }),
+            said(MemoryConfig { min_confidence: 1.5, ..MemoryConfig::default() }),
             "min_confidence must be between 0 and 1: `1.5`"
         );
         assert_eq!(
-            said(Config { buffer_size_min: 30, ..Config::default() }),
+            said(MemoryConfig { buffer_size_min: 30, ..MemoryConfig::default() }),
             "buffer_size_min must be at most buffer_size_max (25): `30`"
         );
         assert_eq!(
-            said(Config { layer_weights: [0.0; 3], ..Config::default() }),
+            said(MemoryConfig { layer_weights: [0.0; 3], ..MemoryConfig::default() }),
             "layer_weights must not all be 0: `[0.0, 0.0, 0.0]`"
         );
         let weights = [f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         assert_eq!(
-            said(Config { message_weights: weights, ..Config::default() }),
+            said(MemoryConfig { message_weights: weights, ..MemoryConfig::default() }),
             "message_weights must be a finite number: `NaN`"
         );
     }
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn the_table_says_what_serde_says() {
         // By way of text, which keeps the digits of single precision.
-        let text = serde_json::to_string(&Config::default()).unwrap();
+        let text = serde_json::to_string(&MemoryConfig::default()).unwrap();
         let defaults: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let schema = Config::schema();
+        let schema = MemoryConfig::schema();
         let names: Vec<_> = schema.iter().map(|setting| setting.name).collect();
         assert_eq!(names, defaults.as_object().unwrap().keys().collect::<Vec<_>>());
         for setting in schema {

@@ -5,6 +5,6 @@ mod choices;
 mod memory;
 mod setting;
 
-pub use choices::{BoundaryMode, LearnFrom, Preset};
-pub use memory::{Config, MESSAGE_WEIGHTS, SENTENCE_WEIGHTS};
-pub use setting::{Bounds, Kind, Setting};
+pub use choices::{BoundaryMode, LearnFrom, RetrievalPreset};
+pub use memory::{MESSAGE_WEIGHTS, MemoryConfig, SENTENCE_WEIGHTS};
+pub use setting::{NumberBounds, SettingKind, SettingRow};

@@ -5,27 +5,27 @@
 
 use serde_json::{Value, json};
 
-use super::choices::{BoundaryMode, LearnFrom, Preset};
+use super::choices::{BoundaryMode, LearnFrom, RetrievalPreset};
 use crate::error::{Error, ErrorKind, Result};
 
 /// One row of the table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Setting {
+pub struct SettingRow {
     /// Name of the field.
     pub name: &'static str,
     /// Type of the value.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// The default.
     pub default: Value,
     /// Which numbers are allowed.
-    pub bounds: Bounds,
+    pub bounds: NumberBounds,
     /// Its meaning.
     pub documentation: String,
 }
 
 /// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettingKind {
     /// `true` or `false`.
     Boolean,
     /// A whole number.
@@ -42,7 +42,7 @@ pub enum Kind {
 
 /// Which numbers are allowed; without a limit every finite one.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Bounds {
+pub struct NumberBounds {
     /// Least allowed value.
     pub minimum: Option<f64>,
     /// Allowed values are larger than this.
@@ -51,7 +51,7 @@ pub struct Bounds {
     pub maximum: Option<f64>,
 }
 
-impl Bounds {
+impl NumberBounds {
     pub(crate) const fn at_least(minimum: f64) -> Self {
         Self { minimum: Some(minimum), above: None, maximum: None }
     }
@@ -104,7 +104,7 @@ impl Bounds {
 /// A type that a setting may have.
 pub(crate) trait SettingValue {
     /// Its name in the table.
-    const KIND: Kind;
+    const KIND: SettingKind;
 
     /// As JSON, with as many digits as its own type has.
     fn json(&self) -> Value;
@@ -116,7 +116,7 @@ pub(crate) trait SettingValue {
 }
 
 impl SettingValue for bool {
-    const KIND: Kind = Kind::Boolean;
+    const KIND: SettingKind = SettingKind::Boolean;
 
     fn json(&self) -> Value {
         json!(self)
@@ -124,7 +124,7 @@ impl SettingValue for bool {
 }
 
 impl SettingValue for usize {
-    const KIND: Kind = Kind::Integer;
+    const KIND: SettingKind = SettingKind::Integer;
 
     fn json(&self) -> Value {
         json!(self)
@@ -136,7 +136,7 @@ impl SettingValue for usize {
 }
 
 impl SettingValue for u32 {
-    const KIND: Kind = Kind::Integer;
+    const KIND: SettingKind = SettingKind::Integer;
 
     fn json(&self) -> Value {
         json!(self)
@@ -148,7 +148,7 @@ impl SettingValue for u32 {
 }
 
 impl SettingValue for f64 {
-    const KIND: Kind = Kind::Number;
+    const KIND: SettingKind = SettingKind::Number;
 
     fn json(&self) -> Value {
         json!(self)
@@ -160,7 +160,7 @@ impl SettingValue for f64 {
 }
 
 impl SettingValue for f32 {
-    const KIND: Kind = Kind::Number;
+    const KIND: SettingKind = SettingKind::Number;
 
     fn json(&self) -> Value {
         json!(own_digits(*self))
@@ -172,7 +172,7 @@ impl SettingValue for f32 {
 }
 
 impl<const N: usize> SettingValue for [f32; N] {
-    const KIND: Kind = Kind::Numbers(N);
+    const KIND: SettingKind = SettingKind::Numbers(N);
 
     fn json(&self) -> Value {
         self.iter().map(|value| own_digits(*value)).collect()
@@ -184,7 +184,7 @@ impl<const N: usize> SettingValue for [f32; N] {
 }
 
 impl SettingValue for Option<String> {
-    const KIND: Kind = Kind::Text;
+    const KIND: SettingKind = SettingKind::Text;
 
     fn json(&self) -> Value {
         json!(self)
@@ -192,7 +192,7 @@ impl SettingValue for Option<String> {
 }
 
 impl SettingValue for BoundaryMode {
-    const KIND: Kind = Kind::Choice(Self::NAMES);
+    const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
 
     fn json(&self) -> Value {
         json!(self)
@@ -200,15 +200,15 @@ impl SettingValue for BoundaryMode {
 }
 
 impl SettingValue for LearnFrom {
-    const KIND: Kind = Kind::Choice(Self::NAMES);
+    const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
 
     fn json(&self) -> Value {
         json!(self)
     }
 }
 
-impl SettingValue for Preset {
-    const KIND: Kind = Kind::Choice(Self::NAMES);
+impl SettingValue for RetrievalPreset {
+    const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
 
     fn json(&self) -> Value {
         json!(self)
@@ -244,10 +244,10 @@ macro_rules! settings {
 
         impl $config {
             /// The table of all settings, in their order.
-            pub fn schema() -> Vec<$crate::config::Setting> {
+            pub fn schema() -> Vec<$crate::config::SettingRow> {
                 use $crate::config::setting::SettingValue;
                 let default = Self::default();
-                vec![$($crate::config::Setting {
+                vec![$($crate::config::SettingRow {
                     name: stringify!($name),
                     kind: <$type>::KIND,
                     default: default.$name.json(),
@@ -275,15 +275,18 @@ mod tests {
 
     #[test]
     fn bounds_are_told_in_words() {
-        let said = |bounds: Bounds, value: f64| {
+        let said = |bounds: NumberBounds, value: f64| {
             bounds.check("x", value, value).map_err(|error| error.to_string())
         };
-        assert_eq!(said(Bounds::between(0.0, 1.0), 1.0), Ok(()));
+        assert_eq!(said(NumberBounds::between(0.0, 1.0), 1.0), Ok(()));
         let wrong = Err("x must be between 0 and 1: `1.5`".to_owned());
-        assert_eq!(said(Bounds::between(0.0, 1.0), 1.5), wrong);
-        assert_eq!(said(Bounds::above(0.0), 0.0), Err("x must be above 0: `0`".to_owned()));
-        assert_eq!(said(Bounds::at_least(1.0), 0.0), Err("x must be at least 1: `0`".to_owned()));
+        assert_eq!(said(NumberBounds::between(0.0, 1.0), 1.5), wrong);
+        assert_eq!(said(NumberBounds::above(0.0), 0.0), Err("x must be above 0: `0`".to_owned()));
+        assert_eq!(
+            said(NumberBounds::at_least(1.0), 0.0),
+            Err("x must be at least 1: `0`".to_owned())
+        );
         let endless = Err("x must be a finite number: `inf`".to_owned());
-        assert_eq!(said(Bounds::any(), f64::INFINITY), endless);
+        assert_eq!(said(NumberBounds::any(), f64::INFINITY), endless);
     }
 }

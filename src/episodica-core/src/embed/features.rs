@@ -17,7 +17,7 @@ use rustc_hash::FxHashSet;
 use unicode_normalization::UnicodeNormalization;
 
 use super::wordpiece::{WordKind, WordPiece, for_each_word};
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use crate::text::hash::{fnv1a, mix};
 use crate::text::script::{is_abugida, is_alphanumeric, is_han, is_hangul, is_kana, is_katakana};
 
@@ -26,7 +26,7 @@ pub(super) const VOCABULARY: u16 = 30_522;
 
 /// How much a hashed feature says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
+pub(super) enum FeatureWeight {
     /// A word, a pair of Han characters, an emoji: as much as a rare word of the vocabulary.
     Content,
     /// A piece of a word.
@@ -35,7 +35,7 @@ pub(super) enum Weight {
     Function,
 }
 
-impl Weight {
+impl FeatureWeight {
     /// The feature ids of this weight, first and one past the last.
     const fn range(self) -> (u32, u32) {
         match self {
@@ -67,8 +67,11 @@ impl Weight {
 
 /// At most `limit` feature ids of `text`, in order.
 pub(super) fn feature_ids(pieces: &WordPiece, text: &str, limit: usize) -> Vec<u16> {
-    let mut features =
-        Features { pieces, ids: Vec::with_capacity((text.len() / 4 + 4).min(limit)), before: None };
+    let mut features = HashedFeatures {
+        pieces,
+        ids: Vec::with_capacity((text.len() / 4 + 4).min(limit)),
+        before: None,
+    };
     for_each_word(text, |word, kind| {
         match kind {
             WordKind::Run => features.run(word),
@@ -85,7 +88,7 @@ pub(super) fn feature_ids(pieces: &WordPiece, text: &str, limit: usize) -> Vec<u
     ids
 }
 
-struct Features<'a> {
+struct HashedFeatures<'a> {
     pieces: &'a WordPiece,
     ids: Vec<u16>,
     /// The unspaced character just before this one, for the bigram.
@@ -94,7 +97,7 @@ struct Features<'a> {
 
 /// How a character is written, as far as features differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writing {
+enum CharacterClass {
     /// Latin letters and digits: the vocabulary's home.
     Latin,
     /// Han and kana: bigrams across the whole run.
@@ -109,26 +112,29 @@ enum Writing {
     Symbol,
 }
 
-fn writing(c: char) -> Writing {
+fn writing(c: char) -> CharacterClass {
     match c as u32 {
-        ..0x80 if c.is_ascii_alphanumeric() => Writing::Latin,
-        _ if is_kana(c) || is_han(c) => Writing::Unspaced,
-        _ if is_hangul(c) => Writing::Hangul,
-        _ if is_abugida(c) => Writing::Abugida,
+        ..0x80 if c.is_ascii_alphanumeric() => CharacterClass::Latin,
+        _ if is_kana(c) || is_han(c) => CharacterClass::Unspaced,
+        _ if is_hangul(c) => CharacterClass::Hangul,
+        _ if is_abugida(c) => CharacterClass::Abugida,
         ..0x0370 | 0x1E00..=0x1EFF | 0x2C60..=0x2C7F | 0xA720..=0xA7FF if is_alphanumeric(c) => {
-            Writing::Latin
+            CharacterClass::Latin
         }
-        _ if is_alphanumeric(c) => Writing::Spaced,
-        _ => Writing::Symbol,
+        _ if is_alphanumeric(c) => CharacterClass::Spaced,
+        _ => CharacterClass::Symbol,
     }
 }
 
 /// Signs and letters that MiniLM's vocabulary reads as well as any Latin word.
 fn is_home(word: &str) -> bool {
-    word.is_ascii() || word.chars().all(|c| matches!(writing(c), Writing::Latin | Writing::Symbol))
+    word.is_ascii()
+        || word
+            .chars()
+            .all(|c| matches!(writing(c), CharacterClass::Latin | CharacterClass::Symbol))
 }
 
-impl Features<'_> {
+impl HashedFeatures<'_> {
     /// A run between spaces.
     fn run(&mut self, word: &str) {
         if is_home(word) && self.pieces.split(word, &mut self.ids) {
@@ -139,26 +145,26 @@ impl Features<'_> {
         let folded: Vec<char> = word.nfkc().flat_map(char::to_lowercase).collect();
         for run in folded.chunk_by(|a, b| writing(*a) == writing(*b)) {
             let kind = writing(run[0]);
-            if kind != Writing::Unspaced {
+            if kind != CharacterClass::Unspaced {
                 self.before = None;
             }
             match kind {
-                Writing::Latin => self.latin(run),
-                Writing::Unspaced => self.unspaced_run(run),
-                Writing::Abugida => self.grams(run, 3, Weight::Part),
-                Writing::Hangul => self.hangul(run),
-                Writing::Spaced => self.spaced(run),
-                Writing::Symbol => run.iter().for_each(|c| self.symbol(*c)),
+                CharacterClass::Latin => self.latin(run),
+                CharacterClass::Unspaced => self.unspaced_run(run),
+                CharacterClass::Abugida => self.grams(run, 3, FeatureWeight::Part),
+                CharacterClass::Hangul => self.hangul(run),
+                CharacterClass::Spaced => self.spaced(run),
+                CharacterClass::Symbol => run.iter().for_each(|c| self.symbol(*c)),
             }
         }
     }
 
-    fn push(&mut self, chars: &[char], weight: Weight) {
+    fn push(&mut self, chars: &[char], weight: FeatureWeight) {
         self.ids.push(bucket(chars.iter().copied(), weight));
     }
 
     /// Every n-gram of `run`, or the run itself if it is shorter.
-    fn grams(&mut self, run: &[char], size: usize, weight: Weight) {
+    fn grams(&mut self, run: &[char], size: usize, weight: FeatureWeight) {
         if run.len() < size {
             return self.push(run, weight);
         }
@@ -168,15 +174,15 @@ impl Features<'_> {
     fn latin(&mut self, run: &[char]) {
         let word: String = run.iter().collect();
         if !self.pieces.split(&word, &mut self.ids) {
-            self.push(run, Weight::Content);
+            self.push(run, FeatureWeight::Content);
         }
     }
 
     /// The stem and the trigrams with both ends marked; short words are mostly grammar.
     fn spaced(&mut self, run: &[char]) {
         match run.len() {
-            1 | 2 => return self.push(run, Weight::Function),
-            3 => self.push(run, Weight::Part),
+            1 | 2 => return self.push(run, FeatureWeight::Function),
+            3 => self.push(run, FeatureWeight::Part),
             _ => {
                 let word: String = run.iter().collect();
                 let stem = match run[0] as u32 {
@@ -188,12 +194,12 @@ impl Features<'_> {
                     }
                     _ => run.to_vec(),
                 };
-                self.push(&stem, Weight::Content);
+                self.push(&stem, FeatureWeight::Content);
             }
         }
         let marked: Vec<char> =
             ['\u{2}'].into_iter().chain(run.iter().copied()).chain(['\u{3}']).collect();
-        self.grams(&marked, 3, Weight::Part);
+        self.grams(&marked, 3, FeatureWeight::Part);
     }
 
     /// The word without the particles and endings behind it, and its bigrams.
@@ -201,12 +207,15 @@ impl Features<'_> {
         let endings =
             run[2.min(run.len())..].iter().rev().take_while(|c| is_korean_ending(**c)).count();
         let stem = &run[..run.len() - endings];
-        self.push(stem, if stem.len() > 1 { Weight::Content } else { Weight::Function });
+        self.push(
+            stem,
+            if stem.len() > 1 { FeatureWeight::Content } else { FeatureWeight::Function },
+        );
         if stem.len() > 2 {
-            self.grams(stem, 2, Weight::Part);
+            self.grams(stem, 2, FeatureWeight::Part);
         }
         if endings > 0 {
-            self.push(&run[stem.len()..], Weight::Function);
+            self.push(&run[stem.len()..], FeatureWeight::Function);
         }
     }
 
@@ -214,7 +223,7 @@ impl Features<'_> {
         // A katakana run is a word, mostly a loan or a name.
         for word in run.chunk_by(|a, b| is_katakana(*a) == is_katakana(*b)) {
             if word.len() > 2 && is_katakana(word[0]) {
-                self.push(word, Weight::Content);
+                self.push(word, FeatureWeight::Content);
             }
         }
         run.iter().for_each(|c| self.unspaced(*c));
@@ -224,16 +233,19 @@ impl Features<'_> {
     fn unspaced(&mut self, c: char) {
         let before = self.before.replace(c);
         if is_han(c) {
-            self.push(&[c], if is_particle(c) { Weight::Function } else { Weight::Part });
+            self.push(
+                &[c],
+                if is_particle(c) { FeatureWeight::Function } else { FeatureWeight::Part },
+            );
         }
         if let Some(before) = before {
             let weight = match (is_han(before), is_han(c)) {
-                _ if is_particle(before) || is_particle(c) => Weight::Function,
-                (true, true) => Weight::Content,
+                _ if is_particle(before) || is_particle(c) => FeatureWeight::Function,
+                (true, true) => FeatureWeight::Content,
                 (false, false) if is_katakana(before) != is_katakana(c) || !is_katakana(c) => {
-                    Weight::Function
+                    FeatureWeight::Function
                 }
-                _ => Weight::Part,
+                _ => FeatureWeight::Part,
             };
             self.push(&[before, c], weight);
         }
@@ -246,7 +258,7 @@ impl Features<'_> {
         }
         match self.pieces.whole(c.encode_utf8(&mut [0; 4])) {
             Some(id) => self.ids.push(id),
-            None => self.push(&[c], Weight::Content),
+            None => self.push(&[c], FeatureWeight::Content),
         }
     }
 }
@@ -257,7 +269,7 @@ fn is_particle(c: char) -> bool {
     PARTICLES.contains(&c)
 }
 
-static PARTICLES: Lazy<FxHashSet<char>> = Lazy::new(|| {
+static PARTICLES: ForkLazy<FxHashSet<char>> = ForkLazy::new(|| {
     "的了是我你他她它们們在有和与與不也就都很吗嗎呢吧啊个個一这這那着把被给給会會要说說去来來到上私\
      はかをにてとものへや"
         .chars()
@@ -270,7 +282,7 @@ fn is_korean_ending(c: char) -> bool {
 }
 
 /// The bucket of a string.
-fn bucket(chars: impl Iterator<Item = char>, weight: Weight) -> u16 {
+fn bucket(chars: impl Iterator<Item = char>, weight: FeatureWeight) -> u16 {
     let (first, end) = weight.range();
     let offset = mix(fnv1a(chars)) % u64::from(end - first);
     u16::try_from(u64::from(first) + offset).expect("invariant: the ranges end at 65,536")

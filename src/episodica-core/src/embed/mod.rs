@@ -13,7 +13,7 @@ mod wordpiece;
 
 use ndarray::Array2;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
@@ -60,7 +60,7 @@ pub trait Embedder: Send + Sync {
     ///
     /// # Errors
     /// As [`Embedder::embed`]; what `control` says.
-    fn embed_controlled(&self, texts: &[&str], _control: &dyn Control) -> Result<Array2<f32>> {
+    fn embed_controlled(&self, texts: &[&str], _control: &dyn CallControl) -> Result<Array2<f32>> {
         self.embed(texts)
     }
 

@@ -14,10 +14,10 @@ use rayon::prelude::*;
 use safetensors::SafeTensors;
 
 use super::Embedder;
-use super::features::{VOCABULARY, Weight, feature_ids};
+use super::features::{FeatureWeight, VOCABULARY, feature_ids};
 use super::wordpiece::WordPiece;
 use crate::error::Result;
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use crate::text::hash::mix;
 
 /// Length of a vector.
@@ -89,7 +89,7 @@ pub struct StaticTable {
 impl StaticTable {
     /// The table, read at the first call (a few milliseconds).
     pub fn shared() -> &'static Self {
-        static SHARED: Lazy<StaticTable> = Lazy::new(StaticTable::read);
+        static SHARED: ForkLazy<StaticTable> = ForkLazy::new(StaticTable::read);
         &SHARED
     }
 
@@ -126,7 +126,7 @@ impl StaticTable {
 
     /// The vector of a token; every `u16` has one.
     pub fn token(&self, id: u16) -> TokenVector {
-        match Weight::of(id) {
+        match FeatureWeight::of(id) {
             None => {
                 let at = usize::from(id);
                 TokenVector { row: &self.rows[at], scale: self.scales[at], norm: self.norms[at] }

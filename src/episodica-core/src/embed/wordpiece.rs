@@ -36,18 +36,18 @@ pub(super) enum WordKind {
 /// Calls `visit` with the words of `text` in order, cleaned, in lower case and without accents,
 /// until it breaks.
 pub(super) fn for_each_word(text: &str, visit: impl FnMut(&str, WordKind) -> ControlFlow<()>) {
-    let mut words = Words { run: String::new(), visit };
+    let mut words = WordSplitter { run: String::new(), visit };
     // A break has done its work by stopping early.
     let _ =
         text.chars().try_for_each(|c| words.push(c)).is_continue() && words.end_run().is_continue();
 }
 
-struct Words<V> {
+struct WordSplitter<V> {
     run: String,
     visit: V,
 }
 
-impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> Words<V> {
+impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> WordSplitter<V> {
     fn push(&mut self, c: char) -> ControlFlow<()> {
         match c {
             'a'..='z' | '0'..='9' => self.extend(c),
@@ -195,7 +195,7 @@ impl WordPiece {
 
 #[cfg(test)]
 mod tests {
-    use crate::fork::Lazy;
+    use crate::fork::ForkLazy;
     use std::collections::HashMap;
 
     use serde_json::json;
@@ -217,9 +217,9 @@ mod tests {
         ids.into_iter().map(u32::from).collect()
     }
 
-    static PIECES: Lazy<WordPiece> = Lazy::new(|| WordPiece::new(VOCABULARY));
+    static PIECES: ForkLazy<WordPiece> = ForkLazy::new(|| WordPiece::new(VOCABULARY));
 
-    static REFERENCE: Lazy<Tokenizer> = Lazy::new(|| {
+    static REFERENCE: ForkLazy<Tokenizer> = ForkLazy::new(|| {
         let vocabulary: HashMap<&str, usize> = VOCABULARY.lines().zip(0..).collect();
         let tokenizer = json!({
             "version": "1.0", "added_tokens": [],

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 /// Counters of one engine.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct EngineCounters {
     pub embedding_failures: AtomicU64,
     pub messages_embedded: AtomicU64,
     pub searches: AtomicU64,
@@ -33,7 +33,7 @@ struct LastFailure {
     text: Arc<str>,
 }
 
-impl Counters {
+impl EngineCounters {
     /// Adds to a repair, fallback or retry.
     pub fn count(&self, name: &'static str, times: u64) {
         if times > 0 {

@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::control::Control;
+use crate::config::MemoryConfig;
+use crate::control::CallControl;
 use crate::embed::Embedder;
-use crate::engine::asking::gate::Gate;
-use crate::engine::background::queue::Queue;
-use crate::engine::background::snapshots::Snapshots;
-use crate::engine::callout::Callouts;
-use crate::engine::counters::Counters;
-use crate::engine::feed::{EventPage, Feed};
-use crate::engine::registry::{Found, Missing, Registry};
-use crate::engine::services::Services;
-use crate::engine::user::{User, UserGuard};
+use crate::engine::asking::gate::CallGate;
+use crate::engine::background::queue::WorkQueue;
+use crate::engine::background::snapshots::SnapshotSchedule;
+use crate::engine::callback_guard::CallbackGuard;
+use crate::engine::counters::EngineCounters;
+use crate::engine::feed::{EventPage, FeedPositions};
+use crate::engine::registry::{FoundUser, MissingUser, UserRegistry};
+use crate::engine::services::EngineServices;
+use crate::engine::user::{OpenUser, UserGuard};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::index::VectorIndexFactory;
-use crate::llm::{LanguageModel, Ledger};
+use crate::llm::{LanguageModel, UsageLedger};
 use crate::score::TokenTable;
-use crate::store::{Backend, LogStore, Mode, Store};
+use crate::store::{FileBackend, LogStore, OpenMode, Store};
 
 /// How long a dropped engine waits for its threads.
 const DROP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const DROP_TIMEOUT: Duration = Duration::from_secs(2);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// The parts of an engine.
-pub struct Parts {
+pub struct EngineParts {
     /// The store's directory; with `logs` the directory of what can be made again from them.
     pub path: PathBuf,
     /// Where the logs are, if not in the directory.
@@ -39,11 +39,11 @@ pub struct Parts {
     /// The tenant of the users; `default` if the application has no tenants.
     pub tenant: String,
     /// The settings.
-    pub config: Config,
+    pub config: MemoryConfig,
     /// Read only: takes no lock, writes nothing, follows what another process writes.
     pub read_only: bool,
     /// The file operations.
-    pub backend: Arc<dyn Backend>,
+    pub backend: Arc<dyn FileBackend>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Texts to vectors.
@@ -55,15 +55,15 @@ pub struct Parts {
     /// The model behind boundaries, episodes and statements; `None` = the rules.
     pub llm: Option<Arc<dyn LanguageModel>>,
     /// The books: what models cost. Shared with an embedder that costs, too.
-    pub ledger: Arc<Ledger>,
+    pub ledger: Arc<UsageLedger>,
 }
 
 /// The memory system. Shared freely between threads; every method takes `&self`.
 pub struct Engine {
-    pub(crate) services: Arc<Services>,
-    pub(crate) users: Registry,
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) snapshots: Arc<Snapshots>,
+    pub(crate) services: Arc<EngineServices>,
+    pub(crate) users: UserRegistry,
+    pub(crate) queue: Arc<WorkQueue>,
+    pub(crate) snapshots: Arc<SnapshotSchedule>,
     closed: AtomicBool,
 }
 
@@ -71,22 +71,22 @@ impl Engine {
     /// Opens or creates the store. Never touches the network.
     ///
     /// # Errors
-    /// `Config` for values out of bounds, `StoreLocked` when another process writes,
+    /// `MemoryConfig` for values out of bounds, `StoreLocked` when another process writes,
     /// `UnsupportedFormat` for a newer store, `Io`.
-    pub fn open(parts: Parts) -> Result<Handle> {
+    pub fn open(parts: EngineParts) -> Result<EngineHandle> {
         parts.config.validate()?;
         // The tenant is checked before anything is created in its name.
         Owner::new(&parts.tenant, "user")?;
-        let mode = if parts.read_only { Mode::ReadOnly } else { Mode::ReadWrite };
+        let mode = if parts.read_only { OpenMode::ReadOnly } else { OpenMode::ReadWrite };
         let store = match parts.logs {
             Some(logs) => Store::open_apart(logs, parts.backend, &parts.path, mode, &*parts.clock)?,
             None => Store::open_on(parts.backend, &parts.path, mode, &*parts.clock)?,
         };
         store.set_max_open_files(parts.config.max_open_files);
-        let callouts = Callouts::new();
-        let services = Services {
-            feed: Feed::default(),
-            gate: Gate::new(parts.config.llm_concurrency),
+        let callouts = CallbackGuard::new();
+        let services = EngineServices {
+            feed: FeedPositions::default(),
+            gate: CallGate::new(parts.config.llm_concurrency),
             config: parts.config,
             tenant: parts.tenant,
             store,
@@ -97,12 +97,12 @@ impl Engine {
             tokens: parts.tokens,
             llm: parts.llm.map(|model| callouts.model(model)),
             ledger: parts.ledger,
-            counters: Counters::default(),
+            counters: EngineCounters::default(),
             callouts,
         };
-        Ok(Handle(Self {
+        Ok(EngineHandle(Self {
             services: Arc::new(services),
-            users: Registry::default(),
+            users: UserRegistry::default(),
             queue: Arc::default(),
             snapshots: Arc::default(),
             closed: AtomicBool::new(false),
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// The configuration in force.
-    pub fn config(&self) -> &Config {
+    pub fn config(&self) -> &MemoryConfig {
         &self.services.config
     }
 
@@ -154,7 +154,7 @@ impl Engine {
     /// `Io` when a cache can't be written: the logs are safe all the same. `Interrupted`: the rest
     /// is closed without waiting and without caches. `InvalidInput` from inside a callable that
     /// this engine waits for.
-    pub fn close(&self, timeout: Duration, control: &dyn Control) -> Result<()> {
+    pub fn close(&self, timeout: Duration, control: &dyn CallControl) -> Result<()> {
         self.services.callouts.refuse_inside("close")?;
         if self.closed.swap(true, Ordering::SeqCst) {
             return Ok(());
@@ -184,7 +184,7 @@ impl Engine {
     }
 
     /// Writes what makes the next opening of a user fast.
-    fn save(&self, user: &User, deadline: Instant, control: &dyn Control) -> Result<()> {
+    fn save(&self, user: &OpenUser, deadline: Instant, control: &dyn CallControl) -> Result<()> {
         let (store, to) = (&self.services.store, self.services.indexing());
         match user.turns.take_until(Some(deadline), control)? {
             Some(_turn) => user.save_for_next_opening(store, &to),
@@ -212,14 +212,14 @@ impl Engine {
     pub(crate) fn known_user(
         &self,
         user_id: &str,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Option<UserGuard>> {
         self.check_open()?;
-        let user = match self.users.open(&self.services, user_id, Missing::Ignore, control)? {
-            Found::Open(user) => user,
-            Found::Followed(user) => self.followed(user),
-            Found::Opened(user, earlier) => self.resume(user, earlier, control)?,
-            Found::Nobody => return Ok(None),
+        let user = match self.users.open(&self.services, user_id, MissingUser::Ignore, control)? {
+            FoundUser::Open(user) => user,
+            FoundUser::Followed(user) => self.followed(user),
+            FoundUser::Opened(user, earlier) => self.resume(user, earlier, control)?,
+            FoundUser::Nobody => return Ok(None),
         };
         let now = self.services.clock.now();
         let is_due = user.view.read().expires_by(now);
@@ -230,13 +230,17 @@ impl Engine {
     }
 
     /// The user with this id, opened or created if need be.
-    pub(crate) fn user_or_new(&self, user_id: &str, control: &dyn Control) -> Result<UserGuard> {
+    pub(crate) fn user_or_new(
+        &self,
+        user_id: &str,
+        control: &dyn CallControl,
+    ) -> Result<UserGuard> {
         self.check_open()?;
-        match self.users.open(&self.services, user_id, Missing::Create, control)? {
-            Found::Open(user) => Ok(user),
-            Found::Followed(user) => Ok(self.followed(user)),
-            Found::Opened(user, earlier) => self.resume(user, earlier, control),
-            Found::Nobody => Err(Error::internal("a user was not created")),
+        match self.users.open(&self.services, user_id, MissingUser::Create, control)? {
+            FoundUser::Open(user) => Ok(user),
+            FoundUser::Followed(user) => Ok(self.followed(user)),
+            FoundUser::Opened(user, earlier) => self.resume(user, earlier, control),
+            FoundUser::Nobody => Err(Error::internal("a user was not created")),
         }
     }
 
@@ -248,7 +252,7 @@ impl Engine {
     pub(crate) fn with_user<T>(
         &self,
         user_id: &str,
-        control: &dyn Control,
+        control: &dyn CallControl,
         mut work: impl FnMut(&UserGuard) -> Result<T>,
     ) -> Result<Option<T>> {
         loop {
@@ -267,7 +271,7 @@ impl Engine {
     pub(crate) fn with_user_or_new<T>(
         &self,
         user_id: &str,
-        control: &dyn Control,
+        control: &dyn CallControl,
         mut work: impl FnMut(&UserGuard) -> Result<T>,
     ) -> Result<T> {
         loop {
@@ -304,7 +308,7 @@ impl Engine {
         &self,
         user: UserGuard,
         earlier: Option<UserGuard>,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<UserGuard> {
         if let Some(earlier) = earlier {
             self.queue.forget(&earlier);
@@ -349,11 +353,11 @@ impl Engine {
 
 /// The control of a call that may wait for a model: it ends when the engine has closed.
 pub(crate) struct WhileOpen<'a> {
-    pub queue: &'a Queue,
-    pub inner: &'a dyn Control,
+    pub queue: &'a WorkQueue,
+    pub inner: &'a dyn CallControl,
 }
 
-impl Control for WhileOpen<'_> {
+impl CallControl for WhileOpen<'_> {
     fn check(&self) -> Result<()> {
         if self.queue.is_stopping() {
             return Err(Error::new(ErrorKind::Closed, "the memory system was closed meanwhile"));
@@ -372,9 +376,9 @@ impl Control for WhileOpen<'_> {
 
 /// An open engine. Dropping it stops its background work, in the middle of a call if need be, and
 /// saves nothing that [`Engine::close`] saves: pending work goes on at the next opening.
-pub struct Handle(Engine);
+pub struct EngineHandle(Engine);
 
-impl std::ops::Deref for Handle {
+impl std::ops::Deref for EngineHandle {
     type Target = Engine;
 
     fn deref(&self) -> &Engine {
@@ -382,7 +386,7 @@ impl std::ops::Deref for Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for EngineHandle {
     fn drop(&mut self) {
         let deadline = Instant::now() + DROP_TIMEOUT;
         self.0.queue.stop(deadline);

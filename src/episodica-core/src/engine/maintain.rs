@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::vectors::KnownVectors;
-use crate::engine::user::{User, UserGuard};
-use crate::engine::writing::form::Cut;
+use crate::engine::user::{OpenUser, UserGuard};
+use crate::engine::writing::form::BufferCut;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{CompactReport, RebuildReport};
 use crate::store::LogKind;
@@ -25,7 +25,7 @@ impl Engine {
         &self,
         user_id: Option<&str>,
         timeout: Option<Duration>,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<bool> {
         self.check_open()?;
         if let Some(user_id) = user_id {
@@ -65,7 +65,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`.
-    pub fn load_user(&self, user_id: &str, control: &dyn Control) -> Result<RebuildReport> {
+    pub fn load_user(&self, user_id: &str, control: &dyn CallControl) -> Result<RebuildReport> {
         let started = Instant::now();
         let mut report = RebuildReport::default();
         if let Some(user) = self.known_user(user_id, control)? {
@@ -82,7 +82,7 @@ impl Engine {
     pub fn rebuild_indices(
         &self,
         user_id: Option<&str>,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<RebuildReport> {
         self.check_writable()?;
         let started = Instant::now();
@@ -111,7 +111,11 @@ impl Engine {
     ///
     /// # Errors
     /// `ReadOnly`; `Interrupted`; `Io`: an interrupted compaction is finished at the next opening.
-    pub fn compact(&self, user_id: Option<&str>, control: &dyn Control) -> Result<CompactReport> {
+    pub fn compact(
+        &self,
+        user_id: Option<&str>,
+        control: &dyn CallControl,
+    ) -> Result<CompactReport> {
         self.check_writable()?;
         let started = Instant::now();
         let mut report = CompactReport::default();
@@ -138,7 +142,7 @@ impl Engine {
     }
 
     /// Opens a user without the vectors on disk; `None` if there is no such user.
-    fn rebuilt_user(&self, user_id: &str, control: &dyn Control) -> Result<Option<UserGuard>> {
+    fn rebuilt_user(&self, user_id: &str, control: &dyn CallControl) -> Result<Option<UserGuard>> {
         let owner = self.services.owner(user_id)?;
         if let Some(user) = self.users.get(user_id) {
             let turn = user.turns.take(control)?;
@@ -156,7 +160,7 @@ impl Engine {
 
     /// Embeds what has no vector yet, such as what others have added since the user was rebuilt;
     /// false if the embedder fails.
-    fn embed_rest(&self, user: &User, control: &dyn Control) -> Result<bool> {
+    fn embed_rest(&self, user: &OpenUser, control: &dyn CallControl) -> Result<bool> {
         if !user.view.read().lacks_vectors() {
             return Ok(true);
         }
@@ -177,7 +181,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Io`; `Interrupted`.
-    pub fn retry_pending(&self, user_id: Option<&str>, control: &dyn Control) -> Result<usize> {
+    pub fn retry_pending(&self, user_id: Option<&str>, control: &dyn CallControl) -> Result<usize> {
         self.check_writable()?;
         let control = &WhileOpen { queue: &self.queue, inner: control };
         let mut pending = 0;
@@ -190,11 +194,11 @@ impl Engine {
 }
 
 impl Engine {
-    fn retry(&self, user: &UserGuard, control: &dyn Control) -> Result<usize> {
+    fn retry(&self, user: &UserGuard, control: &dyn CallControl) -> Result<usize> {
         if self.services.has_background_work() {
             self.services.retry_all(user, control)?;
         } else {
-            self.services.form(user, Cut::Finished, control)?;
+            self.services.form(user, BufferCut::Finished, control)?;
         }
         let missing = {
             let _turn = user.turns.take(control)?;
@@ -206,7 +210,7 @@ impl Engine {
     }
 }
 
-fn count(user: &User, report: &mut RebuildReport) {
+fn count(user: &OpenUser, report: &mut RebuildReport) {
     let view = user.view.read();
     report.users += 1;
     report.records += view.messages.len() + view.episodes.len() + view.facts.len();

@@ -16,7 +16,7 @@
 
 mod asking;
 mod background;
-mod callout;
+mod callback_guard;
 mod counters;
 mod feed;
 mod lifecycle;
@@ -32,15 +32,15 @@ mod transfer;
 mod user;
 mod writing;
 
-pub use feed::{Change, Event, EventPage};
-pub use lifecycle::{Engine, Handle, Parts};
-pub use memory::listing::{Outline, Page, RecordKind};
+pub use feed::{ChangeEvent, ChangeKind, EventPage};
+pub use lifecycle::{Engine, EngineHandle, EngineParts};
+pub use memory::listing::{ListingPage, RecordKind, RecordOutline};
 pub use memory::records::AnyRecord;
-pub use reading::context::{Context, ContextRequest};
-pub use reading::export::Exported;
-pub use reading::forgetting::{Forgetting, Forgotten, Policy};
-pub use reading::sessions::Session;
-pub use writing::import::Imported;
-pub use writing::remember::Statement;
+pub use reading::context::{ContextRequest, PackedContext};
+pub use reading::export::ExportedRecords;
+pub use reading::forgetting::{ForgettingPlan, ForgettingPolicy, ForgottenRecord};
+pub use reading::sessions::UserSession;
+pub use writing::import::ImportedRecords;
+pub use writing::remember::StatedFact;
 
 pub use crate::generate::facts::TurnedDown;

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::engine::lifecycle::{Engine, WhileOpen};
-use crate::engine::memory::listing::{Page, RecordKind};
+use crate::engine::memory::listing::{ListingPage, RecordKind};
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::user::{User, UserGuard};
+use crate::engine::user::{OpenUser, UserGuard};
 use crate::engine::writing::erase::unknown;
-use crate::engine::writing::form::Cut;
+use crate::engine::writing::form::BufferCut;
 use crate::engine::writing::ingest::next_step;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{AddReport, DeleteReport, Episode, NewMessage};
-use crate::score::Filter;
+use crate::score::RecordFilter;
 use crate::store::SessionState;
 
 impl Engine {
@@ -31,7 +31,7 @@ impl Engine {
         user_id: &str,
         messages: Vec<NewMessage>,
         session_id: Option<&str>,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<AddReport> {
         self.check_writable()?;
         let owner = self.services.owner(user_id)?;
@@ -87,7 +87,7 @@ impl Engine {
     ///
     /// The messages are stored by now: a failure, such as a full disk, is noted for `health` and
     /// does not fail the call. The next call forms the episodes.
-    fn follow_up(&self, user: &UserGuard, control: &dyn Control) -> Result<Vec<String>> {
+    fn follow_up(&self, user: &UserGuard, control: &dyn CallControl) -> Result<Vec<String>> {
         match self.form_or_enqueue(user, control) {
             // Whoever has the user next goes on with it.
             Err(error) if self.is_to_be_repeated(user, &error) => {
@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    fn form_or_enqueue(&self, user: &UserGuard, control: &dyn Control) -> Result<Vec<String>> {
+    fn form_or_enqueue(&self, user: &UserGuard, control: &dyn CallControl) -> Result<Vec<String>> {
         if self.services.has_background_work() {
             if self.services.embedder.is_local() {
                 // Without the turn: its holder may be waiting for a model.
@@ -110,7 +110,7 @@ impl Engine {
             self.enqueue(user);
             return Ok(Vec::new());
         }
-        let episodes = self.services.form(user, Cut::Finished, control)?;
+        let episodes = self.services.form(user, BufferCut::Finished, control)?;
         Ok(episodes.iter().map(|episode| episode.episode_id.clone()).collect())
     }
 
@@ -118,10 +118,11 @@ impl Engine {
     ///
     /// # Errors
     /// `Io`; `ReadOnly`; `Interrupted`.
-    pub fn flush(&self, user_id: &str, control: &dyn Control) -> Result<Vec<Arc<Episode>>> {
+    pub fn flush(&self, user_id: &str, control: &dyn CallControl) -> Result<Vec<Arc<Episode>>> {
         self.check_writable()?;
-        let formed =
-            self.with_user(user_id, control, |user| self.form_and_enqueue(user, Cut::All, control));
+        let formed = self.with_user(user_id, control, |user| {
+            self.form_and_enqueue(user, BufferCut::All, control)
+        });
         formed.map(Option::unwrap_or_default)
     }
 
@@ -129,7 +130,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::flush`].
-    pub fn flush_all(&self, control: &dyn Control) -> Result<Vec<(String, Vec<Arc<Episode>>)>> {
+    pub fn flush_all(&self, control: &dyn CallControl) -> Result<Vec<(String, Vec<Arc<Episode>>)>> {
         let mut all = Vec::new();
         for user in self.users()? {
             let episodes = self.flush(&user, control)?;
@@ -150,7 +151,7 @@ impl Engine {
         &self,
         user_id: &str,
         session_id: &str,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
         self.check_writable()?;
         let formed = self.with_user(user_id, control, |user| {
@@ -159,7 +160,7 @@ impl Engine {
             }
             self.services.mark_session(user, session_id, SessionState::Closing)?;
             user.view.write().backlog.session_closing(session_id);
-            self.form_and_enqueue(user, Cut::Session(session_id), control)
+            self.form_and_enqueue(user, BufferCut::Session(session_id), control)
         });
         formed.map(Option::unwrap_or_default)
     }
@@ -167,8 +168,8 @@ impl Engine {
     fn form_and_enqueue(
         &self,
         user: &UserGuard,
-        cut: Cut<'_>,
-        control: &dyn Control,
+        cut: BufferCut<'_>,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
         let control = &WhileOpen { queue: &self.queue, inner: control };
         let episodes = self.services.form(user, cut, control)?;
@@ -190,7 +191,7 @@ impl Engine {
         user_id: &str,
         id: &str,
         content: &str,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<AnyRecord> {
         self.check_writable()?;
         if content.trim().is_empty() {
@@ -212,7 +213,12 @@ impl Engine {
     ///
     /// # Errors
     /// `ReadOnly`; `Io`. An unknown id deletes nothing.
-    pub fn delete(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<DeleteReport> {
+    pub fn delete(
+        &self,
+        user_id: &str,
+        id: &str,
+        control: &dyn CallControl,
+    ) -> Result<DeleteReport> {
         self.delete_all(user_id, &[id.to_owned()], control)
     }
 
@@ -224,7 +230,7 @@ impl Engine {
         &self,
         user_id: &str,
         ids: &[String],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         self.delete_chosen(user_id, named(ids), control)
     }
@@ -237,7 +243,7 @@ impl Engine {
         &self,
         user_id: &str,
         ids: &[String],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         self.preview_deletion(user_id, named(ids), control)
     }
@@ -250,9 +256,9 @@ impl Engine {
     pub fn delete_where(
         &self,
         user_id: &str,
-        filter: &Filter,
+        filter: &RecordFilter,
         kinds: &[RecordKind],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         self.delete_chosen(user_id, admitted(filter, kinds)?, control)
     }
@@ -264,9 +270,9 @@ impl Engine {
     pub fn preview_delete_where(
         &self,
         user_id: &str,
-        filter: &Filter,
+        filter: &RecordFilter,
         kinds: &[RecordKind],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         self.preview_deletion(user_id, admitted(filter, kinds)?, control)
     }
@@ -274,8 +280,8 @@ impl Engine {
     fn preview_deletion(
         &self,
         user_id: &str,
-        choose: impl Fn(&User) -> Vec<AnyRecord>,
-        control: &dyn Control,
+        choose: impl Fn(&OpenUser) -> Vec<AnyRecord>,
+        control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         let preview = |user: &UserGuard| self.services.preview_deletion(user, &choose, control);
         self.with_user(user_id, control, preview).map(Option::unwrap_or_default)
@@ -284,8 +290,8 @@ impl Engine {
     fn delete_chosen(
         &self,
         user_id: &str,
-        choose: impl Fn(&User) -> Vec<AnyRecord>,
-        control: &dyn Control,
+        choose: impl Fn(&OpenUser) -> Vec<AnyRecord>,
+        control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         self.check_writable()?;
         let delete = |user: &UserGuard| self.services.delete(user, &choose, control);
@@ -298,7 +304,11 @@ impl Engine {
     /// # Errors
     /// `ReadOnly`; `Interrupted`: nothing was deleted; `Io`: then call again, or open the store
     /// again, which finishes it.
-    pub fn delete_user_data(&self, user_id: &str, control: &dyn Control) -> Result<DeleteReport> {
+    pub fn delete_user_data(
+        &self,
+        user_id: &str,
+        control: &dyn CallControl,
+    ) -> Result<DeleteReport> {
         self.services.callouts.refuse_inside("delete_user_data")?;
         self.check_writable()?;
         let owner = self.services.owner(user_id)?;
@@ -319,7 +329,7 @@ impl Engine {
 
     /// Closes a user whose records are about to be deleted. The caller holds the openings. When
     /// interrupted, the user stays open.
-    fn close_for_good(&self, user_id: &str, control: &dyn Control) -> Result<()> {
+    fn close_for_good(&self, user_id: &str, control: &dyn CallControl) -> Result<()> {
         let Some(guard) = self.users.get(user_id) else { return Ok(()) };
         // Background work stops, in the middle of a call if need be.
         guard.place.leaving.store(true, Ordering::SeqCst);
@@ -354,24 +364,27 @@ impl Engine {
 }
 
 /// Chooses the records with these ids.
-fn named(ids: &[String]) -> impl Fn(&User) -> Vec<AnyRecord> {
+fn named(ids: &[String]) -> impl Fn(&OpenUser) -> Vec<AnyRecord> {
     |user| ids.iter().filter_map(|id| user.find(id)).collect()
 }
 
 /// Chooses the records of these kinds that a filter admits.
-fn admitted(filter: &Filter, kinds: &[RecordKind]) -> Result<impl Fn(&User) -> Vec<AnyRecord>> {
+fn admitted(
+    filter: &RecordFilter,
+    kinds: &[RecordKind],
+) -> Result<impl Fn(&OpenUser) -> Vec<AnyRecord>> {
     if filter.is_empty() {
         return Err(Error::invalid("delete_where needs a condition")
             .with_hint("`delete_user_data` deletes everything of a user"));
     }
-    let page = Page {
+    let page = ListingPage {
         filter: filter.clone(),
         limit: usize::MAX,
         include_superseded: true,
         include_archived: true,
-        ..Page::default()
+        ..ListingPage::default()
     };
-    Ok(move |user: &User| {
+    Ok(move |user: &OpenUser| {
         let view = user.view.read();
         kinds.iter().flat_map(|kind| view.page(*kind, &page)).collect()
     })

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::engine::lifecycle::Engine;
 use crate::error::{Error, Result};
-use crate::model::Unsound;
+use crate::model::UnreadableRow;
 
 /// Runs `work`; a panic in it becomes an `Internal` error. The engine's locks are not poisoned by a
 /// panic, and logs are written before the view changes.
@@ -15,7 +15,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// The payload itself is not told: it may quote a text.
 fn described(panic: &(dyn Any + Send)) -> Error {
-    if panic.is::<Unsound>() {
+    if panic.is::<UnreadableRow>() {
         return Error::internal("a record of the snapshot can't be read: the file was changed")
             .with_hint("call again: the snapshot is left aside, and the logs are read");
     }
@@ -32,7 +32,7 @@ impl Engine {
     pub fn guarded<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
         outcome.unwrap_or_else(|panic| {
-            if panic.is::<Unsound>() {
+            if panic.is::<UnreadableRow>() {
                 self.users.leave_unsound(&self.services);
             }
             Err(described(&*panic))

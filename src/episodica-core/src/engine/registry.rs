@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sync::Mutex;
 
-use crate::control::Control;
-use crate::engine::memory::follow::Freshness;
-use crate::engine::memory::turn::{Turn, Turns};
+use crate::control::CallControl;
+use crate::engine::memory::follow::LogFreshness;
+use crate::engine::memory::turn::{FormingTurn, FormingTurns};
 use crate::engine::memory::user::UserMemory;
-use crate::engine::services::Services;
-use crate::engine::user::{User, UserGuard};
+use crate::engine::services::EngineServices;
+use crate::engine::user::{OpenUser, UserGuard};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Share of the budget that users may take: the rest is for what all of them use (tables, compiled
@@ -21,13 +21,13 @@ const SHARE_OF_USERS: (usize, usize) = (1, 2);
 
 /// What to do about a user without records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum MissingUser {
     Create,
     Ignore,
 }
 
 /// A user that was asked for.
-pub(crate) enum Found {
+pub(crate) enum FoundUser {
     /// Open already.
     Open(UserGuard),
     /// Opened by this call: work may be left from before. The second is who was given up for it.
@@ -40,12 +40,12 @@ pub(crate) enum Found {
 
 /// The users that are open.
 #[derive(Default)]
-pub(crate) struct Registry {
-    users: Mutex<HashMap<String, Arc<User>>>,
+pub(crate) struct UserRegistry {
+    users: Mutex<HashMap<String, Arc<OpenUser>>>,
     /// Set under the lock of `users`: no user is opened any more.
     closed: AtomicBool,
     /// One opening at a time, so that a user is never loaded twice.
-    opening: Turns,
+    opening: FormingTurns,
     ticks: AtomicU64,
     /// Bytes of all open users.
     memory: Arc<AtomicUsize>,
@@ -53,24 +53,24 @@ pub(crate) struct Registry {
     distrusted: Mutex<HashSet<String>>,
 }
 
-impl Registry {
+impl UserRegistry {
     /// A user as the logs are now: opened if need be, and anew when records were taken out.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`; `Interrupted`.
     pub fn open(
         &self,
-        services: &Services,
+        services: &EngineServices,
         user_id: &str,
-        missing: Missing,
-        control: &dyn Control,
-    ) -> Result<Found> {
+        missing: MissingUser,
+        control: &dyn CallControl,
+    ) -> Result<FoundUser> {
         let owner = services.owner(user_id)?;
         let stale = match self.get(user_id) {
             Some(user) => match user.refresh(&services.indexing(), control)? {
-                Freshness::Current => return Ok(Found::Open(user)),
-                Freshness::Followed => return Ok(Found::Followed(user)),
-                Freshness::Outdated => Some(user),
+                LogFreshness::Current => return Ok(FoundUser::Open(user)),
+                LogFreshness::Followed => return Ok(FoundUser::Followed(user)),
+                LogFreshness::Outdated => Some(user),
             },
             None => None,
         };
@@ -80,12 +80,12 @@ impl Registry {
         if let Some(user) =
             current.filter(|user| !stale.as_ref().is_some_and(|stale| stale.is_same(user)))
         {
-            return Ok(Found::Open(user));
+            return Ok(FoundUser::Open(user));
         }
-        if missing == Missing::Ignore && !services.store.has_files(&owner)? {
+        if missing == MissingUser::Ignore && !services.store.has_files(&owner)? {
             stale.iter().for_each(UserGuard::give_up);
             self.forget(user_id);
-            return Ok(Found::Nobody);
+            return Ok(FoundUser::Nobody);
         }
         let outdated = stale.as_ref().map(|stale| &***stale);
         outdated.iter().for_each(|stale| stale.store.let_go());
@@ -93,7 +93,7 @@ impl Registry {
         let indexing = services.indexing();
         let memory =
             UserMemory::open(&services.store, owner, &indexing, outdated, trusted, control)?;
-        let user = Arc::new(User::new(memory, &self.memory));
+        let user = Arc::new(OpenUser::new(memory, &self.memory));
         stale.iter().for_each(|stale| user.uses.add(stale.uses.take()));
         let guard = UserGuard::new(&user);
         self.touch(&user);
@@ -106,7 +106,7 @@ impl Registry {
         }
         stale.iter().for_each(UserGuard::give_up);
         self.evict(services);
-        Ok(Found::Opened(guard, stale))
+        Ok(FoundUser::Opened(guard, stale))
     }
 
     /// A user, if open.
@@ -126,22 +126,22 @@ impl Registry {
     ///
     /// # Errors
     /// `Interrupted`.
-    pub fn hold_openings(&self, control: &dyn Control) -> Result<Turn<'_>> {
+    pub fn hold_openings(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
         self.opening.take(control)
     }
 
     /// Takes a user out of memory; the next call opens them again.
-    pub fn forget(&self, user_id: &str) -> Option<Arc<User>> {
+    pub fn forget(&self, user_id: &str) -> Option<Arc<OpenUser>> {
         self.users.lock().remove(user_id)
     }
 
     /// Takes back a user who was forgotten. The caller holds the openings.
-    pub fn put_back(&self, user: Arc<User>) {
+    pub fn put_back(&self, user: Arc<OpenUser>) {
         self.users.lock().insert(user.owner.user.clone(), user);
     }
 
     /// Takes all users out of memory, for good.
-    pub fn close(&self) -> Vec<Arc<User>> {
+    pub fn close(&self) -> Vec<Arc<OpenUser>> {
         let mut users = self.users.lock();
         self.closed.store(true, Ordering::SeqCst);
         users.drain().map(|(_, user)| user).collect()
@@ -149,7 +149,7 @@ impl Registry {
 
     /// Closes users whose snapshots are damaged, so that the next call reads their logs.
     /// Users in use stay until the next call.
-    pub fn leave_unsound(&self, services: &Services) {
+    pub fn leave_unsound(&self, services: &EngineServices) {
         let mut users = self.users.lock();
         users.retain(|user_id, user| {
             if !user.is_unsound() {
@@ -173,20 +173,20 @@ impl Registry {
         self.memory.load(Ordering::Relaxed)
     }
 
-    fn touch(&self, user: &User) {
+    fn touch(&self, user: &OpenUser) {
         user.last_used.store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Closes the least recently used users without a guard until a tenth of the budget is free,
     /// so that not every opening has to evict.
-    fn evict(&self, services: &Services) {
+    fn evict(&self, services: &EngineServices) {
         let budget = services.config.memory_budget_bytes / SHARE_OF_USERS.1 * SHARE_OF_USERS.0;
         if self.memory_bytes() <= budget {
             return;
         }
         let mut oldest: Vec<(u64, String)> = {
             let users = self.users.lock();
-            let used = |user: &Arc<User>| user.last_used.load(Ordering::Relaxed);
+            let used = |user: &Arc<OpenUser>| user.last_used.load(Ordering::Relaxed);
             users.iter().map(|(id, user)| (used(user), id.clone())).collect()
         };
         oldest.sort_unstable();

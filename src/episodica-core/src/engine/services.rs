@@ -4,23 +4,23 @@
 use std::sync::Arc;
 
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::MemoryConfig;
 use crate::embed::Embedder;
-use crate::engine::asking::gate::Gate;
-use crate::engine::callout::Callouts;
-use crate::engine::counters::Counters;
-use crate::engine::feed::Feed;
-use crate::engine::memory::indexing::{Indexing, TextReader};
+use crate::engine::asking::gate::CallGate;
+use crate::engine::callback_guard::CallbackGuard;
+use crate::engine::counters::EngineCounters;
+use crate::engine::feed::FeedPositions;
+use crate::engine::memory::indexing::{IndexingSettings, TextReader};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::index::VectorIndexFactory;
-use crate::llm::{LanguageModel, Ledger};
+use crate::llm::{LanguageModel, UsageLedger};
 use crate::score::TokenTable;
 use crate::store::Store;
 
 /// The parts of an engine that do not change while it is open.
-pub(crate) struct Services {
-    pub config: Config,
+pub(crate) struct EngineServices {
+    pub config: MemoryConfig,
     pub tenant: String,
     pub store: Store,
     pub read_only: bool,
@@ -29,15 +29,15 @@ pub(crate) struct Services {
     pub vectors: Arc<dyn VectorIndexFactory>,
     pub tokens: &'static dyn TokenTable,
     pub llm: Option<Arc<dyn LanguageModel>>,
-    pub ledger: Arc<Ledger>,
+    pub ledger: Arc<UsageLedger>,
     /// Limits the calls of the model in flight.
-    pub gate: Gate,
-    pub counters: Counters,
-    pub feed: Feed,
-    pub callouts: Callouts,
+    pub gate: CallGate,
+    pub counters: EngineCounters,
+    pub feed: FeedPositions,
+    pub callouts: CallbackGuard,
 }
 
-impl Services {
+impl EngineServices {
     /// True if a model or a remote embedder is configured.
     pub fn has_background_work(&self) -> bool {
         self.llm.is_some() || !self.embedder.is_local()
@@ -59,8 +59,8 @@ impl Services {
     }
 
     /// What a memory indexes texts with.
-    pub fn indexing(&self) -> Indexing<'_> {
-        Indexing {
+    pub fn indexing(&self) -> IndexingSettings<'_> {
+        IndexingSettings {
             config: &self.config,
             factory: &*self.vectors,
             tokens: self.tokens,

@@ -1,11 +1,11 @@
 //! Forgetting: which records nobody needs any more, and taking records out of searches and back.
 //! Nothing here deletes.
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::reading::forgetting::{Forgetting, Policy};
-use crate::engine::writing::archive::Shelving;
+use crate::engine::reading::forgetting::{ForgettingPlan, ForgettingPolicy};
+use crate::engine::writing::archive::ArchiveChange;
 use crate::engine::writing::erase::unknown;
 use crate::error::Result;
 
@@ -17,11 +17,11 @@ impl Engine {
     pub fn forgetting(
         &self,
         user_id: &str,
-        policy: &Policy,
-        control: &dyn Control,
-    ) -> Result<Forgetting> {
+        policy: &ForgettingPolicy,
+        control: &dyn CallControl,
+    ) -> Result<ForgettingPlan> {
         let Some(user) = self.known_user(user_id, control)? else {
-            return Ok(Forgetting::default());
+            return Ok(ForgettingPlan::default());
         };
         let uses = user.use_counts(&self.services.store)?;
         let now = self.services.clock.now();
@@ -39,9 +39,9 @@ impl Engine {
         &self,
         user_id: &str,
         ids: &[String],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
-        self.shelve(user_id, ids, Shelving::Archive, control)
+        self.shelve(user_id, ids, ArchiveChange::Archive, control)
     }
 
     /// Takes back what was archived, and facts that have expired.
@@ -52,17 +52,17 @@ impl Engine {
         &self,
         user_id: &str,
         ids: &[String],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
-        self.shelve(user_id, ids, Shelving::Restore, control)
+        self.shelve(user_id, ids, ArchiveChange::Restore, control)
     }
 
     fn shelve(
         &self,
         user_id: &str,
         ids: &[String],
-        shelving: Shelving,
-        control: &dyn Control,
+        shelving: ArchiveChange,
+        control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
         self.check_writable()?;
         let Some(first) = ids.first() else { return Ok(Vec::new()) };

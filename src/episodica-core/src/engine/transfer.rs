@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
-use crate::engine::writing::import::{Imported, Parsed};
-use crate::engine::writing::remember::Statement;
+use crate::engine::writing::import::{ImportedRecords, ParsedImport};
+use crate::engine::writing::remember::StatedFact;
 use crate::error::{Error, Result};
 use crate::model::{BackupReport, ImportReport, SemanticMemory};
-use crate::store::{Backup, LogKind, copy_user};
+use crate::store::{BackupRun, LogKind, copy_user};
 
 impl Engine {
     /// Adds a fact that the application states, durably. It is reconciled with known facts by the
@@ -21,8 +21,8 @@ impl Engine {
     pub fn remember(
         &self,
         user_id: &str,
-        statement: Statement,
-        control: &dyn Control,
+        statement: StatedFact,
+        control: &dyn CallControl,
     ) -> Result<Arc<SemanticMemory>> {
         self.check_writable()?;
         let (what, text) = match &statement.procedure {
@@ -54,12 +54,12 @@ impl Engine {
     pub fn import_records(
         &self,
         user_id: &str,
-        imported: &Imported,
+        imported: &ImportedRecords,
         path: &Path,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<ImportReport> {
         self.check_writable()?;
-        let mut parsed = Parsed::read(imported, &self.services.owner(user_id)?, path)?;
+        let mut parsed = ParsedImport::read(imported, &self.services.owner(user_id)?, path)?;
         if imported.is_empty() {
             return Ok(ImportReport::default());
         }
@@ -78,14 +78,14 @@ impl Engine {
     ///
     /// # Errors
     /// `InvalidInput` for a place that is taken; `Io`; `Interrupted`: then nothing is left there.
-    pub fn backup(&self, target: &Path, control: &dyn Control) -> Result<BackupReport> {
+    pub fn backup(&self, target: &Path, control: &dyn CallControl) -> Result<BackupReport> {
         self.check_open()?;
         let started = Instant::now();
         let store = &self.services.store;
         if store.is_apart() {
             return self.backup_by_copy(target, control, started);
         }
-        let mut backup = Backup::begin(store, target)?;
+        let mut backup = BackupRun::begin(store, target)?;
         let copied = self.copy_users(&mut backup, control);
         if let Err(error) = copied {
             backup.discard();
@@ -100,12 +100,12 @@ impl Engine {
     fn backup_by_copy(
         &self,
         target: &Path,
-        control: &dyn Control,
+        control: &dyn CallControl,
         started: Instant,
     ) -> Result<BackupReport> {
         let mut report = BackupReport::default();
         let services = &self.services;
-        Backup::of_lines(target, &*services.clock, |copy| {
+        BackupRun::of_lines(target, &*services.clock, |copy| {
             let store = &services.store;
             let owners = store.owners()?;
             let total = owners.len();
@@ -117,12 +117,12 @@ impl Engine {
             }
             Ok(())
         })?;
-        report.files = Backup::files_in(target)?;
+        report.files = BackupRun::files_in(target)?;
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
     }
 
-    fn copy_users(&self, backup: &mut Backup, control: &dyn Control) -> Result<()> {
+    fn copy_users(&self, backup: &mut BackupRun, control: &dyn CallControl) -> Result<()> {
         let store = &self.services.store;
         let owners = store.owners()?;
         let total = owners.len();

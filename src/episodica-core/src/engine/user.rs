@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::sync::{Condvar, Mutex};
 
-use crate::control::Control;
-use crate::engine::asking::notes::Notes;
-use crate::engine::background::snapshots::Taken;
-use crate::engine::background::standing::Place;
+use crate::control::CallControl;
+use crate::engine::asking::note_files::NoteFiles;
+use crate::engine::background::snapshots::TakenSnapshot;
+use crate::engine::background::work_status::QueueSlot;
 use crate::engine::memory::user::UserMemory;
-use crate::engine::reading::recall::Recalled;
-use crate::engine::writing::group_commit::Arrivals;
-use crate::engine::writing::progress::Progress;
+use crate::engine::reading::recall::RecalledLines;
+use crate::engine::writing::group_commit::ArrivalQueue;
+use crate::engine::writing::write_progress::WriteProgress;
 use crate::error::Result;
 
 /// Bytes of a user without any record: logs, tables, locks. Measured.
@@ -24,40 +24,40 @@ const BYTES_PER_USER: usize = 9_900;
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// An open user.
-pub(crate) struct User {
+pub(crate) struct OpenUser {
     memory: UserMemory,
     /// Batches of messages on their way to the log.
-    pub arrivals: Arrivals,
+    pub arrivals: ArrivalQueue,
     /// How far boundary detection has read.
-    pub progress: Progress,
+    pub progress: WriteProgress,
     /// Files with answers and traces of models.
-    pub notes: Mutex<Notes>,
+    pub notes: Mutex<NoteFiles>,
     /// Lines that were handed out as context.
-    pub recalled: Mutex<Recalled>,
+    pub recalled: Mutex<RecalledLines>,
     /// Place in the queue of background work.
-    pub place: Place,
+    pub place: QueueSlot,
     /// The last snapshot that was taken while the user was open.
-    pub last_snapshot: Mutex<Option<Taken>>,
+    pub last_snapshot: Mutex<Option<TakenSnapshot>>,
     /// For eviction: when the user was last asked for.
     pub last_used: AtomicU64,
-    holders: Arc<Holders>,
-    size: Size,
+    holders: Arc<HolderCount>,
+    size: UserSize,
 }
 
-impl User {
+impl OpenUser {
     /// `total` counts the bytes of all open users.
     pub fn new(memory: UserMemory, total: &Arc<AtomicUsize>) -> Self {
         let user = Self {
             memory,
-            arrivals: Arrivals::default(),
-            progress: Progress::default(),
+            arrivals: ArrivalQueue::default(),
+            progress: WriteProgress::default(),
             notes: Mutex::default(),
             recalled: Mutex::default(),
-            place: Place::default(),
+            place: QueueSlot::default(),
             last_snapshot: Mutex::default(),
             last_used: AtomicU64::new(0),
             holders: Arc::default(),
-            size: Size { own: AtomicUsize::new(0), total: Arc::clone(total) },
+            size: UserSize { own: AtomicUsize::new(0), total: Arc::clone(total) },
         };
         user.measure();
         user
@@ -82,7 +82,7 @@ impl User {
     ///
     /// # Errors
     /// What `control` says when the caller gives up.
-    pub fn wait_until_free(&self, control: &dyn Control) -> Result<()> {
+    pub fn wait_until_free(&self, control: &dyn CallControl) -> Result<()> {
         let mut count = self.holders.count.lock();
         while *count > 0 {
             self.holders.freed.wait_for(&mut count, PATIENCE);
@@ -94,7 +94,7 @@ impl User {
     }
 }
 
-impl Deref for User {
+impl Deref for OpenUser {
     type Target = UserMemory;
 
     fn deref(&self) -> &UserMemory {
@@ -104,28 +104,28 @@ impl Deref for User {
 
 /// The number of guards of one user.
 #[derive(Debug, Default)]
-struct Holders {
+struct HolderCount {
     count: Mutex<usize>,
     freed: Condvar,
 }
 
 /// Keeps a user open: while a guard exists the user is neither evicted nor deleted.
 pub(crate) struct UserGuard {
-    user: Arc<User>,
+    user: Arc<OpenUser>,
     // Dropped after `user`, so that who sees no guard also sees no reference.
-    hold: Hold,
+    hold: UserHold,
 }
 
-struct Hold(Arc<Holders>);
+struct UserHold(Arc<HolderCount>);
 
-impl Hold {
-    fn new(holders: &Arc<Holders>) -> Self {
+impl UserHold {
+    fn new(holders: &Arc<HolderCount>) -> Self {
         *holders.count.lock() += 1;
         Self(Arc::clone(holders))
     }
 }
 
-impl Drop for Hold {
+impl Drop for UserHold {
     fn drop(&mut self) {
         let mut count = self.0.count.lock();
         *count -= 1;
@@ -136,12 +136,12 @@ impl Drop for Hold {
 }
 
 impl UserGuard {
-    pub fn new(user: &Arc<User>) -> Self {
-        Self { hold: Hold::new(&user.holders), user: Arc::clone(user) }
+    pub fn new(user: &Arc<OpenUser>) -> Self {
+        Self { hold: UserHold::new(&user.holders), user: Arc::clone(user) }
     }
 
     /// A reference that does not keep the user open.
-    pub fn downgrade(&self) -> std::sync::Weak<User> {
+    pub fn downgrade(&self) -> std::sync::Weak<OpenUser> {
         Arc::downgrade(&self.user)
     }
 
@@ -159,25 +159,25 @@ impl UserGuard {
 
 impl Clone for UserGuard {
     fn clone(&self) -> Self {
-        Self { user: Arc::clone(&self.user), hold: Hold::new(&self.hold.0) }
+        Self { user: Arc::clone(&self.user), hold: UserHold::new(&self.hold.0) }
     }
 }
 
 impl Deref for UserGuard {
-    type Target = User;
+    type Target = OpenUser;
 
-    fn deref(&self) -> &User {
+    fn deref(&self) -> &OpenUser {
         &self.user
     }
 }
 
 /// The size of a user, as part of the size of all.
-struct Size {
+struct UserSize {
     own: AtomicUsize,
     total: Arc<AtomicUsize>,
 }
 
-impl Size {
+impl UserSize {
     fn set(&self, bytes: usize) {
         let before = self.own.swap(bytes, Ordering::Relaxed);
         self.total.fetch_add(bytes, Ordering::Relaxed);
@@ -185,7 +185,7 @@ impl Size {
     }
 }
 
-impl Drop for Size {
+impl Drop for UserSize {
     fn drop(&mut self) {
         self.set(0);
     }

@@ -9,13 +9,13 @@ use crate::matrix::Matrix;
 /// Postings and vectors over the same slots. Vectors may lag behind (a remote embedder) or be
 /// absent (none works): words never wait for them.
 #[derive(Default)]
-pub struct Field {
+pub struct TextIndex {
     /// Words.
     pub postings: Postings,
     vectors: Option<Box<dyn VectorIndex>>,
 }
 
-impl Field {
+impl TextIndex {
     /// Words without vectors so far.
     pub(crate) fn of_words(postings: Postings) -> Self {
         Self { postings, vectors: None }

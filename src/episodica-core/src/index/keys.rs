@@ -6,12 +6,12 @@ use std::hash::{BuildHasher, RandomState};
 use hashbrown::HashTable;
 
 use crate::model::{block, map_bytes};
-use crate::pack::{Packer, Unpacker};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// Strings and their numbers; see the module's documentation. `S` is seeded at random unless
 /// something else is asked for: callers choose ids.
 #[derive(Clone, Default)]
-pub struct Keys<S = RandomState> {
+pub struct StringInterner<S = RandomState> {
     text: String,
     /// Where each string ends in `text`.
     ends: Vec<u32>,
@@ -24,7 +24,7 @@ fn at<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
     &text[start as usize..ends[number as usize] as usize]
 }
 
-impl<S: BuildHasher + Default> Keys<S> {
+impl<S: BuildHasher + Default> StringInterner<S> {
     /// The number of a string.
     pub fn number(&self, key: &str) -> Option<u32> {
         self.numbers
@@ -85,13 +85,13 @@ impl<S: BuildHasher + Default> Keys<S> {
     }
 
     /// For a snapshot.
-    pub fn pack(&self, packer: &mut Packer) {
+    pub fn pack(&self, packer: &mut ColumnPacker) {
         packer.column(self.text.as_bytes());
         packer.column(&self.ends);
     }
 
     /// From a snapshot.
-    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let (text, ends, hasher) = (unpacker.text()?, unpacker.column::<u32>()?, S::default());
         let mut numbers = HashTable::with_capacity(ends.len());
         let mut start = 0;
@@ -105,7 +105,7 @@ impl<S: BuildHasher + Default> Keys<S> {
     }
 }
 
-impl<S> std::fmt::Debug for Keys<S> {
+impl<S> std::fmt::Debug for StringInterner<S> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Keys").field("len", &self.ends.len()).finish_non_exhaustive()
     }
@@ -117,17 +117,20 @@ mod tests {
 
     #[test]
     fn strings_keep_their_numbers() {
-        let mut keys = Keys::<RandomState>::default();
+        let mut keys = StringInterner::<RandomState>::default();
         assert_eq!(
             ["a", "", "né", "a"].map(|key| keys.intern(key)),
             [(0, true), (1, true), (2, true), (0, false)]
         );
-        let mut packer = Packer::default();
+        let mut packer = ColumnPacker::default();
         keys.pack(&mut packer);
         let (pieces, sum) = packer.finish();
         let bytes = pieces.concat();
-        let mut again =
-            Keys::<RandomState>::unpack(&mut Unpacker::new(Box::new(&bytes[..]), sum)).unwrap();
+        let mut again = StringInterner::<RandomState>::unpack(&mut ColumnUnpacker::new(
+            Box::new(&bytes[..]),
+            sum,
+        ))
+        .unwrap();
         assert_eq!(
             (again.number("né"), again.number("n"), again.key(1), again.len()),
             (Some(2), None, "", 3)

@@ -11,13 +11,13 @@ mod terms;
 mod vectors;
 
 pub use crate::matrix::Matrix;
-pub use field::Field;
-pub use keys::Keys;
+pub use field::TextIndex;
+pub use keys::StringInterner;
 pub(crate) use messages::OWN_WEIGHT;
-pub use messages::{Day, MessageIndex, MessageReading, Prior, SpeakerId, name_forms};
+pub use messages::{LocalDay, MessageIndex, MessagePrior, MessageReading, SpeakerId, name_forms};
 pub(crate) use postings::{Beginning, beginning};
 pub use postings::{Posting, Postings};
-pub use ragged::Ragged;
+pub use ragged::ListColumn;
 pub use sampled::sampled_bound;
-pub use terms::{Term, Terms, for_each_term, stem};
+pub use terms::{RecordTerm, TextTerms, for_each_term, stem};
 pub use vectors::{VectorIndex, VectorIndexFactory, VectorIndexKind, search_until_no_tie};

@@ -10,11 +10,11 @@ use std::sync::OnceLock;
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::keys::Keys;
-use super::ragged::Ragged;
-use super::terms::Terms;
+use super::keys::StringInterner;
+use super::ragged::ListColumn;
+use super::terms::TextTerms;
 use crate::model::{block, map_of_lists_bytes};
-use crate::pack::{Packer, Unpacker};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// One record that contains a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -28,7 +28,7 @@ pub struct Posting {
 
 /// The postings of a term.
 #[derive(Debug, Clone)]
-enum List {
+enum PostingList {
     /// As a snapshot has them: a part of the column.
     Packed {
         start: usize,
@@ -39,40 +39,40 @@ enum List {
 
 #[derive(Debug, Clone)]
 struct TermList {
-    list: List,
+    list: PostingList,
     alive: u32,
 }
 
 impl TermList {
     fn postings<'a>(&'a self, column: &'a [Posting]) -> &'a [Posting] {
         match &self.list {
-            List::Packed { start, count } => &column[*start..][..*count as usize],
-            List::Own(postings) => postings,
+            PostingList::Packed { start, count } => &column[*start..][..*count as usize],
+            PostingList::Own(postings) => postings,
         }
     }
 
     /// To be changed.
     fn own(&mut self, column: &[Posting]) -> &mut Vec<Posting> {
-        if let List::Packed { .. } = self.list {
-            self.list = List::Own(self.postings(column).to_vec());
+        if let PostingList::Packed { .. } = self.list {
+            self.list = PostingList::Own(self.postings(column).to_vec());
         }
         match &mut self.list {
-            List::Own(postings) => postings,
-            List::Packed { .. } => unreachable!("invariant: replaced above"),
+            PostingList::Own(postings) => postings,
+            PostingList::Packed { .. } => unreachable!("invariant: replaced above"),
         }
     }
 
     fn heap_bytes(&self) -> usize {
         match &self.list {
-            List::Packed { .. } => 0,
-            List::Own(postings) => block(postings.capacity() * size_of::<Posting>()),
+            PostingList::Packed { .. } => 0,
+            PostingList::Own(postings) => block(postings.capacity() * size_of::<Posting>()),
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
-struct Document {
+struct IndexedDocument {
     length: u32,
     /// 1, or 0 of a removed record.
     alive: u32,
@@ -81,15 +81,15 @@ struct Document {
 /// Terms to records; see the module's documentation.
 #[derive(Debug, Clone, Default)]
 pub struct Postings {
-    dictionary: Keys<FxBuildHasher>,
+    dictionary: StringInterner<FxBuildHasher>,
     /// By the number of the term.
     lists: Vec<TermList>,
     /// The postings that came from a snapshot, term after term: lists that nothing changed since
     /// are parts of it.
     column: Vec<Posting>,
-    documents: Vec<Document>,
+    documents: Vec<IndexedDocument>,
     /// The numbers of the distinct terms of each record.
-    distinct: Ragged<u32>,
+    distinct: ListColumn<u32>,
     alive: usize,
     total_length: u64,
     /// What the lists of their own take in memory.
@@ -126,19 +126,19 @@ impl Postings {
     /// # Panics
     /// If the slot was given out before: slots are the engine's own.
     pub fn add(&mut self, slot: u32, text: &str) {
-        self.add_terms(slot, &Terms::of(text));
+        self.add_terms(slot, &TextTerms::of(text));
     }
 
     /// [`Postings::add`] of a text that was read ahead.
     ///
     /// # Panics
     /// As [`Postings::add`].
-    pub(crate) fn add_terms(&mut self, slot: u32, terms: &Terms) {
+    pub(crate) fn add_terms(&mut self, slot: u32, terms: &TextTerms) {
         assert!(
             slot as usize >= self.documents.len(),
             "invariant: slots are given out in rising order"
         );
-        self.documents.resize(slot as usize, Document::default());
+        self.documents.resize(slot as usize, IndexedDocument::default());
         self.distinct.pad(slot as usize);
         let mut length = 0_u32;
         let mut distinct = Vec::new();
@@ -146,7 +146,7 @@ impl Postings {
             length += u32::from(term.counts);
             let (number, new) = self.dictionary.intern(term.text);
             if new {
-                self.lists.push(TermList { list: List::Own(Vec::new()), alive: 0 });
+                self.lists.push(TermList { list: PostingList::Own(Vec::new()), alive: 0 });
                 if let Some(beginnings) = self.beginnings.get_mut() {
                     note_beginning(beginnings, number, term.text);
                 }
@@ -164,7 +164,7 @@ impl Postings {
                 }
             }
         }
-        self.documents.push(Document { alive: 1, length });
+        self.documents.push(IndexedDocument { alive: 1, length });
         self.distinct.push(distinct);
         self.alive += 1;
         self.total_length += u64::from(length);
@@ -275,7 +275,7 @@ impl Postings {
             + block(self.column.capacity() * size_of::<Posting>())
             + block(self.lists.capacity() * size_of::<TermList>())
             + self.dictionary.heap_bytes()
-            + block(self.documents.capacity() * size_of::<Document>())
+            + block(self.documents.capacity() * size_of::<IndexedDocument>())
             + self.distinct.heap_bytes()
             + self.beginnings.get().map_or(0, |beginnings| {
                 map_of_lists_bytes::<Beginning, u32>(beginnings.capacity(), beginnings.len())
@@ -287,7 +287,7 @@ impl Postings {
     }
 
     /// For a snapshot.
-    pub fn pack(&self, packer: &mut Packer) {
+    pub fn pack(&self, packer: &mut ColumnPacker) {
         self.dictionary.pack(packer);
         let lists = || self.lists.iter().map(|list| (list.postings(&self.column), list.alive));
         let sizes = lists().map(|(postings, alive)| [postings.len() as u32, alive]);
@@ -298,24 +298,24 @@ impl Postings {
     }
 
     /// From a snapshot.
-    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
-        let dictionary = Keys::unpack(unpacker)?;
+    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
+        let dictionary = StringInterner::unpack(unpacker)?;
         let sizes: Vec<[u32; 2]> = unpacker.column()?;
         let column: Vec<Posting> = unpacker.column()?;
-        let documents: Vec<Document> = unpacker.column()?;
+        let documents: Vec<IndexedDocument> = unpacker.column()?;
         let (mut lists, mut start) = (Vec::with_capacity(sizes.len()), 0);
         for [count, alive] in sizes {
             let postings = column.get(start..start + count as usize)?;
             let sound = postings.is_sorted_by(|a, b| a.slot < b.slot)
                 && postings.last().is_none_or(|last| (last.slot as usize) < documents.len())
                 && alive <= count;
-            let list = List::Packed { start, count };
+            let list = PostingList::Packed { start, count };
             lists.push(sound.then_some(TermList { list, alive })?);
             start += count as usize;
         }
         let alive = documents.iter().filter(|document| document.alive != 0).count();
         let total_length = documents.iter().map(|document| u64::from(document.length)).sum();
-        let distinct = Ragged::unpack(unpacker)?;
+        let distinct = ListColumn::unpack(unpacker)?;
         let complete = lists.len() == dictionary.len()
             && distinct.len() == documents.len()
             && distinct.values().iter().all(|number| (*number as usize) < lists.len());
@@ -358,11 +358,11 @@ mod tests {
         index.add(0, "red apples and green apples");
         index.add(1, "green tea");
         changes_of_two_records(index.clone());
-        let mut packer = Packer::default();
+        let mut packer = ColumnPacker::default();
         index.pack(&mut packer);
         let (pieces, sum) = packer.finish();
         let bytes = pieces.concat();
-        let mut unpacker = Unpacker::new(Box::new(&bytes[..]), sum);
+        let mut unpacker = ColumnUnpacker::new(Box::new(&bytes[..]), sum);
         changes_of_two_records(Postings::unpack(&mut unpacker).expect("what was packed"));
     }
 

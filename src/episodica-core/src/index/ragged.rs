@@ -3,17 +3,17 @@
 use bytemuck::Pod;
 
 use crate::model::block;
-use crate::pack::{Packer, Unpacker};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// Lists under numbers from 0; see the module's documentation.
 #[derive(Debug, Clone, Default)]
-pub struct Ragged<T> {
+pub struct ListColumn<T> {
     values: Vec<T>,
     /// Where each list ends.
     ends: Vec<u32>,
 }
 
-impl<T: Pod> Ragged<T> {
+impl<T: Pod> ListColumn<T> {
     /// Appends a list.
     pub fn push(&mut self, list: impl IntoIterator<Item = T>) {
         self.values.extend(list);
@@ -54,13 +54,13 @@ impl<T: Pod> Ragged<T> {
     }
 
     /// For a snapshot.
-    pub fn pack(&self, packer: &mut Packer) {
+    pub fn pack(&self, packer: &mut ColumnPacker) {
         packer.column(&self.values);
         packer.column(&self.ends);
     }
 
     /// From a snapshot.
-    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let (values, ends): (Vec<T>, Vec<u32>) = (unpacker.column()?, unpacker.column()?);
         let whole = ends.last().map_or(0, |end| *end as usize) == values.len();
         (whole && ends.is_sorted()).then_some(Self { values, ends })

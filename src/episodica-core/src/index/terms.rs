@@ -19,7 +19,7 @@ const MAX_TERM_CHARS: usize = 64;
 
 /// A term of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Term<'a> {
+pub struct RecordTerm<'a> {
     /// The term.
     pub text: &'a str,
     /// Does it count for the record's length? Single characters of a longer CJK run don't: they are
@@ -30,13 +30,13 @@ pub struct Term<'a> {
 /// The terms of a text, read ahead, so that many texts are read at once before one after the other
 /// enters an index.
 #[derive(Debug, Clone, Default)]
-pub struct Terms {
+pub struct TextTerms {
     text: String,
     /// Where each term ends in `text`, and whether it counts.
     ends: Vec<(u32, bool)>,
 }
 
-impl Terms {
+impl TextTerms {
     /// Reads a record's text.
     pub fn of(text: &str) -> Self {
         Self::of_words(text, |_, _| ())
@@ -59,31 +59,31 @@ impl Terms {
     }
 
     /// The terms in order, repetitions included.
-    pub fn iter(&self) -> impl Iterator<Item = Term<'_>> {
+    pub fn iter(&self) -> impl Iterator<Item = RecordTerm<'_>> {
         let mut start = 0;
         self.ends.iter().map(move |(end, counts)| {
             let text = &self.text[start..*end as usize];
             start = *end as usize;
-            Term { text, counts: *counts }
+            RecordTerm { text, counts: *counts }
         })
     }
 }
 
 /// Calls `visit` with every term of a record's text, repetitions included.
-pub fn for_each_term(text: &str, mut visit: impl FnMut(Term<'_>)) {
+pub fn for_each_term(text: &str, mut visit: impl FnMut(RecordTerm<'_>)) {
     for_each_word(text, |word, unspaced| for_each_term_of(word, unspaced, &mut visit));
 }
 
 /// Calls `visit` with the terms of a folded word, or of a run of an unspaced script.
-fn for_each_term_of(word: &str, unspaced: bool, mut visit: impl FnMut(Term<'_>)) {
+fn for_each_term_of(word: &str, unspaced: bool, mut visit: impl FnMut(RecordTerm<'_>)) {
     if unspaced {
         let single =
-            for_each_bigram(word, |bigram| visit(Term { text: bigram, counts: true })) == 0;
+            for_each_bigram(word, |bigram| visit(RecordTerm { text: bigram, counts: true })) == 0;
         for (at, c) in word.char_indices() {
-            visit(Term { text: &word[at..at + c.len_utf8()], counts: single });
+            visit(RecordTerm { text: &word[at..at + c.len_utf8()], counts: single });
         }
     } else if !is_function_word(word) {
-        with_stem(word, |stem| visit(Term { text: stem, counts: true }));
+        with_stem(word, |stem| visit(RecordTerm { text: stem, counts: true }));
     }
 }
 

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::error::{Error, Result};
 use crate::model::ServiceHealth;
 
 /// The step of the engine that sends the request; `usage()` counts by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum UsagePhase {
     /// Finding the ends of episodes.
     Boundary,
     /// Writing the text of an episode and its facts.
@@ -21,7 +21,7 @@ pub enum Phase {
     Embedding,
 }
 
-impl Phase {
+impl UsagePhase {
     /// The name used in `usage()` and in traces.
     pub fn name(self) -> &'static str {
         match self {
@@ -45,9 +45,9 @@ pub struct AnswerSchema {
 
 /// One request to a model.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
+pub struct ChatPrompt {
     /// The step that sends it.
-    pub phase: Phase,
+    pub phase: UsagePhase,
     /// The instructions.
     pub system: String,
     /// The material, fenced as data.
@@ -60,7 +60,7 @@ pub struct Prompt {
 
 /// A model's answer with its cost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ChatAnswer {
     /// The text as received.
     pub text: String,
     /// The model that answered (the fallback's name if the fallback answered).
@@ -120,7 +120,11 @@ pub trait LanguageModel: Send + Sync {
     ///
     /// # Errors
     /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) if there is no answer; `Interrupted`.
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>>;
+    fn complete(
+        &self,
+        prompt: &ChatPrompt,
+        control: &dyn CallControl,
+    ) -> Result<ChatAnswer, Box<NoAnswer>>;
 
     /// Maximum number of tokens of prompt and answer together; `None` = enough for every prompt.
     fn context_window(&self) -> Option<u32> {

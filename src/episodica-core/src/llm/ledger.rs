@@ -2,18 +2,18 @@
 
 use crate::sync::Mutex;
 
-use super::chat::{Answer, NoAnswer, Phase};
-use crate::model::{Cost, Usage};
+use super::chat::{ChatAnswer, NoAnswer, UsagePhase};
+use crate::model::{CallCost, ModelUsage};
 
 /// The usage counters of one store. Thread safe; kept in memory since the start of the process.
 ///
 /// A call is one prompt to a model (or a cache), whatever the number of requests.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<Usage>);
+pub struct UsageLedger(Mutex<ModelUsage>);
 
-impl Ledger {
+impl UsageLedger {
     /// Counts an answer. `user` is `None` for work that belongs to no single user.
-    pub fn record(&self, phase: Phase, user: Option<&str>, answer: &Answer) {
+    pub fn record(&self, phase: UsagePhase, user: Option<&str>, answer: &ChatAnswer) {
         self.add(phase, user, &answer.model, |entry| {
             entry.calls += 1;
             entry.prompt_tokens += answer.prompt_tokens;
@@ -25,12 +25,18 @@ impl Ledger {
     }
 
     /// Counts an answer from a cache, which costs nothing.
-    pub fn record_cached(&self, phase: Phase, user: Option<&str>, model: &str) {
+    pub fn record_cached(&self, phase: UsagePhase, user: Option<&str>, model: &str) {
         self.add(phase, user, model, |entry| entry.cached += 1);
     }
 
     /// Counts a call without an answer, with its cost.
-    pub fn record_failure(&self, phase: Phase, user: Option<&str>, model: &str, cost: &NoAnswer) {
+    pub fn record_failure(
+        &self,
+        phase: UsagePhase,
+        user: Option<&str>,
+        model: &str,
+        cost: &NoAnswer,
+    ) {
         self.add(phase, user, model, |entry| {
             entry.failures += 1;
             entry.prompt_tokens += cost.prompt_tokens;
@@ -46,11 +52,17 @@ impl Ledger {
     }
 
     /// The usage so far.
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> ModelUsage {
         self.0.lock().clone()
     }
 
-    fn add(&self, phase: Phase, user: Option<&str>, model: &str, change: impl Fn(&mut Cost)) {
+    fn add(
+        &self,
+        phase: UsagePhase,
+        user: Option<&str>,
+        model: &str,
+        change: impl Fn(&mut CallCost),
+    ) {
         let books = &mut *self.0.lock();
         change(&mut books.total);
         change(books.by_phase.entry(phase.name()).or_default());
@@ -66,8 +78,8 @@ mod tests {
     use super::*;
     use crate::error::Error;
 
-    fn answer(model: &str, counted_locally: bool) -> Answer {
-        Answer {
+    fn answer(model: &str, counted_locally: bool) -> ChatAnswer {
+        ChatAnswer {
             text: String::new(),
             model: model.into(),
             prompt_tokens: 10,
@@ -80,15 +92,15 @@ mod tests {
 
     #[test]
     fn the_books_are_kept_by_phase_model_and_user() {
-        let ledger = Ledger::default();
-        ledger.record(Phase::Episode, Some("ann"), &answer("big", false));
-        ledger.record(Phase::Extract, Some("bob"), &answer("small", true));
-        ledger.record_cached(Phase::Extract, Some("ann"), "big");
+        let ledger = UsageLedger::default();
+        ledger.record(UsagePhase::Episode, Some("ann"), &answer("big", false));
+        ledger.record(UsagePhase::Extract, Some("bob"), &answer("small", true));
+        ledger.record_cached(UsagePhase::Extract, Some("ann"), "big");
         let mut failed = Box::<NoAnswer>::from(Error::internal("down"));
         (failed.attempts, failed.completion_tokens) = (3, 40);
-        ledger.record_failure(Phase::Boundary, None, "big", &failed);
+        ledger.record_failure(UsagePhase::Boundary, None, "big", &failed);
         let usage = ledger.usage();
-        let expected = Cost {
+        let expected = CallCost {
             calls: 2,
             prompt_tokens: 20,
             completion_tokens: 46,
@@ -99,7 +111,8 @@ mod tests {
             counted_locally: 1,
         };
         assert_eq!(usage.total, expected);
-        let boundary = Cost { failures: 1, retries: 2, completion_tokens: 40, ..Cost::default() };
+        let boundary =
+            CallCost { failures: 1, retries: 2, completion_tokens: 40, ..CallCost::default() };
         assert_eq!(usage.by_phase["boundary"], boundary);
         assert_eq!((usage.by_model["big"].calls, usage.by_model["small"].counted_locally), (1, 1));
         assert_eq!(usage.by_user.keys().collect::<Vec<_>>(), ["ann", "bob"]);

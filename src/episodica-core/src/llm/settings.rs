@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::remote::Endpoint;
+use crate::remote::RemoteEndpoint;
 
 /// A model behind an endpoint. JSON with unknown names is refused; `model` and `endpoint` have no
 /// default.
@@ -14,7 +14,7 @@ pub struct LlmSettings {
     /// The model's name on the server.
     pub model: String,
     /// The server.
-    pub endpoint: Endpoint,
+    pub endpoint: RemoteEndpoint,
     /// The model to ask if this one has no answer; has its own breaker, and may have its own
     /// fallback.
     #[serde(default)]
@@ -38,7 +38,7 @@ impl LlmSettings {
     pub fn new(model: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self {
             model: model.into(),
-            endpoint: Endpoint::new(base_url),
+            endpoint: RemoteEndpoint::new(base_url),
             fallback: None,
             max_tokens: None,
             context_window: None,

@@ -6,25 +6,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sync::Mutex;
 
-use super::chat::{Answer, LanguageModel, NoAnswer, Prompt};
-use crate::control::Control;
+use super::chat::{ChatAnswer, ChatPrompt, LanguageModel, NoAnswer};
+use crate::control::CallControl;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 use crate::text::count_tokens;
 
-type Script = dyn Fn(&Prompt) -> Result<String> + Send + Sync;
+type Script = dyn Fn(&ChatPrompt) -> Result<String> + Send + Sync;
 
 /// Answers with a function and records every prompt. Counts tokens as a server would; every call
 /// takes one attempt and no time.
 pub struct ScriptedModel {
     script: Box<Script>,
-    prompts: Mutex<Vec<Prompt>>,
+    prompts: Mutex<Vec<ChatPrompt>>,
     available: AtomicBool,
 }
 
 impl ScriptedModel {
     /// A model called `scripted`.
-    pub fn new(script: impl Fn(&Prompt) -> Result<String> + Send + Sync + 'static) -> Self {
+    pub fn new(script: impl Fn(&ChatPrompt) -> Result<String> + Send + Sync + 'static) -> Self {
         Self {
             script: Box::new(script),
             prompts: Mutex::default(),
@@ -33,7 +33,7 @@ impl ScriptedModel {
     }
 
     /// All prompts so far, in order.
-    pub fn prompts(&self) -> Vec<Prompt> {
+    pub fn prompts(&self) -> Vec<ChatPrompt> {
         self.prompts.lock().clone()
     }
 
@@ -54,11 +54,15 @@ impl LanguageModel for ScriptedModel {
         "scripted"
     }
 
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
+    fn complete(
+        &self,
+        prompt: &ChatPrompt,
+        control: &dyn CallControl,
+    ) -> Result<ChatAnswer, Box<NoAnswer>> {
         control.check()?;
         self.prompts.lock().push(prompt.clone());
         let text = (self.script)(prompt)?;
-        Ok(Answer {
+        Ok(ChatAnswer {
             model: self.model().to_owned(),
             prompt_tokens: (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64,
             completion_tokens: count_tokens(&text) as u64,

@@ -52,9 +52,9 @@ pub struct Episode {
     #[serde(default)]
     pub entities: Vec<String>,
     /// How the end was found.
-    pub boundary: Boundary,
+    pub boundary: BoundaryJudgement,
     /// How the text was made.
-    pub provenance: Provenance,
+    pub provenance: TextProvenance,
     /// When it was taken out of searches and contexts, with its messages; `None` = it takes part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_at: Option<Moment>,
@@ -77,7 +77,7 @@ pub(crate) fn abstract_of(title: &str, summary: &str) -> String {
 
 /// The judgement that a segment ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Boundary {
+pub struct BoundaryJudgement {
     /// Whether the segment ends here.
     pub should_end: bool,
     /// Which cue decided.
@@ -163,7 +163,7 @@ impl DetectionMethod {
 
 /// How a text was made: enough to tell a model's words from the engine's, and to make it again.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Provenance {
+pub struct TextProvenance {
     /// `offline`, the model's name, `user` for edits, `imported`.
     pub method: String,
     /// Version of the prompt (or of the offline rules).
@@ -186,7 +186,7 @@ pub struct Provenance {
     pub pending_llm: bool,
 }
 
-impl Provenance {
+impl TextProvenance {
     /// True if the engine's rules made the text.
     pub fn is_by_rules(&self) -> bool {
         self.method == "offline"

@@ -13,20 +13,22 @@ mod status;
 pub(crate) mod testing;
 
 pub(crate) use episode::abstract_of;
-pub use episode::{Boundary, BoundaryReason, DetectionMethod, Episode, Provenance, REFUSED};
+pub use episode::{
+    BoundaryJudgement, BoundaryReason, DetectionMethod, Episode, REFUSED, TextProvenance,
+};
 pub(crate) use message::clean_name;
 pub use message::{Message, NewMessage, Role};
-pub use procedure::{PROCEDURE, Procedure, Step};
+pub use procedure::{PROCEDURE, Procedure, ProcedureStep};
 pub use report::{
-    AddReport, BackupReport, CompactReport, DeleteReport, ImportReport, Problem, RebuildReport,
-    VerifyReport,
+    AddReport, BackupReport, CompactReport, DeleteReport, ImportReport, RebuildReport,
+    StoreProblem, VerifyReport,
 };
 pub(crate) use semantic::STATED;
 pub use semantic::{ABOUT, AGENT, EventKind, MemoryKind, SemanticEvent, SemanticMemory};
-pub use shelf::{Pages, Rows, Shelf, ShelfWriter, Unsound};
+pub use shelf::{CompressedPages, RecordShelf, ShelfRows, ShelfWriter, UnreadableRow};
 pub use size::InMemory;
 pub(crate) use size::{block, map_bytes, map_of_lists_bytes};
 pub use status::{
-    Cost, Counts, EmbeddingHealth, Health, LlmHealth, ServiceHealth, StoreHealth, StoreStats,
-    Usage, UserStats, VectorCounts,
+    CallCost, Counts, EmbeddingHealth, LlmHealth, ModelHealth, ModelUsage, ServiceHealth,
+    StoreHealth, StoreStats, UserStats, VectorCounts,
 };

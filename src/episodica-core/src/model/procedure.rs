@@ -11,7 +11,7 @@ const SHOWN_CHARS: usize = 200;
 
 /// One action of an agent, verbatim.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct ProcedureStep {
     /// What was done, such as the name of a tool.
     pub action: String,
     /// With what: any JSON.
@@ -32,7 +32,7 @@ pub struct Procedure {
     pub goal: String,
     /// What was done, in order.
     #[serde(default)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<ProcedureStep>,
     /// What came of it, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,

@@ -110,12 +110,12 @@ pub struct VerifyReport {
     /// Of them, wrong; 0 is a sound store.
     pub errors: usize,
     /// One entry an error, and warnings that are no errors.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
 }
 
 /// One thing that is wrong with a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct StoreProblem {
     /// The file.
     pub path: PathBuf,
     /// Line from 1, where there is one.

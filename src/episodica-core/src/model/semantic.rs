@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{PROCEDURE, Procedure, Provenance};
+use super::{PROCEDURE, Procedure, TextProvenance};
 use crate::clock::Moment;
 
 /// Whom a fact was stated about, in its metadata: `agent`, or nothing for the user.
@@ -70,7 +70,7 @@ pub struct SemanticMemory {
     pub revision_count: u32,
     /// How the text was made.
     #[serde(default)]
-    pub provenance: Provenance,
+    pub provenance: TextProvenance,
 }
 
 impl SemanticMemory {

@@ -5,7 +5,7 @@
 //! first asked for, and kept.
 //!
 //! A file that somebody changed on purpose may hold rows that can't be read. Reading every row at
-//! opening would undo what the shelf is for. So such a row unwinds with [`Unsound`] when it is
+//! opening would undo what the shelf is for. So such a row unwinds with [`UnreadableRow`] when it is
 //! asked for, and the shelf remembers: the engine then leaves the file aside.
 
 use std::fmt;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::size::{InMemory, block};
-use crate::pack::{Packer, Unpacker};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// A page is closed when it holds so many bytes: enough to find what repeats, few enough to take
 /// one row out.
@@ -21,14 +21,14 @@ const PAGE_BYTES: usize = 4_096;
 
 /// What a row that can't be read unwinds with.
 #[derive(Debug, Clone, Copy)]
-pub struct Unsound;
+pub struct UnreadableRow;
 
 /// How many times its length a page may grow: the most that the format can say.
 const GROWTH: usize = 255;
 
 /// Rows of bytes in compressed pages.
 #[derive(Debug, Default, Clone)]
-pub struct Pages {
+pub struct CompressedPages {
     bytes: Vec<u8>,
     /// Where each page ends.
     ends: Vec<u64>,
@@ -36,18 +36,18 @@ pub struct Pages {
     rows: Vec<u32>,
 }
 
-impl Pages {
+impl CompressedPages {
     /// As [`ShelfWriter::pack`] wrote them.
-    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let pages =
             Self { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
         pages.is_sound().then_some(pages)
     }
 
-    fn page(&self, number: usize) -> Option<Page> {
+    fn page(&self, number: usize) -> Option<RowPage> {
         let bytes = lz4_flex::block::decompress_size_prepended(self.compressed(number)).ok()?;
         let first = if number == 0 { 0 } else { self.rows[number - 1] };
-        Some(Page { bytes, first, rows: (self.rows[number] - first) as usize })
+        Some(RowPage { bytes, first, rows: (self.rows[number] - first) as usize })
     }
 
     fn compressed(&self, number: usize) -> &[u8] {
@@ -90,14 +90,14 @@ impl Pages {
 }
 
 /// The rows of one page: first where each ends, then all of them.
-struct Page {
+struct RowPage {
     bytes: Vec<u8>,
     /// Number of its first row.
     first: u32,
     rows: usize,
 }
 
-impl Page {
+impl RowPage {
     fn row(&self, number: u32) -> Option<&[u8]> {
         let number = (number - self.first) as usize;
         let end = |row: usize| -> Option<usize> {
@@ -112,14 +112,14 @@ impl Page {
 /// Writes the rows of a shelf.
 #[derive(Debug, Default)]
 pub struct ShelfWriter {
-    pages: Pages,
+    pages: CompressedPages,
     ends: Vec<u8>,
     rows: Vec<u8>,
 }
 
 impl ShelfWriter {
     /// Goes on behind all rows of these pages, which are taken over as they are.
-    pub fn behind(pages: Pages) -> Self {
+    pub fn behind(pages: CompressedPages) -> Self {
         Self { pages, ..Self::default() }
     }
 
@@ -153,7 +153,7 @@ impl ShelfWriter {
     }
 
     /// For a snapshot.
-    pub fn pack(mut self, packer: &mut Packer) {
+    pub fn pack(mut self, packer: &mut ColumnPacker) {
         self.turn();
         packer.column(&self.pages.rows);
         packer.column(&self.pages.ends);
@@ -165,8 +165,8 @@ impl ShelfWriter {
 type Read<R> = Box<dyn Fn(&[u8]) -> Option<R> + Send + Sync>;
 
 /// Records under the numbers of their rows; see the module's documentation.
-pub struct Shelf<R> {
-    pages: Pages,
+pub struct RecordShelf<R> {
+    pages: CompressedPages,
     records: Box<[OnceLock<Arc<R>>]>,
     read: Read<R>,
     /// What the records take that were read.
@@ -175,10 +175,10 @@ pub struct Shelf<R> {
     unsound: AtomicBool,
 }
 
-impl<R: InMemory> Shelf<R> {
+impl<R: InMemory> RecordShelf<R> {
     /// From a snapshot; `read` reads a row that its writer was given.
-    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, read: Read<R>) -> Option<Self> {
-        let pages = Pages::unpack(unpacker)?;
+    pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>, read: Read<R>) -> Option<Self> {
+        let pages = CompressedPages::unpack(unpacker)?;
         let records = std::iter::repeat_with(OnceLock::new).take(pages.len()).collect();
         Some(Self {
             pages,
@@ -214,7 +214,7 @@ impl<R: InMemory> Shelf<R> {
     /// The record of a row.
     ///
     /// # Panics
-    /// If the row is empty or not there; with [`Unsound`] if it can't be read.
+    /// If the row is empty or not there; with [`UnreadableRow`] if it can't be read.
     pub fn get(&self, row: u32) -> &Arc<R> {
         self.read(row, &mut self.rows())
     }
@@ -222,13 +222,13 @@ impl<R: InMemory> Shelf<R> {
     /// The records of several rows; neighbours share the opening of their page.
     ///
     /// # Panics
-    /// As [`Shelf::get`].
+    /// As [`RecordShelf::get`].
     pub fn several(&self, rows: &[u32]) -> Vec<Arc<R>> {
         let mut unread = self.rows();
         rows.iter().map(|row| Arc::clone(self.read(*row, &mut unread))).collect()
     }
 
-    fn read(&self, row: u32, unread: &mut Rows<'_>) -> &Arc<R> {
+    fn read(&self, row: u32, unread: &mut ShelfRows<'_>) -> &Arc<R> {
         self.records[row as usize].get_or_init(|| {
             if let Some(record) = unread.row(row).and_then(|row| (self.read)(row)) {
                 self.read_bytes.fetch_add(record.heap_bytes(), Ordering::Relaxed);
@@ -241,37 +241,37 @@ impl<R: InMemory> Shelf<R> {
     /// Gives up on a snapshot that contradicts the logs.
     ///
     /// # Panics
-    /// Always, with [`Unsound`].
+    /// Always, with [`UnreadableRow`].
     pub(crate) fn distrust(&self) -> ! {
         self.unsound.store(true, Ordering::Relaxed);
         // Without the message that a panic prints: the engine tells of it as an error.
-        std::panic::resume_unwind(Box::new(Unsound))
+        std::panic::resume_unwind(Box::new(UnreadableRow))
     }
 
     /// The rows in their pages.
-    pub(crate) fn pages(&self) -> &Pages {
+    pub(crate) fn pages(&self) -> &CompressedPages {
         &self.pages
     }
 
     /// The rows as they were written.
-    pub fn rows(&self) -> Rows<'_> {
-        Rows { pages: &self.pages, open: None }
+    pub fn rows(&self) -> ShelfRows<'_> {
+        ShelfRows { pages: &self.pages, open: None }
     }
 }
 
 /// Opens the pages of a shelf, one at a time.
-pub struct Rows<'a> {
-    pages: &'a Pages,
-    open: Option<Page>,
+pub struct ShelfRows<'a> {
+    pages: &'a CompressedPages,
+    open: Option<RowPage>,
 }
 
-impl Rows<'_> {
+impl ShelfRows<'_> {
     /// A row; cheap where the one before was near. `None` if it can't be read.
     ///
     /// # Panics
     /// If there is no such row.
     pub fn row(&mut self, row: u32) -> Option<&[u8]> {
-        let there = |page: &Page| {
+        let there = |page: &RowPage| {
             row.checked_sub(page.first).is_some_and(|place| (place as usize) < page.rows)
         };
         if !self.open.as_ref().is_some_and(there) {
@@ -281,10 +281,10 @@ impl Rows<'_> {
     }
 }
 
-impl<R> Default for Shelf<R> {
+impl<R> Default for RecordShelf<R> {
     fn default() -> Self {
         Self {
-            pages: Pages::default(),
+            pages: CompressedPages::default(),
             records: Box::default(),
             read: Box::new(|_| None),
             read_bytes: AtomicUsize::new(0),
@@ -293,7 +293,7 @@ impl<R> Default for Shelf<R> {
     }
 }
 
-impl<R: InMemory> fmt::Debug for Shelf<R> {
+impl<R: InMemory> fmt::Debug for RecordShelf<R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Shelf").field("rows", &self.len()).finish_non_exhaustive()
     }
@@ -309,29 +309,30 @@ mod tests {
         }
     }
 
-    fn shelf(rows: usize) -> Shelf<String> {
+    fn shelf(rows: usize) -> RecordShelf<String> {
         let mut writer = ShelfWriter::default();
         (0..rows).for_each(|row| writer.push("row ".repeat(row % 5 * 97).as_bytes()));
         unpacked(writer)
     }
 
-    fn unpacked(writer: ShelfWriter) -> Shelf<String> {
-        let mut packer = Packer::default();
+    fn unpacked(writer: ShelfWriter) -> RecordShelf<String> {
+        let mut packer = ColumnPacker::default();
         writer.pack(&mut packer);
         let (pieces, sum) = packer.finish();
         let bytes = pieces.concat();
-        let mut unpacker = Unpacker::new(Box::new(&bytes[..]), sum);
-        Shelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).ok())).unwrap()
+        let mut unpacker = ColumnUnpacker::new(Box::new(&bytes[..]), sum);
+        RecordShelf::unpack(&mut unpacker, Box::new(|row| String::from_utf8(row.to_vec()).ok()))
+            .unwrap()
     }
 
     #[test]
     fn a_row_that_nobody_wrote_unwinds_and_is_remembered() {
         let shelf = shelf(50);
-        let hostile = Shelf { read: Box::new(|_| None::<String>), ..shelf };
+        let hostile = RecordShelf { read: Box::new(|_| None::<String>), ..shelf };
         assert!(!hostile.is_unsound());
         let outcome =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hostile.get(7).len()));
-        assert!(outcome.unwrap_err().is::<Unsound>());
+        assert!(outcome.unwrap_err().is::<UnreadableRow>());
         assert!(hostile.is_unsound());
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Episode, Message, Provenance, SemanticMemory};
+use super::{Episode, Message, SemanticMemory, TextProvenance};
 
 /// What an allocator keeps beside each block, and what it rounds up to (glibc's numbers).
 const HEAD: usize = 8;
@@ -82,7 +82,7 @@ fn object(members: &serde_json::Map<String, Value>) -> usize {
         + members.iter().map(own).sum::<usize>()
 }
 
-fn provenance(provenance: &Provenance) -> usize {
+fn provenance(provenance: &TextProvenance) -> usize {
     text(&provenance.method) + text(&provenance.prompt_version) + text(&provenance.fallback)
 }
 

@@ -84,7 +84,7 @@ pub struct StoreStats {
 
 /// Whether everything works that should.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Health {
+pub struct ModelHealth {
     /// What does not work now, in the order `store`, `embedding`, `llm`; empty when all is well.
     pub failing: Vec<&'static str>,
     /// The embedder.
@@ -97,7 +97,7 @@ pub struct Health {
     pub store: StoreHealth,
 }
 
-impl Health {
+impl ModelHealth {
     /// `ok`, or `degraded` if anything is failing.
     pub fn status(&self) -> &'static str {
         if self.failing.is_empty() { "ok" } else { "degraded" }
@@ -183,20 +183,20 @@ pub struct StoreHealth {
 
 /// The cost of the models since the store was opened.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Usage {
+pub struct ModelUsage {
     /// All calls.
-    pub total: Cost,
+    pub total: CallCost,
     /// By the step of the work: `boundary`, `episode`, `extract`, `embedding`.
-    pub by_phase: BTreeMap<&'static str, Cost>,
+    pub by_phase: BTreeMap<&'static str, CallCost>,
     /// By the model that answered, or that failed.
-    pub by_model: BTreeMap<String, Cost>,
+    pub by_model: BTreeMap<String, CallCost>,
     /// By the user, without calls for several users at once.
-    pub by_user: BTreeMap<String, Cost>,
+    pub by_user: BTreeMap<String, CallCost>,
 }
 
 /// The cost of some calls. A call is one question, however many requests it takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Cost {
+pub struct CallCost {
     /// Calls that a model answered.
     pub calls: u64,
     /// Tokens sent to it.

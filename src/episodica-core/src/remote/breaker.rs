@@ -9,35 +9,38 @@
 use crate::sync::Mutex;
 
 /// Counts failures in a row and refuses calls after too many; times are seconds of one
-/// [`Timer`](super::Timer).
+/// [`RetryTimer`](super::Timer).
 #[derive(Debug)]
-pub struct Breaker {
+pub struct CircuitBreaker {
     limit: u32,
     pause_seconds: f64,
-    inner: Mutex<Inner>,
+    inner: Mutex<BreakerInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    state: State,
+struct BreakerInner {
+    state: BreakerState,
     /// Raised at each change of state, so that calls from before it don't count after it.
     epoch: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum State {
+enum BreakerState {
     Closed { failures: u32 },
     Open { until: f64 },
     Testing,
 }
 
-impl Breaker {
+impl CircuitBreaker {
     /// Closed; opens after `limit` failures in a row (1 or more) for `pause_seconds`.
     pub fn new(limit: u32, pause_seconds: f64) -> Self {
         Self {
             limit: limit.max(1),
             pause_seconds,
-            inner: Mutex::new(Inner { state: State::Closed { failures: 0 }, epoch: 0 }),
+            inner: Mutex::new(BreakerInner {
+                state: BreakerState::Closed { failures: 0 },
+                epoch: 0,
+            }),
         }
     }
 
@@ -45,41 +48,41 @@ impl Breaker {
     ///
     /// # Errors
     /// The seconds until a test is possible (0 while another call is the test).
-    pub fn enter(&self, now: f64) -> Result<Permit<'_>, f64> {
+    pub fn enter(&self, now: f64) -> Result<AttemptPermit<'_>, f64> {
         let mut inner = self.inner.lock();
         let test = match inner.state {
-            State::Closed { .. } => false,
-            State::Open { until } if now < until => return Err(until - now),
-            State::Open { .. } => true,
-            State::Testing => return Err(0.0),
+            BreakerState::Closed { .. } => false,
+            BreakerState::Open { until } if now < until => return Err(until - now),
+            BreakerState::Open { .. } => true,
+            BreakerState::Testing => return Err(0.0),
         };
         if test {
-            inner.turn(State::Testing);
+            inner.turn(BreakerState::Testing);
         }
-        Ok(Permit { breaker: self, epoch: inner.epoch, settled: false })
+        Ok(AttemptPermit { breaker: self, epoch: inner.epoch, settled: false })
     }
 
     /// Whether [`enter`](Self::enter) would let a call through.
     pub fn is_available(&self, now: f64) -> bool {
         match self.inner.lock().state {
-            State::Closed { .. } => true,
-            State::Open { until } => now >= until,
-            State::Testing => false,
+            BreakerState::Closed { .. } => true,
+            BreakerState::Open { until } => now >= until,
+            BreakerState::Testing => false,
         }
     }
 
     /// `closed`, `open` or `half_open` (a test may begin or is under way).
     pub fn state(&self, now: f64) -> &'static str {
         match self.inner.lock().state {
-            State::Closed { .. } => "closed",
-            State::Open { until } if now < until => "open",
-            State::Open { .. } | State::Testing => "half_open",
+            BreakerState::Closed { .. } => "closed",
+            BreakerState::Open { until } if now < until => "open",
+            BreakerState::Open { .. } | BreakerState::Testing => "half_open",
         }
     }
 }
 
-impl Inner {
-    fn turn(&mut self, state: State) {
+impl BreakerInner {
+    fn turn(&mut self, state: BreakerState) {
         self.state = state;
         self.epoch += 1;
     }
@@ -88,18 +91,20 @@ impl Inner {
 /// Leave for one attempt. Dropped without an outcome (the caller was interrupted), it counts for
 /// nothing, and a test may be taken again.
 #[derive(Debug)]
-pub struct Permit<'b> {
-    breaker: &'b Breaker,
+pub struct AttemptPermit<'b> {
+    breaker: &'b CircuitBreaker,
     epoch: u64,
     settled: bool,
 }
 
-impl Permit<'_> {
+impl AttemptPermit<'_> {
     /// The server answered: closes the breaker, and forgets earlier failures.
     pub(crate) fn succeed(mut self) {
         self.settle(|inner, _| match inner.state {
-            State::Closed { .. } => inner.state = State::Closed { failures: 0 },
-            State::Testing | State::Open { .. } => inner.turn(State::Closed { failures: 0 }),
+            BreakerState::Closed { .. } => inner.state = BreakerState::Closed { failures: 0 },
+            BreakerState::Testing | BreakerState::Open { .. } => {
+                inner.turn(BreakerState::Closed { failures: 0 })
+            }
         });
     }
 
@@ -107,18 +112,18 @@ impl Permit<'_> {
     pub fn fail(mut self, now: f64) {
         self.settle(|inner, breaker| {
             let failures = match inner.state {
-                State::Closed { failures } => failures + 1,
-                State::Testing | State::Open { .. } => breaker.limit,
+                BreakerState::Closed { failures } => failures + 1,
+                BreakerState::Testing | BreakerState::Open { .. } => breaker.limit,
             };
             if failures >= breaker.limit {
-                inner.turn(State::Open { until: now + breaker.pause_seconds })
+                inner.turn(BreakerState::Open { until: now + breaker.pause_seconds })
             } else {
-                inner.state = State::Closed { failures }
+                inner.state = BreakerState::Closed { failures }
             }
         });
     }
 
-    fn settle(&mut self, change: impl FnOnce(&mut Inner, &Breaker)) {
+    fn settle(&mut self, change: impl FnOnce(&mut BreakerInner, &CircuitBreaker)) {
         self.settled = true;
         let mut inner = self.breaker.inner.lock();
         if inner.epoch == self.epoch {
@@ -127,12 +132,12 @@ impl Permit<'_> {
     }
 }
 
-impl Drop for Permit<'_> {
+impl Drop for AttemptPermit<'_> {
     fn drop(&mut self) {
         if !self.settled {
             self.settle(|inner, _| {
-                if inner.state == State::Testing {
-                    inner.turn(State::Open { until: f64::NEG_INFINITY });
+                if inner.state == BreakerState::Testing {
+                    inner.turn(BreakerState::Open { until: f64::NEG_INFINITY });
                 }
             });
         }
@@ -143,7 +148,7 @@ impl Drop for Permit<'_> {
 mod tests {
     use super::*;
 
-    fn failed(breaker: &Breaker, times: u32, now: f64) {
+    fn failed(breaker: &CircuitBreaker, times: u32, now: f64) {
         for _ in 0..times {
             breaker.enter(now).unwrap().fail(now);
         }
@@ -151,7 +156,7 @@ mod tests {
 
     #[test]
     fn opens_after_failures_in_a_row_only() {
-        let breaker = Breaker::new(5, 60.0);
+        let breaker = CircuitBreaker::new(5, 60.0);
         failed(&breaker, 4, 0.0);
         breaker.enter(0.0).unwrap().succeed();
         failed(&breaker, 4, 0.0);
@@ -165,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_test_decides() {
-        let breaker = Breaker::new(2, 60.0);
+        let breaker = CircuitBreaker::new(2, 60.0);
         failed(&breaker, 2, 0.0);
         let test = breaker.enter(60.0).unwrap();
         assert_eq!(breaker.enter(60.0).unwrap_err(), 0.0, "only one");
@@ -180,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_test_without_outcome_may_be_taken_again() {
-        let breaker = Breaker::new(1, 60.0);
+        let breaker = CircuitBreaker::new(1, 60.0);
         failed(&breaker, 1, 0.0);
         drop(breaker.enter(60.0).unwrap());
         breaker.enter(60.0).unwrap().succeed();
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn calls_from_before_a_change_do_not_count_after_it() {
-        let breaker = Breaker::new(1, 60.0);
+        let breaker = CircuitBreaker::new(1, 60.0);
         let (late_failure, late_success) =
             (breaker.enter(0.0).unwrap(), breaker.enter(0.0).unwrap());
         failed(&breaker, 1, 0.0);

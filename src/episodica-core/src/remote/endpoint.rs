@@ -6,7 +6,7 @@ use reqwest::Url;
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::{Bounds, Kind, Setting};
+use crate::config::{NumberBounds, SettingKind, SettingRow};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A text that only the server may see: an API key, the value of a header,
@@ -14,9 +14,9 @@ use crate::error::{Error, ErrorKind, Result};
 ///
 /// Formatting and serialising give `***`, so what was serialised can't be read back as the secret.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct SecretText(String);
 
-impl Secret {
+impl SecretText {
     /// Keeps `text`, without white space around it (keys read from files end with a line break).
     pub fn new(text: impl AsRef<str>) -> Self {
         Self(text.as_ref().trim().to_owned())
@@ -28,25 +28,25 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
 }
 
-impl fmt::Display for Secret {
+impl fmt::Display for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
 }
 
-impl Serialize for Secret {
+impl Serialize for SecretText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("***")
     }
 }
 
-impl<'de> Deserialize<'de> for Secret {
+impl<'de> Deserialize<'de> for SecretText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // Through a value, because a complaint about a wrong type would quote it.
         match serde_json::Value::deserialize(deserializer) {
@@ -60,22 +60,22 @@ impl<'de> Deserialize<'de> for Secret {
 /// has no default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Endpoint {
+pub struct RemoteEndpoint {
     /// Address up to and without `/chat/completions`, for example `https://api.openai.com/v1`. A
     /// query (`?api-version=...`) is kept.
     pub base_url: String,
     /// Sent as `Authorization: Bearer ...`.
-    pub api_key: Option<Secret>,
+    pub api_key: Option<SecretText>,
     /// Sent as `OpenAI-Organization`.
     pub organization: Option<String>,
     /// Sent with every request; the values are secrets. In JSON an object, or a list of pairs.
     #[serde(deserialize_with = "headers")]
-    pub headers: Vec<(String, Secret)>,
+    pub headers: Vec<(String, SecretText)>,
     /// Longest time for one attempt, from connecting to the answer's last byte. Above 0, at most
     /// 3600.
     pub timeout_seconds: f64,
     /// Address of an HTTP proxy; may hold a password. No other source of proxies is asked.
-    pub proxy: Option<Secret>,
+    pub proxy: Option<SecretText>,
     /// Requests that are sent for one call at most, 1 to 10.
     pub max_attempts: u32,
     /// Wait before the second attempt, doubled before each further one. 0 to 60.
@@ -86,7 +86,7 @@ pub struct Endpoint {
     pub breaker_seconds: f64,
 }
 
-impl Default for Endpoint {
+impl Default for RemoteEndpoint {
     fn default() -> Self {
         Self {
             base_url: String::new(),
@@ -103,7 +103,7 @@ impl Default for Endpoint {
     }
 }
 
-impl Endpoint {
+impl RemoteEndpoint {
     /// The server at `base_url`, everything else by default.
     pub fn new(base_url: impl Into<String>) -> Self {
         Self { base_url: base_url.into(), ..Self::default() }
@@ -138,21 +138,21 @@ impl Endpoint {
     }
 
     /// The table of all settings that are numbers: names, defaults, bounds and meaning.
-    pub fn schema() -> Vec<Setting> {
+    pub fn schema() -> Vec<SettingRow> {
         Self::default().settings()
     }
 
     /// The table with this endpoint's own values in the place of the defaults.
-    fn settings(&self) -> Vec<Setting> {
-        let number = |name, value: f64, bounds, documentation: &str| Setting {
+    fn settings(&self) -> Vec<SettingRow> {
+        let number = |name, value: f64, bounds, documentation: &str| SettingRow {
             name,
-            kind: Kind::Number,
+            kind: SettingKind::Number,
             default: value.into(),
             bounds,
             documentation: documentation.to_owned(),
         };
-        let whole = |name, value: u32, bounds, documentation: &str| Setting {
-            kind: Kind::Integer,
+        let whole = |name, value: u32, bounds, documentation: &str| SettingRow {
+            kind: SettingKind::Integer,
             default: value.into(),
             ..number(name, 0.0, bounds, documentation)
         };
@@ -160,42 +160,44 @@ impl Endpoint {
             number(
                 "timeout_seconds",
                 self.timeout_seconds,
-                Bounds::between(0.001, 3600.0),
+                NumberBounds::between(0.001, 3600.0),
                 "Maximum wait for one attempt, from connecting to the last byte of the answer.",
             ),
             whole(
                 "max_attempts",
                 self.max_attempts,
-                Bounds::between(1.0, 10.0),
+                NumberBounds::between(1.0, 10.0),
                 "Maximum number of requests for one call; another one follows only after network \
                  errors and the statuses 408, 409, 429 and 5xx.",
             ),
             number(
                 "retry_wait_seconds",
                 self.retry_wait_seconds,
-                Bounds::between(0.0, 60.0),
+                NumberBounds::between(0.0, 60.0),
                 "Wait before the second request, doubled before each further one.",
             ),
             whole(
                 "breaker_failures",
                 self.breaker_failures,
-                Bounds::between(1.0, f64::from(u32::MAX)),
+                NumberBounds::between(1.0, f64::from(u32::MAX)),
                 "Failed requests in a row after which no call is sent for `breaker_seconds`.",
             ),
             number(
                 "breaker_seconds",
                 self.breaker_seconds,
-                Bounds::between(0.0, 3600.0),
+                NumberBounds::between(0.0, 3600.0),
                 "How long no call is sent then, until a single one tests the endpoint.",
             ),
         ]
     }
 }
 
-fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Secret)>, D::Error> {
-    struct Pairs;
-    impl<'de> Visitor<'de> for Pairs {
-        type Value = Vec<(String, Secret)>;
+fn headers<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(String, SecretText)>, D::Error> {
+    struct HeaderPairs;
+    impl<'de> Visitor<'de> for HeaderPairs {
+        type Value = Vec<(String, SecretText)>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object of headers or a list of pairs")
@@ -217,7 +219,7 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, Se
             Ok(pairs)
         }
     }
-    deserializer.deserialize_any(Pairs)
+    deserializer.deserialize_any(HeaderPairs)
 }
 
 #[cfg(test)]
@@ -230,7 +232,7 @@ mod tests {
             r#"{"base_url":"https://h/v1","api_key":"sk-1234\n","headers":{"X-Key":"hush"},"#,
             r#""proxy":"http://u:word@p:1"}"#,
         );
-        let endpoint: Endpoint = serde_json::from_str(json).unwrap();
+        let endpoint: RemoteEndpoint = serde_json::from_str(json).unwrap();
         assert_eq!(endpoint.api_key.as_ref().unwrap().expose(), "sk-1234");
         let shown = format!(
             "{endpoint:?} {} {}",
@@ -240,34 +242,38 @@ mod tests {
         for secret in ["1234", "hush", "word"] {
             assert!(!shown.contains(secret), "{shown}");
         }
-        let error =
-            serde_json::from_str::<Endpoint>(r#"{"api_key": 987654}"#).unwrap_err().to_string();
+        let error = serde_json::from_str::<RemoteEndpoint>(r#"{"api_key": 987654}"#)
+            .unwrap_err()
+            .to_string();
         assert!(!error.contains("987654"), "{error}");
     }
 
     #[test]
     fn headers_come_as_an_object_or_as_pairs() {
-        let object: Endpoint =
+        let object: RemoteEndpoint =
             serde_json::from_str(r#"{"base_url":"http://h","headers":{"A":"b"}}"#).unwrap();
-        let pairs: Endpoint =
+        let pairs: RemoteEndpoint =
             serde_json::from_str(r#"{"base_url":"http://h","headers":[["A","b"]]}"#).unwrap();
         assert_eq!(object, pairs);
-        assert!(serde_json::from_str::<Endpoint>(r#"{"base_uri":"http://h"}"#).is_err());
+        assert!(serde_json::from_str::<RemoteEndpoint>(r#"{"base_uri":"http://h"}"#).is_err());
     }
 
     #[test]
     fn values_out_of_bounds_are_named() {
-        assert!(Endpoint::new("http://localhost:1/v1?api-version=2").url().is_ok());
+        assert!(RemoteEndpoint::new("http://localhost:1/v1?api-version=2").url().is_ok());
         for url in ["", "localhost:8080", "ftp://h/", "/v1", "http://user:word@h/v1"] {
-            let error = Endpoint::new(url).url().unwrap_err();
+            let error = RemoteEndpoint::new(url).url().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Config);
             assert!(!error.to_string().contains("word@"));
         }
-        let endpoint = Endpoint { timeout_seconds: f64::NAN, ..Endpoint::new("http://h") };
+        let endpoint =
+            RemoteEndpoint { timeout_seconds: f64::NAN, ..RemoteEndpoint::new("http://h") };
         assert_eq!(
             endpoint.url().unwrap_err().to_string(),
             "timeout_seconds must be a finite number: `NaN`"
         );
-        assert!(Endpoint { max_attempts: 0, ..Endpoint::new("http://h") }.url().is_err());
+        assert!(
+            RemoteEndpoint { max_attempts: 0, ..RemoteEndpoint::new("http://h") }.url().is_err()
+        );
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::endpoint::Secret;
+use super::endpoint::SecretText;
 use crate::error::{Error, ErrorKind};
 
 /// The cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum FailureCause {
     /// The caller asked to stop, or this process can't call at all.
     Stopped,
     /// The circuit breaker is open; nothing was sent.
@@ -24,28 +24,28 @@ pub enum Cause {
 
 /// A call without an answer.
 #[derive(Debug)]
-pub struct Failure {
-    pub(super) cause: Cause,
+pub struct CallFailure {
+    pub(super) cause: FailureCause,
     pub(super) message: String,
     pub(super) stop: Option<Box<Error>>,
     /// Seconds the server asked to wait.
     pub(super) retry_after: Option<f64>,
     /// The server's own words in lower case. They may repeat the request, so they are searched and
     /// never shown.
-    pub(super) reason: Secret,
+    pub(super) reason: SecretText,
     pub(super) attempts: u32,
     pub(super) seconds: f64,
 }
 
-impl Failure {
+impl CallFailure {
     /// A failure with its message: one line, lower case, free of secrets.
-    pub fn new(cause: Cause, message: impl Into<String>) -> Self {
+    pub fn new(cause: FailureCause, message: impl Into<String>) -> Self {
         Self {
             cause,
             message: message.into(),
             stop: None,
             retry_after: None,
-            reason: Secret::new(""),
+            reason: SecretText::new(""),
             attempts: 0,
             seconds: 0.0,
         }
@@ -53,7 +53,7 @@ impl Failure {
 
     /// The caller's stop.
     pub fn stopped(error: Error) -> Self {
-        Self { stop: Some(Box::new(error)), ..Self::new(Cause::Stopped, "stopped") }
+        Self { stop: Some(Box::new(error)), ..Self::new(FailureCause::Stopped, "stopped") }
     }
 
     /// What the server answered with a status other than 2xx; of `body` only the error's code or
@@ -81,7 +81,7 @@ impl Failure {
             } else {
                 status
             };
-        Self { reason: Secret::new(reason), ..Self::new(Cause::Status(meant), message) }
+        Self { reason: SecretText::new(reason), ..Self::new(FailureCause::Status(meant), message) }
     }
 
     /// The same for a call of several requests: `attempts` in all, within `seconds`.
@@ -91,7 +91,7 @@ impl Failure {
     }
 
     /// The cause.
-    pub fn cause(&self) -> Cause {
+    pub fn cause(&self) -> FailureCause {
         self.cause
     }
 
@@ -140,7 +140,7 @@ impl Failure {
             "too long",
             "too many tokens",
         ];
-        matches!(self.cause, Cause::Status(400 | 413 | 422))
+        matches!(self.cause, FailureCause::Status(400 | 413 | 422))
             && CONTENT.iter().any(|word| self.mentions(word))
     }
 
@@ -148,15 +148,17 @@ impl Failure {
     /// but for 501: "not implemented" is an answer about the request, whatever the load.
     pub fn is_temporary(&self) -> bool {
         match self.cause {
-            Cause::Network | Cause::Timeout => true,
-            Cause::Status(status) => matches!(status, 408 | 409 | 429 | 500..=599) && status != 501,
-            Cause::Stopped | Cause::Refused | Cause::Unusable => false,
+            FailureCause::Network | FailureCause::Timeout => true,
+            FailureCause::Status(status) => {
+                matches!(status, 408 | 409 | 429 | 500..=599) && status != 501
+            }
+            FailureCause::Stopped | FailureCause::Refused | FailureCause::Unusable => false,
         }
     }
 
     /// Does it speak against the server, as opposed to the request? The breaker counts these.
     pub(crate) fn is_outage(&self) -> bool {
-        self.is_temporary() || self.cause == Cause::Unusable
+        self.is_temporary() || self.cause == FailureCause::Unusable
     }
 
     /// As the engine's error; `kind` says whose call it was.
@@ -166,17 +168,19 @@ impl Failure {
         }
         let error = Error::new(kind, self.message);
         match self.cause {
-            Cause::Status(401 | 403) => {
+            FailureCause::Status(401 | 403) => {
                 error.with_hint("check the API key and what it may be used for")
             }
-            Cause::Status(404) => error.with_hint(
+            FailureCause::Status(404) => error.with_hint(
                 "check `base_url` (it usually ends with `/v1`) and the name of the model",
             ),
-            Cause::Status(300..=399) => {
+            FailureCause::Status(300..=399) => {
                 error.with_hint("set `base_url` to the address that it redirects to")
             }
-            Cause::Network => error.with_hint("check `base_url`, and that the server runs"),
-            Cause::Timeout => error.with_hint("raise `timeout_seconds` if the server is slow"),
+            FailureCause::Network => error.with_hint("check `base_url`, and that the server runs"),
+            FailureCause::Timeout => {
+                error.with_hint("raise `timeout_seconds` if the server is slow")
+            }
             _ => error,
         }
     }
@@ -218,13 +222,13 @@ mod tests {
     fn messages_show_codes_and_no_words() {
         let body = br#"{"error":{"message":"Your prompt 'my diary' with response_format is bad",
                 "type":"invalid_request_error","code":null}}"#;
-        let failure = Failure::status(400, "http://h:1", body);
+        let failure = CallFailure::status(400, "http://h:1", body);
         assert_eq!(
             failure.message(),
             "server `http://h:1` answered with status `400` (invalid_request_error)"
         );
         assert!(failure.mentions("response_format") && failure.mentions("diary"));
-        let leak = Failure::status(
+        let leak = CallFailure::status(
             401,
             "http://h:1",
             br#"{"error":{"code":"sk-abcdef","type":"Key ABC is wrong"}}"#,
@@ -241,7 +245,7 @@ mod tests {
         let body = br#"{"error":{
                 "message":"1 validation error:\n {'loc': ('body', 'response_format', 'type')}",
                 "type":"internal_server_error"}}"#;
-        let failure = Failure::status(500, "http://h:1", body);
+        let failure = CallFailure::status(500, "http://h:1", body);
         assert!(
             !failure.is_temporary() && !failure.is_outage() && failure.mentions("response_format")
         );
@@ -249,7 +253,7 @@ mod tests {
             failure.message(),
             "server `http://h:1` answered with status `500` (internal_server_error)"
         );
-        assert!(Failure::status(500, "http://h:1", b"validation error").is_temporary());
+        assert!(CallFailure::status(500, "http://h:1", b"validation error").is_temporary());
     }
 
     #[test]
@@ -264,7 +268,7 @@ mod tests {
             ),
             "unknown field response_format",
         ] {
-            let failure = Failure::status(422, "h", body.as_bytes());
+            let failure = CallFailure::status(422, "h", body.as_bytes());
             assert!(failure.mentions("response_format"), "{body}");
             assert!(!failure.mentions("temperature"), "an echo of the request is no explanation");
         }
@@ -273,14 +277,14 @@ mod tests {
     #[test]
     fn what_is_tried_again_and_what_speaks_against_the_server() {
         for status in [400, 401, 403, 404, 413, 422, 501, 301] {
-            let failure = Failure::status(status, "h", b"");
+            let failure = CallFailure::status(status, "h", b"");
             assert!(!failure.is_temporary() && !failure.is_outage(), "{status}");
         }
         for status in [408, 409, 429, 500, 502, 503, 529] {
-            let failure = Failure::status(status, "h", b"");
+            let failure = CallFailure::status(status, "h", b"");
             assert!(failure.is_temporary() && failure.is_outage(), "{status}");
         }
-        assert!(!Failure::new(Cause::Unusable, "x").is_temporary());
-        assert!(Failure::new(Cause::Unusable, "x").is_outage());
+        assert!(!CallFailure::new(FailureCause::Unusable, "x").is_temporary());
+        assert!(CallFailure::new(FailureCause::Unusable, "x").is_outage());
     }
 }

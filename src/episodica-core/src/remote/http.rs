@@ -12,11 +12,11 @@ use reqwest::{Client, Response, Url};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use super::endpoint::{Endpoint, Secret};
-use super::failure::{Cause, Failure};
+use super::endpoint::{RemoteEndpoint, SecretText};
+use super::failure::{CallFailure, FailureCause};
 use super::retry::retry_after;
-use super::timer::{CHECK_INTERVAL, Timer};
-use crate::control::Control;
+use super::timer::{CHECK_INTERVAL, RetryTimer};
+use crate::control::CallControl;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::PerProcess;
 
@@ -52,19 +52,19 @@ fn runtime() -> Result<&'static Runtime> {
 }
 
 /// A pool of connections to one server.
-pub(super) struct Http {
+pub(super) struct HttpPool {
     client: Client,
     base: Url,
     origin: String,
     deadline: Duration,
 }
 
-impl Http {
+impl HttpPool {
     /// Makes the pool; nothing is sent.
     ///
     /// # Errors
     /// `Config` for values that can't be used.
-    pub(super) fn new(endpoint: &Endpoint) -> Result<Self> {
+    pub(super) fn new(endpoint: &RemoteEndpoint) -> Result<Self> {
         let base = endpoint.url()?;
         // Fails only where another part of the process chose a provider before: then that one is
         // used.
@@ -110,13 +110,13 @@ impl Http {
         &self,
         path: &str,
         body: Vec<u8>,
-        timer: &dyn Timer,
-        control: &dyn Control,
-    ) -> Result<Vec<u8>, Failure> {
+        timer: &dyn RetryTimer,
+        control: &dyn CallControl,
+    ) -> Result<Vec<u8>, CallFailure> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        control.check().map_err(Failure::stopped)?;
-        let runtime = runtime().map_err(Failure::stopped)?;
+        control.check().map_err(CallFailure::stopped)?;
+        let runtime = runtime().map_err(CallFailure::stopped)?;
         let left = control.deadline().map(|end| end.saturating_duration_since(Instant::now()));
         let patience = left.map_or(self.deadline, |left| left.min(self.deadline));
         runtime.block_on(async {
@@ -125,7 +125,7 @@ impl Http {
                 match timeout(CHECK_INTERVAL, &mut call).await {
                     Ok(Ok(outcome)) => return outcome,
                     Ok(Err(_)) => return Err(self.timed_out(patience)),
-                    Err(_) => control.check().map_err(Failure::stopped)?,
+                    Err(_) => control.check().map_err(CallFailure::stopped)?,
                 }
             }
         })
@@ -135,8 +135,8 @@ impl Http {
         &self,
         url: Url,
         body: Vec<u8>,
-        timer: &dyn Timer,
-    ) -> Result<Vec<u8>, Failure> {
+        timer: &dyn RetryTimer,
+    ) -> Result<Vec<u8>, CallFailure> {
         let mut response =
             self.client.post(url).body(body).send().await.map_err(|error| self.network(&error))?;
         let status = response.status();
@@ -146,13 +146,16 @@ impl Http {
             let wait = header(RETRY_AFTER).and_then(|text| retry_after(text, timer));
             let mut body = Vec::new();
             let _ = timeout(ERROR_BODY_TIME, read(&mut response, MAX_ERROR_BYTES, &mut body)).await;
-            return Err(Failure {
+            return Err(CallFailure {
                 retry_after: wait,
-                ..Failure::status(status.as_u16(), &self.origin, &body)
+                ..CallFailure::status(status.as_u16(), &self.origin, &body)
             });
         }
         let unusable = |what: &str| {
-            Failure::new(Cause::Unusable, format!("server answered with {what}: `{}`", self.origin))
+            CallFailure::new(
+                FailureCause::Unusable,
+                format!("server answered with {what}: `{}`", self.origin),
+            )
         };
         let is_foreign = |kind: &str| {
             let kind = kind.to_ascii_lowercase();
@@ -169,9 +172,9 @@ impl Http {
         }
     }
 
-    fn timed_out(&self, patience: Duration) -> Failure {
-        Failure::new(
-            Cause::Timeout,
+    fn timed_out(&self, patience: Duration) -> CallFailure {
+        CallFailure::new(
+            FailureCause::Timeout,
             format!(
                 "server gave no whole answer within {} s: `{}`",
                 (patience.as_secs_f64() * 100.0).round() / 100.0,
@@ -180,7 +183,7 @@ impl Http {
         )
     }
 
-    fn network(&self, error: &reqwest::Error) -> Failure {
+    fn network(&self, error: &reqwest::Error) -> CallFailure {
         if error.is_timeout() && !error.is_connect() {
             return self.timed_out(self.deadline);
         }
@@ -198,7 +201,7 @@ impl Http {
         let cause = cause
             .map(|cause| format!(" ({})", cause.to_string().to_lowercase()))
             .unwrap_or_default();
-        Failure::new(Cause::Network, format!("{what}{cause}: `{}`", self.origin))
+        CallFailure::new(FailureCause::Network, format!("{what}{cause}: `{}`", self.origin))
     }
 }
 
@@ -220,7 +223,7 @@ async fn read(
     Ok(true)
 }
 
-fn headers(endpoint: &Endpoint) -> Result<HeaderMap> {
+fn headers(endpoint: &RemoteEndpoint) -> Result<HeaderMap> {
     let mut map = HeaderMap::new();
     map.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(key) = endpoint.api_key.as_ref().filter(|key| !key.expose().is_empty()) {
@@ -235,7 +238,7 @@ fn headers(endpoint: &Endpoint) -> Result<HeaderMap> {
     for (name, value) in &endpoint.headers {
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| config("name of a header of the endpoint is not valid"))?;
-        map.insert(name, secret(Secret::expose(value), "value of a header")?);
+        map.insert(name, secret(SecretText::expose(value), "value of a header")?);
     }
     Ok(map)
 }

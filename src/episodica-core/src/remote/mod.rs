@@ -1,9 +1,9 @@
-//! Calls to servers that others run: one [`Endpoint`] says where and how, one [`Remote`] keeps its
+//! Calls to servers that others run: one [`RemoteEndpoint`] says where and how, one [`RemoteService`] keeps its
 //! promises.
 //!
 //! A call is one POST of JSON with a deadline, a bounded answer, up to three attempts
-//! ([`RetryPolicy`]) and a circuit breaker ([`Breaker`]) in front. It blocks its thread, and stops
-//! soon after its [`Control`](crate::control::Control) says so. `llm` and `embed` are the callers;
+//! ([`RetryPolicy`]) and a circuit breaker ([`CircuitBreaker`]) in front. It blocks its thread, and stops
+//! soon after its [`CallControl`](crate::control::Control) says so. `llm` and `embed` are the callers;
 //! they know what the JSON means, this module doesn't. It reads no environment, follows no
 //! redirect, streams nothing, and puts no key, no prompt and no answer into a message.
 
@@ -19,10 +19,10 @@ pub(crate) mod testing;
 mod tests;
 mod timer;
 
-pub use breaker::{Breaker, Permit};
-pub use endpoint::{Endpoint, Secret};
-pub use failure::{Cause, Failure};
+pub use breaker::{AttemptPermit, CircuitBreaker};
+pub use endpoint::{RemoteEndpoint, SecretText};
+pub use failure::{CallFailure, FailureCause};
 pub use http::MAX_ANSWER_BYTES;
 pub use retry::RetryPolicy;
-pub use service::{Remote, Reply};
-pub use timer::{SystemTimer, Timer};
+pub use service::{RemoteService, ServiceReply};
+pub use timer::{RetryTimer, SystemTimer};

@@ -2,7 +2,7 @@
 
 use jiff::fmt::rfc2822::DateTimeParser;
 
-use super::{Failure, Timer};
+use super::{CallFailure, RetryTimer};
 
 /// The longest wait that a server may ask for; a longer one ends the call.
 pub(super) const MAX_WAIT_SECONDS: f64 = 60.0;
@@ -20,7 +20,7 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// Seconds to wait after the attempt number `attempt` (from 1) failed so; `None` = give up.
-    pub fn wait(&self, attempt: u32, failure: &Failure, timer: &dyn Timer) -> Option<f64> {
+    pub fn wait(&self, attempt: u32, failure: &CallFailure, timer: &dyn RetryTimer) -> Option<f64> {
         if attempt >= self.max_attempts || !failure.is_temporary() {
             return None;
         }
@@ -35,7 +35,7 @@ impl RetryPolicy {
 }
 
 /// Reads a `Retry-After` header, seconds or an HTTP date, as seconds from now (0 for the past).
-pub(super) fn retry_after(header: &str, timer: &dyn Timer) -> Option<f64> {
+pub(super) fn retry_after(header: &str, timer: &dyn RetryTimer) -> Option<f64> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {
         return (seconds.is_finite() && seconds >= 0.0).then_some(seconds);
@@ -46,7 +46,7 @@ pub(super) fn retry_after(header: &str, timer: &dyn Timer) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cause;
+    use super::super::FailureCause;
     use super::*;
     use crate::remote::testing::VirtualTimer;
 
@@ -54,10 +54,11 @@ mod tests {
 
     #[test]
     fn waits_double_and_end() {
-        let (timer, failure) = (VirtualTimer::default(), Failure::new(Cause::Network, "x"));
+        let (timer, failure) =
+            (VirtualTimer::default(), CallFailure::new(FailureCause::Network, "x"));
         let waits: Vec<_> = (1..=3).map(|attempt| POLICY.wait(attempt, &failure, &timer)).collect();
         assert_eq!(waits, [Some(1.0), Some(2.0), None]);
-        assert_eq!(POLICY.wait(1, &Failure::new(Cause::Status(400), "x"), &timer), None);
+        assert_eq!(POLICY.wait(1, &CallFailure::new(FailureCause::Status(400), "x"), &timer), None);
     }
 
     #[test]
@@ -66,8 +67,10 @@ mod tests {
         for (asked, expected) in
             [(0.0, Some(1.0)), (7.0, Some(7.0)), (60.0, Some(60.0)), (61.0, None)]
         {
-            let failure =
-                Failure { retry_after: Some(asked), ..Failure::new(Cause::Status(429), "x") };
+            let failure = CallFailure {
+                retry_after: Some(asked),
+                ..CallFailure::new(FailureCause::Status(429), "x")
+            };
             assert_eq!(POLICY.wait(1, &failure, &timer), expected, "{asked}");
         }
     }

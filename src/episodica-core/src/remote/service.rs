@@ -9,13 +9,13 @@ use crate::sync::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::breaker::Breaker;
-use super::endpoint::Endpoint;
-use super::failure::{Cause, Failure};
-use super::http::Http;
+use super::breaker::CircuitBreaker;
+use super::endpoint::RemoteEndpoint;
+use super::failure::{CallFailure, FailureCause};
+use super::http::HttpPool;
 use super::retry::RetryPolicy;
-use super::timer::{SystemTimer, Timer};
-use crate::control::Control;
+use super::timer::{RetryTimer, SystemTimer};
+use crate::control::CallControl;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
@@ -25,20 +25,20 @@ const HURRIED_SECONDS: f64 = 30.0;
 
 /// One server that answers JSON with JSON. Thread safe; calls of several threads share the
 /// connections and the breaker.
-pub struct Remote {
-    http: Http,
+pub struct RemoteService {
+    http: HttpPool,
     policy: RetryPolicy,
-    breaker: Breaker,
+    breaker: CircuitBreaker,
     /// Refuses calls with a deadline where the last ones ran out of time.
-    hurry: Breaker,
-    timer: Arc<dyn Timer>,
-    counts: Counts,
+    hurry: CircuitBreaker,
+    timer: Arc<dyn RetryTimer>,
+    counts: ServiceCounts,
     /// The last failure, quoted when a call is refused.
     last: Mutex<String>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct ServiceCounts {
     calls: AtomicU64,
     requests: AtomicU64,
     retries: AtomicU64,
@@ -49,7 +49,7 @@ struct Counts {
 }
 
 /// A 2xx answer. Its debugging form shows no text of the body.
-pub struct Reply {
+pub struct ServiceReply {
     /// The body: JSON by its content type, not parsed yet.
     pub body: Vec<u8>,
     /// Requests that were sent, 1 or more.
@@ -58,7 +58,7 @@ pub struct Reply {
     pub seconds: f64,
 }
 
-impl fmt::Debug for Reply {
+impl fmt::Debug for ServiceReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply")
             .field("bytes", &self.body.len())
@@ -68,13 +68,13 @@ impl fmt::Debug for Reply {
     }
 }
 
-impl Reply {
+impl ServiceReply {
     /// Reads the body.
     ///
     /// # Errors
-    /// [`Cause::Unusable`] if it is not JSON or has another shape; `what` names what was expected
+    /// [`FailureCause::Unusable`] if it is not JSON or has another shape; `what` names what was expected
     /// ("a chat completion").
-    pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, Failure> {
+    pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, CallFailure> {
         let body = self.body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.body);
         serde_json::from_slice(body).map_err(|error| {
             // Of the parser's complaint only the place: the rest may quote the answer.
@@ -83,21 +83,21 @@ impl Reply {
                 error.line(),
                 error.column()
             );
-            Failure {
+            CallFailure {
                 attempts: self.attempts,
                 seconds: self.seconds,
-                ..Failure::new(Cause::Unusable, message)
+                ..CallFailure::new(FailureCause::Unusable, message)
             }
         })
     }
 }
 
-impl Remote {
+impl RemoteService {
     /// Prepares calls to `endpoint`; nothing is sent.
     ///
     /// # Errors
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) for values that can't be used.
-    pub fn new(endpoint: &Endpoint) -> Result<Self> {
+    pub fn new(endpoint: &RemoteEndpoint) -> Result<Self> {
         Self::with_timer(endpoint, Arc::new(SystemTimer::default()))
     }
 
@@ -106,17 +106,20 @@ impl Remote {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub(crate) fn with_timer(endpoint: &Endpoint, timer: Arc<dyn Timer>) -> Result<Self> {
+    pub(crate) fn with_timer(
+        endpoint: &RemoteEndpoint,
+        timer: Arc<dyn RetryTimer>,
+    ) -> Result<Self> {
         Ok(Self {
-            http: Http::new(endpoint)?,
+            http: HttpPool::new(endpoint)?,
             policy: RetryPolicy {
                 max_attempts: endpoint.max_attempts,
                 wait_seconds: endpoint.retry_wait_seconds,
             },
-            breaker: Breaker::new(endpoint.breaker_failures, endpoint.breaker_seconds),
-            hurry: Breaker::new(HURRIED_FAILURES, HURRIED_SECONDS),
+            breaker: CircuitBreaker::new(endpoint.breaker_failures, endpoint.breaker_seconds),
+            hurry: CircuitBreaker::new(HURRIED_FAILURES, HURRIED_SECONDS),
             timer,
-            counts: Counts::default(),
+            counts: ServiceCounts::default(),
             last: Mutex::default(),
         })
     }
@@ -126,19 +129,19 @@ impl Remote {
     /// counts only against later calls with a deadline.
     ///
     /// # Errors
-    /// The last attempt's failure; [`Cause::Refused`] while the breaker is open; [`Cause::Stopped`]
+    /// The last attempt's failure; [`FailureCause::Refused`] while the breaker is open; [`FailureCause::Stopped`]
     /// soon after `control` says so.
     pub(crate) fn post(
         &self,
         path: &str,
         body: &Value,
-        control: &dyn Control,
-    ) -> Result<Reply, Failure> {
+        control: &dyn CallControl,
+    ) -> Result<ServiceReply, CallFailure> {
         let body = serde_json::to_vec(body).expect("invariant: a value is JSON");
         let started = self.timer.seconds();
         add(&self.counts.calls, 1);
         let mut attempts = 0;
-        let mut last: Option<Failure> = None;
+        let mut last: Option<CallFailure> = None;
         let hurried = match control.deadline() {
             None => None,
             Some(deadline) => match self.hurry.enter(started) {
@@ -146,7 +149,7 @@ impl Remote {
                 Err(left) => {
                     add(&self.counts.refused, 1);
                     let text = format!("server was too slow lately, next test in {left:.0} s");
-                    return Err(Failure::new(Cause::Refused, text));
+                    return Err(CallFailure::new(FailureCause::Refused, text));
                 }
             },
         };
@@ -158,8 +161,8 @@ impl Remote {
                     break last.unwrap_or_else(|| {
                         add(&self.counts.refused, 1);
                         let before = self.last.lock().clone();
-                        Failure::new(
-                            Cause::Refused,
+                        CallFailure::new(
+                            FailureCause::Refused,
                             format!(
                                 "server failed too often, next test in {left:.0} s; \
                                  before that: {before}"
@@ -178,13 +181,17 @@ impl Remote {
                         permit.succeed();
                     }
                     self.counts.failing.store(false, Ordering::Relaxed);
-                    return Ok(Reply { body, attempts, seconds: self.timer.seconds() - started });
+                    return Ok(ServiceReply {
+                        body,
+                        attempts,
+                        seconds: self.timer.seconds() - started,
+                    });
                 }
                 Err(failure) => failure,
             };
             match failure.cause {
-                Cause::Stopped => drop(permit),
-                Cause::Timeout if is_late() => drop(permit),
+                FailureCause::Stopped => drop(permit),
+                FailureCause::Timeout if is_late() => drop(permit),
                 _ if failure.is_outage() => {
                     self.last.lock().clone_from(&failure.message);
                     permit.fail(self.timer.seconds());
@@ -209,20 +216,20 @@ impl Remote {
             }
             log::info!("attempt {attempts} failed, the next in {wait:.1} s: {}", failure.message());
             if let Err(stop) = self.timer.sleep(wait, control) {
-                break Failure::stopped(stop);
+                break CallFailure::stopped(stop);
             }
             last = Some(failure);
         };
-        if let Some((_, permit)) = hurried.filter(|_| failure.cause == Cause::Timeout) {
+        if let Some((_, permit)) = hurried.filter(|_| failure.cause == FailureCause::Timeout) {
             permit.fail(self.timer.seconds());
         }
-        if failure.cause != Cause::Stopped {
+        if failure.cause != FailureCause::Stopped {
             self.counts.failing.store(true, Ordering::Relaxed);
         }
-        if !matches!(failure.cause, Cause::Stopped | Cause::Refused) {
+        if !matches!(failure.cause, FailureCause::Stopped | FailureCause::Refused) {
             add(&self.counts.failures, 1);
         }
-        Err(Failure { attempts, seconds: self.timer.seconds() - started, ..failure })
+        Err(CallFailure { attempts, seconds: self.timer.seconds() - started, ..failure })
     }
 
     /// Whether a call would be sent now.

@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 use crate::sync::Mutex;
 use serde_json::Value;
 
-use super::{Endpoint, Timer};
+use super::{RemoteEndpoint, RetryTimer};
 use crate::clock::Moment;
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::error::Result;
 
 const LIFE: Duration = Duration::from_secs(60);
 
 /// How to answer one request.
 #[derive(Debug, Clone)]
-pub(crate) enum Act {
+pub(crate) enum ScriptedAct {
     /// Status and JSON.
     Json(u16, String),
     /// Status, further header lines and JSON.
@@ -35,29 +35,31 @@ pub(crate) enum Act {
     /// Sends single bytes without end.
     Endless,
     /// Waits before it answers.
-    Slow(Duration, Box<Act>),
+    Slow(Duration, Box<ScriptedAct>),
 }
 
 /// A request that was received.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) head: String,
     pub(crate) body: Value,
 }
 
-type Script = dyn Fn(usize, &Request) -> Act + Send + Sync;
+type Script = dyn Fn(usize, &ReceivedRequest) -> ScriptedAct + Send + Sync;
 
 /// See the module.
 pub(crate) struct FaultServer {
     url: String,
     stop: Arc<AtomicBool>,
-    requests: Arc<Mutex<Vec<Request>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl FaultServer {
     /// Answers request number n (from 0) as `script` says.
-    pub(crate) fn start(script: impl Fn(usize, &Request) -> Act + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(
+        script: impl Fn(usize, &ReceivedRequest) -> ScriptedAct + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let server = Self {
@@ -87,16 +89,16 @@ impl FaultServer {
     }
 
     /// Answers with each of `acts`, then with the last one.
-    pub(crate) fn script(acts: Vec<Act>) -> Self {
+    pub(crate) fn script(acts: Vec<ScriptedAct>) -> Self {
         Self::start(move |number, _| acts[number.min(acts.len() - 1)].clone())
     }
 
     /// This server, with short patience.
-    pub(crate) fn endpoint(&self) -> Endpoint {
-        Endpoint { timeout_seconds: 5.0, ..Endpoint::new(&self.url) }
+    pub(crate) fn endpoint(&self) -> RemoteEndpoint {
+        RemoteEndpoint { timeout_seconds: 5.0, ..RemoteEndpoint::new(&self.url) }
     }
 
-    pub(crate) fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
         self.requests.lock().clone()
     }
 }
@@ -109,7 +111,7 @@ impl Drop for FaultServer {
 
 fn serve(
     stream: TcpStream,
-    requests: &Mutex<Vec<Request>>,
+    requests: &Mutex<Vec<ReceivedRequest>>,
     script: &Script,
     stop: &AtomicBool,
 ) -> std::io::Result<()> {
@@ -129,7 +131,7 @@ fn serve(
     reader.read_exact(&mut body)?;
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
     let request =
-        Request { path, head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) };
+        ReceivedRequest { path, head, body: serde_json::from_slice(&body).unwrap_or(Value::Null) };
     let number = {
         let mut all = requests.lock();
         all.push(request.clone());
@@ -138,7 +140,7 @@ fn serve(
     answer(stream, script(number, &request), stop)
 }
 
-fn answer(mut stream: TcpStream, act: Act, stop: &AtomicBool) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream, act: ScriptedAct, stop: &AtomicBool) -> std::io::Result<()> {
     let mut whole = |status: u16, kind: &str, more: &str, body: &str| {
         let length = body.len();
         write!(
@@ -149,21 +151,23 @@ fn answer(mut stream: TcpStream, act: Act, stop: &AtomicBool) -> std::io::Result
     };
     let json = "application/json";
     match act {
-        Act::Json(status, body) => whole(status, json, "", &body),
-        Act::With(status, header, body) => whole(status, json, &format!("{header}\r\n"), &body),
-        Act::Typed(kind, body) => whole(200, kind, "", &body),
-        Act::Large(bytes) => {
+        ScriptedAct::Json(status, body) => whole(status, json, "", &body),
+        ScriptedAct::With(status, header, body) => {
+            whole(status, json, &format!("{header}\r\n"), &body)
+        }
+        ScriptedAct::Typed(kind, body) => whole(200, kind, "", &body),
+        ScriptedAct::Large(bytes) => {
             whole(200, json, "", &format!("\"{}\"", "x".repeat(bytes.saturating_sub(2))))
         }
-        Act::Reset => Ok(()),
-        Act::Half(body) => {
+        ScriptedAct::Reset => Ok(()),
+        ScriptedAct::Half(body) => {
             let length = body.len() + 100;
             write!(
                 stream,
                 "HTTP/1.1 200 X\r\ncontent-type: {json}\r\ncontent-length: {length}\r\n\r\n{body}"
             )
         }
-        Act::Endless => {
+        ScriptedAct::Endless => {
             write!(
                 stream,
                 "HTTP/1.1 200 X\r\ncontent-type: {json}\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -176,7 +180,7 @@ fn answer(mut stream: TcpStream, act: Act, stop: &AtomicBool) -> std::io::Result
             }
             Ok(())
         }
-        Act::Slow(wait, act) => {
+        ScriptedAct::Slow(wait, act) => {
             std::thread::sleep(wait);
             answer(stream, *act, stop)
         }
@@ -206,7 +210,7 @@ impl VirtualTimer {
     }
 }
 
-impl Timer for VirtualTimer {
+impl RetryTimer for VirtualTimer {
     fn seconds(&self) -> f64 {
         self.0.lock().seconds
     }
@@ -216,7 +220,7 @@ impl Timer for VirtualTimer {
         Moment::new((self.seconds() * 1e6) as i64, 0).unwrap_or(Moment::MAX)
     }
 
-    fn sleep(&self, seconds: f64, control: &dyn Control) -> Result<()> {
+    fn sleep(&self, seconds: f64, control: &dyn CallControl) -> Result<()> {
         control.check()?;
         let mut time = self.0.lock();
         time.seconds += seconds;

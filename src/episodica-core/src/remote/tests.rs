@@ -3,25 +3,25 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::testing::{Act, FaultServer, VirtualTimer};
-use super::{Cause, Endpoint, Failure, Remote, Secret};
+use super::testing::{FaultServer, ScriptedAct, VirtualTimer};
+use super::{CallFailure, FailureCause, RemoteEndpoint, RemoteService, SecretText};
 use crate::control::{CancelFlag, Uninterrupted};
 use crate::error::ErrorKind;
 
-fn ok() -> Act {
-    Act::Json(200, r#"{"fine":true}"#.into())
+fn ok() -> ScriptedAct {
+    ScriptedAct::Json(200, r#"{"fine":true}"#.into())
 }
 
-fn status(code: u16) -> Act {
-    Act::Json(code, "{}".into())
+fn status(code: u16) -> ScriptedAct {
+    ScriptedAct::Json(code, "{}".into())
 }
 
-fn remote(server: &FaultServer) -> (Remote, VirtualTimer) {
+fn remote(server: &FaultServer) -> (RemoteService, VirtualTimer) {
     let timer = VirtualTimer::default();
-    (Remote::with_timer(&server.endpoint(), Arc::new(timer.clone())).unwrap(), timer)
+    (RemoteService::with_timer(&server.endpoint(), Arc::new(timer.clone())).unwrap(), timer)
 }
 
-fn call(remote: &Remote) -> Result<super::Reply, Failure> {
+fn call(remote: &RemoteService) -> Result<super::ServiceReply, CallFailure> {
     remote.post("chat/completions", &json!({"secret text": 1}), &Uninterrupted)
 }
 
@@ -30,10 +30,10 @@ fn a_call_carries_address_key_and_headers() {
     let server = FaultServer::script(vec![ok()]);
     let mut endpoint = server.endpoint();
     endpoint.base_url.push_str("/?api-version=7");
-    endpoint.api_key = Some(Secret::new("sk-key"));
+    endpoint.api_key = Some(SecretText::new("sk-key"));
     endpoint.organization = Some("org".into());
-    endpoint.headers = vec![("X-Team".into(), Secret::new("blue"))];
-    let reply = call(&Remote::new(&endpoint).unwrap()).unwrap();
+    endpoint.headers = vec![("X-Team".into(), SecretText::new("blue"))];
+    let reply = call(&RemoteService::new(&endpoint).unwrap()).unwrap();
     assert_eq!(reply.attempts, 1);
     assert_eq!(reply.parse::<Value>("JSON").unwrap(), json!({"fine": true}));
     let request = &server.requests()[0];
@@ -53,9 +53,9 @@ fn a_call_carries_address_key_and_headers() {
 #[test]
 fn a_proxy_is_asked_for_the_whole_address() {
     let server = FaultServer::script(vec![ok()]);
-    let proxy = Some(Secret::new(server.endpoint().base_url));
-    let endpoint = Endpoint { proxy, ..Endpoint::new("http://models.invalid/v1") };
-    call(&Remote::new(&endpoint).unwrap()).unwrap();
+    let proxy = Some(SecretText::new(server.endpoint().base_url));
+    let endpoint = RemoteEndpoint { proxy, ..RemoteEndpoint::new("http://models.invalid/v1") };
+    call(&RemoteService::new(&endpoint).unwrap()).unwrap();
     assert_eq!(server.requests()[0].path, "http://models.invalid/v1/chat/completions");
 }
 
@@ -63,7 +63,7 @@ fn a_proxy_is_asked_for_the_whole_address() {
 fn threads_share_one_breaker_and_one_test() {
     let server = FaultServer::start(|number, _| match number {
         0..5 => status(503),
-        _ => Act::Slow(Duration::from_millis(300), Box::new(ok())),
+        _ => ScriptedAct::Slow(Duration::from_millis(300), Box::new(ok())),
     });
     let (remote, timer) = remote(&server);
     (0..2).for_each(|_| drop(call(&remote)));
@@ -92,8 +92,8 @@ fn temporary_failures_are_tried_three_times_with_doubled_waits() {
         status(429),
         status(500),
         status(503),
-        Act::Reset,
-        Act::Half("{".into()),
+        ScriptedAct::Reset,
+        ScriptedAct::Half("{".into()),
     ] {
         let server = FaultServer::script(vec![act.clone(), act.clone(), ok()]);
         let (remote, timer) = remote(&server);
@@ -114,7 +114,7 @@ fn refusals_are_final_and_leave_the_breaker_closed() {
         let server = FaultServer::script(vec![status(code)]);
         let (remote, timer) = remote(&server);
         for _ in 0..6 {
-            assert_eq!(call(&remote).unwrap_err().cause(), Cause::Status(code));
+            assert_eq!(call(&remote).unwrap_err().cause(), FailureCause::Status(code));
         }
         assert_eq!(server.requests().len(), 6);
         assert!(timer.slept().is_empty() && remote.is_available());
@@ -124,18 +124,20 @@ fn refusals_are_final_and_leave_the_breaker_closed() {
 
 #[test]
 fn retry_after_is_obeyed_up_to_a_minute() {
-    let server = FaultServer::script(vec![Act::With(429, "retry-after: 17", "{}".into()), ok()]);
+    let server =
+        FaultServer::script(vec![ScriptedAct::With(429, "retry-after: 17", "{}".into()), ok()]);
     let (remote, timer) = remote(&server);
     call(&remote).unwrap();
     assert_eq!(timer.slept(), [17.0]);
     let server = FaultServer::script(vec![
-        Act::With(503, "retry-after: Thu, 01 Jan 1970 00:00:25 GMT", "{}".into()),
+        ScriptedAct::With(503, "retry-after: Thu, 01 Jan 1970 00:00:25 GMT", "{}".into()),
         ok(),
     ]);
     let (remote, timer) = self::remote(&server);
     call(&remote).unwrap();
     assert_eq!(timer.slept(), [25.0]);
-    let server = FaultServer::script(vec![Act::With(429, "retry-after: 3600", "{}".into()), ok()]);
+    let server =
+        FaultServer::script(vec![ScriptedAct::With(429, "retry-after: 3600", "{}".into()), ok()]);
     let (remote, timer) = self::remote(&server);
     assert_eq!(call(&remote).unwrap_err().attempts(), 1);
     assert!(timer.slept().is_empty());
@@ -161,7 +163,7 @@ fn a_dead_server_costs_five_requests_and_then_a_fast_refusal() {
     );
     assert_eq!(timer.slept(), [1.0, 2.0, 1.0]);
     let failure = call(&remote).unwrap_err();
-    assert_eq!((failure.cause(), failure.attempts()), (Cause::Refused, 0));
+    assert_eq!((failure.cause(), failure.attempts()), (FailureCause::Refused, 0));
     assert!(
         failure.message().contains("next test in 60 s")
             && failure.message().contains("status `500`"),
@@ -184,21 +186,21 @@ fn a_dead_server_costs_five_requests_and_then_a_fast_refusal() {
 fn what_cannot_be_an_answer_is_said_clearly_and_not_tried_again() {
     let cases = [
         (
-            Act::Typed("text/html", "<html>my secret</html>".into()),
+            ScriptedAct::Typed("text/html", "<html>my secret</html>".into()),
             "server answered with something else than JSON",
         ),
-        (Act::Large(17 * 1024 * 1024), "server answered with more than 16 MB"),
+        (ScriptedAct::Large(17 * 1024 * 1024), "server answered with more than 16 MB"),
     ];
     for (act, message) in cases {
         let server = FaultServer::script(vec![act]);
         let failure = call(&remote(&server).0).unwrap_err();
-        assert_eq!((failure.cause(), server.requests().len()), (Cause::Unusable, 1));
+        assert_eq!((failure.cause(), server.requests().len()), (FailureCause::Unusable, 1));
         assert!(failure.message().starts_with(message), "{}", failure.message());
         assert!(!failure.message().contains("secret"));
     }
-    let server = FaultServer::script(vec![Act::Large(10 * 1024 * 1024)]);
+    let server = FaultServer::script(vec![ScriptedAct::Large(10 * 1024 * 1024)]);
     assert_eq!(call(&remote(&server).0).unwrap().body.len(), 10 * 1024 * 1024);
-    let server = FaultServer::script(vec![Act::Json(200, "{\"cut\": ".into())]);
+    let server = FaultServer::script(vec![ScriptedAct::Json(200, "{\"cut\": ".into())]);
     let failure =
         call(&remote(&server).0).unwrap().parse::<Value>("a chat completion").unwrap_err();
     assert_eq!(failure.message(), "server's answer is not a chat completion, at line 1 column `8`");
@@ -206,12 +208,13 @@ fn what_cannot_be_an_answer_is_said_clearly_and_not_tried_again() {
 
 #[test]
 fn a_stream_that_never_ends_stops_at_the_deadline() {
-    for act in [Act::Endless, Act::Slow(Duration::from_secs(3), Box::new(ok()))] {
+    for act in [ScriptedAct::Endless, ScriptedAct::Slow(Duration::from_secs(3), Box::new(ok()))] {
         let server = FaultServer::script(vec![act]);
-        let endpoint = Endpoint { timeout_seconds: 0.3, max_attempts: 1, ..server.endpoint() };
+        let endpoint =
+            RemoteEndpoint { timeout_seconds: 0.3, max_attempts: 1, ..server.endpoint() };
         let started = Instant::now();
-        let failure = call(&Remote::new(&endpoint).unwrap()).unwrap_err();
-        assert_eq!(failure.cause(), Cause::Timeout);
+        let failure = call(&RemoteService::new(&endpoint).unwrap()).unwrap_err();
+        assert_eq!(failure.cause(), FailureCause::Timeout);
         assert!(
             failure.message().starts_with("server gave no whole answer within 0.3 s: `http://127"),
             "{}",
@@ -223,7 +226,7 @@ fn a_stream_that_never_ends_stops_at_the_deadline() {
 
 #[test]
 fn a_call_under_way_stops_soon_after_it_is_cancelled() {
-    let server = FaultServer::script(vec![Act::Endless]);
+    let server = FaultServer::script(vec![ScriptedAct::Endless]);
     let (remote, flag) = (remote(&server).0, CancelFlag::default());
     let other = flag.clone();
     let thread = std::thread::spawn(move || {
@@ -241,34 +244,36 @@ fn a_call_under_way_stops_soon_after_it_is_cancelled() {
 #[test]
 fn nobody_listening_is_a_network_failure_without_the_path() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let endpoint = Endpoint::new(format!("http://127.0.0.1:{port}/key-in-path/v1"));
-    let remote = Remote::with_timer(&endpoint, Arc::new(VirtualTimer::default())).unwrap();
+    let endpoint = RemoteEndpoint::new(format!("http://127.0.0.1:{port}/key-in-path/v1"));
+    let remote = RemoteService::with_timer(&endpoint, Arc::new(VirtualTimer::default())).unwrap();
     let failure = call(&remote).unwrap_err();
-    assert_eq!((failure.cause(), failure.attempts()), (Cause::Network, 3));
+    assert_eq!((failure.cause(), failure.attempts()), (FailureCause::Network, 3));
     assert!(
         failure.message().starts_with("cannot connect to the server (connection refused"),
         "{}",
         failure.message()
     );
     assert!(!failure.message().contains("key-in-path"));
-    let failure = Failure::status(400, "h", b"my diary");
+    let failure = CallFailure::status(400, "h", b"my diary");
     assert!(failure.mentions("diary") && !format!("{failure:?}").contains("diary"));
 }
 
 #[test]
 fn keys_that_no_header_can_hold_are_refused_without_being_shown() {
-    let endpoint = Endpoint {
-        api_key: Some(Secret::new("sk-\u{1F511}\nx")),
-        ..Endpoint::new("http://localhost:1")
+    let endpoint = RemoteEndpoint {
+        api_key: Some(SecretText::new("sk-\u{1F511}\nx")),
+        ..RemoteEndpoint::new("http://localhost:1")
     };
-    let error = Remote::new(&endpoint).err().unwrap();
+    let error = RemoteService::new(&endpoint).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Config);
     assert!(!error.chain().contains("sk-"));
     assert!(
-        Remote::new(&Endpoint::new("https://localhost:1/v1")).is_ok(),
+        RemoteService::new(&RemoteEndpoint::new("https://localhost:1/v1")).is_ok(),
         "certificates of the system"
     );
-    let proxied =
-        Endpoint { proxy: Some(Secret::new("::pass word")), ..Endpoint::new("http://localhost:1") };
-    assert!(!Remote::new(&proxied).err().unwrap().chain().contains("pass"));
+    let proxied = RemoteEndpoint {
+        proxy: Some(SecretText::new("::pass word")),
+        ..RemoteEndpoint::new("http://localhost:1")
+    };
+    assert!(!RemoteService::new(&proxied).err().unwrap().chain().contains("pass"));
 }

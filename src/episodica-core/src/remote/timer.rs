@@ -4,14 +4,14 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant};
 
 use crate::clock::{Clock, Moment, SystemClock};
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::error::Result;
 
 /// How often a wait asks whether it should stop.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Time as retries and breakers see it, so that tests needn't wait.
-pub trait Timer: Send + Sync {
+pub trait RetryTimer: Send + Sync {
     /// Seconds since a fixed moment; never decreases.
     fn seconds(&self) -> f64;
 
@@ -22,7 +22,7 @@ pub trait Timer: Send + Sync {
     ///
     /// # Errors
     /// What `control` says.
-    fn sleep(&self, seconds: f64, control: &dyn Control) -> Result<()>;
+    fn sleep(&self, seconds: f64, control: &dyn CallControl) -> Result<()>;
 
     /// A number from 0 to 1, another one each time: spreads the retries of many callers.
     fn chance(&self) -> f64;
@@ -40,7 +40,7 @@ impl Default for SystemTimer {
     }
 }
 
-impl Timer for SystemTimer {
+impl RetryTimer for SystemTimer {
     fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
@@ -49,7 +49,7 @@ impl Timer for SystemTimer {
         SystemClock.now()
     }
 
-    fn sleep(&self, seconds: f64, control: &dyn Control) -> Result<()> {
+    fn sleep(&self, seconds: f64, control: &dyn CallControl) -> Result<()> {
         let end = Instant::now() + Duration::try_from_secs_f64(seconds).unwrap_or_default();
         loop {
             control.check()?;

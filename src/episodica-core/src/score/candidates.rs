@@ -3,9 +3,9 @@
 
 use std::cmp::Ordering;
 
-use super::Query;
-use super::messages::{ANSWER, DATE, ROLE, SPEAKER, STATEMENT, TERMS, WORDS, Weights};
-use crate::index::{Day, MessageIndex, Prior};
+use super::ParsedQuery;
+use super::messages::{ANSWER, DATE, ROLE, SPEAKER, STATEMENT, TERMS, TermWeights, WORDS};
+use crate::index::{LocalDay, MessageIndex, MessagePrior};
 
 /// What a message loses in proportion to the questions in it.
 const STATEMENT_ASKING: f32 = 0.5;
@@ -13,8 +13,8 @@ const STATEMENT_ASKING: f32 = 0.5;
 const STATEMENT_NUMBER: f32 = 0.15;
 
 /// Terms of a message other than words and meaning: speaker, time, role.
-pub(super) struct Circumstances<'a> {
-    query: &'a Query,
+pub(super) struct MessageTerms<'a> {
+    query: &'a ParsedQuery,
     /// By speaker: true if the question names them.
     named: Vec<bool>,
     weights: [f32; TERMS.len()],
@@ -22,9 +22,9 @@ pub(super) struct Circumstances<'a> {
     time: f32,
 }
 
-impl<'a> Circumstances<'a> {
+impl<'a> MessageTerms<'a> {
     /// `named` states for each speaker whether the question names them.
-    pub fn new(query: &'a Query, named: Vec<bool>, weights: &Weights) -> Self {
+    pub fn new(query: &'a ParsedQuery, named: Vec<bool>, weights: &TermWeights) -> Self {
         // All else being equal, a better answer gives times and numbers, and asks nothing.
         Self {
             query,
@@ -35,7 +35,7 @@ impl<'a> Circumstances<'a> {
     }
 
     /// The terms that need no vector comparison.
-    pub fn terms(&self, prior: &Prior) -> [f32; TERMS.len()] {
+    pub fn terms(&self, prior: &MessagePrior) -> [f32; TERMS.len()] {
         let mut terms = [0.0; TERMS.len()];
         terms[SPEAKER] = flag(self.named[prior.speaker as usize]);
         terms[DATE] = self.query.date_match(prior.day);
@@ -48,7 +48,7 @@ impl<'a> Circumstances<'a> {
     }
 
     /// The weighted sum of these terms and the words.
-    pub fn promise(&self, prior: &Prior, words: f32) -> f32 {
+    pub fn promise(&self, prior: &MessagePrior, words: f32) -> f32 {
         let terms = self.terms(prior);
         let weighted = [SPEAKER, DATE, STATEMENT, ANSWER, ROLE]
             .into_iter()
@@ -63,10 +63,14 @@ impl<'a> Circumstances<'a> {
     }
 
     /// The slots, ascending, of messages whose promise may reach `least` without a shared word.
-    pub fn promising(&'a self, priors: &'a [Prior], least: f32) -> impl Iterator<Item = u32> + 'a {
+    pub fn promising(
+        &'a self,
+        priors: &'a [MessagePrior],
+        least: f32,
+    ) -> impl Iterator<Item = u32> + 'a {
         let rest = self.most_of_statement();
         // Consecutive messages often share a day, so the last day's value is cached.
-        let mut today: Option<(Day, f32)> = None;
+        let mut today: Option<(LocalDay, f32)> = None;
         (0_u32..)
             .zip(priors)
             .filter(move |(_, prior)| {
@@ -97,7 +101,7 @@ fn flag(yes: bool) -> f32 {
 
 /// The slots with the highest values. Ties go to the later message, then by id, so that the order
 /// of arrival does not matter.
-pub(super) struct Best<'a> {
+pub(super) struct BestSlots<'a> {
     index: &'a MessageIndex,
     kept: Vec<(f32, u32)>,
     wanted: usize,
@@ -105,7 +109,7 @@ pub(super) struct Best<'a> {
     pub least: f32,
 }
 
-impl<'a> Best<'a> {
+impl<'a> BestSlots<'a> {
     pub fn new(wanted: usize, index: &'a MessageIndex) -> Self {
         Self { index, kept: Vec::with_capacity(4 * wanted), wanted, least: f32::NEG_INFINITY }
     }
@@ -162,7 +166,7 @@ mod tests {
                 let when = format!("2024-03-11T0{hour}:00:00Z");
                 index.add(testing::said(hour, "user", None, &when, "again"), &[]);
             }
-            let mut best = Best::new(2, &index);
+            let mut best = BestSlots::new(2, &index);
             for (slot, hour) in (0..).zip(arrivals) {
                 best.push(slot, if hour == 1 { 3.0 } else { 1.0 });
             }

@@ -26,19 +26,19 @@ const OPERATORS: [&str; 12] = [
 const CONNECTIVES: [&str; 3] = ["$and", "$or", "$not"];
 /// Conditions on metadata; all of them must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Where(Vec<Condition>);
+pub struct MetadataFilter(Vec<MetadataCondition>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Condition {
-    Key(String, Vec<Test>),
-    All(Vec<Where>),
-    Any(Vec<Where>),
-    Not(Where),
+enum MetadataCondition {
+    Key(String, Vec<ValueTest>),
+    All(Vec<MetadataFilter>),
+    Any(Vec<MetadataFilter>),
+    Not(MetadataFilter),
 }
 
 /// A test of one key's value.
 #[derive(Debug, Clone, PartialEq)]
-enum Test {
+enum ValueTest {
     Equal(Value),
     Unequal(Value),
     /// Greater or less than the value, as the `Ordering` says; equal also passes if the flag is
@@ -50,10 +50,10 @@ enum Test {
     /// Contains the text, in any case.
     ContainsFolded(String),
     Exists(bool),
-    Not(Vec<Test>),
+    Not(Vec<ValueTest>),
 }
 
-impl Where {
+impl MetadataFilter {
     /// Parses conditions: metadata keys, each with the required value or with operators; `$and`,
     /// `$or` and `$not` combine conditions. mem0's names for operators have no `$`.
     ///
@@ -61,15 +61,17 @@ impl Where {
     /// `InvalidInput` for an unknown operator or an operand of the wrong type.
     pub fn parse(conditions: &Map<String, Value>) -> Result<Self> {
         let parse = |(key, operand): (&String, &Value)| match connective(key, operand) {
-            Some("$and") => Ok(Condition::All(listed(key, operand)?)),
-            Some("$or") => Ok(Condition::Any(listed(key, operand)?)),
+            Some("$and") => Ok(MetadataCondition::All(listed(key, operand)?)),
+            Some("$or") => Ok(MetadataCondition::Any(listed(key, operand)?)),
             // mem0 lists what must not hold.
             Some(_) if operand.is_array() => {
-                Ok(Condition::Not(Self(vec![Condition::Any(listed(key, operand)?)])))
+                Ok(MetadataCondition::Not(Self(vec![MetadataCondition::Any(listed(
+                    key, operand,
+                )?)])))
             }
-            Some(_) => Ok(Condition::Not(Self::parse(object(key, operand)?)?)),
+            Some(_) => Ok(MetadataCondition::Not(Self::parse(object(key, operand)?)?)),
             None if key.starts_with('$') => Err(unknown(key, &CONNECTIVES)),
-            None => Ok(Condition::Key(key.clone(), tests(operand)?)),
+            None => Ok(MetadataCondition::Key(key.clone(), tests(operand)?)),
         };
         conditions.iter().map(parse).collect::<Result<_>>().map(Self)
     }
@@ -82,19 +84,19 @@ impl Where {
     /// True if the metadata meets every condition.
     pub fn admits(&self, metadata: &Map<String, Value>) -> bool {
         self.0.iter().all(|condition| match condition {
-            Condition::Key(key, tests) => passes(tests, metadata.get(key)),
-            Condition::All(all) => all.iter().all(|one| one.admits(metadata)),
-            Condition::Any(any) => any.iter().any(|one| one.admits(metadata)),
-            Condition::Not(not) => !not.admits(metadata),
+            MetadataCondition::Key(key, tests) => passes(tests, metadata.get(key)),
+            MetadataCondition::All(all) => all.iter().all(|one| one.admits(metadata)),
+            MetadataCondition::Any(any) => any.iter().any(|one| one.admits(metadata)),
+            MetadataCondition::Not(not) => !not.admits(metadata),
         })
     }
 }
 
-fn passes(tests: &[Test], value: Option<&Value>) -> bool {
+fn passes(tests: &[ValueTest], value: Option<&Value>) -> bool {
     tests.iter().all(|test| test.passes(value))
 }
 
-impl Test {
+impl ValueTest {
     /// A missing key has no value to compare: only `$ne`, `$nin`, `$not` and `$exists` can pass.
     fn passes(&self, value: Option<&Value>) -> bool {
         let is = |other: &Value| value.is_some_and(|value| equal(value, other));
@@ -166,22 +168,22 @@ fn is_shouted(key: &str) -> bool {
 }
 
 /// The tests of one key, from a plain value or from operators with operands.
-fn tests(operand: &Value) -> Result<Vec<Test>> {
+fn tests(operand: &Value) -> Result<Vec<ValueTest>> {
     match operand {
         Value::Object(map) if map.is_empty() => Err(Error::invalid("object in where is empty")),
         Value::Object(map) => map.iter().map(|(name, operand)| test(name, operand)).collect(),
-        value => Ok(vec![Test::Equal(value.clone())]),
+        value => Ok(vec![ValueTest::Equal(value.clone())]),
     }
 }
 
-fn test(name: &str, operand: &Value) -> Result<Test> {
+fn test(name: &str, operand: &Value) -> Result<ValueTest> {
     let value = || operand.clone();
     let list = || match operand {
         Value::Array(list) => Ok(list.clone()),
         _ => Err(Error::invalid(format!("operand in where must be a list: `{name}`"))),
     };
     let ordered = |order: Ordering, or_equal: bool| match operand {
-        Value::Number(_) | Value::String(_) => Ok(Test::Ordered(order, or_equal, value())),
+        Value::Number(_) | Value::String(_) => Ok(ValueTest::Ordered(order, or_equal, value())),
         _ => Err(Error::invalid(format!("operand in where must be a number or text: `{name}`"))),
     };
     let text = || match operand {
@@ -192,32 +194,32 @@ fn test(name: &str, operand: &Value) -> Result<Test> {
         *known == name || !name.starts_with('$') && known[1..].eq_ignore_ascii_case(name)
     });
     match known.unwrap_or(name) {
-        "$eq" => Ok(Test::Equal(value())),
-        "$ne" => Ok(Test::Unequal(value())),
+        "$eq" => Ok(ValueTest::Equal(value())),
+        "$ne" => Ok(ValueTest::Unequal(value())),
         "$gt" => ordered(Ordering::Greater, false),
         "$gte" => ordered(Ordering::Greater, true),
         "$lt" => ordered(Ordering::Less, false),
         "$lte" => ordered(Ordering::Less, true),
-        "$in" => list().map(Test::In),
-        "$nin" => list().map(Test::NotIn),
-        "$contains" => Ok(Test::Contains(value())),
-        "$icontains" => text().map(Test::ContainsFolded),
-        "$exists" => operand.as_bool().map(Test::Exists).ok_or_else(|| {
+        "$in" => list().map(ValueTest::In),
+        "$nin" => list().map(ValueTest::NotIn),
+        "$contains" => Ok(ValueTest::Contains(value())),
+        "$icontains" => text().map(ValueTest::ContainsFolded),
+        "$exists" => operand.as_bool().map(ValueTest::Exists).ok_or_else(|| {
             Error::invalid(format!("operand in where must be true or false: `{name}`"))
         }),
-        "$not" => Ok(Test::Not(tests(operand)?)),
+        "$not" => Ok(ValueTest::Not(tests(operand)?)),
         _ => Err(unknown(name, &OPERATORS)),
     }
 }
 
-fn listed(name: &str, operand: &Value) -> Result<Vec<Where>> {
+fn listed(name: &str, operand: &Value) -> Result<Vec<MetadataFilter>> {
     let Value::Array(list) = operand else {
         return Err(Error::invalid(format!("operand in where must be a list: `{name}`")));
     };
     if list.is_empty() {
         return Err(Error::invalid(format!("list in where is empty: `{name}`")));
     }
-    list.iter().map(|one| Where::parse(object(name, one)?)).collect()
+    list.iter().map(|one| MetadataFilter::parse(object(name, one)?)).collect()
 }
 
 fn object<'a>(name: &str, operand: &'a Value) -> Result<&'a Map<String, Value>> {
@@ -239,8 +241,8 @@ mod tests {
 
     use super::*;
 
-    fn parse(conditions: &Value) -> Result<Where> {
-        Where::parse(conditions.as_object().unwrap())
+    fn parse(conditions: &Value) -> Result<MetadataFilter> {
+        MetadataFilter::parse(conditions.as_object().unwrap())
     }
 
     fn admits(conditions: &Value, metadata: &Value) -> bool {

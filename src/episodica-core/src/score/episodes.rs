@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::messages::decimal;
-use super::{Detail, Explanation, FieldScores, ScoredMessage, ScoredRecord};
+use super::{FieldScores, ScoreTerm, ScoredMessage, ScoredRecord, TermDetail};
 
 /// Weight of meaning relative to words in a layer of an episode.
 const LAYER_VECTOR: f64 = 0.5;
@@ -114,20 +114,20 @@ impl<'a> EpisodeLayers<'a> {
         {
             let [name, words, vector, measures] = LAYERS[number];
             let legs = vec![
-                Explanation::weighted(words, 1.0, f64::from(layer.words(slot))),
-                Explanation::weighted(vector, LAYER_VECTOR, f64::from(layer.meaning(slot))),
+                ScoreTerm::weighted(words, 1.0, f64::from(layer.words(slot))),
+                ScoreTerm::weighted(vector, LAYER_VECTOR, f64::from(layer.meaning(slot))),
             ];
             let share = share(number);
             let scale = if self.best[number] > 0.0 { share / self.best[number] } else { 0.0 };
             parts.push(
-                Explanation::sum(name, Detail::Share { measures, share }, legs).scaled(scale),
+                ScoreTerm::sum(name, TermDetail::Share { measures, share }, legs).scaled(scale),
             );
         }
         if present == 3 {
             let best = self.best_member(members);
-            parts.push(Explanation::described("L2", share(2), best, "its best message"));
+            parts.push(ScoreTerm::described("L2", share(2), best, "its best message"));
         }
-        let explanation = Explanation::raw(parts);
+        let explanation = ScoreTerm::raw(parts);
         ScoredRecord { slot, explanation, cosine: self.cosine(slot, members) }
     }
 
@@ -158,11 +158,11 @@ fn layer_score(layer: &FieldScores, slot: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::Field;
+    use crate::index::TextIndex;
 
     #[test]
     fn no_near_tie_of_two_messages_decides_how_near_their_episode_is() {
-        let field = || FieldScores::new(&Field::default(), Vec::new(), None, 10, None);
+        let field = || FieldScores::new(&TextIndex::default(), Vec::new(), None, 10, None);
         let fields = EpisodeFields { abstracts: field(), narratives: field() };
         let message = |slot, score, cosine| ScoredMessage {
             slot,

@@ -7,22 +7,22 @@ use serde::{Serialize, Serializer};
 
 /// One named term of a score, with its parts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Explanation {
+pub struct ScoreTerm {
     /// What the term measures.
     pub name: &'static str,
     /// The term's contribution to the score. A node with children has their sum in order, unless it
     /// is a relevance.
     pub value: f64,
     /// A readable derivation.
-    pub detail: Detail,
+    pub detail: TermDetail,
     /// The parts, if the term is a sum.
-    pub children: Vec<Explanation>,
+    pub children: Vec<ScoreTerm>,
 }
 
 /// How a term was derived. Its text (`1.5 x 0.4300, what it measures`) is written when somebody
 /// reads it: a search scores many more records than anybody looks at.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Detail {
+pub enum TermDetail {
     /// A remark; may be empty.
     Remark(&'static str),
     /// `weight x raw`, and what the term measures; may be empty.
@@ -45,7 +45,7 @@ pub enum Detail {
     Raw(f64),
 }
 
-impl fmt::Display for Detail {
+impl fmt::Display for TermDetail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Remark(remark) => f.write_str(remark),
@@ -59,16 +59,16 @@ impl fmt::Display for Detail {
     }
 }
 
-impl Serialize for Detail {
+impl Serialize for TermDetail {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl Explanation {
+impl ScoreTerm {
     /// A term without parts.
     pub(crate) fn leaf(name: &'static str, value: f64, remark: &'static str) -> Self {
-        Self { name, value, detail: Detail::Remark(remark), children: Vec::new() }
+        Self { name, value, detail: TermDetail::Remark(remark), children: Vec::new() }
     }
 
     /// `weight x raw`, with both numbers in the detail.
@@ -83,22 +83,22 @@ impl Explanation {
         raw: f64,
         measures: &'static str,
     ) -> Self {
-        let detail = Detail::Product { weight, raw, measures };
+        let detail = TermDetail::Product { weight, raw, measures };
         Self { name, value: weight * raw, detail, children: Vec::new() }
     }
 
     /// The relevance computed from a raw score: the only node that is not a sum.
     pub(crate) fn relevance(value: f64, raw: Self) -> Self {
-        Self { name: "relevance", value, detail: Detail::Raw(raw.value), children: vec![raw] }
+        Self { name: "relevance", value, detail: TermDetail::Raw(raw.value), children: vec![raw] }
     }
 
     /// The raw score of a record: the sum of `children`, added in order.
-    pub(crate) fn raw(children: Vec<Explanation>) -> Self {
-        Self::sum("raw", Detail::Remark(""), children)
+    pub(crate) fn raw(children: Vec<ScoreTerm>) -> Self {
+        Self::sum("raw", TermDetail::Remark(""), children)
     }
 
     /// The sum of `children`, added in order.
-    pub fn sum(name: &'static str, detail: Detail, children: Vec<Explanation>) -> Self {
+    pub fn sum(name: &'static str, detail: TermDetail, children: Vec<ScoreTerm>) -> Self {
         let value = children.iter().fold(0.0, |sum, child| sum + child.value);
         Self { name, value, detail, children }
     }
@@ -140,9 +140,8 @@ mod tests {
 
     #[test]
     fn a_sum_equals_its_parts_exactly() {
-        let parts =
-            vec![Explanation::weighted("a", 0.1, 0.3), Explanation::weighted("b", 0.7, 0.2)];
-        let tree = Explanation::raw(parts);
+        let parts = vec![ScoreTerm::weighted("a", 0.1, 0.3), ScoreTerm::weighted("b", 0.7, 0.2)];
+        let tree = ScoreTerm::raw(parts);
         assert_eq!(tree.value.to_bits(), (0.1_f64 * 0.3 + 0.7 * 0.2).to_bits());
         let scaled = tree.scaled(0.5);
         assert_eq!(
@@ -153,13 +152,13 @@ mod tests {
 
     #[test]
     fn details_are_texts_for_readers() {
-        let detail = |term: Explanation| term.detail.to_string();
-        assert_eq!(detail(Explanation::weighted("a", 0.1, 0.25)), "0.1 x 0.2500");
-        let described = Explanation::described("a", 2.5, 1.0, "words");
+        let detail = |term: ScoreTerm| term.detail.to_string();
+        assert_eq!(detail(ScoreTerm::weighted("a", 0.1, 0.25)), "0.1 x 0.2500");
+        let described = ScoreTerm::described("a", 2.5, 1.0, "words");
         assert_eq!(detail(described.clone()), "2.5 x 1.0000, words");
-        assert_eq!(detail(Explanation::relevance(0.5, described)), "from a raw score of 2.5000");
-        let share = Detail::Share { measures: "narrative", share: 0.25 };
+        assert_eq!(detail(ScoreTerm::relevance(0.5, described)), "from a raw score of 2.5000");
+        let share = TermDetail::Share { measures: "narrative", share: 0.25 };
         assert_eq!(share.to_string(), "narrative, 0.2500 of the score");
-        assert_eq!(detail(Explanation::leaf("a", 1.0, "votes")), "votes");
+        assert_eq!(detail(ScoreTerm::leaf("a", 1.0, "votes")), "votes");
     }
 }

@@ -1,7 +1,7 @@
 //! The default score of a fact: the message terms that apply to facts, and whether the fact is
 //! current.
 
-use super::{Explanation, FieldScores, ScoredRecord};
+use super::{FieldScores, ScoreTerm, ScoredRecord};
 
 /// Weights of a fact's terms; the same as for messages where a term has the same meaning.
 const FACT_WORDS: f64 = 2.5;
@@ -56,10 +56,6 @@ pub fn score_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> ScoredRe
     let parts = parts
         .into_iter()
         .filter(|(_, _, raw, _)| *raw != 0.0)
-        .map(|(name, weight, raw, measures)| Explanation::described(name, weight, raw, measures));
-    ScoredRecord {
-        slot,
-        explanation: Explanation::raw(parts.collect()),
-        cosine: scores.cosine(slot),
-    }
+        .map(|(name, weight, raw, measures)| ScoreTerm::described(name, weight, raw, measures));
+    ScoredRecord { slot, explanation: ScoreTerm::raw(parts.collect()), cosine: scores.cosine(slot) }
 }

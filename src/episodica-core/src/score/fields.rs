@@ -4,7 +4,7 @@ use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
 use super::fusion::top_k_and_ties;
-use crate::index::{Field, VectorIndex};
+use crate::index::{TextIndex, VectorIndex};
 
 /// Up to this many records every vector is compared; above that, only the nearest.
 pub(super) const SCORE_ALL: usize = 2_048;
@@ -29,7 +29,7 @@ impl FieldScores {
     /// requested. If not all records are compared, as many of the `preferred` slots become
     /// candidates as of all slots.
     pub fn new(
-        field: &Field,
+        field: &TextIndex,
         words: Vec<f32>,
         vector: Option<ArrayView1<'_, f32>>,
         wanted: usize,

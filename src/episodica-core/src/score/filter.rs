@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use crate::clock::Moment;
 use crate::index::MessageIndex;
 use crate::model::{Episode, MemoryKind, Message, SemanticMemory};
-use crate::score::Where;
+use crate::score::MetadataFilter;
 
 /// Conditions on a record; all of them must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Filter {
+pub struct RecordFilter {
     /// Earliest time.
     pub since: Option<Moment>,
     /// Latest time.
@@ -22,7 +22,7 @@ pub struct Filter {
     /// The required agent.
     pub agent_id: Option<String>,
     /// Conditions on the record's metadata.
-    pub metadata: Where,
+    pub metadata: MetadataFilter,
     /// The categories of facts, one of which is required; none = any.
     pub fact_kinds: Vec<MemoryKind>,
     /// The attribute that facts must state.
@@ -33,7 +33,7 @@ pub struct Filter {
     pub about_agent: Option<bool>,
 }
 
-impl Filter {
+impl RecordFilter {
     /// True if every record passes.
     pub fn is_empty(&self) -> bool {
         self.since.is_none()

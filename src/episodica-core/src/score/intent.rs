@@ -12,7 +12,7 @@ use crate::text::words::for_each_word;
 /// The five intents of Cortex-Mem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Intent {
+pub enum QueryIntent {
     /// A bare name: two to four CJK characters, or one to three capitalised words.
     Entity,
     /// Asks when, or names a time.
@@ -26,7 +26,7 @@ pub enum Intent {
     General,
 }
 
-impl Intent {
+impl QueryIntent {
     /// The name used in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ const FACTUAL_CJK: [&str; 11] =
     ["什么", "谁", "哪里", "哪儿", "哪个", "多少", "几个", "怎么", "为什么", "如何", "吗"];
 
 /// Detects the intent from the wording.
-pub fn detect_intent(query: &str) -> Intent {
+pub fn detect_intent(query: &str) -> QueryIntent {
     let text = query.trim();
     let lower = text.to_lowercase();
     let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
@@ -111,11 +111,11 @@ pub fn detect_intent(query: &str) -> Intent {
         text.split_whitespace().all(|word| word.chars().next().is_some_and(char::is_uppercase));
     let bare_name = cjk == 0 && (1..=3).contains(&words.len()) && capitalised;
     match () {
-        () if (bare_cjk || bare_name) && !temporal && !factual => Intent::Entity,
-        () if temporal => Intent::Temporal,
-        () if contains(&RELATIONAL_PHRASES) || contains(&RELATIONAL_CJK) => Intent::Relational,
-        () if factual => Intent::Factual,
-        () => Intent::General,
+        () if (bare_cjk || bare_name) && !temporal && !factual => QueryIntent::Entity,
+        () if temporal => QueryIntent::Temporal,
+        () if contains(&RELATIONAL_PHRASES) || contains(&RELATIONAL_CJK) => QueryIntent::Relational,
+        () if factual => QueryIntent::Factual,
+        () => QueryIntent::General,
     }
 }
 
@@ -132,18 +132,18 @@ mod tests {
     #[test]
     fn intents_by_wording() {
         for (query, intent) in [
-            ("When did she move?", Intent::Temporal),
-            ("What happened in 2021?", Intent::Temporal),
-            ("昨天吃了什么", Intent::Temporal),
-            ("什么时候搬家", Intent::Temporal),
-            ("Lyon", Intent::Entity),
-            ("Ada Lovelace", Intent::Entity),
-            ("生日", Intent::Entity),
-            ("谁来过", Intent::Factual),
-            ("What is the difference between the two plans?", Intent::Relational),
-            ("Where does she live?", Intent::Factual),
-            ("tell me about her garden", Intent::General),
-            ("", Intent::General),
+            ("When did she move?", QueryIntent::Temporal),
+            ("What happened in 2021?", QueryIntent::Temporal),
+            ("昨天吃了什么", QueryIntent::Temporal),
+            ("什么时候搬家", QueryIntent::Temporal),
+            ("Lyon", QueryIntent::Entity),
+            ("Ada Lovelace", QueryIntent::Entity),
+            ("生日", QueryIntent::Entity),
+            ("谁来过", QueryIntent::Factual),
+            ("What is the difference between the two plans?", QueryIntent::Relational),
+            ("Where does she live?", QueryIntent::Factual),
+            ("tell me about her garden", QueryIntent::General),
+            ("", QueryIntent::General),
         ] {
             assert_eq!(detect_intent(query), intent, "{query}");
         }

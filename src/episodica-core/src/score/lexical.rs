@@ -9,7 +9,7 @@
 use std::iter;
 
 use super::query::QueryTerm;
-use super::variants::Variant;
+use super::variants::WordVariant;
 use crate::index::Postings;
 
 /// Saturation of repeated terms.
@@ -20,7 +20,7 @@ pub const BM25_B: f32 = 0.6;
 pub const BM25_B_LONG: f32 = 0.75;
 
 /// A term of the question that the index knows in one form at least.
-pub(super) struct Known<'a> {
+pub(super) struct KnownTerm<'a> {
     /// The term and its variants, each with the share that one occurrence counts.
     pub forms: Vec<(&'a str, f32)>,
     /// The term's share of the ideal score.
@@ -28,11 +28,11 @@ pub(super) struct Known<'a> {
 }
 
 /// The known terms of a question.
-pub(super) fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<Known<'a>> {
+pub(super) fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<KnownTerm<'a>> {
     let mut known = Vec::new();
     let mut ideal = 0.0;
     for term in terms {
-        let form = |variant: &'a Variant| (variant.text.as_str(), variant.share);
+        let form = |variant: &'a WordVariant| (variant.text.as_str(), variant.share);
         let mut forms: Vec<(&str, f32)> =
             iter::once((term.text.as_str(), 1.0)).chain(term.variants.iter().map(form)).collect();
         let mut frequency = 0;
@@ -43,7 +43,7 @@ pub(super) fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<Know
         });
         if !forms.is_empty() {
             let worth = term.weight * postings.idf(frequency.min(postings.len()));
-            known.push(Known { forms, worth });
+            known.push(KnownTerm { forms, worth });
             ideal += worth;
         } else if !term.unspaced {
             // A word that occurs in no message shows that nothing matches well. An unseen bigram
@@ -70,7 +70,7 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
     // By slot, while a term of several forms is counted; `touched` has the slots above zero.
     let mut frequencies: Vec<f32> = Vec::new();
     let mut touched: Vec<u32> = Vec::new();
-    for Known { forms, worth } in weigh(postings, terms) {
+    for KnownTerm { forms, worth } in weigh(postings, terms) {
         if let [(form, share)] = forms[..] {
             for posting in alive(form) {
                 scores[posting.slot as usize] +=

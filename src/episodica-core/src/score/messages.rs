@@ -7,13 +7,13 @@ use episodica_simd::fetch;
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
-use super::candidates::{Best, Circumstances, later_first};
+use super::candidates::{BestSlots, MessageTerms, later_first};
 use super::fusion::{for_each_reaching, reached_by};
 use super::late::{MaxSim, TokenTable};
 use super::mean::mean;
 use super::windowed::WindowedWords;
-use super::{Explanation, Query};
-use crate::config::{Config, MESSAGE_WEIGHTS, SENTENCE_WEIGHTS};
+use super::{ParsedQuery, ScoreTerm};
+use crate::config::{MESSAGE_WEIGHTS, MemoryConfig, SENTENCE_WEIGHTS};
 use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::parallel;
@@ -60,17 +60,17 @@ const MEASURES: [&str; TERMS.len()] = [
 
 /// The weight of each term.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Weights {
+pub struct TermWeights {
     /// In the order of [`TERMS`].
     pub terms: [f64; TERMS.len()],
     /// How much the vectors of neighbours count, 0 to 1.
     pub neighbours: f32,
 }
 
-impl Weights {
+impl TermWeights {
     /// The configured weights; in place of the default ones, those for the kind of embedder. The
     /// package's own table knows English: its vectors of texts do not count for other questions.
-    pub fn of(config: &Config, sentence_embedder: bool, query: &Query) -> Self {
+    pub fn of(config: &MemoryConfig, sentence_embedder: bool, query: &ParsedQuery) -> Self {
         let mut weights = config.message_weights;
         if weights == MESSAGE_WEIGHTS {
             if sentence_embedder {
@@ -116,14 +116,14 @@ pub struct ScoredMessage {
 
 impl ScoredMessage {
     /// The score as an explanation tree; its value is `score`, bit for bit.
-    pub fn explain(&self, weights: &Weights) -> Explanation {
+    pub fn explain(&self, weights: &TermWeights) -> ScoreTerm {
         let terms = (0..TERMS.len()).filter(|term| self.terms[*term] != 0.0);
         let children = terms.map(|term| {
             let raw = f64::from(self.terms[term]);
-            Explanation::described(TERMS[term], weights.terms[term], raw, MEASURES[term])
+            ScoreTerm::described(TERMS[term], weights.terms[term], raw, MEASURES[term])
         });
-        let gain = (self.raised > 0.0).then(|| Explanation::succession(self.raised));
-        Explanation::raw(children.chain(gain).collect())
+        let gain = (self.raised > 0.0).then(|| ScoreTerm::succession(self.raised));
+        ScoreTerm::raw(children.chain(gain).collect())
     }
 }
 
@@ -132,13 +132,13 @@ pub struct MessageRanking<'a> {
     /// The messages.
     pub index: &'a MessageIndex,
     /// The question.
-    pub query: &'a Query,
+    pub query: &'a ParsedQuery,
     /// The embedding of the question, if it was embedded.
     pub vector: Option<ArrayView1<'a, f32>>,
     /// Word-by-word comparison.
     pub table: &'a dyn TokenTable,
     /// The weight of each term.
-    pub weights: Weights,
+    pub weights: TermWeights,
     /// The number of messages wanted.
     pub wanted: usize,
     /// True if cores share the work.
@@ -174,7 +174,7 @@ impl MessageRanking<'_> {
         } else {
             self.promising(&mut words, nearest, &circumstances, mean, allowed)
         };
-        let neighbourhood = Neighbourhood::new(self.index, &slots);
+        let neighbourhood = SlotNeighbours::new(self.index, &slots);
         let cosines = neighbourhood.cosines(self.index, self.vector);
         // A message without a vector counts as an average message: it neither gains nor loses.
         let mean = if all { self.mean_of(&slots) } else { mean };
@@ -216,11 +216,11 @@ impl MessageRanking<'_> {
         Ok(scored)
     }
 
-    fn circumstances(&self) -> Circumstances<'_> {
+    fn circumstances(&self) -> MessageTerms<'_> {
         let named = (0..self.index.speakers().len() as u32)
             .map(|speaker| self.query.named.contains(&speaker))
             .collect();
-        Circumstances::new(self.query, named, &self.weights)
+        MessageTerms::new(self.query, named, &self.weights)
     }
 
     /// The most promising slots, ascending: by exact words and circumstances, and by the `nearest`
@@ -229,7 +229,7 @@ impl MessageRanking<'_> {
         &self,
         words: &mut WindowedWords<'_>,
         nearest: Vec<(u32, f32)>,
-        circumstances: &Circumstances<'_>,
+        circumstances: &MessageTerms<'_>,
         mean: f32,
         allowed: Option<&dyn Fn(u32) -> bool>,
     ) -> Vec<u32> {
@@ -256,8 +256,8 @@ impl MessageRanking<'_> {
         }
         words.complete(gains.keys().copied());
         let scores = words.scores();
-        let mut best = Best::new(candidates, self.index);
-        let offer = |best: &mut Best<'_>, slot: u32, words: f32, gain: f32| {
+        let mut best = BestSlots::new(candidates, self.index);
+        let offer = |best: &mut BestSlots<'_>, slot: u32, words: f32, gain: f32| {
             let promise = circumstances.promise(&priors[slot as usize], words) + gain;
             if promise >= best.least && allowed.is_none_or(|allowed| allowed(slot)) {
                 best.push(slot, promise);
@@ -350,13 +350,13 @@ fn above_mean(mut values: Vec<f32>, mean: f32) -> Vec<f32> {
 }
 
 /// Slots with their neighbours, ascending, and the position of each.
-struct Neighbourhood {
+struct SlotNeighbours {
     slots: Vec<u32>,
     /// The position of each slot in `slots`; filled only if all messages are scored.
     places: Vec<u32>,
 }
 
-impl Neighbourhood {
+impl SlotNeighbours {
     fn new(index: &MessageIndex, slots: &[u32]) -> Self {
         let mut around: Vec<u32> = Vec::with_capacity(4 * slots.len());
         for slot in slots {
@@ -436,8 +436,8 @@ mod tests {
             index.add(testing::said(number as u64, "user", None, &when, &text), &[]);
         }
         let table = crate::embed::StaticTable::shared();
-        let query = Query::new("Which kettle is near the violin?", &index, table);
-        let weights = Weights::of(&Config::default(), false, &query);
+        let query = ParsedQuery::new("Which kettle is near the violin?", &index, table);
+        let weights = TermWeights::of(&MemoryConfig::default(), false, &query);
         let ranked = |shared| {
             let (index, query) = (&index, &query);
             let ranking =
@@ -450,17 +450,17 @@ mod tests {
 
     #[test]
     fn a_sentence_embedder_has_weights_of_its_own_unless_weights_are_set() {
-        let mut config = Config::default();
+        let mut config = MemoryConfig::default();
         let (index, table) = (MessageIndex::default(), crate::embed::StaticTable::shared());
-        let english = Query::new("Where does she live?", &index, table);
-        let of = |config: &Config, sentences, query: &Query| {
-            let weights = Weights::of(config, sentences, query).terms;
+        let english = ParsedQuery::new("Where does she live?", &index, table);
+        let of = |config: &MemoryConfig, sentences, query: &ParsedQuery| {
+            let weights = TermWeights::of(config, sentences, query).terms;
             (weights[WORDS], weights[TOKENS], weights[VECTOR])
         };
         assert_eq!(of(&config, false, &english), (3.0, 0.5, 0.5));
         assert_eq!(of(&config, true, &english), (2.5, 0.5, 1.0));
         // The package's table does not know what a German sentence means.
-        let german = Query::new("Wo wohnt sie denn jetzt?", &index, table);
+        let german = ParsedQuery::new("Wo wohnt sie denn jetzt?", &index, table);
         assert_eq!(of(&config, false, &german).2, 0.0);
         assert_eq!(of(&config, true, &german).2, 1.0);
         config.message_weights[WORDS] = 2.0;

@@ -29,29 +29,31 @@ mod translations;
 mod variants;
 mod windowed;
 
-pub use condition::Where;
+pub use condition::MetadataFilter;
 pub use context::{
-    Form, KnownFact, Material, Outdated, Packed, Parts, Reason, Section, Summary, is_date, pack,
-    without_contexts,
+    ContextCandidates, ContextParts, EpisodeSummary, FactSection, KnownFact, LineReason, Outdated,
+    OutputForm, Parts, is_date, pack, without_contexts,
 };
 pub use episodes::{EpisodeFields, EpisodeLayers};
-pub use explanation::{Detail, Explanation};
+pub use explanation::{ScoreTerm, TermDetail};
 pub use facts::{FactTerms, estimate_fact, score_fact};
 pub use fields::FieldScores;
-pub use filter::Filter;
+pub use filter::RecordFilter;
 pub use fusion::{RRF_K, min_max, reciprocal_rank_fusion, top_k};
-pub use intent::{Intent, detect_intent};
+pub use intent::{QueryIntent, detect_intent};
 pub use late::{MaxSim, TokenTable};
 pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25};
-pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, Weights};
-pub use query::{Query, QueryTerm, query_terms};
-pub use ranking::{Asked, Corpus, Ranking, Settings, are_facts_scored_in_full, is_scored_in_full};
+pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, TermWeights};
+pub use query::{ParsedQuery, QueryTerm, query_terms};
+pub use ranking::{
+    Ranking, RankingInput, RankingSettings, UserCorpus, are_facts_scored_in_full, is_scored_in_full,
+};
 pub use records::{ScoredRecord, least_of_best, sort_records};
-pub use relevance::{Answered, Signs, relevance};
-pub use request::{Hit, HitKind, Method, Record, Request, Response};
+pub use relevance::{AnswerRelevance, AnswerSigns, relevance};
+pub use request::{HitKind, HitRecord, SearchHit, SearchMethod, SearchRequest, SearchResponse};
 pub use snippet::{SNIPPET_CHARS, snippet};
 pub use succession::{
     Superseded, last_successor, raise_later, raise_successors, superseded_messages,
 };
-pub use threshold::Threshold;
+pub use threshold::CosineThreshold;
 pub use windowed::WindowedWords;

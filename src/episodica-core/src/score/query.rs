@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 
 use super::late::TokenTable;
-use super::translations::{Sought, Translator, is_japanese};
-use super::variants::{Spelling, Variant, variants};
+use super::translations::{SoughtWord, WordTranslator, is_japanese};
+use super::variants::{QueryWord, WordVariant, variants};
 use crate::clock::Moment;
-use crate::index::{Day, MessageIndex, SpeakerId, name_forms, stem};
+use crate::index::{LocalDay, MessageIndex, SpeakerId, name_forms, stem};
 use crate::text::script::is_unspaced;
 use crate::text::time::{DatePart, DateRange, date_parts, query_range};
-use crate::text::tongue::Tongue;
+use crate::text::tongue::QueryLanguage;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, for_each_bigram, for_each_word, runs};
 use crate::text::{Language, language};
@@ -61,12 +61,12 @@ pub struct QueryTerm {
     /// True if its script is written without spaces.
     pub unspaced: bool,
     /// Words of the messages that may stand for it.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<WordVariant>,
 }
 
 /// A parsed question.
 #[derive(Debug, Clone, Default)]
-pub struct Query {
+pub struct ParsedQuery {
     /// The question as asked.
     pub text: String,
     /// Distinct index terms without speakers' names (with them if there are no others).
@@ -78,7 +78,7 @@ pub struct Query {
     /// The dates that the question names.
     pub dates: BTreeSet<DatePart>,
     /// The days that the question names relative to now ("yesterday", "last Friday"); set by
-    /// [`Query::at`].
+    /// [`ParsedQuery::at`].
     pub range: Option<DateRange>,
     /// True if the question asks for a time.
     pub asks_when: bool,
@@ -95,7 +95,7 @@ pub struct Query {
     pub content: String,
 }
 
-impl Query {
+impl ParsedQuery {
     /// Parses a question about the messages in `index`.
     pub fn new(text: &str, index: &MessageIndex, table: &dyn TokenTable) -> Self {
         let folded = fold(text);
@@ -103,7 +103,7 @@ impl Query {
         for_each_word(&folded, |word, _| {
             words.insert(word.to_owned());
         });
-        let tongue = Tongue::of(words.iter().map(String::as_str));
+        let tongue = QueryLanguage::of(words.iter().map(String::as_str));
         let mut named = BTreeSet::new();
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (id, name) in index.speakers().iter().enumerate() {
@@ -140,11 +140,11 @@ impl Query {
             terms = terms_in(&folded, tongue);
         }
         let is_english = tongue.is_none() && language(text) == Language::English;
-        let reader = Reader {
+        let reader = TermReader {
             folded: &folded,
             tongue,
             inflects: !is_english,
-            translator: Translator::new(&index.field.postings, tongue, &folded),
+            translator: WordTranslator::new(&index.field.postings, tongue, &folded),
             index,
             table,
         };
@@ -211,7 +211,7 @@ impl Query {
 
     /// The share of the question's date parts that match `day`, plus one half if `day` is in the
     /// range of a relative date. Without date parts: 1 inside the range, else 0.
-    pub(crate) fn date_match(&self, day: Day) -> f32 {
+    pub(crate) fn date_match(&self, day: LocalDay) -> f32 {
         let meant = self.range.is_some_and(|range| {
             let date = Date::new(day.year, day.month, day.day).ok();
             date.is_some_and(|date| {
@@ -236,7 +236,7 @@ impl Query {
         !self.dates.is_empty() || self.range.is_some()
     }
 
-    /// The highest value of [`Query::date_match`].
+    /// The highest value of [`ParsedQuery::date_match`].
     pub(crate) fn most_date_match(&self) -> f32 {
         match (self.dates.is_empty(), self.range.is_some()) {
             (true, false) => 0.0,
@@ -247,17 +247,17 @@ impl Query {
 }
 
 /// What turns the terms of one question into weighted ones.
-struct Reader<'a> {
+struct TermReader<'a> {
     folded: &'a str,
-    tongue: Option<Tongue>,
+    tongue: Option<QueryLanguage>,
     /// True if words have forms that the stems of the index do not cover.
     inflects: bool,
-    translator: Option<Translator<'a>>,
+    translator: Option<WordTranslator<'a>>,
     index: &'a MessageIndex,
     table: &'a dyn TokenTable,
 }
 
-impl Reader<'_> {
+impl TermReader<'_> {
     /// Assigns each term its weight and its variants. Words: how informative they are in general
     /// (the square of the row's length in the token table relative to the usual length, at most 1;
     /// words of several tokens count as informative). Bigrams: 1; their single characters: a small
@@ -311,13 +311,13 @@ impl Reader<'_> {
         for term in terms.iter().filter(|term| !term.unspaced) {
             let word = spelled.get(&term.text).map_or(term.text.as_str(), String::as_str);
             let spelling =
-                Spelling { term: &term.text, word, inflects: self.inflects, tongue: self.tongue };
-            sought.push(Sought { word, variants: variants(postings, &spelling) });
+                QueryWord { term: &term.text, word, inflects: self.inflects, tongue: self.tongue };
+            sought.push(SoughtWord { word, variants: variants(postings, &spelling) });
         }
         if let Some(translator) = &self.translator {
             translator.translate(&mut sought);
         }
-        let found: Vec<Vec<Variant>> = sought.into_iter().map(|word| word.variants).collect();
+        let found: Vec<Vec<WordVariant>> = sought.into_iter().map(|word| word.variants).collect();
         let words = terms.iter_mut().filter(|term| !term.unspaced);
         words.zip(found).for_each(|(term, variants)| term.variants = variants);
     }
@@ -342,12 +342,12 @@ impl Reader<'_> {
     }
 }
 
-fn unspaced_term(text: String, weight: f32, variants: Vec<Variant>) -> QueryTerm {
+fn unspaced_term(text: String, weight: f32, variants: Vec<WordVariant>) -> QueryTerm {
     QueryTerm { text, weight, unspaced: true, variants }
 }
 
 /// Whether a word says nothing about a topic, in English or in the language of the question.
-fn is_empty(word: &str, tongue: Option<Tongue>) -> bool {
+fn is_empty(word: &str, tongue: Option<QueryLanguage>) -> bool {
     is_function_word(word) || tongue.is_some_and(|tongue| tongue.is_function_word(word))
 }
 
@@ -357,7 +357,7 @@ pub fn query_terms(text: &str) -> Vec<String> {
 }
 
 /// [`query_terms`] of a question in `tongue`.
-fn terms_in(text: &str, tongue: Option<Tongue>) -> Vec<String> {
+fn terms_in(text: &str, tongue: Option<QueryLanguage>) -> Vec<String> {
     let (mut terms, mut weak) = (Vec::new(), Vec::new());
     for_each_word(text, |word, unspaced| {
         if !unspaced {
@@ -447,10 +447,10 @@ mod tests {
     fn relative_dates_are_reckoned_from_now() {
         let table = crate::embed::StaticTable::shared();
         let asked = |text: &str| {
-            Query::new(text, &MessageIndex::default(), table)
+            ParsedQuery::new(text, &MessageIndex::default(), table)
                 .at(Moment::parse("2024-03-12T09:00:00Z").expect("valid"))
         };
-        let day = |text: &str| Day::of(Moment::parse(text).expect("valid"));
+        let day = |text: &str| LocalDay::of(Moment::parse(text).expect("valid"));
         assert_eq!(asked("what did we do yesterday?").date_match(day("2024-03-11")), 1.0);
         assert_eq!(asked("what did we do yesterday?").date_match(day("2024-03-12")), 0.0);
         assert_eq!(asked("我们昨天做了什么").date_match(day("2024-03-11")), 1.0);

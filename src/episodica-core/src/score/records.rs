@@ -1,6 +1,6 @@
 //! Records with explained scores, and their order.
 
-use super::Explanation;
+use super::ScoreTerm;
 
 /// Maximum difference between an estimate and its score.
 const ROUNDING: f64 = 1e-6;
@@ -11,7 +11,7 @@ pub struct ScoredRecord {
     /// The record.
     pub slot: u32,
     /// The score as an explanation tree; its value is the score.
-    pub explanation: Explanation,
+    pub explanation: ScoreTerm,
     /// Best cosine of question and record over the record's layers.
     pub cosine: Option<f32>,
 }

@@ -20,7 +20,7 @@ const DOUBT: f64 = 2.245;
 
 /// What tells whether a question is answered at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Signs {
+pub struct AnswerSigns {
     /// Raw score of the best message.
     pub best: f64,
     /// Its term `statement`, weighted.
@@ -38,16 +38,16 @@ pub struct Signs {
 
 /// How well a question is answered.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answered {
+pub struct AnswerRelevance {
     /// Raw score of the best message.
     best: f64,
     /// Logarithm of the probability that any message answers the question.
     likely: f64,
 }
 
-impl Signs {
+impl AnswerSigns {
     /// The probability that these signs give.
-    pub fn answered(&self) -> Answered {
+    pub fn answered(&self) -> AnswerRelevance {
         let (least, most) = SIZES;
         let size = (self.messages as f64).clamp(least, most).ln();
         let odds = 0.616 * self.best - 2.318 * self.gap
@@ -56,14 +56,14 @@ impl Signs {
             + 2.035 * self.fact
             - 1.835 * size
             + 7.169;
-        Answered { best: self.best, likely: -(-odds).exp().ln_1p() }
+        AnswerRelevance { best: self.best, likely: -(-odds).exp().ln_1p() }
     }
 }
 
 /// The relevance of a record, from its default score. Facts are compared with the question alone:
 /// a search for facts ranks no messages. A doubt whether the question is answered weighs the same
 /// for messages and episodes, so that it does not put one kind before the other.
-pub fn relevance(kind: HitKind, score: f64, answered: &Answered) -> f64 {
+pub fn relevance(kind: HitKind, score: f64, answered: &AnswerRelevance) -> f64 {
     let odds = match kind {
         HitKind::Message => 3.342 * (score - answered.best) + DOUBT * answered.likely - 0.445,
         HitKind::Episodic => 5.668 * score + DOUBT * answered.likely - 5.17,
@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn relevance_rises_with_the_score_and_stays_between_0_and_1() {
-        let answered = Signs { best: 3.0, messages: 300, ..Signs::default() }.answered();
+        let answered =
+            AnswerSigns { best: 3.0, messages: 300, ..AnswerSigns::default() }.answered();
         for kind in [HitKind::Message, HitKind::Semantic, HitKind::Episodic] {
             let of = |tenths: i32| relevance(kind, f64::from(tenths) / 10.0, &answered);
             let rising: Vec<f64> = (-20..60).map(of).collect();
@@ -88,12 +89,18 @@ mod tests {
 
     #[test]
     fn questions_about_what_somebody_else_said_are_hardly_answered() {
-        let own =
-            Signs { best: 3.5, statement: 0.4, words: 0.6, fact: 1.0, messages: 500, gap: 0.0 };
-        let others = Signs { gap: 0.8, ..own };
-        let top = |signs: Signs| relevance(HitKind::Message, signs.best, &signs.answered());
+        let own = AnswerSigns {
+            best: 3.5,
+            statement: 0.4,
+            words: 0.6,
+            fact: 1.0,
+            messages: 500,
+            gap: 0.0,
+        };
+        let others = AnswerSigns { gap: 0.8, ..own };
+        let top = |signs: AnswerSigns| relevance(HitKind::Message, signs.best, &signs.answered());
         assert!(top(own) > 1.5 * top(others), "{} {}", top(own), top(others));
-        let small = Signs { messages: 3, ..own };
-        assert_eq!(small.answered(), Signs { messages: 100, ..own }.answered());
+        let small = AnswerSigns { messages: 3, ..own };
+        assert_eq!(small.answered(), AnswerSigns { messages: 100, ..own }.answered());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Explanation, Filter, Intent, snippet};
+use super::{QueryIntent, RecordFilter, ScoreTerm, snippet};
 use crate::clock::Moment;
 use crate::model::{Episode, Message, SemanticMemory};
 
@@ -24,7 +24,7 @@ pub enum HitKind {
 /// How records are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Method {
+pub enum SearchMethod {
     /// All terms with a measured gain, on one scale.
     #[default]
     Hybrid,
@@ -40,7 +40,7 @@ pub enum Method {
 
 /// A search request.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SearchRequest {
     /// The question.
     pub query: String,
     /// Maximum number of hits, 1 to 1000.
@@ -50,9 +50,9 @@ pub struct Request {
     /// The requested kinds.
     pub kinds: Vec<HitKind>,
     /// The ranking method.
-    pub method: Method,
+    pub method: SearchMethod,
     /// Restricts which records may be returned.
-    pub filter: Filter,
+    pub filter: RecordFilter,
     /// Minimum relevance of a hit; `None` = the preset's rule (none by default).
     pub threshold: Option<f64>,
     /// True if superseded facts may be returned.
@@ -61,7 +61,7 @@ pub struct Request {
     pub now: Moment,
 }
 
-impl Request {
+impl SearchRequest {
     /// Maximum number of hits of a kind.
     pub fn wanted(&self, kind: HitKind) -> usize {
         self.per_kind.get(&kind).map_or(self.top_k, |most| self.top_k.min(*most))
@@ -70,7 +70,7 @@ impl Request {
 
 /// The record behind a hit.
 #[derive(Debug, Clone)]
-pub enum Record {
+pub enum HitRecord {
     /// An episode.
     Episode(Arc<Episode>),
     /// A fact.
@@ -79,7 +79,7 @@ pub enum Record {
     Message(Arc<Message>),
 }
 
-impl Record {
+impl HitRecord {
     /// Its id.
     pub fn id(&self) -> &str {
         match self {
@@ -101,7 +101,7 @@ impl Record {
 
 /// A hit: a record with its score and the terms of the score.
 #[derive(Debug, Clone)]
-pub struct Hit {
+pub struct SearchHit {
     /// Its kind.
     pub kind: HitKind,
     /// Relevance, 0 to 1, on one scale for all kinds. Equal to `explanation.value`.
@@ -113,22 +113,22 @@ pub struct Hit {
     pub messages: Vec<Arc<Message>>,
     /// Ids of the facts that superseded a fact, or what a message says; empty for episodes.
     pub superseded_by: Vec<String>,
-    /// The question's terms, which [`Hit::snippet`] highlights.
+    /// The question's terms, which [`SearchHit::snippet`] highlights.
     pub terms: Arc<[String]>,
     /// The relevance, and the raw score behind it as a sum of named terms.
-    pub explanation: Explanation,
+    pub explanation: ScoreTerm,
     /// The record.
-    pub record: Record,
+    pub record: HitRecord,
 }
 
-impl Hit {
+impl SearchHit {
     /// About 100 characters around the match.
     pub fn snippet(&self) -> String {
         let shown = match (&self.record, self.messages.first()) {
             (_, Some(message)) => &message.content,
-            (Record::Episode(episode), _) => &episode.content,
-            (Record::Semantic(fact), _) => &fact.content,
-            (Record::Message(message), _) => &message.content,
+            (HitRecord::Episode(episode), _) => &episode.content,
+            (HitRecord::Semantic(fact), _) => &fact.content,
+            (HitRecord::Message(message), _) => &message.content,
         };
         snippet(shown, &self.terms)
     }
@@ -138,7 +138,7 @@ impl Hit {
         self.record.id()
     }
 
-    /// [`Record::time`] of the record.
+    /// [`HitRecord::time`] of the record.
     pub fn time(&self) -> Moment {
         self.record.time()
     }
@@ -146,11 +146,11 @@ impl Hit {
 
 /// The response of a search.
 #[derive(Debug, Clone)]
-pub struct Response {
+pub struct SearchResponse {
     /// The hits, best first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// Legs that were unavailable, each with the reason.
     pub degraded: Vec<String>,
     /// The detected intent of the question.
-    pub intent: Intent,
+    pub intent: QueryIntent,
 }

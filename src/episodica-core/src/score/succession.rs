@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Corpus, ScoredMessage, ScoredRecord};
+use super::{ScoredMessage, ScoredRecord, UserCorpus};
 
 /// The margin by which a record ranks above the best of those that it superseded.
 const SUCCESSION: f64 = 0.001;
@@ -15,7 +15,7 @@ pub type Superseded = FxHashMap<u32, Vec<u32>>;
 
 /// Every message that proves a superseded fact, with the current successors of the fact; an empty
 /// list if there are none. Messages that also prove the successor are left out.
-pub fn superseded_messages(corpus: &dyn Corpus) -> Superseded {
+pub fn superseded_messages(corpus: &dyn UserCorpus) -> Superseded {
     let mut superseded = Superseded::default();
     for slot in corpus.fact_slots() {
         if corpus.is_current(slot) {
@@ -41,7 +41,7 @@ pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Opti
 
 /// Of two messages on the same subject, the later message scores at least as much as the superseded
 /// one, and the margin. `ranked` is best first, before and after.
-pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn Corpus, superseded: &Superseded) {
+pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn UserCorpus, superseded: &Superseded) {
     let sources = |slot| {
         let facts = superseded.get(&slot).into_iter().flatten();
         facts.flat_map(|fact| corpus.sources(*fact)).map(|source| (*source, 1.0))
@@ -100,7 +100,7 @@ fn missing(least: &FxHashMap<u32, f64>, slot: u32, score: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::score::{Explanation, sort_records};
+    use crate::score::{ScoreTerm, sort_records};
 
     fn whole(successor: Option<u32>) -> Option<(u32, f64)> {
         successor.map(|slot| (slot, 1.0))
@@ -110,7 +110,7 @@ mod tests {
     fn what_holds_now_stands_above_what_it_superseded() {
         let record = |slot, score| ScoredRecord {
             slot,
-            explanation: Explanation::raw(vec![Explanation::leaf("words", score, "")]),
+            explanation: ScoreTerm::raw(vec![ScoreTerm::leaf("words", score, "")]),
             cosine: None,
         };
         // 1 superseded 0 and 2 superseded 1; 3 stands alone; the successor of 4 is not among the
@@ -138,7 +138,7 @@ mod tests {
     fn a_score_of_one_number_keeps_it() {
         let leaf = |slot, score| ScoredRecord {
             slot,
-            explanation: Explanation::leaf("cosine", score, "of question and record"),
+            explanation: ScoreTerm::leaf("cosine", score, "of question and record"),
             cosine: None,
         };
         let mut records = [leaf(0, 0.8), leaf(1, 0.8), leaf(2, 0.79999)];
@@ -146,7 +146,7 @@ mod tests {
             (slot == 0).then_some([(1, 1.0), (2, 1.0)]).into_iter().flatten()
         });
         for raised in &records[1..] {
-            let Explanation { value, children, .. } = &raised.explanation;
+            let ScoreTerm { value, children, .. } = &raised.explanation;
             assert!((value - 0.801).abs() < 1e-12, "{value}");
             assert_eq!(
                 children.iter().map(|child| child.name).collect::<Vec<_>>(),

@@ -1,6 +1,6 @@
 //! Minimum cosines of hits in the preset `cortex`. A threshold of the caller applies to relevance.
 
-use super::Intent;
+use super::QueryIntent;
 
 /// The lowest threshold after relaxing, and the step.
 const FLOOR: f32 = 0.4;
@@ -8,15 +8,15 @@ const STEP: f32 = 0.1;
 
 /// The cosine that a hit must reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Threshold {
+pub enum CosineThreshold {
     /// No threshold.
     None,
     /// The threshold of the preset `cortex` for an intent, lowered step by step while no record
     /// passes.
-    Relaxing(Intent),
+    Relaxing(QueryIntent),
 }
 
-impl Threshold {
+impl CosineThreshold {
     /// Removes the records below the threshold; records without a cosine stay. Returns a note if no
     /// record passes even the lowest threshold, which is then not applied.
     pub fn apply<T>(
@@ -49,14 +49,17 @@ mod tests {
 
     #[test]
     fn a_relaxing_threshold_is_lowered_until_something_passes() {
-        let apply = |threshold: Threshold, mut cosines: Vec<Option<f32>>| {
+        let apply = |threshold: CosineThreshold, mut cosines: Vec<Option<f32>>| {
             let note = threshold.apply(&mut cosines, |cosine| *cosine);
             (cosines, note.is_some())
         };
-        let relaxing = Threshold::Relaxing(Intent::General);
+        let relaxing = CosineThreshold::Relaxing(QueryIntent::General);
         assert_eq!(apply(relaxing, vec![Some(0.6), Some(0.3)]), (vec![Some(0.6)], false));
         assert_eq!(apply(relaxing, vec![Some(0.42), Some(0.3)]), (vec![Some(0.42)], false));
         assert_eq!(apply(relaxing, vec![Some(0.3)]), (vec![Some(0.3)], true));
-        assert_eq!(apply(Threshold::None, vec![None, Some(0.3)]), (vec![None, Some(0.3)], false));
+        assert_eq!(
+            apply(CosineThreshold::None, vec![None, Some(0.3)]),
+            (vec![None, Some(0.3)], false)
+        );
     }
 }

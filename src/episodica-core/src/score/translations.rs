@@ -7,11 +7,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::variants::Variant;
-use crate::fork::Lazy;
+use super::variants::WordVariant;
+use crate::fork::ForkLazy;
 use crate::index::{Beginning, Postings, beginning, stem};
 use crate::text::script::{is_hangul, is_kana, is_unspaced};
-use crate::text::tongue::{Tongue, stem_in};
+use crate::text::tongue::{QueryLanguage, stem_in};
 use crate::text::words::fold;
 
 static LEXICON: &str = include_str!("../../assets/lexicon.txt");
@@ -41,7 +41,7 @@ const JAPANESE: usize = 6;
 const KOREAN: usize = 7;
 
 /// A word of the lexicon.
-struct Word {
+struct LexiconWord {
     /// As the index has its base form; of a script without spaces, what is looked up.
     form: String,
     /// Its stem in its language; empty for scripts without spaces.
@@ -51,28 +51,29 @@ struct Word {
 }
 
 /// The lexicon in one language.
-struct Column {
+struct LexiconColumn {
     /// By concept.
-    words: Vec<Vec<Word>>,
+    words: Vec<Vec<LexiconWord>>,
     /// The concepts of a stem; of a whole word in scripts without spaces.
     known: FxHashMap<String, Vec<u16>>,
 }
 
 /// Each is read when it is first needed: most talk is in one language.
-static COLUMNS: [Lazy<Column>; NAMES.len()] = [
-    Lazy::new(column::<0>),
-    Lazy::new(column::<1>),
-    Lazy::new(column::<2>),
-    Lazy::new(column::<3>),
-    Lazy::new(column::<4>),
-    Lazy::new(column::<5>),
-    Lazy::new(column::<6>),
-    Lazy::new(column::<7>),
+static COLUMNS: [ForkLazy<LexiconColumn>; NAMES.len()] = [
+    ForkLazy::new(column::<0>),
+    ForkLazy::new(column::<1>),
+    ForkLazy::new(column::<2>),
+    ForkLazy::new(column::<3>),
+    ForkLazy::new(column::<4>),
+    ForkLazy::new(column::<5>),
+    ForkLazy::new(column::<6>),
+    ForkLazy::new(column::<7>),
 ];
 
-static TONGUES: Lazy<[Option<Tongue>; NAMES.len()]> = Lazy::new(|| NAMES.map(Tongue::named));
+static TONGUES: ForkLazy<[Option<QueryLanguage>; NAMES.len()]> =
+    ForkLazy::new(|| NAMES.map(QueryLanguage::named));
 
-fn column<const LANGUAGE: usize>() -> Column {
+fn column<const LANGUAGE: usize>() -> LexiconColumn {
     let (mut words, mut known) = (Vec::new(), FxHashMap::<String, Vec<u16>>::default());
     for line in LEXICON.lines().filter(|line| !line.starts_with('#')) {
         let mut concept = Vec::new();
@@ -84,35 +85,39 @@ fn column<const LANGUAGE: usize>() -> Column {
         }
         words.push(concept);
     }
-    Column { words, known }
+    LexiconColumn { words, known }
 }
 
 /// How a word of the lexicon is found in a question, and how in the index. A single character of a
 /// script without spaces is part of too many words to be looked up.
-fn read(language: usize, word: &str, tongue: Option<Tongue>) -> (String, Option<Word>) {
+fn read(
+    language: usize,
+    word: &str,
+    tongue: Option<QueryLanguage>,
+) -> (String, Option<LexiconWord>) {
     if language < CHINESE {
         let own = stem_in(tongue, word).into_owned();
-        let found = Word { form: stem(word).into_owned(), stem: own.clone(), share: 1.0 };
+        let found = LexiconWord { form: stem(word).into_owned(), stem: own.clone(), share: 1.0 };
         return (own, Some(found));
     }
     let found = word.char_indices().nth(1).map(|(second, c)| {
         let end = second + c.len_utf8();
         let share = if end == word.len() { 1.0 } else { BEGINNING };
-        Word { form: word[..end].to_owned(), stem: String::new(), share }
+        LexiconWord { form: word[..end].to_owned(), stem: String::new(), share }
     });
     (word.to_owned(), found)
 }
 
 /// A word of the question to be translated.
-pub(super) struct Sought<'a> {
+pub(super) struct SoughtWord<'a> {
     /// The folded word.
     pub word: &'a str,
     /// Words of the index that may stand for it; translations are added.
-    pub variants: Vec<Variant>,
+    pub variants: Vec<WordVariant>,
 }
 
 /// Translates the words of questions into those of one index.
-pub(super) struct Translator<'a> {
+pub(super) struct WordTranslator<'a> {
     postings: &'a Postings,
     /// The languages that the messages are in, by column.
     present: [bool; NAMES.len()],
@@ -120,12 +125,17 @@ pub(super) struct Translator<'a> {
     own: Option<usize>,
 }
 
-impl<'a> Translator<'a> {
+impl<'a> WordTranslator<'a> {
     /// For a question in `tongue`; `None` if there is nothing to translate into.
-    pub fn new(postings: &'a Postings, tongue: Option<Tongue>, folded: &str) -> Option<Self> {
+    pub fn new(
+        postings: &'a Postings,
+        tongue: Option<QueryLanguage>,
+        folded: &str,
+    ) -> Option<Self> {
         let mut present = [true; NAMES.len()];
         for (language, name) in NAMES.iter().enumerate().take(CHINESE).skip(1) {
-            present[language] = Tongue::named(name).is_some_and(|it| is_spoken(postings, it));
+            present[language] =
+                QueryLanguage::named(name).is_some_and(|it| is_spoken(postings, it));
         }
         // A script without spaces shows itself: its words are looked up as they are.
         let unspaced = folded.chars().any(is_unspaced);
@@ -141,10 +151,10 @@ impl<'a> Translator<'a> {
     }
 
     /// Adds to each word between spaces the words of the index that mean the same.
-    pub fn translate(&self, sought: &mut [Sought<'_>]) {
+    pub fn translate(&self, sought: &mut [SoughtWord<'_>]) {
         let Some(own) = self.own else { return };
         let mut found: Vec<FxHashMap<String, f32>> = Vec::with_capacity(sought.len());
-        let mut inflected = Inflected::default();
+        let mut inflected = InflectedStems::default();
         for (place, word) in sought.iter().enumerate() {
             let mut forms = FxHashMap::default();
             // A question of few words may be in any language of the messages.
@@ -168,7 +178,7 @@ impl<'a> Translator<'a> {
 
     /// The words of a run of a script without spaces that the lexicon has, longest first, with the
     /// words of the index that mean the same.
-    pub fn read_run(&self, run: &str, japanese: bool) -> Vec<(String, Vec<Variant>)> {
+    pub fn read_run(&self, run: &str, japanese: bool) -> Vec<(String, Vec<WordVariant>)> {
         let language = match run.chars().next() {
             Some(c) if is_hangul(c) => KOREAN,
             _ if japanese => JAPANESE,
@@ -185,7 +195,7 @@ impl<'a> Translator<'a> {
                 continue;
             };
             let mut found = vec![FxHashMap::default()];
-            let mut inflected = Inflected::default();
+            let mut inflected = InflectedStems::default();
             for concept in concepts_of(language, word) {
                 self.forms(concept, language, &mut found[0]);
                 self.inflect(concept, language, 0, &mut inflected);
@@ -213,7 +223,7 @@ impl<'a> Translator<'a> {
     }
 
     /// Notes the stems of a concept: the index has words of other languages with endings.
-    fn inflect(&self, concept: usize, own: usize, place: usize, inflected: &mut Inflected) {
+    fn inflect(&self, concept: usize, own: usize, place: usize, inflected: &mut InflectedStems) {
         for (language, word) in self.words(concept, own) {
             if (ENGLISH + 1..CHINESE).contains(&language) {
                 inflected.seek(word, language, place, share(language, own));
@@ -222,7 +232,11 @@ impl<'a> Translator<'a> {
     }
 
     /// The words of a concept in the languages of the messages.
-    fn words(&self, concept: usize, own: usize) -> impl Iterator<Item = (usize, &'static Word)> {
+    fn words(
+        &self,
+        concept: usize,
+        own: usize,
+    ) -> impl Iterator<Item = (usize, &'static LexiconWord)> {
         let languages = (0..NAMES.len()).filter(move |language| {
             self.present[*language] && (*language, own) != (ENGLISH, ENGLISH)
         });
@@ -233,7 +247,7 @@ impl<'a> Translator<'a> {
 }
 
 /// Whether the messages have the commonest words of a language.
-fn is_spoken(postings: &Postings, tongue: Tongue) -> bool {
+fn is_spoken(postings: &Postings, tongue: QueryLanguage) -> bool {
     let (mut marks, mut records) = (0, 0);
     for mark in tongue.marks() {
         let frequency = postings.document_frequency(&stem(mark));
@@ -260,16 +274,16 @@ fn share(language: usize, own: usize) -> f32 {
 }
 
 /// Adds words that are not among the variants yet, in one order.
-fn add(variants: &mut Vec<Variant>, forms: FxHashMap<String, f32>) {
+fn add(variants: &mut Vec<WordVariant>, forms: FxHashMap<String, f32>) {
     let known: FxHashSet<String> = variants.iter().map(|variant| variant.text.clone()).collect();
     let new = forms.into_iter().filter(|(text, _)| !known.contains(text));
-    let mut new: Vec<Variant> = new.map(|(text, share)| Variant { text, share }).collect();
+    let mut new: Vec<WordVariant> = new.map(|(text, share)| WordVariant { text, share }).collect();
     new.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.text.cmp(&b.text)));
     variants.append(&mut new);
 }
 
 /// A stem whose inflected forms are looked for.
-struct Stem {
+struct WordStem {
     language: usize,
     stem: &'static str,
     /// The place of the word that it translates.
@@ -279,14 +293,14 @@ struct Stem {
 
 /// Stems by their first letters, by which the index finds terms.
 #[derive(Default)]
-struct Inflected {
-    sought: FxHashMap<Beginning, Vec<Stem>>,
+struct InflectedStems {
+    sought: FxHashMap<Beginning, Vec<WordStem>>,
 }
 
-impl Inflected {
-    fn seek(&mut self, word: &'static Word, language: usize, place: usize, share: f32) {
+impl InflectedStems {
+    fn seek(&mut self, word: &'static LexiconWord, language: usize, place: usize, share: f32) {
         if let Some(first) = beginning(&word.form) {
-            let stem = Stem { language, stem: &word.stem, place, share };
+            let stem = WordStem { language, stem: &word.stem, place, share };
             self.sought.entry(first).or_default().push(stem);
         }
     }
@@ -294,7 +308,7 @@ impl Inflected {
     fn find(&self, postings: &Postings, found: &mut [FxHashMap<String, f32>]) {
         for (first, sought) in &self.sought {
             for term in postings.terms_with(*first) {
-                for Stem { language, stem, place, share } in sought {
+                for WordStem { language, stem, place, share } in sought {
                     if stem_in(TONGUES[*language], term) == *stem {
                         let known = found[*place].entry(term.to_owned()).or_insert(*share);
                         *known = known.max(*share);
@@ -321,9 +335,11 @@ mod tests {
     }
 
     fn translated(index: &Postings, question: &str, word: &str) -> Vec<String> {
-        let tongue = Tongue::of(question.split(' '));
-        let Some(translator) = Translator::new(index, tongue, question) else { return Vec::new() };
-        let mut sought = [Sought { word, variants: Vec::new() }];
+        let tongue = QueryLanguage::of(question.split(' '));
+        let Some(translator) = WordTranslator::new(index, tongue, question) else {
+            return Vec::new();
+        };
+        let mut sought = [SoughtWord { word, variants: Vec::new() }];
         translator.translate(&mut sought);
         sought[0].variants.iter().map(|variant| variant.text.clone()).collect()
     }
@@ -350,7 +366,7 @@ mod tests {
     #[test]
     fn runs_without_spaces_are_cut_into_words_of_the_lexicon() {
         let index = index(&["the hospital called", "I met a doctor"]);
-        let translator = Translator::new(&index, None, "去医院看医生").expect("unspaced");
+        let translator = WordTranslator::new(&index, None, "去医院看医生").expect("unspaced");
         let words: Vec<String> =
             translator.read_run("去医院看医生", false).into_iter().map(|(word, _)| word).collect();
         assert_eq!(words, ["医院", "医生"]);
@@ -363,7 +379,7 @@ mod tests {
         for line in LEXICON.lines().filter(|line| !line.starts_with('#')) {
             assert_eq!(line.split('|').count(), NAMES.len(), "{line}");
             for (words, name) in line.split('|').zip(NAMES) {
-                let tongue = Tongue::named(name);
+                let tongue = QueryLanguage::named(name);
                 let grammar =
                     |word: &&str| tongue.is_some_and(|it| it.is_function_word(&fold(word)));
                 assert_eq!(words.split_whitespace().find(grammar), None, "{line}");

@@ -6,7 +6,7 @@
 
 use crate::index::Postings;
 use crate::text::script::is_unspaced;
-use crate::text::tongue::Tongue;
+use crate::text::tongue::QueryLanguage;
 
 /// Shortest word that has variants, in characters: most trigrams of shorter ones are its ends.
 const SHORTEST: usize = 4;
@@ -25,7 +25,7 @@ const MOST: usize = 8;
 
 /// A word of the index that may stand for a word of the question.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Variant {
+pub struct WordVariant {
     /// The word, in the form of the index.
     pub text: String,
     /// How much an occurrence counts beside one of the word itself: the similarity, 0 to 1.
@@ -34,7 +34,7 @@ pub struct Variant {
 
 /// A word of the question.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spelling<'a> {
+pub(super) struct QueryWord<'a> {
     /// In the form of the index.
     pub term: &'a str,
     /// As it was asked, folded.
@@ -42,22 +42,22 @@ pub(super) struct Spelling<'a> {
     /// Whether to look for inflections even if the index has the word itself.
     pub inflects: bool,
     /// The language whose stemmer tells inflections, other than English.
-    pub tongue: Option<Tongue>,
+    pub tongue: Option<QueryLanguage>,
 }
 
 /// The variants of a word: all with the same stem, then those spelled alike, most similar first.
-pub(super) fn variants(postings: &Postings, spelling: &Spelling<'_>) -> Vec<Variant> {
-    let Spelling { term, word: asked, inflects, tongue } = *spelling;
+pub(super) fn variants(postings: &Postings, spelling: &QueryWord<'_>) -> Vec<WordVariant> {
+    let QueryWord { term, word: asked, inflects, tongue } = *spelling;
     let known = postings.document_frequency(term) > 0;
     if known && !inflects {
         return Vec::new();
     }
-    let Some(word) = Trigrams::of(term) else { return Vec::new() };
+    let Some(word) = WordTrigrams::of(term) else { return Vec::new() };
     let stem = tongue.map(|tongue| (tongue, tongue.stem(asked)));
     let least = if known { LEAST_BESIDE } else { LEAST };
-    let mut found: Vec<Variant> = Vec::new();
-    let mut same: Vec<Variant> = Vec::new();
-    let mut other = Trigrams::default();
+    let mut found: Vec<WordVariant> = Vec::new();
+    let mut same: Vec<WordVariant> = Vec::new();
+    let mut other = WordTrigrams::default();
     postings.for_each_term(|text| {
         // Typos rarely hit the first letter, and inflections leave it.
         if text.as_bytes().first() != term.as_bytes().first() || text == term {
@@ -65,13 +65,13 @@ pub(super) fn variants(postings: &Postings, spelling: &Spelling<'_>) -> Vec<Vari
         }
         if other.read(text) {
             let begins = || text.as_bytes().get(..COMMON) == term.as_bytes().get(..COMMON);
-            let same_stem = |(tongue, stem): &(Tongue, _)| tongue.stem(text) == *stem;
+            let same_stem = |(tongue, stem): &(QueryLanguage, _)| tongue.stem(text) == *stem;
             if stem.as_ref().is_some_and(|stem| begins() && same_stem(stem)) {
-                return same.push(Variant { text: text.to_owned(), share: 1.0 });
+                return same.push(WordVariant { text: text.to_owned(), share: 1.0 });
             }
             let share = word.dice(&other);
             if share >= least {
-                found.push(Variant { text: text.to_owned(), share });
+                found.push(WordVariant { text: text.to_owned(), share });
             }
         }
     });
@@ -86,9 +86,9 @@ pub(super) fn variants(postings: &Postings, spelling: &Spelling<'_>) -> Vec<Vari
 
 /// The distinct trigrams of a word, ascending.
 #[derive(Default)]
-struct Trigrams(Vec<u64>);
+struct WordTrigrams(Vec<u64>);
 
-impl Trigrams {
+impl WordTrigrams {
     /// `None` for a word that has no variants.
     fn of(word: &str) -> Option<Self> {
         let mut trigrams = Self::default();
@@ -140,7 +140,7 @@ mod tests {
     fn found(words: &str, term: &str, inflects: bool) -> Vec<String> {
         let mut index = Postings::default();
         index.add(0, words);
-        let spelling = Spelling { term, word: term, inflects, tongue: None };
+        let spelling = QueryWord { term, word: term, inflects, tongue: None };
         variants(&index, &spelling).into_iter().map(|variant| variant.text).collect()
     }
 

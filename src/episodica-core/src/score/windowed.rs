@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::fusion::{for_each_reaching, reached_by};
-use super::lexical::{BM25_K1, Known, weigh};
+use super::lexical::{BM25_K1, KnownTerm, weigh};
 use super::query::QueryTerm;
 use crate::index::{MessageIndex, OWN_WEIGHT, Posting};
 
@@ -33,8 +33,8 @@ pub struct WindowedWords<'a> {
     /// Term frequencies in windows while a term is counted; else zeros.
     frequencies: Vec<f32>,
     /// Common terms that were counted only for the slots in `exact`.
-    left: Vec<Known<'a>>,
-    exact: Slots,
+    left: Vec<KnownTerm<'a>>,
+    exact: SlotSet,
 }
 
 impl<'a> WindowedWords<'a> {
@@ -57,11 +57,11 @@ impl<'a> WindowedWords<'a> {
             scores: vec![0.0; postings.slots()],
             frequencies: vec![0.0; postings.slots()],
             left: Vec::new(),
-            exact: Slots::default(),
+            exact: SlotSet::default(),
         };
         let count = |form: &(&str, f32)| postings.postings(form.0).len();
         let known = weigh(postings, terms).into_iter();
-        let mut known: Vec<(usize, Known<'_>)> =
+        let mut known: Vec<(usize, KnownTerm<'_>)> =
             known.map(|term| (term.forms.iter().map(count).sum(), term)).collect();
         // In this order wherever they are counted: a sum has the same bits then.
         known.sort_by_key(|(occurrences, _)| *occurrences);
@@ -75,7 +75,7 @@ impl<'a> WindowedWords<'a> {
             if let Some(slots) = decided {
                 words.left.push(term);
                 words.left.extend(known.map(|(_, term)| term));
-                words.exact = Slots::up_to(postings.slots());
+                words.exact = SlotSet::up_to(postings.slots());
                 words.complete(slots.into_iter());
                 break;
             }
@@ -125,8 +125,8 @@ impl<'a> WindowedWords<'a> {
     }
 
     /// Counts a term in all windows.
-    fn count(&mut self, Known { forms, worth }: &Known<'_>) {
-        let mut touched = Touched::default();
+    fn count(&mut self, KnownTerm { forms, worth }: &KnownTerm<'_>) {
+        let mut touched = TouchedRanges::default();
         for (form, counts) in forms {
             for posting in self.index.field.postings.postings(form) {
                 lend(self.index, self.mean, posting, *counts, &mut self.frequencies, &mut touched);
@@ -144,14 +144,14 @@ impl<'a> WindowedWords<'a> {
 
     /// Counts the terms that are left in the windows of these slots.
     fn count_left(&mut self, slots: &[u32]) {
-        let mut around = Slots::up_to(self.scores.len());
+        let mut around = SlotSet::up_to(self.scores.len());
         for slot in slots {
             self.index.for_each_lender(*slot, |lender| {
                 around.insert(lender);
             });
         }
-        let mut touched = Touched::default();
-        for Known { forms, worth } in &self.left {
+        let mut touched = TouchedRanges::default();
+        for KnownTerm { forms, worth } in &self.left {
             for (form, counts) in forms {
                 let postings = self.index.field.postings.postings(form).iter();
                 for posting in postings.filter(|posting| around.contain(posting.slot)) {
@@ -182,7 +182,7 @@ fn lend(
     posting: &Posting,
     counts: f32,
     frequencies: &mut [f32],
-    touched: &mut Touched,
+    touched: &mut TouchedRanges,
 ) {
     let length = index.field.postings.length(posting.slot) as f32;
     let norm = 1.0 - WINDOW_B + WINDOW_B * length / mean_length;
@@ -195,9 +195,9 @@ fn lend(
 
 /// Ranges of slots that have a term; they may overlap.
 #[derive(Default)]
-struct Touched(Vec<Range<usize>>);
+struct TouchedRanges(Vec<Range<usize>>);
 
-impl Touched {
+impl TouchedRanges {
     fn add(&mut self, slots: Range<usize>) {
         match self.0.last_mut() {
             Some(last) if (last.start..=last.end).contains(&slots.start) => {
@@ -210,9 +210,9 @@ impl Touched {
 
 /// A set of slots.
 #[derive(Default)]
-struct Slots(Vec<u64>);
+struct SlotSet(Vec<u64>);
 
-impl Slots {
+impl SlotSet {
     fn up_to(count: usize) -> Self {
         Self(vec![0; count.div_ceil(64)])
     }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use crate::embed::StaticTable;
     use crate::model::testing;
-    use crate::score::Query;
+    use crate::score::ParsedQuery;
 
     /// Talk in sessions that take turns, with words of all frequencies.
     fn talk(messages: u64) -> MessageIndex {
@@ -270,8 +270,8 @@ mod tests {
         index
     }
 
-    fn query(index: &MessageIndex, text: &str) -> Query {
-        Query::new(text, index, StaticTable::shared())
+    fn query(index: &MessageIndex, text: &str) -> ParsedQuery {
+        ParsedQuery::new(text, index, StaticTable::shared())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The file operations that the store uses: the interface at which tests simulate power cuts.
 //!
-//! The store writes only through a [`Backend`]. [`RealBackend`](super::RealBackend) uses the
+//! The store writes only through a [`FileBackend`]. [`RealBackend`](super::RealBackend) uses the
 //! operating system; the backends of [`testing`](super::testing) fail on purpose.
 
 use std::fmt;
@@ -57,7 +57,7 @@ pub trait BackendFile: fmt::Debug + Send {
 
 /// With whom a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
+pub enum LockShare {
     /// Nobody else has it.
     Alone,
     /// Others who share it may have it, too.
@@ -68,7 +68,7 @@ pub enum Share {
 pub trait LockGuard: fmt::Debug + Send + Sync {}
 
 /// The file system operations that the store uses.
-pub trait Backend: fmt::Debug + Send + Sync {
+pub trait FileBackend: fmt::Debug + Send + Sync {
     /// The state of `path`; `None` if no entry has that name. Does not follow a symbolic link in
     /// the last component.
     ///
@@ -76,7 +76,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Any error of the operating system; also if a directory of the path is a symbolic link.
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>>;
 
-    /// [`Backend::stat`] for what is only compared: cheaper, since the directories of the path are
+    /// [`FileBackend::stat`] for what is only compared: cheaper, since the directories of the path are
     /// not asked for links.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn try_lock(
         &self,
         path: &Path,
-        share: Share,
+        share: LockShare,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>>;
 
@@ -167,7 +167,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// The whole file.
     ///
     /// # Errors
-    /// As [`Backend::read_from`].
+    /// As [`FileBackend::read_from`].
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         // Room for most: without it a file is read 32 bytes, 64 bytes and so on at a time.
         let mut bytes = Vec::with_capacity(16 << 10);
@@ -199,7 +199,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     }
 }
 
-impl<B: Backend + ?Sized> Backend for Arc<B> {
+impl<B: FileBackend + ?Sized> FileBackend for Arc<B> {
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         (**self).stat(path)
     }
@@ -239,7 +239,7 @@ impl<B: Backend + ?Sized> Backend for Arc<B> {
     fn try_lock(
         &self,
         path: &Path,
-        share: Share,
+        share: LockShare,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>> {
         (**self).try_lock(path, share, holder)
@@ -261,14 +261,14 @@ pub(crate) fn parent_of(path: &Path) -> &Path {
 /// Why the store does not open an entry that has the name of one of its files; found among the
 /// causes of an [`io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum EntryRefusal {
     /// A symbolic link could direct a write outside the store, or make two users share a file.
     SymbolicLink,
     /// A directory, FIFO, socket or device: opening one may block for ever.
     NotRegular,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for EntryRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SymbolicLink => "symbolic links inside a store are not followed",
@@ -277,10 +277,10 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for EntryRefusal {}
 
-impl From<Refusal> for io::Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<EntryRefusal> for io::Error {
+    fn from(refusal: EntryRefusal) -> Self {
         io::Error::other(refusal)
     }
 }

@@ -8,10 +8,10 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::backend::{Backend, EntryKind, parent_of};
+use super::backend::{EntryKind, FileBackend, parent_of};
 use super::files::io_error;
-use super::layout::{Layout, LogKind};
-use super::log::Mode;
+use super::layout::{LogKind, StoreLayout};
+use super::log::OpenMode;
 use super::real::RealBackend;
 use super::store::Store;
 use crate::clock::Clock;
@@ -25,7 +25,7 @@ const PIECE: usize = 1 << 20;
 
 /// A backup in progress, under a temporary name; the complete backup gets the final name.
 #[derive(Debug)]
-pub struct Backup {
+pub struct BackupRun {
     target: PathBuf,
     staging: PathBuf,
     backend: RealBackend,
@@ -33,7 +33,7 @@ pub struct Backup {
     pub report: BackupReport,
 }
 
-impl Backup {
+impl BackupRun {
     /// Makes a store of files at `target` from what `fill` copies into it. The store gets its name
     /// when it is whole.
     ///
@@ -45,7 +45,7 @@ impl Backup {
         fill: impl FnOnce(&Store) -> Result<()>,
     ) -> Result<()> {
         let backup = Self::begin_at(None, target)?;
-        let outcome = Store::open(&backup.staging, Mode::ReadWrite, clock).and_then(|copy| {
+        let outcome = Store::open(&backup.staging, OpenMode::ReadWrite, clock).and_then(|copy| {
             fill(&copy)?;
             copy.release_lock();
             Ok(())
@@ -64,7 +64,7 @@ impl Backup {
     /// # Errors
     /// `Io`.
     pub fn files_in(target: &Path) -> Result<usize> {
-        let (backend, layout) = (RealBackend::new(target), Layout::new(target));
+        let (backend, layout) = (RealBackend::new(target), StoreLayout::new(target));
         let mut files = 1;
         for tenant in layout.tenants(&backend)? {
             files += layout.entries(&backend, &tenant)?.len();
@@ -185,8 +185,8 @@ impl Backup {
     /// other file whole. `None` if the file no longer exists.
     fn copy(
         &self,
-        layout: &Layout,
-        from: &dyn Backend,
+        layout: &StoreLayout,
+        from: &dyn FileBackend,
         path: &Path,
         end: Option<u64>,
     ) -> Result<Option<(PathBuf, u64)>> {

@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, parent_of};
-use super::files::{self, Sum, Summing, io_error, sum_of_file};
+use super::backend::{FileBackend, parent_of};
+use super::files::{self, FileSum, SummingFile, io_error, sum_of_file};
 use super::layout::{CachePaths, LogKind};
 use super::line::{check_line, encode_line};
 use super::log::LogPosition;
-use super::npy::{self, Header};
+use super::npy::{self, NpyHeader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Owner, vector_id};
 use crate::matrix::Matrix;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 
 /// The version of the manifest.
 const MANIFEST_VERSION: u32 = 1;
@@ -96,7 +96,7 @@ pub struct VectorCache {
 
 /// Which files of a cache are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum CacheExtent {
     /// Those that are used: a flat index is made of the vectors in less time than it is read in.
     Used,
     /// All, to find damage.
@@ -112,15 +112,15 @@ const FLAT: &str = "flat";
 /// The manifest line. The fields of [`VectorCacheHead`] are repeated here because reading them with
 /// serde's flattening would take twice as long.
 #[derive(Debug, Serialize, Deserialize)]
-struct Manifest<'a> {
+struct CacheManifest<'a> {
     version: u32,
     /// Missing in manifests of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<Cow<'a, Owner>>,
     normalized: bool,
-    embeddings: Sum,
+    embeddings: FileSum,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    index: Option<Sum>,
+    index: Option<FileSum>,
     model: Cow<'a, str>,
     dimension: usize,
     index_kind: Cow<'a, str>,
@@ -128,12 +128,12 @@ struct Manifest<'a> {
     rows: Cow<'a, [CacheRow]>,
 }
 
-impl<'a> Manifest<'a> {
+impl<'a> CacheManifest<'a> {
     fn new(
         owner: &'a Owner,
         head: &'a VectorCacheHead,
-        embeddings: Sum,
-        index: Option<Sum>,
+        embeddings: FileSum,
+        index: Option<FileSum>,
     ) -> Self {
         Self {
             version: MANIFEST_VERSION,
@@ -161,7 +161,7 @@ impl<'a> Manifest<'a> {
 }
 
 /// The model that a manifest names; a manifest is long, and this stands at its beginning.
-pub(super) fn model(backend: &dyn Backend, paths: &CachePaths) -> Option<String> {
+pub(super) fn model(backend: &dyn FileBackend, paths: &CachePaths) -> Option<String> {
     const KEY: &[u8] = b"\"model\":";
     const READ: usize = 4_096;
     let mut bytes = Vec::with_capacity(READ);
@@ -173,11 +173,11 @@ pub(super) fn model(backend: &dyn Backend, paths: &CachePaths) -> Option<String>
 /// The vectors in a file that begins with bytes of this checksum and shape; what is wrong with it,
 /// for people, otherwise.
 pub(super) fn read_vectors(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     path: &Path,
-    expected: &Sum,
+    expected: &FileSum,
     shape: (usize, usize),
-    header: Header,
+    header: NpyHeader,
 ) -> io::Result<Result<Matrix<'static>, String>> {
     let other = || Ok(Err("the vectors don't have the checksum of the manifest".to_owned()));
     let source = match backend.read_from(path, 0) {
@@ -190,7 +190,7 @@ pub(super) fn read_vectors(
     if length < expected.bytes {
         return other();
     }
-    let mut source = Summing::new(source.take(expected.bytes));
+    let mut source = SummingFile::new(source.take(expected.bytes));
     let vectors = npy::decode(&mut source, expected.bytes, shape, header)?;
     if source.sum_to_end()? == *expected { Ok(vectors) } else { other() }
 }
@@ -202,13 +202,13 @@ pub(super) fn read_vectors(
 /// `Internal` if rows and vectors do not match; any error of `write_index`; `Io`. The log is
 /// unchanged; a partial cache counts as missing.
 pub(super) fn save(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     owner: &Owner,
     paths: &CachePaths,
     head: &VectorCacheHead,
     vectors: &Matrix<'_>,
     write_index: Option<WriteIndex<'_>>,
-) -> Result<Sum> {
+) -> Result<FileSum> {
     if vectors.dim() != (head.rows.len(), head.dimension) {
         let message = format!("vectors and rows of a cache differ: `{:?}`", vectors.dim());
         return Err(Error::internal(message));
@@ -224,7 +224,7 @@ pub(super) fn save(
         }
     };
     let (sum, mut line) = (files::sum(&pieces), Vec::new());
-    encode_line(&mut line, &Manifest::new(owner, head, sum.clone(), index))?;
+    encode_line(&mut line, &CacheManifest::new(owner, head, sum.clone(), index))?;
     files::replace_file(backend, &paths.manifest, &line)?;
     Ok(sum)
 }
@@ -236,17 +236,17 @@ pub(super) fn save(
 /// # Errors
 /// `Io`.
 pub(super) fn append(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     path: &Path,
-    known: &Sum,
+    known: &FileSum,
     vectors: &Matrix<'_>,
-) -> Result<Option<Sum>> {
+) -> Result<Option<FileSum>> {
     let numbers = npy::numbers(vectors);
     let append = || {
         if backend.stat(path)?.is_none_or(|stamp| stamp.bytes < known.bytes) {
             return Ok(None);
         }
-        let Some(mut sum) = Summing::behind(known) else { return Ok(None) };
+        let Some(mut sum) = SummingFile::behind(known) else { return Ok(None) };
         let mut file = backend.open_append(path)?;
         file.truncate(known.bytes)?;
         file.append(numbers)?;
@@ -264,16 +264,16 @@ pub(super) fn append(
 /// `EmbeddingMismatch` if an intact cache has another model or dimension. An unreadable file is a
 /// problem, not an error: the cache is rebuilt from the log.
 pub(super) fn load(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     owner: &Owner,
     paths: CachePaths,
     model: &str,
     dimension: Option<usize>,
-    extent: Extent,
-    problems: &mut Vec<Problem>,
+    extent: CacheExtent,
+    problems: &mut Vec<StoreProblem>,
 ) -> Result<Option<VectorCache>> {
     let mut problem = |path: &Path, message: String| {
-        problems.push(Problem {
+        problems.push(StoreProblem {
             path: path.to_owned(),
             line: None,
             message,
@@ -303,7 +303,7 @@ pub(super) fn load(
     check_model(&paths, &manifest, model, dimension)?;
     let shape = (manifest.rows.len(), manifest.dimension);
     let vectors =
-        read_vectors(backend, &paths.embeddings, &manifest.embeddings, shape, Header::Exact);
+        read_vectors(backend, &paths.embeddings, &manifest.embeddings, shape, NpyHeader::Exact);
     let vectors = match vectors {
         Ok(Ok(vectors)) => vectors,
         Ok(Err(message)) => {
@@ -315,7 +315,7 @@ pub(super) fn load(
             return Ok(None);
         }
     };
-    let is_read = extent == Extent::All || manifest.index_kind != FLAT;
+    let is_read = extent == CacheExtent::All || manifest.index_kind != FLAT;
     let index = match manifest.index.as_ref().filter(|_| is_read) {
         None => None,
         Some(expected) => match sum_of_file(backend, &paths.index) {
@@ -342,7 +342,7 @@ pub(super) fn load(
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn remove(backend: &dyn Backend, paths: &CachePaths) -> Result<()> {
+pub(super) fn remove(backend: &dyn FileBackend, paths: &CachePaths) -> Result<()> {
     let mut any = false;
     for path in [&paths.manifest, &paths.embeddings, &paths.index] {
         any |= files::remove(backend, path)?;
@@ -355,11 +355,11 @@ fn unreadable(error: &io::Error) -> String {
 }
 
 fn save_index(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     path: &Path,
     vectors: &[&[u8]],
     write: WriteIndex<'_>,
-) -> Result<Sum> {
+) -> Result<FileSum> {
     let temporary = files::temporary(path);
     let fail = |error| io_error("cannot write the index", path, error);
     files::remove(backend, &temporary)?;
@@ -389,9 +389,9 @@ fn save_index(
     })
 }
 
-fn read_manifest(bytes: &[u8]) -> Result<Manifest<'static>, String> {
+fn read_manifest(bytes: &[u8]) -> Result<CacheManifest<'static>, String> {
     #[derive(Deserialize)]
-    struct Version {
+    struct CacheVersion {
         version: u32,
     }
     let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
@@ -400,14 +400,14 @@ fn read_manifest(bytes: &[u8]) -> Result<Manifest<'static>, String> {
         Ok(false) => return Err("the manifest has no checksum".into()),
         Err(reason) => return Err(format!("the manifest is damaged: {reason}")),
     }
-    let manifest = serde_json::from_slice::<Manifest<'_>>(line);
+    let manifest = serde_json::from_slice::<CacheManifest<'_>>(line);
     // A manifest of another version may have another form.
     let version = manifest.as_ref().map_or_else(
         |_| serde_json::from_slice(line).ok(),
-        |manifest| Some(Version { version: manifest.version }),
+        |manifest| Some(CacheVersion { version: manifest.version }),
     );
     match version {
-        Some(Version { version }) if version != MANIFEST_VERSION => Err(format!(
+        Some(CacheVersion { version }) if version != MANIFEST_VERSION => Err(format!(
             "the manifest has version {version}, this code reads version {MANIFEST_VERSION}"
         )),
         _ => manifest.map_err(|error| format!("the manifest can't be read: {error}")),
@@ -416,7 +416,7 @@ fn read_manifest(bytes: &[u8]) -> Result<Manifest<'static>, String> {
 
 fn check_model(
     paths: &CachePaths,
-    head: &Manifest<'_>,
+    head: &CacheManifest<'_>,
     model: &str,
     dimension: Option<usize>,
 ) -> Result<()> {

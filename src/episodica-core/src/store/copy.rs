@@ -5,7 +5,7 @@
 
 use super::layout::LogKind;
 use super::log::LogSum;
-use super::log_store::{Answer, Batch, BatchId, Head, UserLogs};
+use super::log_store::{AppendAnswer, BatchId, LineBatch, LogHead, UserLogs};
 use super::store::Store;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
@@ -15,7 +15,7 @@ const BATCH_BYTES: usize = 4 << 20;
 
 /// What a copy of a user has moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopiedUser {
     /// Lines that the target lacked.
     pub lines: u64,
     /// Lines that it had.
@@ -32,14 +32,15 @@ type Mark = (usize, u32);
 /// # Errors
 /// `InvalidInput` if the target has other records of the user; `CorruptStore` if the lines differ
 /// afterwards; those of both stores.
-pub fn copy_user(source: &Store, target: &Store, owner: &Owner) -> Result<Copied> {
+pub fn copy_user(source: &Store, target: &Store, owner: &Owner) -> Result<CopiedUser> {
     let (from, _) = source.logs.open(owner)?;
     let (to, opened) = target.logs.open(owner)?;
-    let mut copied = Copied::default();
+    let mut copied = CopiedUser::default();
     for kind in LogKind::ALL {
         let there = marks(&*to, kind)?;
         copied.known += there.len() as u64;
-        let mut sink = Sink { to: &*to, opened, kind, lines: Vec::new(), records: 0, number: 0 };
+        let mut sink =
+            LineSink { to: &*to, opened, kind, lines: Vec::new(), records: 0, number: 0 };
         let (mut at, mut failed) = (0, None);
         from.read(kind, &LogSum::default(), &mut |line| {
             if failed.is_some() {
@@ -102,16 +103,16 @@ fn marks(logs: &dyn UserLogs, kind: LogKind) -> Result<Vec<Mark>> {
 }
 
 /// Lines on their way to a target.
-struct Sink<'a> {
+struct LineSink<'a> {
     to: &'a dyn UserLogs,
-    opened: Head,
+    opened: LogHead,
     kind: LogKind,
     lines: Vec<u8>,
     records: u64,
     number: u64,
 }
 
-impl Sink<'_> {
+impl LineSink<'_> {
     fn push(&mut self, line: &[u8]) -> Result<()> {
         self.lines.extend_from_slice(line);
         self.lines.push(b'\n');
@@ -123,12 +124,12 @@ impl Sink<'_> {
         if self.records == 0 {
             return Ok(());
         }
-        let expected = Head { epoch: self.opened.epoch, ..self.to.seen() };
+        let expected = LogHead { epoch: self.opened.epoch, ..self.to.seen() };
         let id = BatchId { epoch: self.opened.epoch, number: self.number };
-        let batch = Batch { kind: self.kind, lines: &self.lines, records: self.records, id };
+        let batch = LineBatch { kind: self.kind, lines: &self.lines, records: self.records, id };
         match self.to.append(&expected, &batch)? {
-            Answer::Done(_) => {}
-            Answer::Conflict(_) => {
+            AppendAnswer::Done(_) => {}
+            AppendAnswer::Conflict(_) => {
                 return Err(Error::new(
                     ErrorKind::StoreLocked,
                     "somebody else writes to the target of a copy",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::log::{Log, LogFile, Rewrite};
+use super::log::{LineRewrite, LogFile, RecordLog};
 use crate::clock::Moment;
 use crate::error::Result;
 
@@ -27,7 +27,7 @@ pub struct DeadLetter {
 /// The dead letters of one user.
 #[derive(Debug)]
 pub struct DeadLetters {
-    log: Log,
+    log: RecordLog,
 }
 
 impl DeadLetters {
@@ -37,7 +37,7 @@ impl DeadLetters {
     /// `Io`.
     pub(super) fn open(place: LogFile) -> Result<(Self, Vec<DeadLetter>)> {
         let mut letters = Vec::new();
-        let (log, _) = Log::open(place, &mut |line| {
+        let (log, _) = RecordLog::open(place, &mut |line| {
             letters.push(
                 serde_json::from_slice(line.bytes)
                     .map_err(|error| format!("not a dead letter: {error}"))?,
@@ -50,7 +50,7 @@ impl DeadLetters {
     /// Appends letters, durably.
     ///
     /// # Errors
-    /// As [`Log::append`].
+    /// As [`RecordLog::append`].
     pub fn append(&mut self, letters: &[DeadLetter]) -> Result<()> {
         self.log.append(letters).map(|_| ())
     }
@@ -58,11 +58,11 @@ impl DeadLetters {
     /// Removes the replayed letters: those for which `done` returns true.
     ///
     /// # Errors
-    /// As [`Log::rewrite`].
+    /// As [`RecordLog::rewrite`].
     pub fn settle(&mut self, done: &dyn Fn(&DeadLetter) -> bool) -> Result<()> {
         self.log.rewrite(&mut |line| match serde_json::from_slice(line.bytes) {
-            Ok(letter) if done(&letter) => Rewrite::Drop,
-            _ => Rewrite::Keep,
+            Ok(letter) if done(&letter) => LineRewrite::Drop,
+            _ => LineRewrite::Keep,
         })
     }
 }
@@ -86,15 +86,19 @@ mod tests {
     use crate::clock::FixedClock;
     use crate::ids::Owner;
     use crate::store::testing::MemoryBackend;
-    use crate::store::{Mode, Store};
+    use crate::store::{OpenMode, Store};
 
     #[test]
     fn letters_wait_until_they_are_settled() {
         let disk = MemoryBackend::new();
         let at = Moment::parse("2026-11-01T08:00:00Z").unwrap();
-        let store =
-            Store::open_on(Arc::new(disk), Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at))
-                .unwrap();
+        let store = Store::open_on(
+            Arc::new(disk),
+            Path::new("/m"),
+            OpenMode::ReadWrite,
+            &FixedClock::new(at),
+        )
+        .unwrap();
         let owner = Owner::new("default", "a").unwrap();
         let letter = |id: &str| DeadLetter {
             id: id.into(),

@@ -4,21 +4,21 @@
 use std::collections::BTreeMap;
 
 use super::backend::LockGuard;
-use super::cache::{self, Extent, VectorCache, VectorCacheHead, WriteIndex};
+use super::cache::{self, CacheExtent, VectorCache, VectorCacheHead, WriteIndex};
 use super::dead_letter::{DeadLetter, DeadLetters};
-use super::files::Sum;
+use super::files::FileSum;
 use super::layout::{LogKind, SideFile};
+use super::llm_files::{AnswerCache, UserTrace};
 use super::log::LogFile;
-use super::npy::Header;
-use super::side::{AnswerCache, Trace};
+use super::npy::NpyHeader;
 use super::snapshot::{self, SnapshotHead};
 use super::store::Store;
-use super::uses::{self, Use};
+use super::uses::{self, RecordUse};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::matrix::Matrix;
-use crate::model::Problem;
-use crate::pack::Unpacker;
+use crate::model::StoreProblem;
+use crate::pack::ColumnUnpacker;
 
 impl Store {
     /// Writes the vector cache of one log, durably. `write_index` gets a path and writes the index
@@ -34,7 +34,7 @@ impl Store {
         head: &VectorCacheHead,
         vectors: &Matrix<'_>,
         write_index: Option<WriteIndex<'_>>,
-    ) -> Result<Sum> {
+    ) -> Result<FileSum> {
         self.shared.check_writable()?;
         self.note_generation(owner)?;
         let paths = self.layout().cache_paths(owner, kind);
@@ -51,9 +51,9 @@ impl Store {
         &self,
         owner: &Owner,
         kind: LogKind,
-        known: &Sum,
+        known: &FileSum,
         vectors: &Matrix<'_>,
-    ) -> Result<Option<Sum>> {
+    ) -> Result<Option<FileSum>> {
         self.shared.check_writable()?;
         self.note_generation(owner)?;
         let path = self.layout().cache_paths(owner, kind).embeddings;
@@ -87,8 +87,8 @@ impl Store {
         kind: LogKind,
         model: &str,
         dimension: Option<usize>,
-        extent: Extent,
-        problems: &mut Vec<Problem>,
+        extent: CacheExtent,
+        problems: &mut Vec<StoreProblem>,
     ) -> Result<Option<VectorCache>> {
         let paths = self.layout().cache_paths(owner, kind);
         cache::load(&**self.backend(), owner, paths, model, dimension, extent, problems)
@@ -130,7 +130,7 @@ impl Store {
         owner: &Owner,
         head: &SnapshotHead,
         number: usize,
-    ) -> Option<Unpacker<'static>> {
+    ) -> Option<ColumnUnpacker<'static>> {
         snapshot::pack(&**self.backend(), self.layout(), owner, head, number)
     }
 
@@ -153,7 +153,7 @@ impl Store {
     ) -> Option<Matrix<'static>> {
         let path = self.layout().cache_paths(owner, kind).embeddings;
         let (expected, shape) = (head.vectors[kind as usize].as_ref()?, (count, head.dimension));
-        let header = Header::Earlier;
+        let header = NpyHeader::Earlier;
         cache::read_vectors(&**self.backend(), &path, expected, shape, header).ok()?.ok()
     }
 
@@ -161,7 +161,7 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn uses(&self, owner: &Owner) -> Result<BTreeMap<String, Use>> {
+    pub fn uses(&self, owner: &Owner) -> Result<BTreeMap<String, RecordUse>> {
         Ok(uses::decode(&self.logs.uses(owner)?.0))
     }
 
@@ -173,7 +173,7 @@ impl Store {
     pub fn change_uses(
         &self,
         owner: &Owner,
-        change: &dyn Fn(BTreeMap<String, Use>) -> BTreeMap<String, Use>,
+        change: &dyn Fn(BTreeMap<String, RecordUse>) -> BTreeMap<String, RecordUse>,
     ) -> Result<()> {
         loop {
             let (bytes, number) = self.logs.uses(owner)?;
@@ -205,9 +205,9 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn trace(&self, owner: &Owner) -> Result<Trace> {
+    pub fn trace(&self, owner: &Owner) -> Result<UserTrace> {
         self.note_generation(owner)?;
-        Trace::open(self.side_file(owner, SideFile::Trace))
+        UserTrace::open(self.side_file(owner, SideFile::Trace))
     }
 
     /// Notes of which generation the files beside logs elsewhere are, before they are written.

@@ -9,48 +9,48 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::adopt::{self, LogSource};
 use super::backend::parent_of;
 use super::codec::{LogHeader, is_state};
 use super::erase;
 use super::file_user_logs::FileUserLogs;
 use super::files::{self, io_error, is_disk_full, remove, temporary};
+use super::foreign_logs::{self, LogSource};
 use super::layout::{DEFAULT_TENANT, LogKind};
 use super::legacy;
 use super::line::check_line;
-use super::log::Mode;
-use super::log_store::{Head, LogEnds, LogStore, Medium, UserLogs};
-use super::shared::Shared;
+use super::log::OpenMode;
+use super::log_store::{LogEnds, LogHead, LogMedium, LogStore, UserLogs};
+use super::shared::SharedStore;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 
 /// A directory of log files.
 #[derive(Debug)]
 pub(super) struct FileLogs {
-    shared: Arc<Shared>,
+    shared: Arc<SharedStore>,
     /// Each opening gets its own epoch.
     epoch: AtomicU64,
 }
 
 impl FileLogs {
-    pub fn new(shared: &Arc<Shared>) -> Self {
+    pub fn new(shared: &Arc<SharedStore>) -> Self {
         Self { shared: Arc::clone(shared), epoch: AtomicU64::new(0) }
     }
 
     /// What has to be done before the logs are read, while nobody else writes them.
     fn prepare(&self, logs: &mut FileUserLogs) -> Result<()> {
         let (shared, owner) = (&self.shared, &logs.owner);
-        if shared.mode == Mode::ReadWrite && erase::finish_pending_of(shared, owner)? {
+        if shared.mode == OpenMode::ReadWrite && erase::finish_pending_of(shared, owner)? {
             logs.locks.raise()?;
         }
         let [messages, episodes, semantic] = LogKind::ALL;
         logs.sources = [
-            adopt::source(shared, owner, messages)?,
-            adopt::source(shared, owner, episodes)?,
-            adopt::source(shared, owner, semantic)?,
+            foreign_logs::source(shared, owner, messages)?,
+            foreign_logs::source(shared, owner, episodes)?,
+            foreign_logs::source(shared, owner, semantic)?,
         ];
         check_header(shared, owner, &logs.sources[messages as usize])?;
-        if shared.mode == Mode::ReadWrite && logs.locks.generation()? == 0 {
+        if shared.mode == OpenMode::ReadWrite && logs.locks.generation()? == 0 {
             // Later, on a full disk, there may be no room for a file.
             let _ = logs.locks.raise();
         }
@@ -60,7 +60,7 @@ impl FileLogs {
             *end = stamp.map_or(0, |stamp| stamp.bytes).into();
         }
         logs.until = logs.opened_at.map(|stamp| Some(stamp.map_or(0, |stamp| stamp.bytes)));
-        if shared.mode == Mode::ReadWrite {
+        if shared.mode == OpenMode::ReadWrite {
             for source in &logs.sources {
                 remove_leftover(shared, &source.path)?;
             }
@@ -76,13 +76,13 @@ impl FileLogs {
 }
 
 impl LogStore for FileLogs {
-    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
+    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
         let shared = &self.shared;
         let epoch = self.epoch.fetch_add(1, Ordering::SeqCst);
         let mut logs = FileUserLogs::new(shared, owner, epoch);
         let guard = match shared.mode {
-            Mode::ReadWrite => Some(logs.locks.append()?),
-            Mode::ReadOnly => None,
+            OpenMode::ReadWrite => Some(logs.locks.append()?),
+            OpenMode::ReadOnly => None,
         };
         self.prepare(&mut logs)?;
         if logs.mends {
@@ -128,7 +128,7 @@ impl LogStore for FileLogs {
     }
 
     fn has(&self, owner: &Owner) -> Result<bool> {
-        let Shared { layout, backend, .. } = &*self.shared;
+        let SharedStore { layout, backend, .. } = &*self.shared;
         for kind in LogKind::ALL {
             let mut places = vec![layout.log_path(owner, kind)];
             if owner.tenant == DEFAULT_TENANT && kind != LogKind::Messages {
@@ -143,12 +143,12 @@ impl LogStore for FileLogs {
             }
         }
         // Opening for writing renames unencoded names; a read-only store must search for them.
-        Ok(self.shared.mode == Mode::ReadOnly
+        Ok(self.shared.mode == OpenMode::ReadOnly
             && self.users(&owner.tenant, None, usize::MAX)?.contains(&owner.user))
     }
 
     fn ends(&self, owner: &Owner) -> Result<LogEnds> {
-        let Shared { layout, backend, .. } = &*self.shared;
+        let SharedStore { layout, backend, .. } = &*self.shared;
         let mut ends =
             LogEnds { generation: self.shared.locks(owner).generation()?, ..LogEnds::default() };
         // Facts first, messages last: what a record refers to was there before it.
@@ -197,14 +197,14 @@ impl LogStore for FileLogs {
         files::replace_file(backend, &path, bytes).map(|()| true)
     }
 
-    fn medium(&self) -> Medium {
+    fn medium(&self) -> LogMedium {
         let place = self.shared.layout.root().to_owned();
-        Medium { name: "files", place, version: None, failure: None }
+        LogMedium { name: "files", place, version: None, failure: None }
     }
 }
 
 /// Removes what a writer who died has left of a new version of a log. The caller keeps others out.
-fn remove_leftover(shared: &Shared, path: &std::path::Path) -> Result<()> {
+fn remove_leftover(shared: &SharedStore, path: &std::path::Path) -> Result<()> {
     let (backend, leftover) = (&*shared.backend, temporary(path));
     let stamp = backend.stat(&leftover);
     if stamp.map_err(|error| io_error("cannot look for leftovers", &leftover, error))?.is_some() {
@@ -217,7 +217,7 @@ fn remove_leftover(shared: &Shared, path: &std::path::Path) -> Result<()> {
 const MAX_HEADER_BYTES: u64 = 8 << 10;
 
 /// Rejects a message log whose header names another user, before its lines are shown or repaired.
-fn check_header(shared: &Shared, owner: &Owner, source: &LogSource) -> Result<()> {
+fn check_header(shared: &SharedStore, owner: &Owner, source: &LogSource) -> Result<()> {
     let fail = |error| io_error("cannot read the log", &source.path, error);
     let file = match shared.backend.read_from(&source.path, 0) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -7,25 +7,27 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sync::Mutex;
 
-use super::adopt::LogSource;
 use super::backend::{FileStamp, LockGuard};
-use super::erase::{self, Erasure};
+use super::erase::{self, UserErasure};
 use super::files::{io_error, is_disk_full};
+use super::foreign_logs::LogSource;
 use super::layout::LogKind;
-use super::lock::Holder;
+use super::lock::LockHolder;
 use super::locks::UserLocks;
-use super::log::{Log, LogFile, LogPosition, LogSum, Mode, Recovery, Tail};
-use super::log_store::{Answer, Batch, BatchId, FollowVisit, Head, Held, Hold, Turn, UserLogs};
+use super::log::{LogFile, LogPosition, LogRecovery, LogSum, LogTail, OpenMode, RecordLog};
+use super::log_store::{
+    AppendAnswer, AppendLock, BatchId, FollowVisit, Hold, LineBatch, LogHead, TurnHolder, UserLogs,
+};
 use super::open_log::OpenLog;
-use super::scan::{Line, Visit};
-use super::shared::Shared;
+use super::scan::{RawLine, Visit};
+use super::shared::SharedStore;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 
 /// A lock that an opening has, and how often.
 #[derive(Debug, Default)]
-struct Holding {
+struct HeldLock {
     times: usize,
     guard: Option<Box<dyn LockGuard>>,
 }
@@ -34,9 +36,9 @@ struct Holding {
 #[derive(Debug)]
 pub(super) struct FileUserLogs {
     pub owner: Owner,
-    shared: Arc<Shared>,
+    shared: Arc<SharedStore>,
     pub locks: UserLocks,
-    held: Mutex<Holding>,
+    held: Mutex<HeldLock>,
     /// The lock is held.
     is_held: AtomicBool,
     /// The lock is held although nobody works under it: what others must not see is to be mended.
@@ -47,7 +49,7 @@ pub(super) struct FileUserLogs {
     appending: AtomicUsize,
     pub sources: [LogSource; 3],
     /// Open from the first reading on.
-    logs: [Mutex<Option<Log>>; 3],
+    logs: [Mutex<Option<RecordLog>>; 3],
     /// State of the three files at opening.
     pub opened_at: [Option<FileStamp>; 3],
     /// How far opening reads: a state that all three logs had at one time.
@@ -68,7 +70,7 @@ pub(super) struct FileUserLogs {
 #[derive(Debug)]
 struct FileHold<'a>(&'a FileUserLogs);
 
-impl Held for FileHold<'_> {}
+impl AppendLock for FileHold<'_> {}
 
 impl Drop for FileHold<'_> {
     fn drop(&mut self) {
@@ -78,7 +80,7 @@ impl Drop for FileHold<'_> {
 
 impl FileUserLogs {
     /// The logs of a user that nobody has looked at yet.
-    pub fn new(shared: &Arc<Shared>, owner: &Owner, epoch: u64) -> Self {
+    pub fn new(shared: &Arc<SharedStore>, owner: &Owner, epoch: u64) -> Self {
         Self {
             owner: owner.clone(),
             shared: Arc::clone(shared),
@@ -104,7 +106,7 @@ impl FileUserLogs {
 
     /// Keeps the lock until the logs were read, and mended.
     pub fn keep(&self, guard: Option<Box<dyn LockGuard>>) {
-        *self.held.lock() = Holding { times: 1, guard };
+        *self.held.lock() = HeldLock { times: 1, guard };
         self.is_held.store(true, Ordering::SeqCst);
     }
 
@@ -151,7 +153,7 @@ impl FileUserLogs {
     fn log(&self, kind: LogKind) -> Result<OpenLog<'_>> {
         let mut log = self.logs[kind as usize].lock();
         if log.is_none() {
-            *log = Some(Log::open(self.place(kind), &mut |_| Ok(()))?.0);
+            *log = Some(RecordLog::open(self.place(kind), &mut |_| Ok(()))?.0);
         }
         Ok(OpenLog(log))
     }
@@ -196,7 +198,8 @@ impl FileUserLogs {
 
     /// True if a failed append left something that others must not see.
     fn has_to_mend(&self) -> bool {
-        let is_sound = |log: &Mutex<Option<Log>>| log.lock().as_ref().is_none_or(Log::is_sound);
+        let is_sound =
+            |log: &Mutex<Option<RecordLog>>| log.lock().as_ref().is_none_or(RecordLog::is_sound);
         self.is_raise_due.load(Ordering::SeqCst) || !self.logs.iter().all(is_sound)
     }
 
@@ -226,7 +229,7 @@ impl FileUserLogs {
         }
         let mut logs = self.all_logs()?;
         let alone = self.is_held.load(Ordering::SeqCst);
-        let mut tails: [Option<Tail>; 3] = Default::default();
+        let mut tails: [Option<LogTail>; 3] = Default::default();
         // Facts first, messages last: what a record refers to was there before it.
         for (tail, log) in tails.iter_mut().zip(&logs).rev() {
             match log.tail()? {
@@ -248,7 +251,7 @@ impl FileUserLogs {
     }
 
     /// Is the head that a writer has seen the present one, as far as one log goes?
-    fn agrees(&self, expected: &Head, kind: LogKind, log: &Log) -> Result<bool> {
+    fn agrees(&self, expected: &LogHead, kind: LogKind, log: &RecordLog) -> Result<bool> {
         Ok(expected.epoch == self.epoch
             && expected.generation == self.locks.generation()?
             && expected.end(kind) == log.position().bytes
@@ -257,17 +260,17 @@ impl FileUserLogs {
 }
 
 impl UserLogs for FileUserLogs {
-    fn mode(&self) -> Mode {
+    fn mode(&self) -> OpenMode {
         self.shared.mode
     }
 
-    fn head(&self) -> Result<Head> {
+    fn head(&self) -> Result<LogHead> {
         let ends = self.stamps()?.map(|stamp| stamp.map_or(0, |stamp| stamp.bytes));
-        Ok(Head { generation: self.locks.generation()?, ends, ..self.seen() })
+        Ok(LogHead { generation: self.locks.generation()?, ends, ..self.seen() })
     }
 
-    fn seen(&self) -> Head {
-        Head {
+    fn seen(&self) -> LogHead {
+        LogHead {
             generation: self.generation.load(Ordering::SeqCst),
             epoch: self.epoch,
             ends: self.ends.each_ref().map(|end| end.load(Ordering::SeqCst)),
@@ -287,11 +290,12 @@ impl UserLogs for FileUserLogs {
         let stamps = self.stamps()?;
         Ok(stamps.iter().zip(&self.ends).zip(&self.opened_at).all(|((stamp, end), opened)| {
             let bytes = stamp.map_or(0, |stamp| stamp.bytes);
-            bytes == end.load(Ordering::SeqCst) || self.mode() == Mode::ReadOnly && stamp == opened
+            bytes == end.load(Ordering::SeqCst)
+                || self.mode() == OpenMode::ReadOnly && stamp == opened
         }))
     }
 
-    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<Head>> {
+    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>> {
         if self.is_lost.load(Ordering::SeqCst) {
             return Ok(None);
         }
@@ -336,11 +340,11 @@ impl UserLogs for FileUserLogs {
         }
     }
 
-    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<Recovery>> {
+    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<LogRecovery>> {
         let source = &self.sources[kind as usize];
         let converted = source.legacy.is_empty() && source.problems.is_empty();
         if self.is_hidden() || (*known != LogSum::default() && !converted) {
-            return Ok((*known == LogSum::default()).then(Recovery::default));
+            return Ok((*known == LogSum::default()).then(LogRecovery::default));
         }
         let mut log = self.logs[kind as usize].lock();
         let mut place = self.place(kind);
@@ -351,11 +355,11 @@ impl UserLogs for FileUserLogs {
             for row in &source.legacy {
                 // What is wrong with these is reported when the store is opened for writing and
                 // converts them.
-                let _ = visit(Line { number: 0, offset: 0, bytes: row });
+                let _ = visit(RawLine { number: 0, offset: 0, bytes: row });
             }
-            Log::open(place, visit).map(Some)
+            RecordLog::open(place, visit).map(Some)
         } else {
-            Log::open_behind(place, known, visit)
+            RecordLog::open_behind(place, known, visit)
         };
         let (open, mut recovery) = match opened {
             Ok(Some(opened)) => opened,
@@ -370,7 +374,7 @@ impl UserLogs for FileUserLogs {
         };
         self.ends[kind as usize].store(open.position().bytes, Ordering::SeqCst);
         let is_mended = recovery.quarantined > 0 || recovery.torn_bytes > 0;
-        if is_mended && self.shared.mode == Mode::ReadWrite {
+        if is_mended && self.shared.mode == OpenMode::ReadWrite {
             self.raise_generation()?;
         }
         *log = Some(open);
@@ -378,14 +382,14 @@ impl UserLogs for FileUserLogs {
         Ok(Some(recovery))
     }
 
-    fn append(&self, expected: &Head, batch: &Batch<'_>) -> Result<Answer> {
+    fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
         let _hold = self.hold()?;
         self.finish_erasure()?;
-        let _appending = Counted::new(&self.appending);
+        let _appending = OpenCount::new(&self.appending);
         let mut log = self.log(batch.kind)?;
         if !self.agrees(expected, batch.kind, &log)? {
             drop(log);
-            return self.head().map(Answer::Conflict);
+            return self.head().map(AppendAnswer::Conflict);
         }
         let position = log.append_lines(batch.lines, batch.records).inspect_err(|_| {
             // Others may have read lines that were taken back.
@@ -397,19 +401,19 @@ impl UserLogs for FileUserLogs {
         let position = position?;
         self.ends[batch.kind as usize].store(position.bytes, Ordering::SeqCst);
         *self.last_batch.lock() = Some(batch.id);
-        Ok(Answer::Done(self.seen()))
+        Ok(AppendAnswer::Done(self.seen()))
     }
 
-    fn rewrite(&self, expected: &Head, erasure: Erasure) -> Result<(Answer, usize)> {
+    fn rewrite(&self, expected: &LogHead, erasure: UserErasure) -> Result<(AppendAnswer, usize)> {
         let _hold = self.hold()?;
         let _caches = self.locks.caches()?;
-        let _appending = Counted::new(&self.appending);
+        let _appending = OpenCount::new(&self.appending);
         let mut logs = self.all_logs()?;
         for (kind, log) in LogKind::ALL.into_iter().zip(&logs) {
-            let seen = Head { ends: self.seen().ends, ..*expected };
+            let seen = LogHead { ends: self.seen().ends, ..*expected };
             if !self.agrees(&seen, kind, log)? {
                 drop(logs);
-                return Ok((Answer::Conflict(self.head()?), 0));
+                return Ok((AppendAnswer::Conflict(self.head()?), 0));
             }
         }
         // Before, so that nobody believes what goes; and after, for those who looked meanwhile.
@@ -423,7 +427,7 @@ impl UserLogs for FileUserLogs {
         let files = files?;
         self.raise_generation()?;
         self.erasing.store(false, Ordering::SeqCst);
-        Ok((Answer::Done(self.seen()), files))
+        Ok((AppendAnswer::Done(self.seen()), files))
     }
 
     fn is_erasing(&self) -> bool {
@@ -436,7 +440,7 @@ impl UserLogs for FileUserLogs {
         }
         let _hold = self.hold()?;
         let _caches = self.locks.caches()?;
-        let _appending = Counted::new(&self.appending);
+        let _appending = OpenCount::new(&self.appending);
         let mut logs = self.all_logs()?;
         let open = logs.each_mut().map(|log| &mut **log);
         self.raise_generation().or_else(|error| self.with_more_room(error))?;
@@ -449,14 +453,14 @@ impl UserLogs for FileUserLogs {
     }
 
     fn position(&self, kind: LogKind) -> LogPosition {
-        self.logs[kind as usize].lock().as_ref().map(Log::position).unwrap_or_default()
+        self.logs[kind as usize].lock().as_ref().map(RecordLog::position).unwrap_or_default()
     }
 
     fn sum(&self, kind: LogKind) -> Result<Option<LogSum>> {
         self.log(kind)?.sum()
     }
 
-    fn check(&self) -> Result<Vec<Problem>> {
+    fn check(&self) -> Result<Vec<StoreProblem>> {
         let mut problems = Vec::new();
         for log in self.all_logs()? {
             problems.extend(log.check()?);
@@ -468,29 +472,29 @@ impl UserLogs for FileUserLogs {
         self.sources[kind as usize].path.clone()
     }
 
-    fn try_turn(&self) -> Result<Turn> {
-        if self.shared.mode == Mode::ReadOnly {
+    fn try_turn(&self) -> Result<TurnHolder> {
+        if self.shared.mode == OpenMode::ReadOnly {
             let (backend, layout) = (&*self.shared.backend, &self.shared.layout);
-            return Ok(Turn::Other(Holder::read(backend, &layout.lock_path())));
+            return Ok(TurnHolder::Other(LockHolder::read(backend, &layout.lock_path())));
         }
         Ok(match self.locks.try_forming()? {
-            Some(guard) => Turn::Mine(guard),
-            None => Turn::Other(self.locks.former()),
+            Some(guard) => TurnHolder::Mine(guard),
+            None => TurnHolder::Other(self.locks.former()),
         })
     }
 }
 
 /// Counts while it lives.
-struct Counted<'a>(&'a AtomicUsize);
+struct OpenCount<'a>(&'a AtomicUsize);
 
-impl<'a> Counted<'a> {
+impl<'a> OpenCount<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::SeqCst);
         Self(count)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for OpenCount<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }

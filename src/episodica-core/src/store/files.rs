@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, Refusal, parent_of};
+use super::backend::{EntryRefusal, FileBackend, parent_of};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Length and checksum of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sum {
+pub struct FileSum {
     /// Length in bytes.
     pub bytes: u64,
     /// CRC-32 in eight lower-case hex digits.
@@ -23,13 +23,13 @@ pub struct Sum {
 
 /// Computes the checksum of bytes that are passed to it or read through it.
 #[derive(Debug, Clone)]
-pub(crate) struct Summing<R> {
+pub(crate) struct SummingFile<R> {
     source: R,
     hasher: crc32fast::Hasher,
     bytes: u64,
 }
 
-impl<R> Summing<R> {
+impl<R> SummingFile<R> {
     pub fn new(source: R) -> Self {
         Self { source, hasher: crc32fast::Hasher::new(), bytes: 0 }
     }
@@ -40,14 +40,14 @@ impl<R> Summing<R> {
     }
 
     /// The checksum of all bytes so far.
-    pub fn sum(self) -> Sum {
-        Sum { bytes: self.bytes, crc32: format!("{:08x}", self.hasher.finalize()) }
+    pub fn sum(self) -> FileSum {
+        FileSum { bytes: self.bytes, crc32: format!("{:08x}", self.hasher.finalize()) }
     }
 }
 
-impl<R: Read> Summing<R> {
+impl<R: Read> SummingFile<R> {
     /// The checksum of all bytes, including those that have not been read yet.
-    pub fn sum_to_end(mut self) -> io::Result<Sum> {
+    pub fn sum_to_end(mut self) -> io::Result<FileSum> {
         let mut chunk = vec![0; 256 << 10];
         loop {
             match self.read(&mut chunk) {
@@ -59,7 +59,7 @@ impl<R: Read> Summing<R> {
     }
 }
 
-impl<R: Read> Read for Summing<R> {
+impl<R: Read> Read for SummingFile<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.add(&buffer[..count]);
@@ -67,9 +67,9 @@ impl<R: Read> Read for Summing<R> {
     }
 }
 
-impl Summing<()> {
+impl SummingFile<()> {
     /// Goes on behind bytes of this checksum; `None` if it is not written as checksums are.
-    pub fn behind(known: &Sum) -> Option<Self> {
+    pub fn behind(known: &FileSum) -> Option<Self> {
         let crc = u32::from_str_radix(&known.crc32, 16).ok()?;
         let hasher = crc32fast::Hasher::new_with_initial_len(crc, known.bytes);
         Some(Self { source: (), hasher, bytes: known.bytes })
@@ -77,8 +77,8 @@ impl Summing<()> {
 }
 
 /// The checksum of a file that consists of these pieces.
-pub(crate) fn sum(pieces: &[&[u8]]) -> Sum {
-    let mut sum = Summing::new(());
+pub(crate) fn sum(pieces: &[&[u8]]) -> FileSum {
+    let mut sum = SummingFile::new(());
     pieces.iter().for_each(|piece| sum.add(piece));
     sum.sum()
 }
@@ -86,9 +86,9 @@ pub(crate) fn sum(pieces: &[&[u8]]) -> Sum {
 /// The checksum of the file at `path`.
 ///
 /// # Errors
-/// As [`Backend::read_from`].
-pub(crate) fn sum_of_file(backend: &dyn Backend, path: &Path) -> io::Result<Sum> {
-    Summing::new(backend.read_from(path, 0)?).sum_to_end()
+/// As [`FileBackend::read_from`].
+pub(crate) fn sum_of_file(backend: &dyn FileBackend, path: &Path) -> io::Result<FileSum> {
+    SummingFile::new(backend.read_from(path, 0)?).sum_to_end()
 }
 
 /// The temporary name of a file's replacement.
@@ -102,7 +102,7 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// `Io`; the old file is then in place, or the new one under a name that is not durable yet.
-pub(crate) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn replace_file(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> Result<()> {
     replace_with_pieces(backend, path, &[bytes])
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn replace_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> 
 /// # Errors
 /// As [`replace_file`].
 pub(crate) fn replace_with_pieces(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     path: &Path,
     pieces: &[&[u8]],
 ) -> Result<()> {
@@ -123,14 +123,14 @@ pub(crate) fn replace_with_pieces(
 ///
 /// # Errors
 /// `Io`; the old file is then in place.
-pub(crate) fn put_file(backend: &dyn Backend, path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn put_file(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> Result<()> {
     put_pieces(backend, path, &[bytes])
 }
 
 /// The result of `make`, which makes a file at `path`. If the directory is missing, it is made
 /// first; and again, if a process that deletes a user removes it while it is empty.
 pub(crate) fn in_directory<T>(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     path: &Path,
     mut make: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
@@ -150,7 +150,7 @@ pub(crate) fn in_directory<T>(
     make()
 }
 
-fn put_pieces(backend: &dyn Backend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
+fn put_pieces(backend: &dyn FileBackend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
     let temporary = temporary(path);
     let write = || {
         if backend.stat(&temporary)?.is_some() {
@@ -171,7 +171,7 @@ fn put_pieces(backend: &dyn Backend, path: &Path, pieces: &[&[u8]]) -> Result<()
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
+pub(crate) fn remove(backend: &dyn FileBackend, path: &Path) -> Result<bool> {
     match backend.remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -184,7 +184,11 @@ pub(crate) fn remove(backend: &dyn Backend, path: &Path) -> Result<bool> {
 /// # Errors
 /// `Io`, stating that the store could not `purpose`; `CorruptStore` for anything but a regular
 /// file.
-pub(crate) fn read(backend: &dyn Backend, path: &Path, purpose: &str) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read(
+    backend: &dyn FileBackend,
+    path: &Path,
+    purpose: &str,
+) -> Result<Option<Vec<u8>>> {
     match backend.read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -196,7 +200,7 @@ pub(crate) fn read(backend: &dyn Backend, path: &Path, purpose: &str) -> Result<
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn create_dir_all(backend: &dyn Backend, directory: &Path) -> Result<()> {
+pub(crate) fn create_dir_all(backend: &dyn FileBackend, directory: &Path) -> Result<()> {
     backend
         .create_dir_all(directory)
         .map_err(|error| io_error("cannot make the directory", directory, error))
@@ -206,7 +210,7 @@ pub(crate) fn create_dir_all(backend: &dyn Backend, directory: &Path) -> Result<
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn sync_dir(backend: &dyn Backend, directory: &Path) -> Result<()> {
+pub(crate) fn sync_dir(backend: &dyn FileBackend, directory: &Path) -> Result<()> {
     backend
         .sync_dir(directory)
         .map_err(|error| io_error("cannot sync the directory", directory, error))
@@ -217,7 +221,7 @@ pub(crate) fn sync_dir(backend: &dyn Backend, directory: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn sync_up(backend: &dyn Backend, root: &Path, directory: &Path) -> Result<()> {
+pub(crate) fn sync_up(backend: &dyn FileBackend, root: &Path, directory: &Path) -> Result<()> {
     for place in directory.ancestors().take_while(|place| place.starts_with(root)) {
         backend
             .sync_dir(place)
@@ -246,14 +250,14 @@ pub(crate) fn is_disk_full(error: &Error) -> bool {
 
 /// The store's error for a failed operation on `path`.
 pub(crate) fn io_error(context: &str, path: &Path, source: io::Error) -> Error {
-    let refusal = source.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>());
+    let refusal = source.get_ref().and_then(|inner| inner.downcast_ref::<EntryRefusal>());
     let (message, hint) = match refusal {
         None => return Error::io(context, path, source),
-        Some(Refusal::SymbolicLink) => (
+        Some(EntryRefusal::SymbolicLink) => (
             "a symbolic link inside the store is not followed",
             "replace the link by the file or directory that it points to",
         ),
-        Some(Refusal::NotRegular) => (
+        Some(EntryRefusal::NotRegular) => (
             "what has the name of a file of the store is not a regular file",
             "move away the directory, FIFO, socket or device that has the name",
         ),

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::Backend;
+use super::backend::FileBackend;
 use super::files::{read, replace_file};
-use super::layout::Layout;
+use super::layout::StoreLayout;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The format version that this code writes. It reads this version and all older ones.
 pub const FORMAT_VERSION: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Format {
+struct StoreFormat {
     format_version: u32,
     #[serde(default)]
     created_by: String,
@@ -21,12 +21,12 @@ struct Format {
 ///
 /// # Errors
 /// `UnsupportedFormat` for a newer version; `CorruptStore` for an unreadable version file; `Io`.
-pub(super) fn check(backend: &dyn Backend, layout: &Layout) -> Result<Option<u32>> {
+pub(super) fn check(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<Option<u32>> {
     let path = layout.format_path();
     let Some(bytes) = read(backend, &path, "cannot read the version of the store")? else {
         return Ok(None);
     };
-    let format: Format = serde_json::from_slice(&bytes).map_err(|error| {
+    let format: StoreFormat = serde_json::from_slice(&bytes).map_err(|error| {
         let hint = format!(
             "if no newer version wrote the store, write {{\"format_version\":{FORMAT_VERSION}}} \
              into the file"
@@ -52,8 +52,8 @@ pub(super) fn check(backend: &dyn Backend, layout: &Layout) -> Result<Option<u32
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn write(backend: &dyn Backend, layout: &Layout) -> Result<()> {
-    let format = Format {
+pub(super) fn write(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<()> {
+    let format = StoreFormat {
         format_version: FORMAT_VERSION,
         created_by: format!("episodica {}", env!("CARGO_PKG_VERSION")),
     };

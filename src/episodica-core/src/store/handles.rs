@@ -19,19 +19,19 @@ const SHARE: u64 = 4;
 
 /// The open files of one store's logs.
 #[derive(Debug)]
-pub(crate) struct Handles {
+pub(crate) struct HandleCache {
     kept: Mutex<LruCache<u64, Box<dyn BackendFile>>>,
     next_key: AtomicU64,
 }
 
 /// One log's entry in the cache; dropping it closes the file.
 #[derive(Debug)]
-pub(crate) struct Handle {
-    handles: Arc<Handles>,
+pub(crate) struct CachedHandle {
+    handles: Arc<HandleCache>,
     key: u64,
 }
 
-impl Handles {
+impl HandleCache {
     /// Keeps one file open.
     pub fn new() -> Arc<Self> {
         let kept = Mutex::new(LruCache::new(NonZeroUsize::MIN));
@@ -55,12 +55,15 @@ impl Handles {
     }
 
     /// Creates the cache entry of one log.
-    pub fn handle(self: &Arc<Self>) -> Handle {
-        Handle { handles: Arc::clone(self), key: self.next_key.fetch_add(1, Ordering::Relaxed) }
+    pub fn handle(self: &Arc<Self>) -> CachedHandle {
+        CachedHandle {
+            handles: Arc::clone(self),
+            key: self.next_key.fetch_add(1, Ordering::Relaxed),
+        }
     }
 }
 
-impl Handle {
+impl CachedHandle {
     /// Takes the file out of the cache, if it is still open.
     pub fn take(&self) -> Option<Box<dyn BackendFile>> {
         self.handles.kept.lock().pop(&self.key)
@@ -74,7 +77,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for CachedHandle {
     fn drop(&mut self) {
         drop(self.take());
     }

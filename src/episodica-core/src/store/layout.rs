@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::backend::{Backend, EntryKind};
+use super::backend::{EntryKind, FileBackend};
 use super::files::io_error;
 use crate::error::Result;
 use crate::ids::{Owner, decode_file_name, encode_file_name};
@@ -103,11 +103,11 @@ const AFTER: [&str; 2] = [".tmp", ".quarantine.jsonl"];
 
 /// The paths below one root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct StoreLayout {
     root: PathBuf,
 }
 
-impl Layout {
+impl StoreLayout {
     /// The layout of the store at `root`.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
@@ -201,7 +201,7 @@ impl Layout {
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
-    pub fn tenants(&self, backend: &dyn Backend) -> Result<Vec<String>> {
+    pub fn tenants(&self, backend: &dyn FileBackend) -> Result<Vec<String>> {
         let mut tenants = vec![DEFAULT_TENANT.to_owned()];
         let (top, mut open) = (self.root.join("tenants"), vec![String::new()]);
         while let Some(prefix) = open.pop() {
@@ -227,7 +227,7 @@ impl Layout {
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
-    pub fn users(&self, backend: &dyn Backend, tenant: &str) -> Result<Vec<String>> {
+    pub fn users(&self, backend: &dyn FileBackend, tenant: &str) -> Result<Vec<String>> {
         let mut users = Vec::new();
         for kind in LogKind::ALL {
             let top = self.tenant_root(tenant).join(kind.name());
@@ -271,7 +271,7 @@ impl Layout {
     /// `Io` if a directory cannot be read.
     pub fn entries(
         &self,
-        backend: &dyn Backend,
+        backend: &dyn FileBackend,
         tenant: &str,
     ) -> Result<Vec<(PathBuf, EntryKind)>> {
         let mut entries = Vec::new();
@@ -319,7 +319,7 @@ impl Layout {
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
-    pub fn user_files(&self, backend: &dyn Backend, owner: &Owner) -> Result<Vec<PathBuf>> {
+    pub fn user_files(&self, backend: &dyn FileBackend, owner: &Owner) -> Result<Vec<PathBuf>> {
         let encoded = encode_file_name(&owner.user);
         let prefix = encoded.rfind('/').map_or("", |at| &encoded[..=at]);
         let mut files = Vec::new();
@@ -341,7 +341,10 @@ impl Layout {
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
-    pub fn foreign_logs(&self, backend: &dyn Backend) -> Result<Vec<(LogKind, String, PathBuf)>> {
+    pub fn foreign_logs(
+        &self,
+        backend: &dyn FileBackend,
+    ) -> Result<Vec<(LogKind, String, PathBuf)>> {
         let mut foreign = Vec::new();
         for kind in [LogKind::Episodes, LogKind::Semantic] {
             let directory = self.root.join(kind.name());
@@ -385,7 +388,7 @@ fn stem_of(name: &str) -> Option<&str> {
     ENDINGS.iter().find_map(|ending| bare.strip_suffix(ending)).filter(|stem| !stem.is_empty())
 }
 
-fn list(backend: &dyn Backend, path: &Path) -> Result<Vec<(String, EntryKind)>> {
+fn list(backend: &dyn FileBackend, path: &Path) -> Result<Vec<(String, EntryKind)>> {
     backend.list_dir(path).map_err(|error| io_error("cannot list the directory", path, error))
 }
 
@@ -400,7 +403,7 @@ mod tests {
 
     #[test]
     fn paths_are_those_of_the_contract() {
-        let layout = Layout::new(Path::new("/m"));
+        let layout = StoreLayout::new(Path::new("/m"));
         let alice = owner("default", "alice");
         assert_eq!(
             layout.log_path(&alice, LogKind::Messages),
@@ -416,7 +419,7 @@ mod tests {
     #[test]
     fn a_user_has_their_own_files_and_no_others() {
         let disk = MemoryBackend::new();
-        let layout = Layout::new(Path::new("/m"));
+        let layout = StoreLayout::new(Path::new("/m"));
         let long = "x".repeat(400);
         let ids =
             ["a", "A", "a_b", "a_messages", "a_messages.jsonl", "a_episodes", "..", "a.tmp", &long];
@@ -456,7 +459,7 @@ mod tests {
     #[test]
     fn names_of_other_programs_mean_whom_they_spell() {
         let disk = MemoryBackend::new();
-        let layout = Layout::new(Path::new("/m"));
+        let layout = StoreLayout::new(Path::new("/m"));
         for name in [
             "episodes/Alice_episodes.jsonl",
             "episodes/bob.json",

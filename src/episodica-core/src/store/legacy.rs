@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::backend::{Backend, EntryKind, parent_of};
+use super::backend::{EntryKind, FileBackend, parent_of};
 use super::files::{self, io_error, replace_file};
-use super::layout::{Layout, LogKind};
+use super::layout::{LogKind, StoreLayout};
 use super::line::encode_line;
 use super::quarantine;
 use crate::error::Result;
 use crate::ids::{Owner, encode_file_name};
-use crate::model::Problem;
+use crate::model::StoreProblem;
 
 /// The possible paths of a user's array.
-pub(super) fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<PathBuf> {
+pub(super) fn candidates(layout: &StoreLayout, owner: &Owner, kind: LogKind) -> Vec<PathBuf> {
     let directory = layout.tenant_root(&owner.tenant).join(kind.name());
     let encoded = encode_file_name(&owner.user);
     // The literal name is tried only if it is a valid file name and cannot be the encoding of
@@ -43,15 +43,15 @@ pub(super) fn candidates(layout: &Layout, owner: &Owner, kind: LogKind) -> Vec<P
 /// # Errors
 /// `Io`.
 pub(super) fn read(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     path: &Path,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<StoreProblem>,
 ) -> Result<Vec<Vec<u8>>> {
     let Some(bytes) = files::read(backend, path, "cannot read the file")? else {
         return Ok(Vec::new());
     };
     let rows: Vec<&RawValue> = serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-        problems.push(Problem {
+        problems.push(StoreProblem {
             path: path.to_owned(),
             line: Some(error.line() as u64),
             message: format!("the file is not a JSON array of records: {error}"),
@@ -63,7 +63,7 @@ pub(super) fn read(
     let (objects, others): (Vec<&RawValue>, Vec<&RawValue>) =
         rows.into_iter().partition(|row| row.get().starts_with('{'));
     if !others.is_empty() {
-        problems.push(Problem {
+        problems.push(StoreProblem {
             path: path.to_owned(),
             line: None,
             message: format!("elements of the array are not records: `{}`", others.len()),
@@ -76,13 +76,13 @@ pub(super) fn read(
 }
 
 #[derive(Deserialize)]
-struct Id {
+struct LegacyId {
     #[serde(alias = "memory_id")]
     episode_id: Option<String>,
 }
 
 fn id_of(line: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Id>(line).ok()?.episode_id
+    serde_json::from_slice::<LegacyId>(line).ok()?.episode_id
 }
 
 /// Moves the records of legacy files into the log at `log`. A crash can leave both files; records
@@ -91,12 +91,12 @@ fn id_of(line: &[u8]) -> Option<String> {
 /// # Errors
 /// `Io`; the legacy file is then still in place.
 pub(super) fn convert(
-    backend: &dyn Backend,
-    layout: &Layout,
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
     owner: &Owner,
     kind: LogKind,
     log: &Path,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<StoreProblem>,
 ) -> Result<()> {
     for path in candidates(layout, owner, kind) {
         let fail = |error| io_error("cannot convert the file", &path, error);

@@ -5,28 +5,29 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::codec::{
-    Deleted, StateRecord, UNPLACED, is_deleted, is_state, read_episode, read_message, read_semantic,
+    DeletedLine, StateRecord, UNPLACED, is_deleted, is_state, read_episode, read_message,
+    read_semantic,
 };
-use super::fold::{Entry, Folded, Interner, LoadedUser, place_messages};
 use super::layout::LogKind;
 use super::log::LogSum;
 use super::log_store::UserLogs;
-use super::scan::Line;
+use super::record_folding::{FoldEntry, FoldedRecords, LoadedUser, TextInterner, place_messages};
+use super::scan::RawLine;
 use crate::error::{Error, Result};
 use crate::ids::Owner;
-use crate::model::{Episode, Message, Problem, SemanticMemory};
+use crate::model::{Episode, Message, SemanticMemory, StoreProblem};
 
 /// Logs of at least this many bytes are read in parallel.
 const READ_IN_PARALLEL: u64 = 1 << 20;
 
 /// Reads logs one after the other; states and removals have the same form in all three.
-struct Reading<'a> {
+struct LogReading<'a> {
     logs: &'a dyn UserLogs,
     states: Vec<StateRecord>,
-    problems: Vec<Problem>,
+    problems: Vec<StoreProblem>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> LogReading<'a> {
     fn new(logs: &'a dyn UserLogs) -> Self {
         Self { logs, states: Vec::new(), problems: Vec::new() }
     }
@@ -34,11 +35,11 @@ impl<'a> Reading<'a> {
     fn log(
         &mut self,
         kind: LogKind,
-        apply: &mut dyn FnMut(Entry<'_>) -> Result<Vec<String>, String>,
+        apply: &mut dyn FnMut(FoldEntry<'_>) -> Result<Vec<String>, String>,
     ) -> Result<()> {
         let mut notes = Vec::new();
         let states = &mut self.states;
-        let visit = &mut |line: Line<'_>| -> Result<(), String> {
+        let visit = &mut |line: RawLine<'_>| -> Result<(), String> {
             if is_state(line.bytes) {
                 let state: StateRecord = serde_json::from_slice(line.bytes)
                     .map_err(|error| format!("not a state: {error}"))?;
@@ -47,11 +48,11 @@ impl<'a> Reading<'a> {
                     states.push(state);
                 }
             } else if is_deleted(line.bytes) {
-                let gone: Deleted = serde_json::from_slice(line.bytes)
+                let gone: DeletedLine = serde_json::from_slice(line.bytes)
                     .map_err(|error| format!("not a removal: {error}"))?;
-                apply(Entry::Deleted(&gone.deleted))?;
+                apply(FoldEntry::Deleted(&gone.deleted))?;
             } else {
-                let about = apply(Entry::Record(line.bytes))?;
+                let about = apply(FoldEntry::Record(line.bytes))?;
                 notes.extend(about.into_iter().map(|note| (line.number, note)));
             }
             Ok(())
@@ -61,7 +62,7 @@ impl<'a> Reading<'a> {
             recovery.ok_or_else(|| Error::internal("a log does not begin with nothing"))?;
         self.problems.extend(recovery.problems);
         let path: PathBuf = self.logs.path(kind);
-        self.problems.extend(notes.into_iter().map(|(line, message)| Problem {
+        self.problems.extend(notes.into_iter().map(|(line, message)| StoreProblem {
             path: path.clone(),
             line: Some(line),
             message,
@@ -76,11 +77,12 @@ impl<'a> Reading<'a> {
 fn read_conversation<'a>(
     logs: &'a dyn UserLogs,
     owner: &Owner,
-) -> Result<(Reading<'a>, Vec<Arc<Message>>, Folded<Episode>)> {
-    let mut reading = Reading::new(logs);
-    let (mut messages, mut ids, mut interner) = (Vec::new(), HashSet::new(), Interner::default());
+) -> Result<(LogReading<'a>, Vec<Arc<Message>>, FoldedRecords<Episode>)> {
+    let mut reading = LogReading::new(logs);
+    let (mut messages, mut ids, mut interner) =
+        (Vec::new(), HashSet::new(), TextInterner::default());
     reading.log(LogKind::Messages, &mut |entry| {
-        let Entry::Record(line) = entry else { return Ok(Vec::new()) };
+        let FoldEntry::Record(line) = entry else { return Ok(Vec::new()) };
         let mut message = read_message(owner, line)?;
         interner.message(&mut message);
         // A call repeated after a crash may have written a message twice.
@@ -91,7 +93,7 @@ fn read_conversation<'a>(
     })?;
     let known: HashMap<&str, &Arc<Message>> =
         messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
-    let mut episodes = Folded::default();
+    let mut episodes = FoldedRecords::default();
     reading.log(LogKind::Episodes, &mut |entry| {
         let id = |episode: &Episode| episode.episode_id.clone();
         episodes.apply(entry, id, |line| read_episode(owner, line, &known))
@@ -104,8 +106,8 @@ fn read_conversation<'a>(
 fn read_facts<'a>(
     logs: &'a dyn UserLogs,
     owner: &Owner,
-) -> Result<(Reading<'a>, Folded<SemanticMemory>)> {
-    let (mut reading, mut facts) = (Reading::new(logs), Folded::default());
+) -> Result<(LogReading<'a>, FoldedRecords<SemanticMemory>)> {
+    let (mut reading, mut facts) = (LogReading::new(logs), FoldedRecords::default());
     reading.log(LogKind::Semantic, &mut |entry| {
         let id = |fact: &SemanticMemory| fact.memory_id.clone();
         facts.apply(entry, id, |line| read_semantic(owner, line))
@@ -154,7 +156,7 @@ pub(super) fn load_behind(
     logs: &dyn UserLogs,
     owner: &Owner,
     known: &[LogSum; 3],
-) -> Result<Result<LoadedUser, Vec<Problem>>> {
+) -> Result<Result<LoadedUser, Vec<StoreProblem>>> {
     let conversation = || conversation_behind(logs, owner, known);
     let facts = || facts_behind(logs, owner, known);
     let (conversation, facts) = crate::parallel::join(conversation, facts);
@@ -238,13 +240,13 @@ fn read_behind(
 }
 
 /// Records behind what is known, line by line, in the order of the logs.
-pub(super) struct Behind<'a> {
+pub(super) struct LaterRecords<'a> {
     owner: &'a Owner,
     messages: HashMap<String, Arc<Message>>,
     loaded: LoadedUser,
 }
 
-impl<'a> Behind<'a> {
+impl<'a> LaterRecords<'a> {
     pub fn new(owner: &'a Owner) -> Self {
         Self { owner, messages: HashMap::new(), loaded: LoadedUser::default() }
     }

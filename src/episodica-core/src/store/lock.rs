@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, LockGuard, Share};
+use super::backend::{FileBackend, LockGuard, LockShare};
 use super::files::io_error;
-use super::layout::Layout;
+use super::layout::StoreLayout;
 use crate::clock::Moment;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// What a lock file says about who holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LockHolder {
     /// Its process id.
     pub pid: u32,
     /// Its host name.
@@ -29,7 +29,7 @@ pub struct Holder {
     pub started: Moment,
 }
 
-impl Holder {
+impl LockHolder {
     /// This process.
     pub fn this_process(now: Moment) -> Self {
         let host = fs_err::read_to_string("/proc/sys/kernel/hostname")
@@ -52,13 +52,13 @@ impl Holder {
     }
 
     /// Who held a lock last, by its file; the process may be gone.
-    pub(super) fn read(backend: &dyn Backend, path: &Path) -> Option<Self> {
+    pub(super) fn read(backend: &dyn FileBackend, path: &Path) -> Option<Self> {
         serde_json::from_slice(&backend.read(path).ok()?).ok()
     }
 }
 
 /// The error of who waited in vain for a lock. `what` names what is written, with its verb.
-pub(super) fn locked(what: &str, holder: Option<Holder>) -> Error {
+pub(super) fn locked(what: &str, holder: Option<LockHolder>) -> Error {
     let who = match holder {
         Some(holder) if holder.pid == std::process::id() => {
             format!("this process, `{}`, since {}", holder.pid, holder.started)
@@ -72,7 +72,7 @@ pub(super) fn locked(what: &str, holder: Option<Holder>) -> Error {
 }
 
 /// The lock of a writer, and whether it is the only one now.
-pub(super) struct Acquired {
+pub(super) struct AcquiredLock {
     pub guard: Box<dyn LockGuard>,
     pub is_alone: bool,
 }
@@ -83,24 +83,24 @@ pub(super) struct Acquired {
 /// `StoreLocked`, naming the holder, when another process has the store alone for longer than
 /// `patience`: an earlier version of this package, or one that was stopped; `Io`.
 pub(super) fn acquire(
-    backend: &dyn Backend,
-    layout: &Layout,
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
     holder: &str,
     patience: Duration,
-) -> Result<Acquired> {
+) -> Result<AcquiredLock> {
     let path = layout.lock_path();
     let deadline = Instant::now() + patience;
     loop {
-        for share in [Share::Alone, Share::WithOthers] {
+        for share in [LockShare::Alone, LockShare::WithOthers] {
             let guard = backend
                 .try_lock(&path, share, holder)
                 .map_err(|error| io_error("cannot lock the store", &path, error))?;
             if let Some(guard) = guard {
-                return Ok(Acquired { guard, is_alone: share == Share::Alone });
+                return Ok(AcquiredLock { guard, is_alone: share == LockShare::Alone });
             }
         }
         if Instant::now() >= deadline {
-            let holder = Holder::read(backend, &path);
+            let holder = LockHolder::read(backend, &path);
             return Err(locked("the store is", holder).at(layout.root(), None).with_hint(
                 "close it there first, or open this one read-only with `LightweightSearchSystem`",
             ));
@@ -114,9 +114,9 @@ pub(super) fn acquire(
 /// # Errors
 /// As [`acquire`].
 pub(super) fn share(
-    acquired: Acquired,
-    backend: &dyn Backend,
-    layout: &Layout,
+    acquired: AcquiredLock,
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
     holder: &str,
     patience: Duration,
 ) -> Result<Box<dyn LockGuard>> {
@@ -125,10 +125,10 @@ pub(super) fn share(
         drop(acquired.guard);
         let path = layout.lock_path();
         let guard = backend
-            .try_lock(&path, Share::WithOthers, holder)
+            .try_lock(&path, LockShare::WithOthers, holder)
             .map_err(|error| io_error("cannot lock the store", &path, error))?;
         acquired = match guard {
-            Some(guard) => Acquired { guard, is_alone: false },
+            Some(guard) => AcquiredLock { guard, is_alone: false },
             // Somebody else has just opened it alone, and will share it as well.
             None => acquire(backend, layout, holder, patience)?,
         };

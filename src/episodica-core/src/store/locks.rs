@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::backend::{Backend, LockGuard, Share};
+use super::backend::{FileBackend, LockGuard, LockShare};
 use super::files::io_error;
-use super::layout::Layout;
-use super::lock::{Holder, locked};
+use super::layout::StoreLayout;
+use super::lock::{LockHolder, locked};
 use crate::error::Result;
 use crate::ids::{Owner, digest, to_hex};
 
@@ -24,7 +24,7 @@ const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(
 /// The lock files of one user.
 #[derive(Debug)]
 pub(super) struct UserLocks {
-    backend: Arc<dyn Backend>,
+    backend: Arc<dyn FileBackend>,
     append: PathBuf,
     caches: PathBuf,
     forming: PathBuf,
@@ -37,8 +37,8 @@ pub(super) struct UserLocks {
 
 impl UserLocks {
     pub fn new(
-        backend: &Arc<dyn Backend>,
-        layout: &Layout,
+        backend: &Arc<dyn FileBackend>,
+        layout: &StoreLayout,
         owner: &Owner,
         holder: &Arc<str>,
         patience: Duration,
@@ -120,13 +120,13 @@ impl UserLocks {
     }
 
     /// Who forms memories now, as far as that is known.
-    pub fn former(&self) -> Option<Holder> {
-        Holder::read(&*self.backend, &self.forming)
+    pub fn former(&self) -> Option<LockHolder> {
+        LockHolder::read(&*self.backend, &self.forming)
     }
 
     fn try_lock(&self, path: &Path) -> Result<Option<Box<dyn LockGuard>>> {
         // Opening has made the directory: where it is missing, the store was moved.
-        let lock = self.backend.try_lock(path, Share::Alone, &self.holder);
+        let lock = self.backend.try_lock(path, LockShare::Alone, &self.holder);
         lock.map_err(|error| io_error("cannot lock the user", path, error))
     }
 
@@ -137,7 +137,7 @@ impl UserLocks {
                 return Ok(guard);
             }
             if Instant::now() >= deadline {
-                let holder = Holder::read(&*self.backend, path);
+                let holder = LockHolder::read(&*self.backend, path);
                 return Err(locked(what, holder).at(path, None).with_hint(
                     "if that process was stopped, continue it (`kill -CONT`) or end it; nothing \
                      was written here",

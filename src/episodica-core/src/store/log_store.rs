@@ -3,29 +3,29 @@
 //! Currently a [`LogStore`] is a directory of files ([`FileLogs`](super::file_logs::FileLogs)); a
 //! database or object storage would implement the same two traits. One rule coordinates several
 //! writers: an append is accepted only if the log still ends where the writer's view ends. The
-//! writer states its view as a [`Head`]. If another writer was faster, the answer is
-//! [`Answer::Conflict`] with the current head; the writer then reads the new lines, applies them to
+//! writer states its view as a [`LogHead`]. If another writer was faster, the answer is
+//! [`AppendAnswer::Conflict`] with the current head; the writer then reads the new lines, applies them to
 //! its view and decides again. docs/decisions/025-log-store.md gives the reasons.
 //!
-//! This interface is above [`Backend`](super::Backend), because a database has no counterpart to
+//! This interface is above [`FileBackend`](super::Backend), because a database has no counterpart to
 //! truncating, renaming and locking files.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::backend::LockGuard;
-use super::erase::Erasure;
+use super::erase::UserErasure;
 use super::layout::LogKind;
-use super::lock::Holder;
-use super::log::{LogPosition, LogSum, Mode, Recovery};
-use super::scan::{Line, Visit};
+use super::lock::LockHolder;
+use super::log::{LogPosition, LogRecovery, LogSum, OpenMode};
+use super::scan::{RawLine, Visit};
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 
 /// The ends of a user's logs and the other values that writers must agree on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Head {
+pub struct LogHead {
     /// Rises with each erasure and rewrite: a view of an older generation is invalid.
     pub generation: u64,
     /// Rises with each opening for writing: an append delayed since an earlier epoch is refused.
@@ -37,7 +37,7 @@ pub struct Head {
     pub last_batch: Option<BatchId>,
 }
 
-impl Head {
+impl LogHead {
     /// The end of one log.
     pub fn end(&self, kind: LogKind) -> u64 {
         self.ends[kind as usize]
@@ -71,7 +71,7 @@ pub struct BatchId {
 
 /// Lines that are appended to one log together.
 #[derive(Debug, Clone, Copy)]
-pub struct Batch<'a> {
+pub struct LineBatch<'a> {
     /// The log.
     pub kind: LogKind,
     /// Whole lines with checksums, as [`encode_records`](super::encode_records) encodes them. An
@@ -85,31 +85,31 @@ pub struct Batch<'a> {
 
 /// The result of an append or rewrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum AppendAnswer {
     /// Durable; the new head.
-    Done(Head),
+    Done(LogHead),
     /// Nothing was written, because the head is not the expected one.
-    Conflict(Head),
+    Conflict(LogHead),
 }
 
-/// Who forms a user's memories now. Advisory: correctness rests on [`Head`] alone, the turn keeps
+/// Who forms a user's memories now. Advisory: correctness rests on [`LogHead`] alone, the turn keeps
 /// two processes from paying a model twice.
 #[derive(Debug)]
-pub enum Turn {
+pub enum TurnHolder {
     /// This process, until the guard is dropped.
     Mine(Box<dyn LockGuard>),
     /// Another process, as far as it says who it is.
-    Other(Option<Holder>),
+    Other(Option<LockHolder>),
 }
 
 /// Is shown the lines of several logs.
-pub type FollowVisit<'a> = &'a mut dyn FnMut(LogKind, Line<'_>) -> Result<(), String>;
+pub type FollowVisit<'a> = &'a mut dyn FnMut(LogKind, RawLine<'_>) -> Result<(), String>;
 
 /// Keeps others from appending until it is dropped.
-pub trait Held: fmt::Debug {}
+pub trait AppendLock: fmt::Debug {}
 
 /// See [`UserLogs::hold`].
-pub type Hold<'a> = Box<dyn Held + 'a>;
+pub type Hold<'a> = Box<dyn AppendLock + 'a>;
 
 /// The logs of all users.
 pub trait LogStore: fmt::Debug + Send + Sync {
@@ -118,7 +118,7 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `StoreLocked`; `Io`.
-    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)>;
+    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)>;
 
     /// Up to `limit` users of a tenant after `after`, ordered by id.
     ///
@@ -192,12 +192,12 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     fn leave(&self) {}
 
     /// What the logs stand on.
-    fn medium(&self) -> Medium;
+    fn medium(&self) -> LogMedium;
 }
 
 /// What the logs of a store stand on, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Medium {
+pub struct LogMedium {
     /// `files`, or the name of a database.
     pub name: &'static str,
     /// The directory or the address, without a secret.
@@ -211,17 +211,17 @@ pub struct Medium {
 /// The three logs of one user, open until dropped.
 pub trait UserLogs: fmt::Debug + Send + Sync {
     /// Whether the logs may be written.
-    fn mode(&self) -> Mode;
+    fn mode(&self) -> OpenMode;
 
     /// How far the logs reach now.
     ///
     /// # Errors
     /// `Io`.
-    fn head(&self) -> Result<Head>;
+    fn head(&self) -> Result<LogHead>;
 
     /// How far this opening has read or written the logs. A view learns that it is out of date from
     /// the difference to [`UserLogs::head`].
-    fn seen(&self) -> Head;
+    fn seen(&self) -> LogHead;
 
     /// True if the logs still are as this opening has seen them: cheaper than comparing heads.
     ///
@@ -235,7 +235,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io`: then, too.
-    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<Head>>;
+    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>>;
 
     /// Keeps others from appending while it lives, where the medium can: whoever follows the logs
     /// first then meets no conflict. Correctness never rests on it. Taken again by the same opening
@@ -260,7 +260,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io` if the log cannot be read or repaired.
-    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<Recovery>>;
+    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<LogRecovery>>;
 
     /// Appends a batch, durably, if generation, epoch and the end of its log match `expected`. The
     /// ends of the other logs do not matter: a message does not wait for an episode.
@@ -268,7 +268,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// # Errors
     /// `ReadOnly`; `Io`: no record of the batch is acknowledged. Over a network the batch may still
     /// have been written; [`settle`] determines this.
-    fn append(&self, expected: &Head, batch: &Batch<'_>) -> Result<Answer>;
+    fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer>;
 
     /// Removes records and inserts replacements, in all logs at once, if generation and epoch match
     /// `expected`. Raises the generation.
@@ -276,7 +276,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// # Errors
     /// `Internal` if a current episode would keep an erased message; `ReadOnly`; `Io`. If
     /// [`UserLogs::is_erasing`] is then true, the next append first finishes the erasure.
-    fn rewrite(&self, expected: &Head, erasure: Erasure) -> Result<(Answer, usize)>;
+    fn rewrite(&self, expected: &LogHead, erasure: UserErasure) -> Result<(AppendAnswer, usize)>;
 
     /// True if an erasure was interrupted.
     fn is_erasing(&self) -> bool;
@@ -300,7 +300,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io`.
-    fn check(&self) -> Result<Vec<Problem>>;
+    fn check(&self) -> Result<Vec<StoreProblem>>;
 
     /// The path of a log, for reports.
     fn path(&self, kind: LogKind) -> PathBuf;
@@ -309,7 +309,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `Io`.
-    fn try_turn(&self) -> Result<Turn>;
+    fn try_turn(&self) -> Result<TurnHolder>;
 }
 
 #[cfg(test)]

@@ -24,12 +24,12 @@ const _: () =
     assert!(cfg!(target_endian = "little"), "numbers are written as they stand in memory");
 
 /// A matrix as a file: its header and its numbers.
-pub(crate) struct Encoded<'a> {
+pub(crate) struct EncodedMatrix<'a> {
     header: Vec<u8>,
     numbers: Matrix<'a>,
 }
 
-impl Encoded<'_> {
+impl EncodedMatrix<'_> {
     /// The bytes of the file, in two pieces.
     pub(crate) fn pieces(&self) -> [&[u8]; 2] {
         [&self.header, numbers(&self.numbers)]
@@ -37,7 +37,7 @@ impl Encoded<'_> {
 }
 
 /// The file of a matrix.
-pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> Encoded<'a> {
+pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> EncodedMatrix<'a> {
     let (rows, columns) = matrix.dim();
     let (kind, numbers) = match matrix {
         Matrix::Single(rows) => (SINGLE, Matrix::Single(rows.as_standard_layout())),
@@ -55,7 +55,7 @@ pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> Encoded<'a> {
             .to_le_bytes(),
     );
     header.extend_from_slice(text.as_bytes());
-    Encoded { header, numbers }
+    EncodedMatrix { header, numbers }
 }
 
 /// The numbers of these rows, as they follow those of a file in the same precision.
@@ -72,7 +72,7 @@ pub(crate) fn numbers<'a>(rows: &'a Matrix<'_>) -> &'a [u8] {
 
 /// Which shape the header of a file may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Header {
+pub(crate) enum NpyHeader {
     /// The shape of the matrix.
     Exact,
     /// That, or fewer rows: more were appended since it was written.
@@ -88,30 +88,30 @@ pub(crate) fn decode(
     source: &mut dyn Read,
     bytes: u64,
     expected: (usize, usize),
-    header: Header,
+    header: NpyHeader,
 ) -> io::Result<Result<Matrix<'static>, String>> {
     match read_matrix(source, bytes, expected, header) {
         Ok(matrix) => Ok(Ok(matrix)),
-        Err(Failure::Wrong(message)) => Ok(Err(message)),
-        Err(Failure::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+        Err(NpyFailure::Wrong(message)) => Ok(Err(message)),
+        Err(NpyFailure::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
             Ok(Err("the file is cut short".into()))
         }
-        Err(Failure::Io(error)) => Err(error),
+        Err(NpyFailure::Io(error)) => Err(error),
     }
 }
 
-enum Failure {
+enum NpyFailure {
     Wrong(String),
     Io(io::Error),
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for NpyFailure {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<&str> for Failure {
+impl From<&str> for NpyFailure {
     fn from(message: &str) -> Self {
         Self::Wrong(message.into())
     }
@@ -121,8 +121,8 @@ fn read_matrix(
     source: &mut dyn Read,
     bytes: u64,
     expected: (usize, usize),
-    names: Header,
-) -> Result<Matrix<'static>, Failure> {
+    names: NpyHeader,
+) -> Result<Matrix<'static>, NpyFailure> {
     let mut start = [0; MAGIC.len() + 2];
     source.read_exact(&mut start)?;
     let length = start
@@ -147,7 +147,7 @@ fn read_matrix(
     let (rows, columns) = shape.split_once(", ").ok_or("the shape is no pair of numbers")?;
     let number = |text: &str| text.parse::<usize>().map_err(|_| "the shape is no pair of numbers");
     let rows = number(rows)?;
-    let is_fit = rows == expected.0 || names == Header::Earlier && rows < expected.0;
+    let is_fit = rows == expected.0 || names == NpyHeader::Earlier && rows < expected.0;
     if !is_fit || number(columns)? != expected.1 {
         return Err("the vectors don't have the shape of the manifest".into());
     }
@@ -162,7 +162,7 @@ fn read_numbers<A: Pod>(
     source: &mut dyn Read,
     bytes: u64,
     shape: (usize, usize),
-) -> Result<Array2<A>, Failure> {
+) -> Result<Array2<A>, NpyFailure> {
     let fits = |count: &usize| {
         count.checked_mul(size_of::<A>()).is_some_and(|needed| needed as u64 <= bytes)
     };
@@ -175,7 +175,7 @@ fn read_numbers<A: Pod>(
     if source.read(&mut [0])? > 0 {
         return Err("the file is not as long as its shape".into());
     }
-    Array2::from_shape_vec(shape, numbers).map_err(|error| Failure::Wrong(error.to_string()))
+    Array2::from_shape_vec(shape, numbers).map_err(|error| NpyFailure::Wrong(error.to_string()))
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
 
     fn read(mut bytes: &[u8], shape: (usize, usize)) -> Result<Matrix<'static>, String> {
         let length = bytes.len() as u64;
-        decode(&mut bytes, length, shape, Header::Exact).unwrap()
+        decode(&mut bytes, length, shape, NpyHeader::Exact).unwrap()
     }
 
     fn bytes(rows: ArrayView2<'_, f32>) -> Vec<u8> {

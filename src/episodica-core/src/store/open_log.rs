@@ -2,24 +2,24 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::log::Log;
+use super::log::RecordLog;
 use crate::sync::MutexGuard;
 
 const OPEN: &str = "invariant: the log was opened";
 
 /// The lock of one log, which is open.
-pub(super) struct OpenLog<'a>(pub MutexGuard<'a, Option<Log>>);
+pub(super) struct OpenLog<'a>(pub MutexGuard<'a, Option<RecordLog>>);
 
 impl Deref for OpenLog<'_> {
-    type Target = Log;
+    type Target = RecordLog;
 
-    fn deref(&self) -> &Log {
+    fn deref(&self) -> &RecordLog {
         self.0.as_ref().expect(OPEN)
     }
 }
 
 impl DerefMut for OpenLog<'_> {
-    fn deref_mut(&mut self) -> &mut Log {
+    fn deref_mut(&mut self) -> &mut RecordLog {
         self.0.as_mut().expect(OPEN)
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, BackendFile, parent_of};
+use super::backend::{BackendFile, FileBackend, parent_of};
 use super::files::{self, io_error, replace_file};
 use super::line::encode_line;
 use super::scan::BadLine;
@@ -20,7 +20,7 @@ use crate::error::Result;
 const PIECE_BYTES: usize = 1 << 20;
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct QuarantineRow<'a> {
     file: &'a str,
     line: u64,
     reason: &'a str,
@@ -44,7 +44,7 @@ pub(crate) fn path_for(log: &Path) -> PathBuf {
 ///
 /// # Errors
 /// `Io`; the log is then unchanged.
-pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result<()> {
+pub(crate) fn save(backend: &dyn FileBackend, log: &Path, bad: &[BadLine]) -> Result<()> {
     let path = path_for(log);
     let fail = |error| io_error("cannot write the quarantine", &path, error);
     let (mut file, known) = open(backend, &path).map_err(fail)?;
@@ -65,7 +65,7 @@ pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result
             }
             let bytes = piece.strip_suffix(b"\n").unwrap_or(&piece);
             let text = std::str::from_utf8(bytes).ok();
-            let row = Row {
+            let row = QuarantineRow {
                 file: &name,
                 line: line.number,
                 reason: &line.reason,
@@ -91,7 +91,7 @@ pub(crate) fn save(backend: &dyn Backend, log: &Path, bad: &[BadLine]) -> Result
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn exists(backend: &dyn Backend, log: &Path) -> Result<bool> {
+pub(crate) fn exists(backend: &dyn FileBackend, log: &Path) -> Result<bool> {
     let path = path_for(log);
     let stamp = backend.stat(&path);
     Ok(stamp.map_err(|error| io_error("cannot look at the quarantine", &path, error))?.is_some())
@@ -102,9 +102,9 @@ pub(crate) fn exists(backend: &dyn Backend, log: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// `Io`.
-pub(crate) fn scrub(backend: &dyn Backend, log: &Path, needles: &[&str]) -> Result<bool> {
+pub(crate) fn scrub(backend: &dyn FileBackend, log: &Path, needles: &[&str]) -> Result<bool> {
     #[derive(Deserialize)]
-    struct Kept {
+    struct KeptLine {
         text: Option<String>,
         part: Option<u64>,
     }
@@ -113,7 +113,7 @@ pub(crate) fn scrub(backend: &dyn Backend, log: &Path, needles: &[&str]) -> Resu
         return Ok(false);
     };
     let keeps = |row: &&[u8]| match serde_json::from_slice(row) {
-        Ok(Kept { text: Some(text), part: None }) => {
+        Ok(KeptLine { text: Some(text), part: None }) => {
             !needles.iter().any(|needle| text.contains(needle))
         }
         _ => false,
@@ -134,7 +134,10 @@ pub(crate) fn scrub(backend: &dyn Backend, log: &Path, needles: &[&str]) -> Resu
 }
 
 /// The file, ready for whole lines, and its content.
-fn open(backend: &dyn Backend, path: &Path) -> std::io::Result<(Box<dyn BackendFile>, Vec<u8>)> {
+fn open(
+    backend: &dyn FileBackend,
+    path: &Path,
+) -> std::io::Result<(Box<dyn BackendFile>, Vec<u8>)> {
     if backend.stat(path)?.is_none() {
         return Ok((backend.create_new(path)?, Vec::new()));
     }

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use fs_err::{self as fs, OpenOptions};
 
-use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Refusal, Share};
-use super::held::Registered;
+use super::backend::{
+    BackendFile, EntryKind, EntryRefusal, FileBackend, FileStamp, LockGuard, LockShare,
+};
+use super::fork_locks::RegisteredFile;
 use crate::fork;
 use crate::sync::Mutex;
 
@@ -41,7 +43,7 @@ impl RealBackend {
             place.push(part);
             match std::fs::symlink_metadata(&place) {
                 Ok(metadata) if metadata.is_symlink() => {
-                    return Err(Refusal::SymbolicLink.into());
+                    return Err(EntryRefusal::SymbolicLink.into());
                 }
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
@@ -74,7 +76,7 @@ impl BackendFile for RealFile {
 struct LockFile {
     path: PathBuf,
     /// Dropped first: the number of a closed file may be that of another.
-    _registered: Registered,
+    _registered: RegisteredFile,
     file: std::fs::File,
 }
 
@@ -86,7 +88,7 @@ impl LockFile {
         // A child that is forked in between would share the file without knowing it.
         fork::make(|| {
             let file = open_regular(&mut options, path)?.into_file();
-            Ok(Self { path: path.to_owned(), _registered: Registered::new(&file), file })
+            Ok(Self { path: path.to_owned(), _registered: RegisteredFile::new(&file), file })
         })
     }
 
@@ -189,10 +191,10 @@ fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<fs::File> 
         Err(error) => {
             let irregular = std::fs::symlink_metadata(path)
                 .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_symlink());
-            return Err(if irregular { Refusal::NotRegular.into() } else { error });
+            return Err(if irregular { EntryRefusal::NotRegular.into() } else { error });
         }
     };
-    if file.metadata()?.is_file() { Ok(file) } else { Err(Refusal::NotRegular.into()) }
+    if file.metadata()?.is_file() { Ok(file) } else { Err(EntryRefusal::NotRegular.into()) }
 }
 
 /// Writes who holds a lock, unless the file says so: the same process takes a lock again and again.
@@ -223,7 +225,7 @@ fn network_name(number: u64) -> Option<&'static str> {
     }
 }
 
-impl Backend for RealBackend {
+impl FileBackend for RealBackend {
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         if let Some(parent) = path.parent() {
             self.guard(parent)?;
@@ -354,7 +356,7 @@ impl Backend for RealBackend {
     fn try_lock(
         &self,
         path: &Path,
-        share: Share,
+        share: LockShare,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>> {
         let kept = self.kept.take(path).filter(LockFile::has_its_name);
@@ -366,8 +368,8 @@ impl Backend for RealBackend {
             }
         };
         let taken = match share {
-            Share::Alone => file.file.try_lock(),
-            Share::WithOthers => file.file.try_lock_shared(),
+            LockShare::Alone => file.file.try_lock(),
+            LockShare::WithOthers => file.file.try_lock_shared(),
         };
         match taken {
             Ok(()) => {}
@@ -377,7 +379,7 @@ impl Backend for RealBackend {
             }
             Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
-        if share == Share::Alone {
+        if share == LockShare::Alone {
             // On a full disk the lock holds all the same, without a name.
             let _ = write_holder(&mut file.file, holder);
         }
@@ -408,7 +410,7 @@ mod tests {
         backend.create_dir(&directory).unwrap();
         backend.create_new(&file).unwrap().append(b"x").unwrap();
         let lock = place.path().join(".lock");
-        drop(backend.try_lock(&lock, Share::Alone, "me").unwrap());
+        drop(backend.try_lock(&lock, LockShare::Alone, "me").unwrap());
         for (path, mode) in [(directory, 0o700), (file, 0o600), (lock, 0o600)] {
             let found = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
             assert_eq!(found, mode, "{}: {found:o}", path.display());
@@ -456,7 +458,7 @@ mod tests {
             let outcomes = [
                 backend.read(path).map(drop),
                 backend.open_append(path).map(drop),
-                backend.try_lock(path, Share::Alone, "me").map(drop),
+                backend.try_lock(path, LockShare::Alone, "me").map(drop),
             ];
             for outcome in outcomes {
                 let error = io_error("cannot open", path, outcome.unwrap_err());
@@ -487,15 +489,17 @@ mod tests {
         let backend = RealBackend::new(place.path());
         let path = place.path().join(".lock");
         let lock = |share, holder| backend.try_lock(&path, share, holder).unwrap();
-        let guard = lock(Share::Alone, "one").unwrap();
-        assert!(lock(Share::Alone, "two").is_none() && lock(Share::WithOthers, "two").is_none());
+        let guard = lock(LockShare::Alone, "one").unwrap();
+        assert!(
+            lock(LockShare::Alone, "two").is_none() && lock(LockShare::WithOthers, "two").is_none()
+        );
         assert_eq!(backend.read(&path).unwrap(), b"one");
         drop(guard);
-        let shared = [lock(Share::WithOthers, "two"), lock(Share::WithOthers, "three")];
-        assert!(shared.iter().all(Option::is_some) && lock(Share::Alone, "four").is_none());
+        let shared = [lock(LockShare::WithOthers, "two"), lock(LockShare::WithOthers, "three")];
+        assert!(shared.iter().all(Option::is_some) && lock(LockShare::Alone, "four").is_none());
         assert_eq!(backend.read(&path).unwrap(), b"one");
         drop(shared);
-        assert!(lock(Share::Alone, "four").is_some());
+        assert!(lock(LockShare::Alone, "four").is_some());
         assert_eq!(backend.read(&path).unwrap(), b"four");
     }
 

@@ -7,24 +7,24 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backend::Backend;
+use super::backend::FileBackend;
 
 /// More than an intent and its directory entries need.
 const RESERVED_BYTES: usize = 64 << 10;
 
 /// The reserve of one store.
 #[derive(Debug)]
-pub(super) struct Reserve {
+pub(super) struct DiskReserve {
     path: PathBuf,
 }
 
-impl Reserve {
+impl DiskReserve {
     pub fn new(root: &Path) -> Self {
         Self { path: root.join(".reserve") }
     }
 
     /// Creates the reserve if it is missing and the disk has room.
-    pub fn refill(&self, backend: &dyn Backend) {
+    pub fn refill(&self, backend: &dyn FileBackend) {
         let fill = || -> io::Result<()> {
             if backend.stat(&self.path)?.is_none() {
                 let mut file = backend.create_new(&self.path)?;
@@ -39,7 +39,7 @@ impl Reserve {
     }
 
     /// Frees the reserve's disk space.
-    pub fn release(&self, backend: &dyn Backend) {
+    pub fn release(&self, backend: &dyn FileBackend) {
         let _ = backend.remove_file(&self.path);
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use super::backend::Backend;
+use super::backend::FileBackend;
 use super::files::io_error;
 use super::line::{MAX_LINE_BYTES, check_line};
 use crate::error::Result;
@@ -14,7 +14,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 
 /// A line of a log, without its line feed.
 #[derive(Debug, Clone, Copy)]
-pub struct Line<'a> {
+pub struct RawLine<'a> {
     /// Number of the line, from 1.
     pub number: u64,
     /// Its offset in bytes.
@@ -24,7 +24,7 @@ pub struct Line<'a> {
 }
 
 /// Receives the lines of a log; returns `Err(reason)` for a line that is not a record of the log.
-pub type Visit<'a> = &'a mut dyn FnMut(Line<'_>) -> Result<(), String>;
+pub type Visit<'a> = &'a mut dyn FnMut(RawLine<'_>) -> Result<(), String>;
 
 /// A line that is not a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) struct BadLine {
 
 /// The result of one pass over a log.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Scan {
+pub(crate) struct LogScan {
     /// Length of the part that consists of whole lines.
     pub good_bytes: u64,
     /// Bytes after this part: an unfinished line.
@@ -54,7 +54,7 @@ pub(crate) struct Scan {
 
 /// The start of reading: a position between two lines.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Start {
+pub(crate) struct ScanStart {
     /// Offset in bytes.
     pub bytes: u64,
     /// Records before it.
@@ -75,7 +75,7 @@ struct LineReader {
     checksum: crc32fast::Hasher,
 }
 
-struct Piece {
+struct LogPiece {
     range: Range<usize>,
     offset: u64,
     bytes: u64,
@@ -84,7 +84,7 @@ struct Piece {
 }
 
 impl LineReader {
-    fn new(source: Box<dyn Read + Send>, start: Start) -> Self {
+    fn new(source: Box<dyn Read + Send>, start: ScanStart) -> Self {
         Self {
             source,
             buffer: vec![0; CHUNK_BYTES],
@@ -118,7 +118,7 @@ impl LineReader {
         }
     }
 
-    fn next(&mut self) -> io::Result<Option<Piece>> {
+    fn next(&mut self) -> io::Result<Option<LogPiece>> {
         let (mut searched, mut dropped) = (0, 0_u64);
         loop {
             let unread = &self.buffer[self.start..self.end];
@@ -140,10 +140,10 @@ impl LineReader {
         }
     }
 
-    fn take(&mut self, length: usize, dropped: u64, terminated: bool) -> Piece {
+    fn take(&mut self, length: usize, dropped: u64, terminated: bool) -> LogPiece {
         let range = self.start..self.start + length;
         let bytes = dropped + length as u64 + u64::from(terminated);
-        let piece = Piece {
+        let piece = LogPiece {
             range,
             offset: self.offset,
             bytes,
@@ -163,11 +163,11 @@ impl LineReader {
 /// # Errors
 /// `Io` if the file cannot be read.
 pub(crate) fn scan(
-    backend: &dyn Backend,
+    backend: &dyn FileBackend,
     path: &Path,
     limit: Option<u64>,
     visit: Visit<'_>,
-) -> Result<Scan> {
+) -> Result<LogScan> {
     let source = match backend.read_from(path, 0) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Box::new(io::empty()),
         other => other.map_err(|error| io_error("cannot read the log", path, error))?,
@@ -176,7 +176,7 @@ pub(crate) fn scan(
         Some(limit) => Box::new(source.take(limit)),
         None => source,
     };
-    scan_from(source, Start::default(), visit)
+    scan_from(source, ScanStart::default(), visit)
         .map_err(|error| io_error("cannot read the log", path, error))
 }
 
@@ -186,10 +186,11 @@ pub(crate) fn scan(
 /// Errors of the source.
 pub(crate) fn scan_from(
     source: Box<dyn Read + Send>,
-    start: Start,
+    start: ScanStart,
     visit: Visit<'_>,
-) -> io::Result<Scan> {
-    let mut found = Scan { good_bytes: start.bytes, records: start.records, ..Scan::default() };
+) -> io::Result<LogScan> {
+    let mut found =
+        LogScan { good_bytes: start.bytes, records: start.records, ..LogScan::default() };
     let mut number = start.records;
     let mut reader = LineReader::new(source, start);
     while let Some(piece) = reader.next()? {
@@ -205,8 +206,8 @@ fn without_carriage_returns(line: &[u8]) -> &[u8] {
     &line[..line.iter().rposition(|byte| *byte != b'\r').map_or(0, |last| last + 1)]
 }
 
-impl Scan {
-    fn judge(&mut self, piece: &Piece, raw: &[u8], number: u64, visit: Visit<'_>) {
+impl LogScan {
+    fn judge(&mut self, piece: &LogPiece, raw: &[u8], number: u64, visit: Visit<'_>) {
         // All of them, because who rewrites the log ends each line with a line feed alone.
         let text = without_carriage_returns(raw);
         if piece.terminated && text.trim_ascii().is_empty() && !piece.overlong {
@@ -217,7 +218,7 @@ impl Scan {
             if piece.overlong {
                 return Err(format!("the line is longer than {MAX_LINE_BYTES} bytes"));
             }
-            check_line(bytes).and_then(|_| visit(Line { number, offset: piece.offset, bytes }))
+            check_line(bytes).and_then(|_| visit(RawLine { number, offset: piece.offset, bytes }))
         };
         match show(text) {
             Ok(()) => {
@@ -250,7 +251,7 @@ mod tests {
     use super::*;
     use crate::store::testing::MemoryBackend;
 
-    fn lines(bytes: &[u8]) -> (Vec<String>, Scan) {
+    fn lines(bytes: &[u8]) -> (Vec<String>, LogScan) {
         let disk = MemoryBackend::new();
         disk.put("/log", bytes);
         let mut seen = Vec::new();

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use crate::sync::Mutex;
 
-use super::backend::{Backend, LockGuard};
-use super::handles::Handles;
-use super::layout::{Layout, LogKind};
+use super::backend::{FileBackend, LockGuard};
+use super::handles::HandleCache;
+use super::layout::{LogKind, StoreLayout};
 use super::locks::UserLocks;
-use super::log::{LogFile, Mode};
-use super::reserve::Reserve;
-use super::root::Root;
+use super::log::{LogFile, OpenMode};
+use super::reserve::DiskReserve;
+use super::store_root::StoreRoot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 
 /// How long a lock is waited for, unless the caller says otherwise. Locks are held for as long as
 /// the disk takes; who waits this long waits for a process that was stopped.
@@ -24,13 +24,13 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// An open store, below its users.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub backend: Arc<dyn Backend>,
-    pub layout: Layout,
-    pub root: Arc<Root>,
-    pub mode: Mode,
-    pub handles: Arc<Handles>,
-    pub reserve: Reserve,
+pub(super) struct SharedStore {
+    pub backend: Arc<dyn FileBackend>,
+    pub layout: StoreLayout,
+    pub root: Arc<StoreRoot>,
+    pub mode: OpenMode,
+    pub handles: Arc<HandleCache>,
+    pub reserve: DiskReserve,
     /// Users whose logs have to be mended: they are opened while nobody else writes them.
     pub mending: Mutex<HashSet<Owner>>,
     /// What this process writes into a lock file that it holds.
@@ -42,7 +42,7 @@ pub(super) struct Shared {
     /// Users whose deletion a dead writer began and the next writer finishes; only if read-only.
     pub deleted: HashSet<Owner>,
     /// Problems of the whole store, found at opening.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
     /// Intents the removal of which may not be durable: after a power cut the deletion would run
     /// again, and also remove lines written since.
     pub intents_removed: Mutex<Vec<PathBuf>>,
@@ -50,15 +50,15 @@ pub(super) struct Shared {
     pub lock: Mutex<Option<Box<dyn LockGuard>>>,
 }
 
-impl Shared {
-    pub fn new(backend: Arc<dyn Backend>, root: &Path, mode: Mode) -> Self {
+impl SharedStore {
+    pub fn new(backend: Arc<dyn FileBackend>, root: &Path, mode: OpenMode) -> Self {
         Self {
             backend,
-            layout: Layout::new(root),
-            root: Arc::new(Root::new(root)),
+            layout: StoreLayout::new(root),
+            root: Arc::new(StoreRoot::new(root)),
             mode,
-            reserve: Reserve::new(root),
-            handles: Handles::new(),
+            reserve: DiskReserve::new(root),
+            handles: HandleCache::new(),
             mending: Mutex::default(),
             holder: Arc::from(""),
             patience: LOCK_PATIENCE,
@@ -74,8 +74,8 @@ impl Shared {
     /// `ReadOnly`; `Io` if the directory is no longer the one that was opened.
     pub fn check_writable(&self) -> Result<()> {
         match self.mode {
-            Mode::ReadWrite => self.root.check(&*self.backend),
-            Mode::ReadOnly => {
+            OpenMode::ReadWrite => self.root.check(&*self.backend),
+            OpenMode::ReadOnly => {
                 Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
                     .at(self.layout.root(), None))
             }
@@ -91,7 +91,7 @@ impl Shared {
             mode: self.mode,
             handles: Arc::clone(&self.handles),
             until: None,
-            mends: self.mode == Mode::ReadWrite,
+            mends: self.mode == OpenMode::ReadWrite,
         }
     }
 

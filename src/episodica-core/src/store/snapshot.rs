@@ -11,14 +11,14 @@ use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::{Backend, parent_of};
-use super::files::{Sum, remove, replace_with_pieces, sync_dir};
-use super::layout::Layout;
+use super::backend::{FileBackend, parent_of};
+use super::files::{FileSum, remove, replace_with_pieces, sync_dir};
+use super::layout::StoreLayout;
 use super::line::{check_line, encode_line};
 use super::log::LogSum;
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::pack::{PackSum, Unpacker};
+use crate::pack::{ColumnUnpacker, PackSum};
 
 /// Maximum length of the first line.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -32,7 +32,7 @@ pub struct SnapshotHead {
     /// The three logs.
     pub logs: [LogSum; 3],
     /// The vectors of each log: how far its file reached, and the checksum up to there.
-    pub vectors: [Option<Sum>; 3],
+    pub vectors: [Option<FileSum>; 3],
     /// Number of these vectors.
     pub rows: [usize; 3],
     /// Does the manifest of each log name all of them?
@@ -45,13 +45,13 @@ pub struct SnapshotHead {
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
-struct Named<'a> {
+struct SnapshotLine<'a> {
     owner: Cow<'a, Owner>,
     #[serde(flatten)]
     head: Cow<'a, SnapshotHead>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> SnapshotLine<'a> {
     fn line(owner: &'a Owner, head: &'a SnapshotHead) -> Result<Vec<u8>> {
         let mut line = Vec::new();
         let named = Self { owner: Cow::Borrowed(owner), head: Cow::Borrowed(head) };
@@ -65,20 +65,24 @@ impl<'a> Named<'a> {
 /// # Errors
 /// `Io`; the earlier snapshot, or none, is then in place.
 pub(super) fn save(
-    backend: &dyn Backend,
-    layout: &Layout,
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
     owner: &Owner,
     head: &SnapshotHead,
     packs: &[Vec<u8>],
 ) -> Result<()> {
     let path = layout.snapshot_path(owner);
-    let line = Named::line(owner, head)?;
+    let line = SnapshotLine::line(owner, head)?;
     let parts: Vec<&[u8]> = std::iter::once(&line).chain(packs).map(Vec::as_slice).collect();
     replace_with_pieces(backend, &path, &parts)
 }
 
 /// The head of a snapshot; `None` if it is missing, unreadable or another user's.
-pub(super) fn head(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Option<SnapshotHead> {
+pub(super) fn head(
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
+    owner: &Owner,
+) -> Option<SnapshotHead> {
     let mut source = backend.read_from(&layout.snapshot_path(owner), 0).ok()?;
     let mut bytes = Vec::new();
     // A head is short: without a line feed up to this length, the file is not a snapshot.
@@ -88,20 +92,20 @@ pub(super) fn head(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Opt
         }
     }
     let line = &bytes[..bytes.iter().position(|byte| *byte == b'\n')?];
-    let named: Named<'_> =
+    let named: SnapshotLine<'_> =
         (check_line(line) == Ok(true)).then(|| serde_json::from_slice(line).ok()).flatten()?;
     (*named.owner == *owner).then(|| named.head.into_owned())
 }
 
 /// Opens a pack of a snapshot for reading; `None` if the head lists no pack with this number.
 pub(super) fn pack(
-    backend: &dyn Backend,
-    layout: &Layout,
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
     owner: &Owner,
     head: &SnapshotHead,
     number: usize,
-) -> Option<Unpacker<'static>> {
-    let line = Named::line(owner, head).ok()?;
+) -> Option<ColumnUnpacker<'static>> {
+    let line = SnapshotLine::line(owner, head).ok()?;
     let earlier = head.packs.get(..number)?.iter();
     let before = earlier.fold(0_u64, |sum, pack| sum.saturating_add(pack.bytes));
     let path = layout.snapshot_path(owner);
@@ -109,14 +113,18 @@ pub(super) fn pack(
     // Never allocates more than the file contains.
     let end = start.checked_add(pack.bytes)?;
     backend.stat(&path).ok()?.filter(|stamp| end <= stamp.bytes)?;
-    Some(Unpacker::new(backend.read_from(&path, start).ok()?, pack))
+    Some(ColumnUnpacker::new(backend.read_from(&path, start).ok()?, pack))
 }
 
 /// Removes a snapshot, durably.
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn discard(backend: &dyn Backend, layout: &Layout, owner: &Owner) -> Result<()> {
+pub(super) fn discard(
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
+    owner: &Owner,
+) -> Result<()> {
     let path = layout.snapshot_path(owner);
     if remove(backend, &path)? { sync_dir(backend, parent_of(&path)) } else { Ok(()) }
 }

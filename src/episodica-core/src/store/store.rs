@@ -3,24 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::apart::Apart;
-use super::backend::{Backend, EntryKind, parent_of};
+use super::backend::{EntryKind, FileBackend, parent_of};
 use super::file_logs::FileLogs;
 use super::files::io_error;
-use super::fold::{LoadedUser, Opened};
-use super::frugal::Frugal;
-use super::layout::Layout;
-use super::lock::Holder;
-use super::log::{LogSum, Mode};
-use super::log_store::{Head, LogStore, Medium, UserLogs};
+use super::layout::StoreLayout;
+use super::lock::LockHolder;
+use super::log::{LogSum, OpenMode};
+use super::log_store::{LogHead, LogMedium, LogStore, UserLogs};
 use super::real::RealBackend;
-use super::shared::Shared;
+use super::record_folding::{LoadedUser, OpenedLogs};
+use super::remote_cache::RemoteCache;
+use super::retry_on_emfile::RetryOnEmfile;
+use super::shared::SharedStore;
 use super::user::UserStore;
-use super::{adopt, apart, erase, files, format, lock};
+use super::{erase, files, foreign_logs, format, lock, remote_cache};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 
 /// How often a user is opened before it is an error that the logs change all the time.
 const OPENINGS: usize = 4;
@@ -28,10 +28,10 @@ const OPENINGS: usize = 4;
 /// An open store; clones share it. Dropping the last clone releases the lock.
 #[derive(Debug, Clone)]
 pub struct Store {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedStore>,
     pub(super) logs: Arc<dyn LogStore>,
     /// Where the logs are not in the directory.
-    pub(super) apart: Option<Arc<Apart>>,
+    pub(super) apart: Option<Arc<RemoteCache>>,
 }
 
 impl Store {
@@ -40,7 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open_on`].
-    pub fn open(root: &Path, mode: Mode, clock: &dyn Clock) -> Result<Self> {
+    pub fn open(root: &Path, mode: OpenMode, clock: &dyn Clock) -> Result<Self> {
         Self::open_on(Arc::new(RealBackend::new(root)), root, mode, clock)
     }
 
@@ -52,16 +52,16 @@ impl Store {
     /// alone; `Io`, also for a read-only store that doesn't exist, and for one on a file system of
     /// a network.
     pub fn open_on(
-        backend: Arc<dyn Backend>,
+        backend: Arc<dyn FileBackend>,
         root: &Path,
-        mode: Mode,
+        mode: OpenMode,
         clock: &dyn Clock,
     ) -> Result<Self> {
-        let mut shared = Shared::new(backend, root, mode);
-        shared.backend = Arc::new(Frugal::new(shared.backend, &shared.handles));
+        let mut shared = SharedStore::new(backend, root, mode);
+        shared.backend = Arc::new(RetryOnEmfile::new(shared.backend, &shared.handles));
         match mode {
-            Mode::ReadOnly => open_for_reading(&mut shared)?,
-            Mode::ReadWrite => open_for_writing(&mut shared, clock)?,
+            OpenMode::ReadOnly => open_for_reading(&mut shared)?,
+            OpenMode::ReadWrite => open_for_writing(&mut shared, clock)?,
         }
         let shared = Arc::new(shared);
         let logs = Arc::new(FileLogs::new(&shared));
@@ -76,19 +76,19 @@ impl Store {
     /// `Io` if the directory can't be made or is on a file system of a network; those of the logs.
     pub fn open_apart(
         logs: Arc<dyn LogStore>,
-        backend: Arc<dyn Backend>,
+        backend: Arc<dyn FileBackend>,
         directory: &Path,
-        mode: Mode,
+        mode: OpenMode,
         clock: &dyn Clock,
     ) -> Result<Self> {
-        let mut shared = Shared::new(backend, directory, mode);
-        shared.backend = Arc::new(Frugal::new(shared.backend, &shared.handles));
-        if mode == Mode::ReadWrite {
-            apart::open_directory(&mut shared, clock)?;
+        let mut shared = SharedStore::new(backend, directory, mode);
+        shared.backend = Arc::new(RetryOnEmfile::new(shared.backend, &shared.handles));
+        if mode == OpenMode::ReadWrite {
+            remote_cache::open_directory(&mut shared, clock)?;
         }
         let shared = Arc::new(shared);
-        let apart = Arc::new(Apart::default());
-        if mode == Mode::ReadWrite {
+        let apart = Arc::new(RemoteCache::default());
+        if mode == OpenMode::ReadWrite {
             apart.sweep(&shared, &*logs)?;
         }
         Ok(Self { shared, logs, apart: Some(apart) })
@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// What the logs stand on.
-    pub fn medium(&self) -> Medium {
+    pub fn medium(&self) -> LogMedium {
         self.logs.medium()
     }
 
@@ -118,22 +118,22 @@ impl Store {
     }
 
     /// Whether the store may be written.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> OpenMode {
         self.shared.mode
     }
 
     /// The paths of the store.
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &StoreLayout {
         &self.shared.layout
     }
 
     /// The file operations of the store.
-    pub fn backend(&self) -> &Arc<dyn Backend> {
+    pub fn backend(&self) -> &Arc<dyn FileBackend> {
         &self.shared.backend
     }
 
     /// Problems of the whole store, found at opening.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[StoreProblem] {
         &self.shared.problems
     }
 
@@ -179,10 +179,10 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn check_files(&self, tenant: &str) -> Result<Vec<Problem>> {
+    pub fn check_files(&self, tenant: &str) -> Result<Vec<StoreProblem>> {
         let mut problems = erase::stopped(&self.shared)?;
         for (path, kind) in self.layout().entries(&**self.backend(), tenant)? {
-            let problem = |message: &str, remedy: &str, mended| Problem {
+            let problem = |message: &str, remedy: &str, mended| StoreProblem {
                 path: path.clone(),
                 line: None,
                 message: message.into(),
@@ -235,7 +235,7 @@ impl Store {
         &self,
         owner: &Owner,
         known: &[LogSum; 3],
-    ) -> Result<(UserStore, Opened)> {
+    ) -> Result<(UserStore, OpenedLogs)> {
         self.mending(|| {
             let (logs, head) = self.open_logs(owner)?;
             let (user, opened) = UserStore::open_behind(owner, logs, head, known)?;
@@ -243,7 +243,7 @@ impl Store {
         })
     }
 
-    fn open_logs(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
+    fn open_logs(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
         let (logs, head) = self.logs.open(owner)?;
         if let Some(apart) = &self.apart {
             apart.opened(&self.shared, owner, head.generation)?;
@@ -271,13 +271,13 @@ impl Store {
     }
 }
 
-fn exists(shared: &Shared) -> Result<bool> {
+fn exists(shared: &SharedStore) -> Result<bool> {
     let root = shared.layout.root();
     let stamp = shared.backend.stat(root);
     Ok(stamp.map_err(|error| io_error("cannot look at the store", root, error))?.is_some())
 }
 
-fn open_for_reading(shared: &mut Shared) -> Result<()> {
+fn open_for_reading(shared: &mut SharedStore) -> Result<()> {
     if !exists(shared)? {
         let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "no such directory");
         return Err(Error::io("cannot read the store", shared.layout.root(), missing));
@@ -294,7 +294,7 @@ fn open_for_reading(shared: &mut Shared) -> Result<()> {
     Ok(())
 }
 
-fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
+fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     let (backend, root) = (Arc::clone(&shared.backend), shared.layout.root().to_owned());
     let existed = exists(shared)?;
     backend
@@ -320,7 +320,7 @@ fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
     }
     // A store of a newer version is left as it is, lock file included.
     format::check(&*backend, &shared.layout)?;
-    shared.holder = Holder::this_process(clock.now()).line()?.into();
+    shared.holder = LockHolder::this_process(clock.now()).line()?.into();
     let (holder, patience) = (Arc::clone(&shared.holder), shared.patience);
     let acquired = lock::acquire(&*backend, &shared.layout, &holder, patience)?;
     shared.root.pin(&*backend)?;
@@ -330,7 +330,7 @@ fn open_for_writing(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
     files::create_dir_all(&*backend, &shared.layout.locks())?;
     if acquired.is_alone {
         // Names first: a deletion finds a user's logs under the one name they have.
-        shared.problems = adopt::rename_foreign(&*backend, &shared.layout)?;
+        shared.problems = foreign_logs::rename_foreign(&*backend, &shared.layout)?;
         let unreadable = erase::finish_pending(shared)?;
         shared.problems.extend(unreadable);
         shared.reserve.refill(&*backend);

@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use serde::Serialize;
 
-use super::apart::Apart;
-use super::codec::{Deleted, LogHeader, StateRecord};
-use super::erase::Erasure;
-use super::fold::{LoadedUser, Opened};
+use super::codec::{DeletedLine, LogHeader, StateRecord};
+use super::erase::UserErasure;
 use super::layout::LogKind;
 use super::line::encode_line;
-use super::loading::{self, Behind};
-use super::log::{LogPosition, LogSum, Mode};
-use super::log_store::{Answer, Batch, BatchId, Head, Hold, Turn, UserLogs};
-use super::shared::Shared;
+use super::loading::{self, LaterRecords};
+use super::log::{LogPosition, LogSum, OpenMode};
+use super::log_store::{AppendAnswer, BatchId, Hold, LineBatch, LogHead, TurnHolder, UserLogs};
+use super::record_folding::{LoadedUser, OpenedLogs};
+use super::remote_cache::RemoteCache;
+use super::shared::SharedStore;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
-use crate::model::{Episode, Message, Problem, SemanticMemory};
+use crate::model::{Episode, Message, SemanticMemory, StoreProblem};
 
 /// The open logs of one user; for writing, at most one instance per user and store.
 #[derive(Debug)]
@@ -29,13 +29,13 @@ pub struct UserStore {
     owner: Owner,
     logs: Box<dyn UserLogs>,
     /// The head at opening.
-    opened: Head,
+    opened: LogHead,
     /// The end of the caller's view, log by log. A log's lock is held during an append to it; all
     /// three, in this order, during a rewrite of the logs.
     ends: [Mutex<u64>; 3],
     batches: AtomicU64,
     /// Where the logs are elsewhere: the files here that are made from them.
-    apart: Option<(Arc<Apart>, Arc<Shared>)>,
+    apart: Option<(Arc<RemoteCache>, Arc<SharedStore>)>,
     /// Another writer was faster than a change of several steps, which stopped half-way as if this
     /// process had died there: the user has to be opened anew.
     is_stopped: AtomicBool,
@@ -46,7 +46,7 @@ impl UserStore {
     pub(super) fn open(
         owner: &Owner,
         logs: Box<dyn UserLogs>,
-        opened: Head,
+        opened: LogHead,
     ) -> Result<(Self, LoadedUser)> {
         let loaded = loading::load(&*logs, owner)?;
         Ok((Self::over(owner, logs, opened), loaded))
@@ -57,20 +57,20 @@ impl UserStore {
     pub(super) fn open_behind(
         owner: &Owner,
         logs: Box<dyn UserLogs>,
-        opened: Head,
+        opened: LogHead,
         known: &[LogSum; 3],
-    ) -> Result<(Self, Opened)> {
+    ) -> Result<(Self, OpenedLogs)> {
         match loading::load_behind(&*logs, owner, known)? {
-            Ok(behind) => Ok((Self::over(owner, logs, opened), Opened::Behind(behind))),
+            Ok(behind) => Ok((Self::over(owner, logs, opened), OpenedLogs::Behind(behind))),
             Err(mended) => {
                 let (user, mut loaded) = Self::open(owner, logs, opened)?;
                 loaded.problems.splice(0..0, mended);
-                Ok((user, Opened::Whole(loaded)))
+                Ok((user, OpenedLogs::Whole(loaded)))
             }
         }
     }
 
-    fn over(owner: &Owner, logs: Box<dyn UserLogs>, opened: Head) -> Self {
+    fn over(owner: &Owner, logs: Box<dyn UserLogs>, opened: LogHead) -> Self {
         let head = logs.seen();
         logs.opened();
         Self {
@@ -85,7 +85,7 @@ impl UserStore {
     }
 
     /// Files in `shared` are made from these logs.
-    pub(super) fn apart(mut self, apart: Arc<Apart>, shared: Arc<Shared>) -> Self {
+    pub(super) fn apart(mut self, apart: Arc<RemoteCache>, shared: Arc<SharedStore>) -> Self {
         self.apart = Some((apart, shared));
         self
     }
@@ -167,9 +167,9 @@ impl UserStore {
         let mut lines = Vec::new();
         let mut count = (records.len() + deleted.len() + states.len()) as u64;
         records.iter().try_for_each(|record| encode_line(&mut lines, record))?;
-        deleted
-            .iter()
-            .try_for_each(|id| encode_line(&mut lines, &Deleted { deleted: (*id).to_owned() }))?;
+        deleted.iter().try_for_each(|id| {
+            encode_line(&mut lines, &DeletedLine { deleted: (*id).to_owned() })
+        })?;
         states.iter().try_for_each(|state| encode_line(&mut lines, state))?;
         self.finish_erasure()?;
         let mut end = self.ends[kind as usize].lock();
@@ -183,22 +183,22 @@ impl UserStore {
             lines = named;
             count += 1;
         }
-        let batch = Batch {
+        let batch = LineBatch {
             kind,
             lines: &lines,
             records: count,
             id: BatchId { epoch: self.opened.epoch, number },
         };
         match self.logs.append(&expected, &batch)? {
-            Answer::Done(head) => *end = head.end(kind),
-            Answer::Conflict(_) => return Ok(None),
+            AppendAnswer::Done(head) => *end = head.end(kind),
+            AppendAnswer::Conflict(_) => return Ok(None),
         }
         Ok(Some(self.logs.position(kind)))
     }
 
-    fn expected(&self) -> Head {
+    fn expected(&self) -> LogHead {
         // A rewrite of this process raises the generation for all views but its own.
-        Head { generation: self.logs.seen().generation, ..self.opened }
+        LogHead { generation: self.logs.seen().generation, ..self.opened }
     }
 
     fn lock_ends(&self) -> [MutexGuard<'_, u64>; 3] {
@@ -216,18 +216,18 @@ impl UserStore {
     /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`. If
     /// [`UserStore::is_erasing`] is then true, the next append or opening the store first finishes
     /// the deletion.
-    pub fn erase(&self, erasure: Erasure) -> Result<usize> {
+    pub fn erase(&self, erasure: UserErasure) -> Result<usize> {
         let mut ends = self.lock_ends();
         let outcome = self.logs.rewrite(&self.expected(), erasure);
         self.note_rewrite(&mut ends);
         match outcome? {
-            (Answer::Done(head), there) => {
+            (AppendAnswer::Done(head), there) => {
                 let here = self.apart.as_ref().map_or(Ok(0), |(apart, shared)| {
                     apart.rewritten(shared, &self.owner, head.generation)
                 })?;
                 Ok(there + here)
             }
-            (Answer::Conflict(_), _) => {
+            (AppendAnswer::Conflict(_), _) => {
                 self.is_stopped.store(true, Ordering::SeqCst);
                 Err(conflict())
             }
@@ -262,7 +262,7 @@ impl UserStore {
     }
 
     /// Whether the logs may be written.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> OpenMode {
         self.logs.mode()
     }
 
@@ -289,7 +289,7 @@ impl UserStore {
     ///
     /// # Errors
     /// `Io` if a file cannot be read.
-    pub fn check_logs(&self) -> Result<Vec<Problem>> {
+    pub fn check_logs(&self) -> Result<Vec<StoreProblem>> {
         self.logs.check()
     }
 
@@ -323,7 +323,7 @@ impl UserStore {
         if self.is_stopped.load(Ordering::SeqCst) {
             return Ok(None);
         }
-        let mut behind = Behind::new(&self.owner);
+        let mut behind = LaterRecords::new(&self.owner);
         // Before, so that no append of another thread ends in between.
         let mut ends = self.lock_ends();
         let Some(head) = self.logs.follow(&mut |kind, line| behind.line(kind, line.bytes))? else {
@@ -353,7 +353,7 @@ impl UserStore {
     ///
     /// # Errors
     /// `Io`.
-    pub fn try_turn(&self) -> Result<Turn> {
+    pub fn try_turn(&self) -> Result<TurnHolder> {
         self.logs.try_turn()
     }
 }

@@ -13,14 +13,14 @@ use crate::error::Result;
 
 /// How often a record was returned by a search or a context.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Use {
+pub struct RecordUse {
     /// How often.
     pub uses: u64,
     /// When last.
     pub last_used: Moment,
 }
 
-impl Use {
+impl RecordUse {
     /// Both counts together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -32,16 +32,16 @@ impl Use {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Row {
+struct UseRow {
     id: String,
     #[serde(flatten)]
-    count: Use,
+    count: RecordUse,
 }
 
 /// The counts in lines, by the ids of records. Lines that can't be read are left out.
-pub(super) fn decode(bytes: &[u8]) -> BTreeMap<String, Use> {
+pub(super) fn decode(bytes: &[u8]) -> BTreeMap<String, RecordUse> {
     let rows = bytes.split(|byte| *byte == b'\n').filter(|line| check_line(line) == Ok(true));
-    let rows = rows.filter_map(|line| serde_json::from_slice::<Row>(line).ok());
+    let rows = rows.filter_map(|line| serde_json::from_slice::<UseRow>(line).ok());
     rows.map(|row| (row.id, row.count)).collect()
 }
 
@@ -49,10 +49,10 @@ pub(super) fn decode(bytes: &[u8]) -> BTreeMap<String, Use> {
 ///
 /// # Errors
 /// `InvalidInput` for an id that is too long.
-pub(super) fn encode(counts: &BTreeMap<String, Use>) -> Result<Vec<u8>> {
+pub(super) fn encode(counts: &BTreeMap<String, RecordUse>) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     for (id, count) in counts {
-        encode_line(&mut lines, &Row { id: id.clone(), count: *count })?;
+        encode_line(&mut lines, &UseRow { id: id.clone(), count: *count })?;
     }
     Ok(lines)
 }

@@ -17,25 +17,25 @@ use regex_automata::util::pool::Pool;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input, MatchError};
 
-use crate::fork::{Lazy, get_or_make};
+use crate::fork::{ForkLazy, get_or_make};
 
 /// A regular expression that ignores case and matches no empty text, compiled when it is first
 /// used: that takes some milliseconds, and a new process that asks one question needs few of
 /// hundreds.
-pub(crate) struct Expression {
+pub(crate) struct TextExpression {
     text: String,
-    compiled: OnceLock<Engines>,
+    compiled: OnceLock<SearchEngines>,
 }
 
 /// A match in a text.
 #[derive(Debug)]
-pub(crate) struct Match<'t> {
+pub(crate) struct TextMatch<'t> {
     text: &'t str,
     groups: Captures,
 }
 
 /// The ways to search, over one automaton.
-struct Engines {
+struct SearchEngines {
     /// Finds where the first match ends, in one pass; gives up at a character beyond ASCII if the
     /// expression has boundaries of words.
     forward: DFA,
@@ -49,9 +49,10 @@ struct Engines {
 type Kept<T> = Pool<T, Box<dyn Fn() -> T + Send + Sync + UnwindSafe + RefUnwindSafe>>;
 
 /// What backtracking has visited, for all expressions: each search begins anew.
-static VISITED: Lazy<Kept<Option<backtrack::Cache>>> = Lazy::new(|| Pool::new(Box::new(|| None)));
+static VISITED: ForkLazy<Kept<Option<backtrack::Cache>>> =
+    ForkLazy::new(|| Pool::new(Box::new(|| None)));
 
-impl Expression {
+impl TextExpression {
     /// For a pattern of this crate. Unit tests compile all at once, so that they find a wrong one.
     pub(crate) fn new(text: String) -> Self {
         let expression = Self { text, compiled: OnceLock::new() };
@@ -61,8 +62,8 @@ impl Expression {
         expression
     }
 
-    fn engines(&self) -> &Engines {
-        get_or_make(&self.compiled, || Engines::new(&self.text))
+    fn engines(&self) -> &SearchEngines {
+        get_or_make(&self.compiled, || SearchEngines::new(&self.text))
     }
 
     /// Does it match anywhere in `text`?
@@ -75,12 +76,12 @@ impl Expression {
     }
 
     /// The first match in `text`.
-    pub(crate) fn find<'t>(&self, text: &'t str) -> Option<Match<'t>> {
+    pub(crate) fn find<'t>(&self, text: &'t str) -> Option<TextMatch<'t>> {
         self.find_from(text, 0)
     }
 
     /// All matches in `text`; each begins behind the one before.
-    pub(crate) fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = Match<'t>> {
+    pub(crate) fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = TextMatch<'t>> {
         let mut at = 0;
         std::iter::from_fn(move || {
             let found = self.find_from(text, at)?;
@@ -89,7 +90,7 @@ impl Expression {
         })
     }
 
-    fn find_from<'t>(&self, text: &'t str, at: usize) -> Option<Match<'t>> {
+    fn find_from<'t>(&self, text: &'t str, at: usize) -> Option<TextMatch<'t>> {
         let engines = self.engines();
         let mut input = Input::new(text).span(at..text.len());
         if let Ok(end) = engines.end_of_match(&input) {
@@ -98,25 +99,25 @@ impl Expression {
                 input.set_start(start);
             }
         }
-        Some(Match { text, groups: engines.groups(input)? })
+        Some(TextMatch { text, groups: engines.groups(input)? })
     }
 }
 
-impl Match<'_> {
+impl TextMatch<'_> {
     /// Where it is, in bytes.
     pub(crate) fn range(&self) -> Range<usize> {
         self.groups.get_match().expect("invariant: it was found").range()
     }
 }
 
-impl<'t> Match<'t> {
+impl<'t> TextMatch<'t> {
     /// The text of a named group, if it takes part in the match.
     pub(crate) fn group(&self, name: &str) -> Option<&'t str> {
         self.groups.get_group_by_name(name).map(|span| &self.text[span])
     }
 }
 
-impl Engines {
+impl SearchEngines {
     fn new(pattern: &str) -> Self {
         let ignoring_case = syntax::Config::new().case_insensitive(true);
         let nfa = Compiler::new().syntax(ignoring_case).build(pattern);
@@ -191,12 +192,12 @@ mod tests {
         r"\w+ing\b",
     ];
 
-    static BOTH: Lazy<Vec<(Expression, Regex)>> = Lazy::new(|| {
+    static BOTH: ForkLazy<Vec<(TextExpression, Regex)>> = ForkLazy::new(|| {
         let regex = |text| RegexBuilder::new(text).case_insensitive(true).build().unwrap();
-        PATTERNS.iter().map(|text| (Expression::new((*text).to_owned()), regex(text))).collect()
+        PATTERNS.iter().map(|text| (TextExpression::new((*text).to_owned()), regex(text))).collect()
     });
 
-    fn assert_same(ours: &Expression, regex: &Regex, text: &str) {
+    fn assert_same(ours: &TextExpression, regex: &Regex, text: &str) {
         assert_eq!(ours.is_match(text), regex.is_match(text), "{regex}: {text}");
         let names: Vec<&str> = regex.capture_names().flatten().collect();
         let found: Vec<_> = ours

@@ -12,7 +12,7 @@ use regex_automata::util::syntax;
 use regex_automata::{Input, meta};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use super::expression::Expression;
+use super::expression::TextExpression;
 use crate::fork::get_or_make;
 
 /// Largest class of characters that is written out as literals.
@@ -32,12 +32,12 @@ const MAX_DIGITS: usize = 8;
 
 /// Expressions that ignore case and are looked for together: where several match at one place, the
 /// first of them counts. Only where a match ends is found, which takes one pass over the text.
-pub(crate) struct Kinds {
+pub(crate) struct ExpressionSet {
     patterns: Vec<String>,
     compiled: OnceLock<meta::Regex>,
 }
 
-impl Kinds {
+impl ExpressionSet {
     /// For patterns of this crate that match no empty text.
     pub(crate) fn new(patterns: Vec<String>) -> Self {
         let kinds = Self { patterns, compiled: OnceLock::new() };
@@ -69,44 +69,44 @@ impl Kinds {
 }
 
 /// Expressions that ignore case, each with a value.
-pub(crate) struct Expressions<T> {
-    all: Vec<(Expression, T)>,
+pub(crate) struct ExpressionTable<T> {
+    all: Vec<(TextExpression, T)>,
     literals: AhoCorasick,
     /// The needs that each literal meets.
-    met_by_literal: Vec<Vec<Met>>,
+    met_by_literal: Vec<Vec<MetNeed>>,
     /// The needs that a number of so many digits meets, which a longer one meets, too.
-    met_by_digits: [Vec<Met>; MAX_DIGITS + 1],
+    met_by_digits: [Vec<MetNeed>; MAX_DIGITS + 1],
     /// The needs of each expression, one bit each.
     needs: Vec<u8>,
 }
 
 /// One need of one expression.
 #[derive(Debug, Clone, Copy)]
-struct Met {
+struct MetNeed {
     expression: usize,
     bit: u8,
 }
 
 /// Of these, every text that an expression matches has at least one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Need {
+struct LiteralNeed {
     literals: Vec<String>,
     /// A number of so many digits of ASCII.
     digits: Option<usize>,
 }
 
-impl<T> Expressions<T> {
+impl<T> ExpressionTable<T> {
     /// Reads patterns of this crate. Digits are those of ASCII.
     pub(crate) fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
         let mut literals: Vec<String> = Vec::new();
-        let mut met_by_literal: Vec<Vec<Met>> = Vec::new();
-        let mut met_by_digits: [Vec<Met>; MAX_DIGITS + 1] = Default::default();
+        let mut met_by_literal: Vec<Vec<MetNeed>> = Vec::new();
+        let mut met_by_digits: [Vec<MetNeed>; MAX_DIGITS + 1] = Default::default();
         let (mut all, mut needs) = (Vec::new(), Vec::new());
         for (expression, (pattern, value)) in patterns.into_iter().enumerate() {
             let parsed = regex_syntax::parse(&pattern).expect("invariant: the patterns are tested");
             let checked = checked(needs_of(&parsed));
             for (number, need) in checked.iter().enumerate() {
-                let met = Met { expression, bit: 1 << number };
+                let met = MetNeed { expression, bit: 1 << number };
                 if let Some(digits) = need.digits {
                     met_by_digits[digits.min(MAX_DIGITS)].push(met);
                 }
@@ -121,7 +121,7 @@ impl<T> Expressions<T> {
                 }
             }
             needs.push((1 << checked.len()) - 1);
-            all.push((Expression::new(pattern), value));
+            all.push((TextExpression::new(pattern), value));
         }
         let literals = AhoCorasickBuilder::new()
             .ascii_case_insensitive(true)
@@ -138,10 +138,10 @@ impl<T> Expressions<T> {
     }
 
     /// The expressions that may match `text`, in their order; no other one does.
-    pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(Expression, T)> {
+    pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(TextExpression, T)> {
         let mut met = vec![0_u8; self.all.len()];
         let mut note =
-            |needs: &[Met]| needs.iter().for_each(|need| met[need.expression] |= need.bit);
+            |needs: &[MetNeed]| needs.iter().for_each(|need| met[need.expression] |= need.bit);
         let digits = longest_number(text).min(MAX_DIGITS);
         self.met_by_digits[..=digits].iter().for_each(|needs| note(needs));
         for literal in self.literals.find_overlapping_iter(text) {
@@ -158,23 +158,23 @@ fn longest_number(text: &str) -> usize {
 }
 
 /// The needs that are worth a check.
-fn checked(mut needs: Vec<Need>) -> Vec<Need> {
+fn checked(mut needs: Vec<LiteralNeed>) -> Vec<LiteralNeed> {
     needs.sort_by_key(|need| (std::cmp::Reverse(need.telling()), need.literals.len()));
     needs.dedup();
     needs.truncate(MAX_NEEDS);
-    let most = needs.first().map_or(0, Need::telling);
+    let most = needs.first().map_or(0, LiteralNeed::telling);
     needs.retain(|need| need.telling() >= TELLING.min(most) && need.telling() > 0);
     needs
 }
 
 /// What every match of an expression has.
-fn needs_of(expression: &Hir) -> Vec<Need> {
+fn needs_of(expression: &Hir) -> Vec<LiteralNeed> {
     if let Some(digits) = digits_of(expression) {
-        return if digits == 0 { Vec::new() } else { vec![Need::number(digits)] };
+        return if digits == 0 { Vec::new() } else { vec![LiteralNeed::number(digits)] };
     }
     match expression.kind() {
         HirKind::Literal(literal) => match String::from_utf8(literal.0.to_vec()) {
-            Ok(text) => vec![Need { literals: vec![text], digits: None }],
+            Ok(text) => vec![LiteralNeed { literals: vec![text], digits: None }],
             Err(_) => Vec::new(),
         },
         HirKind::Class(class) => characters(class).into_iter().collect(),
@@ -187,27 +187,27 @@ fn needs_of(expression: &Hir) -> Vec<Need> {
 }
 
 /// The needs of all parts; digits that follow one another are one number.
-fn needs_of_all(parts: &[Hir]) -> Vec<Need> {
+fn needs_of_all(parts: &[Hir]) -> Vec<LiteralNeed> {
     let (mut needs, mut number) = (Vec::new(), 0);
     for part in parts {
         match digits_of(part) {
             Some(digits) => number += digits,
             None => {
-                needs.extend((number > 0).then(|| Need::number(number)));
+                needs.extend((number > 0).then(|| LiteralNeed::number(number)));
                 number = 0;
                 needs.extend(needs_of(part));
             }
         }
     }
-    needs.extend((number > 0).then(|| Need::number(number)));
+    needs.extend((number > 0).then(|| LiteralNeed::number(number)));
     needs
 }
 
 /// The most telling need of each way, as one; `None` if a way has none.
-fn any_of(ways: &[Hir]) -> Option<Need> {
-    let mut together = Need::default();
+fn any_of(ways: &[Hir]) -> Option<LiteralNeed> {
+    let mut together = LiteralNeed::default();
     for way in ways {
-        let need = needs_of(way).into_iter().max_by_key(Need::telling)?;
+        let need = needs_of(way).into_iter().max_by_key(LiteralNeed::telling)?;
         together.literals.extend(need.literals);
         together.digits = match (together.digits, need.digits) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -241,14 +241,14 @@ fn digits_of(expression: &Hir) -> Option<usize> {
     }
 }
 
-fn characters(class: &Class) -> Option<Need> {
+fn characters(class: &Class) -> Option<LiteralNeed> {
     let Class::Unicode(class) = class else { return None };
     let characters = class.iter().flat_map(|range| range.start()..=range.end());
     let few: Vec<String> = characters.take(WRITTEN_OUT + 1).map(String::from).collect();
-    (few.len() <= WRITTEN_OUT).then_some(Need { literals: few, digits: None })
+    (few.len() <= WRITTEN_OUT).then_some(LiteralNeed { literals: few, digits: None })
 }
 
-impl Need {
+impl LiteralNeed {
     fn number(digits: usize) -> Self {
         Self { literals: Vec::new(), digits: Some(digits) }
     }
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn of_kinds_that_match_at_one_place_the_first_counts() {
         let patterns = [r"\bbed\b", r"\b\w{2,}ed\b", r"\bwill\b", r"['’]ve\b", r"\bto$"];
-        let kinds = Kinds::new(patterns.map(str::to_owned).to_vec());
+        let kinds = ExpressionSet::new(patterns.map(str::to_owned).to_vec());
         let find = |text| kinds.find(text).collect::<Vec<usize>>();
         assert_eq!(find("The BED I painted will fit, I’ve measured it"), [0, 1, 2, 3, 1]);
         assert_eq!(find("Où est mon lit ? Café painted to"), [1, 4]);
@@ -311,8 +311,8 @@ mod tests {
         r"[0-9]{4}-\d\d",
     ];
 
-    fn expressions() -> Expressions<usize> {
-        Expressions::new(PATTERNS.iter().enumerate().map(|(at, text)| ((*text).to_owned(), at)))
+    fn expressions() -> ExpressionTable<usize> {
+        ExpressionTable::new(PATTERNS.iter().enumerate().map(|(at, text)| ((*text).to_owned(), at)))
     }
 
     fn candidates(text: &str) -> Vec<usize> {

@@ -4,7 +4,7 @@
 //! This is not language identification. It only decides which rules (dates, templates, sentence
 //! ends) apply to a text; the result is the same on every machine.
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 
 use rustc_hash::FxHashMap;
 
@@ -66,7 +66,7 @@ pub fn language(text: &str) -> Language {
         return Language::Other;
     }
     let (mut plain_words, mut english, mut shared) = (0usize, 0usize, 0usize);
-    let mut foreign = Votes::default();
+    let mut foreign = LanguageVotes::default();
     for word in
         words(sample).filter(|word| word.starts_with(|c: char| is_alphabetic(c) && !is_cjk(c)))
     {
@@ -98,7 +98,7 @@ pub fn language(text: &str) -> Language {
 
 /// The number of function words per language.
 #[derive(Default)]
-struct Votes {
+struct LanguageVotes {
     words: usize,
     german: usize,
     spanish: usize,
@@ -106,7 +106,7 @@ struct Votes {
     elsewhere: usize,
 }
 
-impl Votes {
+impl LanguageVotes {
     fn count(&mut self, owners: u8) {
         self.words += 1;
         self.german += usize::from(owners & GERMAN != 0);
@@ -141,7 +141,7 @@ const FRENCH: u8 = 8;
 const ELSEWHERE: u8 = 16;
 
 /// The function words in lower case, with their languages.
-static FUNCTION_WORDS: Lazy<FxHashMap<&'static str, u8>> = Lazy::new(|| {
+static FUNCTION_WORDS: ForkLazy<FxHashMap<&'static str, u8>> = ForkLazy::new(|| {
     let mut owners = FxHashMap::default();
     let foreign =
         [("german", GERMAN), ("spanish", SPANISH), ("french", FRENCH), ("elsewhere", ELSEWHERE)];

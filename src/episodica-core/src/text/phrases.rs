@@ -3,12 +3,12 @@
 use aho_corasick::AhoCorasick;
 
 /// Phrases, each with what it stands for.
-pub(crate) struct Phrases<T> {
+pub(crate) struct PhraseTable<T> {
     phrases: AhoCorasick,
     values: Vec<T>,
 }
 
-impl<T> Phrases<T> {
+impl<T> PhraseTable<T> {
     /// Few and short ones.
     ///
     /// # Panics
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn phrases_overlap() {
-        let phrases = Phrases::new([("你好", 1), ("好的", 2), ("的", 3)].into_iter());
+        let phrases = PhraseTable::new([("你好", 1), ("好的", 2), ("的", 3)].into_iter());
         let mut found: Vec<_> = phrases.in_text("你好的").map(|(at, value)| (at, *value)).collect();
         found.sort_unstable();
         assert_eq!(found, [(0, 1), (3, 2), (6, 3)]);

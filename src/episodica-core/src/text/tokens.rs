@@ -4,7 +4,7 @@
 //! this for every candidate message. For the choice of the crate see
 //! `docs/decisions/003-token-counter.md`.
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use std::convert::Infallible;
 
 use tiktoken::CoreBpe;
@@ -12,7 +12,7 @@ use tiktoken::CoreBpe;
 use super::script::is_han;
 
 /// The encoding; the first use unpacks its table.
-static O200K: Lazy<&'static CoreBpe> = Lazy::new(|| {
+static O200K: ForkLazy<&'static CoreBpe> = ForkLazy::new(|| {
     tiktoken::get_encoding("o200k_base").expect("invariant: the build carries the o200k_base table")
 });
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 
 use super::vocabulary::{base_form, is_function_word, lines};
 use super::words::fold;
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 
 const TABLE: &str = include_str!("function_words.txt");
 
@@ -21,21 +21,21 @@ const MARKS: usize = 10;
 
 /// A language that questions are read in. Its number is its place in the table; English has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Tongue(u8);
+pub(crate) struct QueryLanguage(u8);
 
-struct List {
+struct LanguageList {
     name: &'static str,
     words: FxHashSet<String>,
     marks: Vec<&'static str>,
     stemmer: Option<Algorithm>,
 }
 
-static LISTS: Lazy<Vec<List>> = Lazy::new(|| {
-    let mut lists: Vec<List> = Vec::new();
+static LISTS: ForkLazy<Vec<LanguageList>> = ForkLazy::new(|| {
+    let mut lists: Vec<LanguageList> = Vec::new();
     for (name, line) in lines(TABLE) {
         if lists.last().is_none_or(|list| list.name != name) {
             let (words, marks) = (FxHashSet::default(), Vec::new());
-            lists.push(List { name, words, marks, stemmer: algorithm(name) });
+            lists.push(LanguageList { name, words, marks, stemmer: algorithm(name) });
         }
         if let Some(list) = lists.last_mut() {
             for word in line.split_whitespace() {
@@ -77,7 +77,7 @@ thread_local! {
     static ENGLISH: Stemmer = Stemmer::create(Algorithm::English);
 }
 
-impl Tongue {
+impl QueryLanguage {
     /// The language named in the table.
     pub fn named(name: &str) -> Option<Self> {
         let place = LISTS.iter().position(|list| list.name == name)?;
@@ -98,7 +98,7 @@ impl Tongue {
         tongue
     }
 
-    fn list(self) -> &'static List {
+    fn list(self) -> &'static LanguageList {
         &LISTS[usize::from(self.0)]
     }
 
@@ -122,7 +122,7 @@ impl Tongue {
 }
 
 /// The stem of a folded word in a language; of an English one for `None`.
-pub(crate) fn stem_in(tongue: Option<Tongue>, word: &str) -> Cow<'_, str> {
+pub(crate) fn stem_in(tongue: Option<QueryLanguage>, word: &str) -> Cow<'_, str> {
     match tongue {
         Some(tongue) => tongue.stem(word),
         None => ENGLISH.with(|stemmer| stemmer.stem(base_form(word))),
@@ -144,8 +144,8 @@ mod tests {
             ("wie woont er in het oude huis", Some("dutch")),
             ("mercedes benz", None),
         ] {
-            let tongue = Tongue::of(question.split(' '));
-            assert_eq!(tongue, expected.and_then(Tongue::named), "{question}");
+            let tongue = QueryLanguage::of(question.split(' '));
+            assert_eq!(tongue, expected.and_then(QueryLanguage::named), "{question}");
         }
     }
 
@@ -157,7 +157,7 @@ mod tests {
                 assert_eq!(fold(mark), *mark, "{}", list.name);
             }
         }
-        let german = Tongue::named("german").expect("in the table");
+        let german = QueryLanguage::named("german").expect("in the table");
         assert_eq!(german.stem("hausern"), german.stem("hausers"));
         assert_eq!(stem_in(None, "went"), "go");
     }

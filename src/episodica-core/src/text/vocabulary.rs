@@ -2,11 +2,11 @@
 //!
 //! The lists are data (`vocabulary.txt`). A list for only one module is stored next to that module.
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Language, Phrases};
+use super::{Language, PhraseTable};
 
 const TABLE: &str = include_str!("vocabulary.txt");
 
@@ -36,15 +36,15 @@ pub(crate) fn shared(name: &'static str) -> impl Iterator<Item = &'static str> {
     list(TABLE, name)
 }
 
-static FUNCTION_WORDS: Lazy<FxHashSet<&str>> =
-    Lazy::new(|| shared("function").chain(["done", "onto"]).collect());
-static TIME_WORDS: Lazy<FxHashSet<&str>> =
-    Lazy::new(|| shared("time").chain(shared("moment")).collect());
-static WHEN_WORDS: Lazy<FxHashSet<&str>> =
-    Lazy::new(|| shared("time").chain(shared("when")).collect());
-static UNSPACED_TIME_WORDS: Lazy<Phrases<()>> =
-    Lazy::new(|| Phrases::new(shared("moment-unspaced").map(|phrase| (phrase, ()))));
-static BASE_FORMS: Lazy<FxHashMap<&str, &str>> = Lazy::new(|| {
+static FUNCTION_WORDS: ForkLazy<FxHashSet<&str>> =
+    ForkLazy::new(|| shared("function").chain(["done", "onto"]).collect());
+static TIME_WORDS: ForkLazy<FxHashSet<&str>> =
+    ForkLazy::new(|| shared("time").chain(shared("moment")).collect());
+static WHEN_WORDS: ForkLazy<FxHashSet<&str>> =
+    ForkLazy::new(|| shared("time").chain(shared("when")).collect());
+static UNSPACED_TIME_WORDS: ForkLazy<PhraseTable<()>> =
+    ForkLazy::new(|| PhraseTable::new(shared("moment-unspaced").map(|phrase| (phrase, ()))));
+static BASE_FORMS: ForkLazy<FxHashMap<&str, &str>> = ForkLazy::new(|| {
     lines(TABLE)
         .filter(|(list, _)| *list == "irregular")
         .filter_map(|(_, line)| line.split_once(' '))

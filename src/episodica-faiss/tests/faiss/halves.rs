@@ -7,8 +7,10 @@ use crate::random::Random;
 use episodica_core::ErrorKind;
 use episodica_core::clock::SystemClock;
 use episodica_core::ids::Owner;
-use episodica_core::index::{Field, Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
-use episodica_core::store::{CacheRow, Extent, LogKind, LogPosition, Mode, Store, VectorCacheHead};
+use episodica_core::index::{Matrix, TextIndex, VectorIndex, VectorIndexFactory, VectorIndexKind};
+use episodica_core::store::{
+    CacheExtent, CacheRow, LogKind, LogPosition, OpenMode, Store, VectorCacheHead,
+};
 use episodica_faiss::FaissFactory;
 use half::f16;
 use ndarray::{Array1, Array2, ArrayView1, Axis, array};
@@ -270,10 +272,10 @@ const NEVER: usize = usize::MAX;
 fn a_field_of_many_comes_back_from_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let (factory, owner) = (FaissFactory::default(), Owner::new("default", "a").unwrap());
-    let store = Store::open(folder.path(), Mode::ReadWrite, &SystemClock).unwrap();
+    let store = Store::open(folder.path(), OpenMode::ReadWrite, &SystemClock).unwrap();
     for count in [BORDER, BORDER + 5] {
         let (slots, rows) = (labels(0..count), Random(17).directions(count, 8));
-        let mut field = Field::default();
+        let mut field = TextIndex::default();
         field.add_vectors(&factory, NEVER, &slots, rows.view()).unwrap();
         let index = field.vectors().unwrap();
         let head = VectorCacheHead {
@@ -296,7 +298,7 @@ fn a_field_of_many_comes_back_from_the_store() {
             .unwrap();
         let mut problems = Vec::new();
         let cache = store
-            .load_vectors(&owner, LogKind::Messages, "m", Some(8), Extent::All, &mut problems)
+            .load_vectors(&owner, LogKind::Messages, "m", Some(8), CacheExtent::All, &mut problems)
             .unwrap()
             .unwrap();
         assert!(problems.is_empty());
@@ -306,7 +308,7 @@ fn a_field_of_many_comes_back_from_the_store() {
             factory.read(&cache.index.unwrap(), 8, slots.clone()).unwrap().vectors(),
             index.vectors()
         );
-        let mut again = Field::default();
+        let mut again = TextIndex::default();
         again.restore_vectors(&factory, NEVER, slots, cache.vectors).unwrap();
         assert_eq!(
             again.nearest(rows.row(3), 20).unwrap(),
@@ -322,7 +324,7 @@ fn a_graph_grows_out_of_halves() {
     let (factory, rows) = (FaissFactory::default(), Random(18).directions(BORDER + 500, 8));
     let expected = Matrix::from(rows.mapv(f16::from_f32).mapv(f16::to_f32));
     let (slots, enough) = (labels(0..rows.nrows()), rows.nrows());
-    let (mut grown, mut restored) = (Field::default(), Field::default());
+    let (mut grown, mut restored) = (TextIndex::default(), TextIndex::default());
     grown
         .add_vectors(
             &factory,

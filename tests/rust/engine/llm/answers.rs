@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use episodica_core::llm::Prompt;
+use episodica_core::llm::ChatPrompt;
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::store::testing::Failure;
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ proptest! {
         count in 1usize..70,
     ) {
         let next = AtomicUsize::new(0);
-        let model = Arc::new(ScriptedModel::new(move |_: &Prompt| {
+        let model = Arc::new(ScriptedModel::new(move |_: &ChatPrompt| {
             Ok(answers[next.fetch_add(1, Ordering::SeqCst) % answers.len()].clone())
         }));
         let engine = with(&disk(), &model);

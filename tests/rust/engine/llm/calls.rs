@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use episodica_core::Result;
-use episodica_core::config::{BoundaryMode, Config};
-use episodica_core::control::Control;
+use episodica_core::config::{BoundaryMode, MemoryConfig};
+use episodica_core::control::CallControl;
 use episodica_core::llm::testing::ScriptedModel;
-use episodica_core::llm::{Answer, LanguageModel, NoAnswer, PROMPT_VERSION, Phase, Prompt};
+use episodica_core::llm::{
+    ChatAnswer, ChatPrompt, LanguageModel, NoAnswer, PROMPT_VERSION, UsagePhase,
+};
 use episodica_core::model::ServiceHealth;
-use episodica_core::score::Method;
+use episodica_core::score::SearchMethod;
 use serde_json::json;
 
 use crate::engine::support::{NO_VECTOR, NOW, found, moment, open_with, said};
@@ -29,7 +31,11 @@ impl LanguageModel for Waiting {
         "waiting"
     }
 
-    fn complete(&self, _: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
+    fn complete(
+        &self,
+        _: &ChatPrompt,
+        control: &dyn CallControl,
+    ) -> Result<ChatAnswer, Box<NoAnswer>> {
         let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(inside, Ordering::SeqCst);
         loop {
@@ -74,7 +80,8 @@ fn four_hundred_messages_cost_what_was_promised() {
 #[test]
 fn what_a_model_made_says_so() {
     let model = Arc::new(ScriptedModel::new(sensible));
-    let engine = with_config(&disk(), &model, Config { trace: true, ..Config::default() });
+    let engine =
+        with_config(&disk(), &model, MemoryConfig { trace: true, ..MemoryConfig::default() });
     engine.add_messages("ann", talk(20), None, &NOW).unwrap();
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
@@ -99,7 +106,7 @@ fn what_a_model_made_says_so() {
 fn an_outage_loses_nothing_and_is_made_good() {
     let model = Arc::new(ScriptedModel::new({
         let up = AtomicBool::new(false);
-        move |prompt: &Prompt| {
+        move |prompt: &ChatPrompt| {
             up.fetch_or(prompt.user.contains("kite39"), Ordering::SeqCst);
             if up.load(Ordering::SeqCst) { sensible(prompt) } else { down(prompt) }
         }
@@ -169,7 +176,8 @@ fn what_a_crash_cut_off_goes_on() {
     let silent = Arc::new(Waiting::default());
     {
         let engine =
-            open_with(&disk, false, Config::default(), Some(Arc::clone(&silent) as _)).unwrap();
+            open_with(&disk, false, MemoryConfig::default(), Some(Arc::clone(&silent) as _))
+                .unwrap();
         engine.add_messages("ann", talk(40), Some("s"), &NOW).unwrap();
         while silent.inside.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
@@ -189,9 +197,9 @@ fn what_a_crash_cut_off_goes_on() {
 #[test]
 fn answers_are_paid_for_once() {
     let disk = disk();
-    let config = Config { boundary_mode: BoundaryMode::Message, ..Config::default() };
-    let never = |prompt: &Prompt| match prompt.phase {
-        Phase::Boundary => {
+    let config = MemoryConfig { boundary_mode: BoundaryMode::Message, ..MemoryConfig::default() };
+    let never = |prompt: &ChatPrompt| match prompt.phase {
+        UsagePhase::Boundary => {
             Ok(json!({"should_end": false, "reason": "", "confidence": 0.9, "topic_summary": ""})
                 .to_string())
         }
@@ -213,7 +221,7 @@ fn callers_and_searches_never_wait_for_a_model() {
     let engine = open_with(
         &disk(),
         false,
-        Config { llm_concurrency: 2, ..Config::default() },
+        MemoryConfig { llm_concurrency: 2, ..MemoryConfig::default() },
         Some(Arc::clone(&model) as _),
     )
     .unwrap();
@@ -224,7 +232,7 @@ fn callers_and_searches_never_wait_for_a_model() {
         std::thread::yield_now();
     }
     assert_eq!(
-        found(&engine, "ann", "kite7", Method::Bm25)[0],
+        found(&engine, "ann", "kite7", SearchMethod::Bm25)[0],
         "kite7 flew over hill7 with string7"
     );
     engine
@@ -235,7 +243,7 @@ fn callers_and_searches_never_wait_for_a_model() {
         0,
         "local vectors don't wait either"
     );
-    assert_eq!(found(&engine, "ann", "late word", Method::Vector)[0], "a late word");
+    assert_eq!(found(&engine, "ann", "late word", SearchMethod::Vector)[0], "a late word");
     assert!(
         !engine.wait(Some("ann"), Some(Duration::from_millis(1)), &NOW).unwrap(),
         "something is pending"
@@ -261,7 +269,7 @@ fn a_message_without_a_vector_is_ranked_by_the_rest() {
             &NOW,
         )
         .unwrap();
-    let first = &found(&engine, "ann", "the kite of hill99", Method::Hybrid)[0];
+    let first = &found(&engine, "ann", "the kite of hill99", SearchMethod::Hybrid)[0];
     assert!(first.contains("hill99"), "{first}");
     assert_eq!(engine.user_stats("ann", &NOW).unwrap().pending_vectors, 1);
 }

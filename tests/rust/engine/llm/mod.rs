@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use episodica_core::config::Config;
-use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind};
+use episodica_core::config::MemoryConfig;
+use episodica_core::engine::{AnyRecord, Engine, EngineHandle, RecordKind};
 use episodica_core::llm::testing::ScriptedModel;
-use episodica_core::llm::{LanguageModel, Phase, Prompt};
+use episodica_core::llm::{ChatPrompt, LanguageModel, UsagePhase};
 use episodica_core::model::{Episode, NewMessage, SemanticMemory};
 use episodica_core::store::testing::MemoryBackend;
 use episodica_core::{Error, ErrorKind, Result};
@@ -24,16 +24,16 @@ pub fn disk() -> Disk {
     Disk::new(MemoryBackend::new())
 }
 
-pub fn with(disk: &Disk, model: &Arc<ScriptedModel>) -> Handle {
-    with_config(disk, model, Config::default())
+pub fn with(disk: &Disk, model: &Arc<ScriptedModel>) -> EngineHandle {
+    with_config(disk, model, MemoryConfig::default())
 }
 
-pub fn with_config(disk: &Disk, model: &Arc<ScriptedModel>, config: Config) -> Handle {
+pub fn with_config(disk: &Disk, model: &Arc<ScriptedModel>, config: MemoryConfig) -> EngineHandle {
     open_with(disk, false, config, Some(Arc::clone(model) as Arc<dyn LanguageModel>)).unwrap()
 }
 
 /// The messages of a prompt: number and text.
-pub fn shown(prompt: &Prompt) -> Vec<(usize, String)> {
+pub fn shown(prompt: &ChatPrompt) -> Vec<(usize, String)> {
     let line = |line: &str| {
         let mut parts = line.splitn(3, " | ");
         let number = parts.next()?.parse().ok()?;
@@ -54,10 +54,10 @@ fn first_fact(messages: &[(usize, String)]) -> Value {
 
 /// What a sensible model would say: episodes of eight messages, one fact about the first message of
 /// each.
-pub fn sensible(prompt: &Prompt) -> Result<String> {
+pub fn sensible(prompt: &ChatPrompt) -> Result<String> {
     let messages = shown(prompt);
     let answer = match prompt.phase {
-        Phase::Boundary => {
+        UsagePhase::Boundary => {
             let groups: Vec<Value> = messages
                 .chunks(8)
                 .map(|chunk| {
@@ -67,7 +67,7 @@ pub fn sensible(prompt: &Prompt) -> Result<String> {
                 .collect();
             json!({"episodes": groups})
         }
-        Phase::Episode => json!({
+        UsagePhase::Episode => json!({
             "title": format!("Model on {}", messages[0].1),
             "summary": format!("They spoke of {}.", messages[0].1),
             "narrative": format!("It was said that {}.", messages[0].1),
@@ -75,13 +75,13 @@ pub fn sensible(prompt: &Prompt) -> Result<String> {
             "entities": [],
             "facts": [first_fact(&messages)],
         }),
-        Phase::Extract => json!({"facts": [first_fact(&messages)]}),
-        Phase::Embedding => unreachable!("not asked of a chat model"),
+        UsagePhase::Extract => json!({"facts": [first_fact(&messages)]}),
+        UsagePhase::Embedding => unreachable!("not asked of a chat model"),
     };
     Ok(answer.to_string())
 }
 
-pub fn down(_: &Prompt) -> Result<String> {
+pub fn down(_: &ChatPrompt) -> Result<String> {
     Err(Error::new(ErrorKind::Llm, "the endpoint is down"))
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use episodica_core::clock::Zone;
-use episodica_core::config::Config;
+use episodica_core::clock::DisplayZone;
+use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, ContextRequest};
 use episodica_core::llm::testing::ScriptedModel;
-use episodica_core::llm::{Phase, Prompt};
+use episodica_core::llm::{ChatPrompt, UsagePhase};
 use episodica_core::model::NewMessage;
-use episodica_core::score::{Filter, Form, HitKind, Method, Request};
+use episodica_core::score::{HitKind, OutputForm, RecordFilter, SearchMethod, SearchRequest};
 use serde_json::{Value, json};
 
 use crate::engine::support::{NOW, files_with, moment, said};
@@ -17,7 +17,7 @@ use super::*;
 
 #[test]
 fn what_was_recalled_is_not_learned_again() {
-    let repeat = |prompt: &Prompt| {
+    let repeat = |prompt: &ChatPrompt| {
         let told = shown(prompt).into_iter().map(|(number, text)| {
             json!({
                 "content": format!("It holds that {text}"), "kind": "event",
@@ -40,12 +40,12 @@ fn what_was_recalled_is_not_learned_again() {
     wait(&engine, "ann");
     let known = facts(&engine, "ann").len();
     assert_eq!(known, 6);
-    let search = Request {
+    let search = SearchRequest {
         query: "kite3 hill3".into(),
         top_k: 10,
         kinds: vec![HitKind::Message, HitKind::Semantic],
-        method: Method::Hybrid,
-        filter: Filter::default(),
+        method: SearchMethod::Hybrid,
+        filter: RecordFilter::default(),
         threshold: None,
         per_kind: std::collections::BTreeMap::new(),
         include_superseded: true,
@@ -54,7 +54,12 @@ fn what_was_recalled_is_not_learned_again() {
     let context = engine
         .context(
             "ann",
-            &ContextRequest { search, max_tokens: 500, form: Form::Text, zone: Zone::default() },
+            &ContextRequest {
+                search,
+                max_tokens: 500,
+                form: OutputForm::Text,
+                zone: DisplayZone::default(),
+            },
             &NOW,
         )
         .unwrap();
@@ -85,10 +90,10 @@ fn what_was_recalled_is_not_learned_again() {
 
 #[test]
 fn superseding_cites_both_sides_and_can_be_undone() {
-    let script = |prompt: &Prompt| {
+    let script = |prompt: &ChatPrompt| {
         let text = &shown(prompt).first().map(|(_, text)| text.clone()).unwrap_or_default();
         match prompt.phase {
-            Phase::Episode => {
+            UsagePhase::Episode => {
                 let place = if text.contains("Lyon") { "Lyon" } else { "Nice" };
                 let told = format!("user lives in {place}");
                 let fact = json!({
@@ -123,7 +128,8 @@ fn superseding_cites_both_sides_and_can_be_undone() {
 fn deleting_leaves_nothing_of_prompts_and_answers() {
     let disk = disk();
     let model = Arc::new(ScriptedModel::new(sensible));
-    let engine = with_config(&disk, &model, Config { trace: true, ..Config::default() });
+    let engine =
+        with_config(&disk, &model, MemoryConfig { trace: true, ..MemoryConfig::default() });
     engine.add_messages("ann", talk(40), None, &NOW).unwrap();
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
@@ -142,8 +148,8 @@ fn deleting_leaves_nothing_of_prompts_and_answers() {
 
 #[test]
 fn merged_episodes_keep_one_text_and_both_ids() {
-    let script = |prompt: &Prompt| match prompt.phase {
-        Phase::Episode => {
+    let script = |prompt: &ChatPrompt| match prompt.phase {
+        UsagePhase::Episode => {
             let narrative =
                 shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
             Ok(json!({
@@ -156,7 +162,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
     };
     let disk = disk();
     let model = Arc::new(ScriptedModel::new(script));
-    let config = Config { merge_episodes: true, ..Config::default() };
+    let config = MemoryConfig { merge_episodes: true, ..MemoryConfig::default() };
     let ids: Vec<String> = {
         let engine = with_config(&disk, &model, config.clone());
         let mut ids = Vec::new();

@@ -1,7 +1,7 @@
 //! What holds after every step.
 
 use episodica_core::engine::{AnyRecord, RecordKind};
-use episodica_core::score::Method;
+use episodica_core::score::SearchMethod;
 
 use crate::engine::support::*;
 
@@ -104,7 +104,7 @@ impl World {
                 return;
             };
             let word = last.id.strip_prefix("m-").unwrap();
-            let hits = found(self.engine(), name, word, Method::Bm25);
+            let hits = found(self.engine(), name, word, SearchMethod::Bm25);
             if owner == user {
                 assert_eq!(hits.first(), Some(&last.content), "not found: {word}")
             } else {

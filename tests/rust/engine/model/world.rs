@@ -5,7 +5,7 @@ use std::io::ErrorKind as IoKind;
 use std::time::Duration;
 
 use episodica_core::ErrorKind;
-use episodica_core::engine::{AnyRecord, Engine, Handle, RecordKind};
+use episodica_core::engine::{AnyRecord, Engine, EngineHandle, RecordKind};
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 
 use crate::engine::support::*;
@@ -32,7 +32,7 @@ pub struct Said {
 
 pub struct World {
     pub disk: Disk,
-    pub engine: Option<Handle>,
+    pub engine: Option<EngineHandle>,
     pub said: BTreeMap<usize, Vec<Said>>,
     /// Words written by `update` that returned, by user, record and order.
     pub edits: Vec<(usize, String, String)>,

@@ -2,27 +2,27 @@
 
 use serde::Deserialize;
 
-use crate::remote::{Cause, Failure};
+use crate::remote::{CallFailure, FailureCause};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Body {
-    data: Vec<Row>,
-    usage: Option<Usage>,
+pub(super) struct EmbeddingBody {
+    data: Vec<EmbeddingRow>,
+    usage: Option<EmbeddingUsage>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Row {
+struct EmbeddingRow {
     index: Option<usize>,
     embedding: Vec<f32>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Usage {
+struct EmbeddingUsage {
     prompt_tokens: Option<u64>,
     total_tokens: Option<u64>,
 }
 
-impl Body {
+impl EmbeddingBody {
     /// Tokens as counted by the server, if it reports them.
     pub(super) fn tokens(&self) -> Option<u64> {
         let usage = self.usage.as_ref()?;
@@ -35,8 +35,8 @@ impl Body {
         self,
         count: usize,
         dimension: Option<usize>,
-    ) -> Result<Vec<Vec<f32>>, Failure> {
-        let fail = |what: String| Failure::new(Cause::Unusable, what);
+    ) -> Result<Vec<Vec<f32>>, CallFailure> {
+        let fail = |what: String| CallFailure::new(FailureCause::Unusable, what);
         if self.data.len() != count {
             return Err(fail(format!(
                 "server gave another number of vectors than the {count} asked for: `{}`",

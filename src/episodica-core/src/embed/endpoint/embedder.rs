@@ -11,13 +11,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::answer::Body;
-use crate::control::{Control, Uninterrupted};
+use super::answer::EmbeddingBody;
+use crate::control::{CallControl, Uninterrupted};
 use crate::embed::{Embedder, SHORTEST_CUT, shortened};
 use crate::error::{Error, ErrorKind, Result};
-use crate::llm::{Answer, Ledger, NoAnswer, Phase};
+use crate::llm::{ChatAnswer, NoAnswer, UsageLedger, UsagePhase};
 use crate::model::ServiceHealth;
-use crate::remote::{Cause, Endpoint, Failure, Remote, SystemTimer, Timer};
+use crate::remote::{
+    CallFailure, FailureCause, RemoteEndpoint, RemoteService, RetryTimer, SystemTimer,
+};
 use crate::text::count_tokens;
 
 /// Most texts of a request that can be asked for.
@@ -33,7 +35,7 @@ pub struct EmbeddingSettings {
     /// The name that the server knows it by.
     pub model: String,
     /// The server; its address goes up to and without `/embeddings`.
-    pub endpoint: Endpoint,
+    pub endpoint: RemoteEndpoint,
     /// Length of the vectors, sent with each request; `None` = what the model gives.
     #[serde(default)]
     pub dimensions: Option<usize>,
@@ -58,7 +60,7 @@ impl EmbeddingSettings {
     pub fn new(model: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self {
             model: model.into(),
-            endpoint: Endpoint::new(base_url),
+            endpoint: RemoteEndpoint::new(base_url),
             dimensions: None,
             batch_size: default_batch_size(),
             cache_entries: default_cache_entries(),
@@ -83,19 +85,19 @@ type Vector = Arc<[f32]>;
 /// and breaker.
 pub struct EndpointEmbedder {
     settings: EmbeddingSettings,
-    remote: Remote,
+    remote: RemoteService,
     dimension: OnceLock<usize>,
     cache: Option<Mutex<LruCache<Key, Vector>>>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<UsageLedger>,
 }
 
 impl EndpointEmbedder {
     /// Prepares the embedder; nothing is sent. Requests, tokens and failures are written into
-    /// `ledger` under [`Phase::Embedding`].
+    /// `ledger` under [`UsagePhase::Embedding`].
     ///
     /// # Errors
     /// [`ErrorKind::Config`] for values that can't be used.
-    pub fn new(settings: EmbeddingSettings, ledger: Arc<Ledger>) -> Result<Self> {
+    pub fn new(settings: EmbeddingSettings, ledger: Arc<UsageLedger>) -> Result<Self> {
         Self::with_timer(settings, ledger, Arc::new(SystemTimer::default()))
     }
 
@@ -105,8 +107,8 @@ impl EndpointEmbedder {
     /// As [`new`](Self::new).
     pub(crate) fn with_timer(
         settings: EmbeddingSettings,
-        ledger: Arc<Ledger>,
-        timer: Arc<dyn Timer>,
+        ledger: Arc<UsageLedger>,
+        timer: Arc<dyn RetryTimer>,
     ) -> Result<Self> {
         if settings.model.trim().is_empty() {
             return Err(config("name of the embedding model is empty"));
@@ -120,7 +122,7 @@ impl EndpointEmbedder {
         if settings.dimensions == Some(0) {
             return Err(config("dimensions of the embedder is not above 0: `0`"));
         }
-        let remote = Remote::with_timer(&settings.endpoint, timer)?;
+        let remote = RemoteService::with_timer(&settings.endpoint, timer)?;
         let dimension = settings.dimensions.map_or_else(OnceLock::new, OnceLock::from);
         let cache = NonZeroUsize::new(settings.cache_entries)
             .map(|entries| Mutex::new(LruCache::new(entries)));
@@ -128,7 +130,7 @@ impl EndpointEmbedder {
     }
 
     /// One row a text. Texts that were embedded before `control` stops it stay in the cache.
-    fn vectors(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
+    fn vectors(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
         let keys: Vec<Option<Key>> = texts
             .iter()
             .map(|text| (!text.trim().is_empty()).then(|| Sha256::digest(text).into()))
@@ -182,10 +184,14 @@ impl EndpointEmbedder {
     /// Rows for texts with content, named by their place. A batch that the server refuses is
     /// halved, for it may be too large, or hold one text that is: that text is cut, and if the
     /// server refuses its beginning too, the error names it.
-    fn embed_batch(&self, items: &[(usize, &str)], control: &dyn Control) -> Result<Vec<Vec<f32>>> {
+    fn embed_batch(
+        &self,
+        items: &[(usize, &str)],
+        control: &dyn CallControl,
+    ) -> Result<Vec<Vec<f32>>> {
         match self.request(items, control) {
             Ok(rows) => Ok(rows),
-            Err(failure) if matches!(failure.cause(), Cause::Status(400 | 413 | 422)) => {
+            Err(failure) if matches!(failure.cause(), FailureCause::Status(400 | 413 | 422)) => {
                 match items {
                     [(place, text)] if text.len() > SHORTEST_CUT => {
                         self.embed_batch(&[(*place, shortened(text))], control)
@@ -211,15 +217,15 @@ impl EndpointEmbedder {
     fn request(
         &self,
         items: &[(usize, &str)],
-        control: &dyn Control,
-    ) -> Result<Vec<Vec<f32>>, Failure> {
+        control: &dyn CallControl,
+    ) -> Result<Vec<Vec<f32>>, CallFailure> {
         let texts: Vec<&str> = items.iter().map(|(_, text)| *text).collect();
         let mut body = json!({"model": self.settings.model, "input": texts});
         if let Some(dimensions) = self.settings.dimensions {
             body["dimensions"] = dimensions.into();
         }
         let outcome = self.remote.post("embeddings", &body, control).and_then(|reply| {
-            let body: Body = reply.parse("a list of embeddings")?;
+            let body: EmbeddingBody = reply.parse("a list of embeddings")?;
             let tokens = body.tokens();
             let rows = body.rows(texts.len(), self.dimension.get().copied())?;
             if let Some(row) = rows.first() {
@@ -229,7 +235,7 @@ impl EndpointEmbedder {
         });
         match outcome {
             Ok((rows, tokens, reply)) => {
-                let answer = Answer {
+                let answer = ChatAnswer {
                     text: String::new(),
                     model: self.settings.model.clone(),
                     prompt_tokens: tokens.unwrap_or_else(|| {
@@ -240,15 +246,15 @@ impl EndpointEmbedder {
                     attempts: reply.attempts,
                     seconds: reply.seconds,
                 };
-                self.ledger.record(Phase::Embedding, None, &answer);
+                self.ledger.record(UsagePhase::Embedding, None, &answer);
                 Ok(rows)
             }
             Err(failure) => {
-                if failure.cause() != Cause::Stopped {
+                if failure.cause() != FailureCause::Stopped {
                     let mut cost = Box::<NoAnswer>::from(Error::internal("without an answer"));
                     (cost.attempts, cost.seconds) = (failure.attempts(), failure.seconds());
                     let model = &self.settings.model;
-                    self.ledger.record_failure(Phase::Embedding, None, model, &cost);
+                    self.ledger.record_failure(UsagePhase::Embedding, None, model, &cost);
                 }
                 Err(failure)
             }
@@ -273,7 +279,7 @@ impl Embedder for EndpointEmbedder {
         self.embed_controlled(texts, &Uninterrupted)
     }
 
-    fn embed_controlled(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
+    fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
         self.vectors(texts, control)
     }
 

@@ -6,16 +6,16 @@ use super::*;
 use crate::control::CancelFlag;
 use crate::embed::Embedder;
 use crate::error::ErrorKind;
-use crate::llm::Ledger;
+use crate::llm::UsageLedger;
 use crate::remote::testing::VirtualTimer;
-use crate::remote::testing::{Act, FaultServer, Request};
+use crate::remote::testing::{FaultServer, ReceivedRequest, ScriptedAct};
 
 /// Vectors (length of the text, 1), in reverse order, 2 tokens a text.
 fn server() -> FaultServer {
     FaultServer::start(|_, request| embeddings(request))
 }
 
-fn embeddings(request: &Request) -> Act {
+fn embeddings(request: &ReceivedRequest) -> ScriptedAct {
     let texts = inputs(request);
     let row = |(index, text): (usize, &String)| {
         json!(
@@ -23,23 +23,26 @@ fn embeddings(request: &Request) -> Act {
         )
     };
     let data: Vec<Value> = texts.iter().enumerate().rev().map(row).collect();
-    Act::Json(200, json!({"data": data, "usage": {"prompt_tokens": 2 * texts.len()}}).to_string())
+    ScriptedAct::Json(
+        200,
+        json!({"data": data, "usage": {"prompt_tokens": 2 * texts.len()}}).to_string(),
+    )
 }
 
-fn inputs(request: &Request) -> Vec<String> {
+fn inputs(request: &ReceivedRequest) -> Vec<String> {
     serde_json::from_value(request.body["input"].clone()).unwrap()
 }
 
 fn embedder(
     server: &FaultServer,
     change: impl Fn(&mut EmbeddingSettings),
-) -> (EndpointEmbedder, Arc<Ledger>) {
+) -> (EndpointEmbedder, Arc<UsageLedger>) {
     let mut settings = EmbeddingSettings {
         endpoint: server.endpoint(),
         ..EmbeddingSettings::new("tiny-embed", "")
     };
     change(&mut settings);
-    let ledger = Arc::new(Ledger::default());
+    let ledger = Arc::new(UsageLedger::default());
     (
         EndpointEmbedder::with_timer(
             settings,
@@ -52,7 +55,7 @@ fn embedder(
 }
 
 fn answers(rows: Value) -> FaultServer {
-    FaultServer::script(vec![Act::Json(200, json!({"data": rows}).to_string())])
+    FaultServer::script(vec![ScriptedAct::Json(200, json!({"data": rows}).to_string())])
 }
 
 #[test]
@@ -191,7 +194,10 @@ fn answers_of_another_shape_are_refused() {
 fn a_refused_text_is_found_and_named() {
     let server = FaultServer::start(|_, request| {
         if inputs(request).iter().any(|text| text.contains("secret")) {
-            Act::Json(400, r#"{"error":{"message":"secret is too long","code":"too_long"}}"#.into())
+            ScriptedAct::Json(
+                400,
+                r#"{"error":{"message":"secret is too long","code":"too_long"}}"#.into(),
+            )
         } else {
             embeddings(request)
         }
@@ -212,7 +218,7 @@ fn a_text_that_is_too_long_is_cut_and_the_others_are_whole() {
     let server = FaultServer::start(|_, request| {
         match inputs(request).iter().map(String::len).sum::<usize>() {
             0..=9_000 => embeddings(request),
-            _ => Act::Json(400, "{}".into()),
+            _ => ScriptedAct::Json(400, "{}".into()),
         }
     });
     let (embedder, _) = embedder(&server, |_| {});
@@ -230,7 +236,7 @@ fn a_text_that_is_too_long_is_cut_and_the_others_are_whole() {
 fn a_server_that_takes_fewer_texts_gets_fewer() {
     let server = FaultServer::start(|_, request| match inputs(request).len() {
         0..=2 => embeddings(request),
-        _ => Act::Json(413, "{}".into()),
+        _ => ScriptedAct::Json(413, "{}".into()),
     });
     let (embedder, _) = embedder(&server, |_| {});
     let rows = embedder.embed(&["a", "bb", "ccc", "dddd"]).unwrap();
@@ -240,7 +246,7 @@ fn a_server_that_takes_fewer_texts_gets_fewer() {
 
 #[test]
 fn outages_open_the_breaker_and_stops_are_stops() {
-    let server = FaultServer::script(vec![Act::Json(503, "{}".into())]);
+    let server = FaultServer::script(vec![ScriptedAct::Json(503, "{}".into())]);
     let (embedder, ledger) = embedder(&server, |_| {});
     for _ in 0..3 {
         assert_eq!(embedder.embed(&["a"]).unwrap_err().kind(), ErrorKind::Embedding);

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use tokenizers::Tokenizer;
 
-use super::folder::{Folder, io};
-use super::forward::Encoder;
-use super::weights::Weights;
+use super::folder::{ModelFolder, io};
+use super::forward::BertEncoder;
+use super::weights::EncoderWeights;
 use crate::embed::Embedder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::run;
@@ -29,7 +29,7 @@ const BYTES_PER_TOKEN: usize = 64;
 /// Texts beyond the model's longest input are cut, as sentence-transformers does. Vectors always
 /// have length 1.
 pub struct TransformerEmbedder {
-    encoder: Encoder,
+    encoder: BertEncoder,
     tokenizer: Tokenizer,
     max_tokens: usize,
     lower_case: bool,
@@ -47,10 +47,12 @@ impl TransformerEmbedder {
     /// shape than `config.json` says.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let root = folder.as_ref();
-        let Folder { config, pooling, tokenizer, max_tokens, lower_case } = Folder::read(root)?;
+        let ModelFolder { config, pooling, tokenizer, max_tokens, lower_case } =
+            ModelFolder::read(root)?;
         let path = root.join("model.safetensors");
         let bytes = fs_err::read(&path).map_err(|error| io(&path, error))?;
-        let encoder = Encoder::new(Weights::read(&bytes, &path, &config)?, &config, pooling);
+        let encoder =
+            BertEncoder::new(EncoderWeights::read(&bytes, &path, &config)?, &config, pooling);
         let model = model_name(root, &bytes, &encoder, [max_tokens, usize::from(lower_case)])?;
         Ok(Self { encoder, tokenizer, max_tokens, lower_case, model })
     }
@@ -134,7 +136,7 @@ fn packs<'a>(order: &'a [usize], sequences: &[Vec<u32>]) -> Vec<&'a [usize]> {
 fn model_name(
     root: &Path,
     weights: &[u8],
-    encoder: &Encoder,
+    encoder: &BertEncoder,
     settings: [usize; 2],
 ) -> Result<String> {
     let mut digest = Sha256::new();

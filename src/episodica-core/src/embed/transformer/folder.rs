@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// `config.json`; the names are those of the transformers library.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Config {
+pub(super) struct TransformerConfig {
     pub model_type: String,
     pub vocab_size: usize,
     pub hidden_size: usize,
@@ -42,7 +42,7 @@ fn bert_layer_norm_eps() -> f32 {
 
 /// How the states of the tokens become the vector of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pooling {
+pub(super) enum TokenPooling {
     /// Their mean.
     Mean,
     /// The state of the first token, `[CLS]`.
@@ -50,9 +50,9 @@ pub(super) enum Pooling {
 }
 
 /// The settings of a model folder, without the parameters.
-pub(super) struct Folder {
-    pub config: Config,
-    pub pooling: Pooling,
+pub(super) struct ModelFolder {
+    pub config: TransformerConfig,
+    pub pooling: TokenPooling,
     pub tokenizer: Tokenizer,
     /// Longest input in tokens, `[CLS]` and `[SEP]` included.
     pub max_tokens: usize,
@@ -61,7 +61,7 @@ pub(super) struct Folder {
 }
 
 #[derive(Deserialize)]
-struct Module {
+struct ModelModule {
     path: String,
     r#type: String,
 }
@@ -84,7 +84,7 @@ struct InputConfig {
     do_lower_case: bool,
 }
 
-impl Folder {
+impl ModelFolder {
     /// Reads the settings below `root`.
     pub(super) fn read(root: &Path) -> Result<Self> {
         let config = read_config(&root.join("config.json"))?;
@@ -113,8 +113,8 @@ impl Folder {
     }
 }
 
-fn read_config(path: &Path) -> Result<Config> {
-    let config: Config = json(path)?;
+fn read_config(path: &Path) -> Result<TransformerConfig> {
+    let config: TransformerConfig = json(path)?;
     if config.model_type != "bert" {
         return Err(unsupported(
             "only `bert` can be computed here, not the architecture",
@@ -151,9 +151,9 @@ fn read_config(path: &Path) -> Result<Config> {
 
 /// The encoder's folder, and the pooling. Vectors are normalised whether a `Normalize` module
 /// stands there or not.
-fn read_modules(root: &Path) -> Result<(PathBuf, Pooling)> {
+fn read_modules(root: &Path) -> Result<(PathBuf, TokenPooling)> {
     let path = root.join("modules.json");
-    let modules: Vec<Module> = json(&path)?;
+    let modules: Vec<ModelModule> = json(&path)?;
     let (mut encoder, mut pooling) = (None, None);
     for module in modules {
         let place = if module.path.is_empty() { root.to_owned() } else { root.join(&module.path) };
@@ -170,15 +170,15 @@ fn read_modules(root: &Path) -> Result<(PathBuf, Pooling)> {
     }
 }
 
-fn read_pooling(path: &Path) -> Result<Pooling> {
+fn read_pooling(path: &Path) -> Result<TokenPooling> {
     let config: PoolingConfig = json(path)?;
     let others = config.pooling_mode_max_tokens
         || config.pooling_mode_mean_sqrt_len_tokens
         || config.pooling_mode_weightedmean_tokens
         || config.pooling_mode_lasttoken;
     match (config.pooling_mode_mean_tokens, config.pooling_mode_cls_token, others) {
-        (true, false, false) => Ok(Pooling::Mean),
-        (false, true, false) => Ok(Pooling::Cls),
+        (true, false, false) => Ok(TokenPooling::Mean),
+        (false, true, false) => Ok(TokenPooling::Cls),
         _ => Err(failure(
             "exactly one of pooling_mode_mean_tokens and pooling_mode_cls_token must be on, and no \
              other mode",
@@ -187,7 +187,7 @@ fn read_pooling(path: &Path) -> Result<Pooling> {
     }
 }
 
-fn read_tokenizer(path: &Path, config: &Config, max_tokens: usize) -> Result<Tokenizer> {
+fn read_tokenizer(path: &Path, config: &TransformerConfig, max_tokens: usize) -> Result<Tokenizer> {
     let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
     let mut tokenizer = Tokenizer::from_bytes(bytes)
         .map_err(|error| failure("not a tokenizer", path).caused_by(error))?;

@@ -10,19 +10,23 @@ use std::ops::Range;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayBase, ArrayView1, Axis, Ix2, RawData, Slice};
 
-use super::folder::{Config, Pooling};
-use super::weights::{Layer, Linear, Norm, Weights};
+use super::folder::{TokenPooling, TransformerConfig};
+use super::weights::{EncoderLayer, EncoderWeights, LayerNorm, LinearLayer};
 
 /// An encoder with its weights.
-pub(super) struct Encoder {
-    pub weights: Weights,
+pub(super) struct BertEncoder {
+    pub weights: EncoderWeights,
     pub heads: usize,
     pub eps: f32,
-    pub pooling: Pooling,
+    pub pooling: TokenPooling,
 }
 
-impl Encoder {
-    pub(super) fn new(weights: Weights, config: &Config, pooling: Pooling) -> Self {
+impl BertEncoder {
+    pub(super) fn new(
+        weights: EncoderWeights,
+        config: &TransformerConfig,
+        pooling: TokenPooling,
+    ) -> Self {
         Self { weights, heads: config.num_attention_heads, eps: config.layer_norm_eps, pooling }
     }
 
@@ -41,10 +45,10 @@ impl Encoder {
         let mut vectors = Array2::zeros((sequences.len(), self.dimension()));
         for (mut vector, span) in vectors.rows_mut().into_iter().zip(spans) {
             vector.assign(&match self.pooling {
-                Pooling::Mean => block(states.view(), &span, 0..self.dimension())
+                TokenPooling::Mean => block(states.view(), &span, 0..self.dimension())
                     .mean_axis(Axis(0))
                     .expect("invariant: no sequence is empty"),
-                Pooling::Cls => states.row(span.start).to_owned(),
+                TokenPooling::Cls => states.row(span.start).to_owned(),
             });
             let length = vector.dot(&vector).sqrt();
             if length > 0.0 {
@@ -71,7 +75,7 @@ impl Encoder {
         (states, spans)
     }
 
-    fn layer(&self, layer: &Layer, states: &mut Array2<f32>, spans: &[Range<usize>]) {
+    fn layer(&self, layer: &EncoderLayer, states: &mut Array2<f32>, spans: &[Range<usize>]) {
         let mixed = self.attention(&linear(states, &layer.query_key_value), spans);
         *states += &linear(&mixed, &layer.attention_output);
         normalise(states, &layer.attention_norm, self.eps);
@@ -123,7 +127,7 @@ fn block<S: RawData>(
     matrix
 }
 
-fn linear(x: &Array2<f32>, map: &Linear) -> Array2<f32> {
+fn linear(x: &Array2<f32>, map: &LinearLayer) -> Array2<f32> {
     let mut product = rows_of(&map.bias, x.nrows());
     general_mat_mul(1.0, x, &map.weight, 1.0, &mut product);
     product
@@ -136,7 +140,7 @@ fn rows_of(row: &Array1<f32>, count: usize) -> Array2<f32> {
 }
 
 /// Layer normalisation of each row (Ba et al. 2016), with the biased variance.
-fn normalise(x: &mut Array2<f32>, norm: &Norm, eps: f32) {
+fn normalise(x: &mut Array2<f32>, norm: &LayerNorm, eps: f32) {
     let contiguous = "invariant: arrays made from vectors are contiguous";
     let (gain, shift) =
         (norm.gain.as_slice().expect(contiguous), norm.shift.as_slice().expect(contiguous));

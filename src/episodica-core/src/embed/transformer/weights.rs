@@ -6,11 +6,11 @@ use std::path::Path;
 use ndarray::{Array1, Array2, Axis, concatenate};
 use safetensors::{Dtype, SafeTensors};
 
-use super::folder::{Config, failure};
+use super::folder::{TransformerConfig, failure};
 use crate::error::Result;
 
 /// An affine map: `x · weight + bias`.
-pub(super) struct Linear {
+pub(super) struct LinearLayer {
     /// Shape (in, out), in rows: the file has it the other way round, but a product reads it faster
     /// like this.
     pub weight: Array2<f32>,
@@ -18,37 +18,37 @@ pub(super) struct Linear {
 }
 
 /// Gain and shift of a layer normalisation.
-pub(super) struct Norm {
+pub(super) struct LayerNorm {
     pub gain: Array1<f32>,
     pub shift: Array1<f32>,
 }
 
 /// One block of the encoder; `hidden` is the width of a state.
-pub(super) struct Layer {
+pub(super) struct EncoderLayer {
     /// Queries, keys and values in one map: (hidden, 3 hidden).
-    pub query_key_value: Linear,
-    pub attention_output: Linear,
-    pub attention_norm: Norm,
+    pub query_key_value: LinearLayer,
+    pub attention_output: LinearLayer,
+    pub attention_norm: LayerNorm,
     /// (hidden, intermediate).
-    pub expand: Linear,
+    pub expand: LinearLayer,
     /// (intermediate, hidden).
-    pub contract: Linear,
-    pub output_norm: Norm,
+    pub contract: LinearLayer,
+    pub output_norm: LayerNorm,
 }
 
 /// All parameters that a forward pass needs; the pooler head of BERT isn't among them.
-pub(super) struct Weights {
+pub(super) struct EncoderWeights {
     /// (vocabulary, hidden).
     pub words: Array2<f32>,
     /// (positions, hidden); the vector of token type 0 is already added.
     pub positions: Array2<f32>,
-    pub embedding_norm: Norm,
-    pub layers: Vec<Layer>,
+    pub embedding_norm: LayerNorm,
+    pub layers: Vec<EncoderLayer>,
 }
 
-impl Weights {
+impl EncoderWeights {
     /// Takes the parameters out of the bytes of `path`.
-    pub(super) fn read(bytes: &[u8], path: &Path, config: &Config) -> Result<Self> {
+    pub(super) fn read(bytes: &[u8], path: &Path, config: &TransformerConfig) -> Result<Self> {
         let tensors = SafeTensors::deserialize(bytes)
             .map_err(|error| failure("not a safetensors file", path).caused_by(error))?;
         let prefix = if tensors.tensor("bert.embeddings.word_embeddings.weight").is_ok() {
@@ -56,7 +56,7 @@ impl Weights {
         } else {
             ""
         };
-        let source = Source { tensors, prefix, path };
+        let source = WeightSource { tensors, prefix, path };
         let hidden = config.hidden_size;
         let types = source.matrix(
             "embeddings.token_type_embeddings.weight",
@@ -79,14 +79,14 @@ impl Weights {
     }
 }
 
-struct Source<'a> {
+struct WeightSource<'a> {
     tensors: SafeTensors<'a>,
     prefix: &'static str,
     path: &'a Path,
 }
 
-impl Source<'_> {
-    fn layer(&self, number: usize, config: &Config) -> Result<Layer> {
+impl WeightSource<'_> {
+    fn layer(&self, number: usize, config: &TransformerConfig) -> Result<EncoderLayer> {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         let name = |part: &str| format!("encoder.layer.{number}.{part}");
         let heads = ["query", "key", "value"]
@@ -94,8 +94,8 @@ impl Source<'_> {
         let [query, key, value] = heads;
         let (query, key, value) = (query?, key?, value?);
         let joined = "invariant: the three maps have one shape";
-        Ok(Layer {
-            query_key_value: Linear {
+        Ok(EncoderLayer {
+            query_key_value: LinearLayer {
                 weight: concatenate(
                     Axis(1),
                     &[query.weight.view(), key.weight.view(), value.weight.view()],
@@ -115,16 +115,16 @@ impl Source<'_> {
         })
     }
 
-    fn linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<Linear> {
+    fn linear(&self, name: &str, inputs: usize, outputs: usize) -> Result<LinearLayer> {
         let weight = self.matrix(&format!("{name}.weight"), outputs, inputs)?;
-        Ok(Linear {
+        Ok(LinearLayer {
             weight: weight.t().as_standard_layout().into_owned(),
             bias: self.vector(&format!("{name}.bias"), outputs)?,
         })
     }
 
-    fn norm(&self, name: &str, length: usize) -> Result<Norm> {
-        Ok(Norm {
+    fn norm(&self, name: &str, length: usize) -> Result<LayerNorm> {
+        Ok(LayerNorm {
             gain: self.vector(&format!("{name}.weight"), length)?,
             shift: self.vector(&format!("{name}.bias"), length)?,
         })

@@ -3,18 +3,18 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::Control;
-use crate::engine::services::Services;
-use crate::engine::user::User;
+use crate::control::CallControl;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::content_hash;
-use crate::llm::{Budget, LanguageModel, NoAnswer, PROMPT_VERSION, Prompt};
-use crate::model::Provenance;
+use crate::llm::{ChatPrompt, LanguageModel, NoAnswer, PROMPT_VERSION, WindowBudget};
+use crate::model::TextProvenance;
 use crate::store::{CachedAnswer, TraceStep};
 
 /// An answer of the model or the cache.
 #[derive(Debug, Clone)]
-pub(crate) struct Reply {
+pub(crate) struct ModelReply {
     pub text: String,
     pub model: String,
     pub tokens: u64,
@@ -22,33 +22,33 @@ pub(crate) struct Reply {
     hash: String,
 }
 
-impl Reply {
+impl ModelReply {
     /// The provenance of a text made from this answer.
-    pub fn provenance(&self, salvaged: bool) -> Provenance {
-        Provenance {
+    pub fn provenance(&self, salvaged: bool) -> TextProvenance {
+        TextProvenance {
             method: self.model.clone(),
             prompt_version: PROMPT_VERSION.to_owned(),
             tokens: self.tokens,
             cached: self.cached,
             salvaged,
-            ..Provenance::default()
+            ..TextProvenance::default()
         }
     }
 }
 
 /// What came of a question.
-pub(crate) enum Outcome {
+pub(crate) enum QuestionOutcome {
     /// An answer, which may still be of no use.
-    Answered(Reply),
+    Answered(ModelReply),
     /// The model does not answer; the same question may succeed later.
     Outage,
     /// The model has nothing to say to this question, now or later.
     Refused,
 }
 
-impl Outcome {
+impl QuestionOutcome {
     /// The answer, if there is one.
-    pub fn reply(self) -> Option<Reply> {
+    pub fn reply(self) -> Option<ModelReply> {
         match self {
             Self::Answered(reply) => Some(reply),
             Self::Outage | Self::Refused => None,
@@ -58,9 +58,9 @@ impl Outcome {
 
 /// The trace of what was asked while one record was made.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Asked(Vec<TraceStep>);
+pub(crate) struct QuestionTrace(Vec<TraceStep>);
 
-impl Asked {
+impl QuestionTrace {
     /// Adds the trace of another record.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
@@ -74,27 +74,27 @@ impl Asked {
 }
 
 /// Questions to the model about one user.
-pub(crate) struct Conversation<'a> {
-    pub services: &'a Services,
-    pub user: &'a User,
-    pub control: &'a dyn Control,
+pub(crate) struct ModelSession<'a> {
+    pub services: &'a EngineServices,
+    pub user: &'a OpenUser,
+    pub control: &'a dyn CallControl,
     model: &'a dyn LanguageModel,
-    asked: Asked,
+    asked: QuestionTrace,
 }
 
-impl Services {
+impl EngineServices {
     /// A conversation with the configured model; `None` without one.
     pub fn conversation<'a>(
         &'a self,
-        user: &'a User,
-        control: &'a dyn Control,
-    ) -> Option<Conversation<'a>> {
+        user: &'a OpenUser,
+        control: &'a dyn CallControl,
+    ) -> Option<ModelSession<'a>> {
         let model = &**self.llm.as_ref()?;
-        Some(Conversation { services: self, user, control, model, asked: Asked::default() })
+        Some(ModelSession { services: self, user, control, model, asked: QuestionTrace::default() })
     }
 
     /// Writes the trace of what was asked, if the configuration wants one.
-    pub fn write_trace(&self, user: &User, asked: Asked) {
+    pub fn write_trace(&self, user: &OpenUser, asked: QuestionTrace) {
         if asked.0.is_empty() {
             return;
         }
@@ -118,12 +118,12 @@ impl Services {
     }
 }
 
-impl Conversation<'_> {
+impl ModelSession<'_> {
     /// Asks the model. Without an answer the rules take over.
     ///
     /// # Errors
     /// `Interrupted` only.
-    pub fn ask(&mut self, prompt: &Prompt) -> Result<Outcome> {
+    pub fn ask(&mut self, prompt: &ChatPrompt) -> Result<QuestionOutcome> {
         self.control.check()?;
         let outcome = self.answer(prompt);
         if self.services.config.trace {
@@ -131,7 +131,7 @@ impl Conversation<'_> {
             self.asked.0.push(step);
         }
         match outcome {
-            Ok(reply) => Ok(Outcome::Answered(reply)),
+            Ok(reply) => Ok(QuestionOutcome::Answered(reply)),
             Err(failure) if failure.error.kind() == ErrorKind::Interrupted => Err(failure.error),
             Err(failure) => {
                 self.services.counters.note_failure(Some(&self.user.owner.user), &failure.error);
@@ -140,7 +140,7 @@ impl Conversation<'_> {
                     // No outage, which would keep other questions waiting, and no refusal.
                     let model = self.model.model().to_owned();
                     let (text, hash) = (String::new(), String::new());
-                    return Ok(Outcome::Answered(Reply {
+                    return Ok(QuestionOutcome::Answered(ModelReply {
                         text,
                         model,
                         tokens: 0,
@@ -148,18 +148,18 @@ impl Conversation<'_> {
                         hash,
                     }));
                 }
-                Ok(if failure.refused { Outcome::Refused } else { Outcome::Outage })
+                Ok(if failure.refused { QuestionOutcome::Refused } else { QuestionOutcome::Outage })
             }
         }
     }
 
     /// What the model's window allows.
-    pub fn budget(&self) -> Budget {
-        Budget::of(self.model.context_window())
+    pub fn budget(&self) -> WindowBudget {
+        WindowBudget::of(self.model.context_window())
     }
 
     /// The trace of what was asked since the last call of this function.
-    pub fn take_asked(&mut self) -> Asked {
+    pub fn take_asked(&mut self) -> QuestionTrace {
         std::mem::take(&mut self.asked)
     }
 
@@ -178,7 +178,7 @@ impl Conversation<'_> {
     }
 
     /// Caches an answer that could be used, so that the same question is never paid for twice.
-    pub fn keep(&self, reply: &Reply) {
+    pub fn keep(&self, reply: &ModelReply) {
         self.services.counters.llm_unusable.store(0, Ordering::Relaxed);
         if !self.services.config.llm_cache || reply.cached {
             return;
@@ -202,7 +202,11 @@ impl Conversation<'_> {
         }
     }
 
-    fn trace_step(&self, prompt: &Prompt, outcome: &Result<Reply, Box<NoAnswer>>) -> TraceStep {
+    fn trace_step(
+        &self,
+        prompt: &ChatPrompt,
+        outcome: &Result<ModelReply, Box<NoAnswer>>,
+    ) -> TraceStep {
         let (reply, failure) = match outcome {
             Ok(reply) => (Some(reply), String::new()),
             Err(failure) => (None, failure.error.to_string()),
@@ -222,7 +226,7 @@ impl Conversation<'_> {
         }
     }
 
-    fn answer(&self, prompt: &Prompt) -> Result<Reply, Box<NoAnswer>> {
+    fn answer(&self, prompt: &ChatPrompt) -> Result<ModelReply, Box<NoAnswer>> {
         let (model, ledger) = (self.model, &self.services.ledger);
         let failing = &self.services.counters.llm_failing;
         let user_id = Some(self.user.owner.user.as_str());
@@ -233,7 +237,7 @@ impl Conversation<'_> {
         if let Some(known) = self.cached_answer(&hash) {
             ledger.record_cached(prompt.phase, user_id, &known.model);
             let (text, model) = (known.text, known.model);
-            return Ok(Reply { text, model, tokens: 0, cached: true, hash });
+            return Ok(ModelReply { text, model, tokens: 0, cached: true, hash });
         }
         let _pass = self.services.gate.enter(self.control)?;
         match model.complete(prompt, self.control) {
@@ -241,7 +245,13 @@ impl Conversation<'_> {
                 failing.store(false, Ordering::Relaxed);
                 ledger.record(prompt.phase, user_id, &answer);
                 let tokens = answer.prompt_tokens + answer.completion_tokens;
-                Ok(Reply { text: answer.text, model: answer.model, tokens, cached: false, hash })
+                Ok(ModelReply {
+                    text: answer.text,
+                    model: answer.model,
+                    tokens,
+                    cached: false,
+                    hash,
+                })
             }
             Err(failure) => {
                 if failure.error.kind() != ErrorKind::Interrupted {

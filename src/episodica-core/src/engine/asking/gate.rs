@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::error::Result;
 
 /// How often a waiting thread checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Admits a fixed number of calls at a time.
-pub(crate) struct Gate {
+pub(crate) struct CallGate {
     free: Mutex<usize>,
     left: Condvar,
 }
 
 /// The right to make one call; given back when dropped.
-pub(crate) struct Pass<'a>(&'a Gate);
+pub(crate) struct CallPermit<'a>(&'a CallGate);
 
-impl Gate {
+impl CallGate {
     pub fn new(calls: usize) -> Self {
         Self { free: Mutex::new(calls), left: Condvar::new() }
     }
@@ -28,7 +28,7 @@ impl Gate {
     ///
     /// # Errors
     /// What `control` says when the caller gives up.
-    pub fn enter(&self, control: &dyn Control) -> Result<Pass<'_>> {
+    pub fn enter(&self, control: &dyn CallControl) -> Result<CallPermit<'_>> {
         let mut free = self.free.lock();
         while *free == 0 {
             self.left.wait_for(&mut free, PATIENCE);
@@ -37,11 +37,11 @@ impl Gate {
             }
         }
         *free -= 1;
-        Ok(Pass(self))
+        Ok(CallPermit(self))
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for CallPermit<'_> {
     fn drop(&mut self) {
         *self.0.free.lock() += 1;
         self.0.left.notify_one();

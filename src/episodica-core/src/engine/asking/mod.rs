@@ -2,4 +2,4 @@
 
 pub(crate) mod conversation;
 pub(crate) mod gate;
-pub(crate) mod notes;
+pub(crate) mod note_files;

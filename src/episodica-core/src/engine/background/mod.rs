@@ -3,4 +3,4 @@
 pub(crate) mod pending;
 pub(crate) mod queue;
 pub(crate) mod snapshots;
-pub(crate) mod standing;
+pub(crate) mod work_status;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::control::Control;
-use crate::engine::background::queue::Outcome;
-use crate::engine::memory::follow::Basis;
-use crate::engine::services::Services;
-use crate::engine::user::User;
+use crate::control::CallControl;
+use crate::engine::background::queue::WorkOutcome;
+use crate::engine::memory::follow::DecisionBasis;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
 use crate::engine::writing::commit::WORTH_A_REQUEST;
-use crate::engine::writing::compose::{OUTAGE, Text};
-use crate::engine::writing::form::{Cut, MOST_DRAFTS};
+use crate::engine::writing::compose::{ComposedEpisode, OUTAGE};
+use crate::engine::writing::form::{BufferCut, MOST_DRAFTS};
 use crate::error::Result;
 use crate::model::{Episode, Message, REFUSED};
-use crate::store::{DeadLetter, Turn};
+use crate::store::{DeadLetter, TurnHolder};
 
 /// How long the background waits for another process that forms memories of the same user.
 const TURN_PATIENCE: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ const TURN_PAUSE: Duration = Duration::from_millis(20);
 
 /// What the model is asked again about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Retry {
+enum PendingRetry {
     /// Texts that an outage left to the rules: an answer that was of no use would be so again, and
     /// what was refused would be refused again.
     Outages,
@@ -31,24 +31,24 @@ enum Retry {
     All,
 }
 
-impl Services {
+impl EngineServices {
     /// Works off a user's backlog, and again where another process comes between; stops after a
     /// step where `is_crowded`: others wait.
     pub(crate) fn work_on(
         &self,
-        user: &User,
-        control: &dyn Control,
+        user: &OpenUser,
+        control: &dyn CallControl,
         is_crowded: &dyn Fn() -> bool,
-    ) -> Result<Outcome> {
+    ) -> Result<WorkOutcome> {
         self.decide(control, || self.work_on_once(user, control, is_crowded))
     }
 
     /// Waits for its turn among processes, so that a model is not paid twice; with `None` goes on
     /// without, since nothing but money rests on it.
-    fn take_turn(&self, user: &User, control: &dyn Control) -> Result<Option<Turn>> {
+    fn take_turn(&self, user: &OpenUser, control: &dyn CallControl) -> Result<Option<TurnHolder>> {
         let until = Instant::now() + TURN_PATIENCE;
         while self.llm.is_some() && Instant::now() < until {
-            if let turn @ Turn::Mine(_) = user.store.try_turn()? {
+            if let turn @ TurnHolder::Mine(_) = user.store.try_turn()? {
                 // What its holder before has formed.
                 user.refresh(&self.indexing(), control)?;
                 return Ok(Some(turn));
@@ -61,10 +61,10 @@ impl Services {
 
     fn work_on_once(
         &self,
-        user: &User,
-        control: &dyn Control,
+        user: &OpenUser,
+        control: &dyn CallControl,
         is_crowded: &dyn Fn() -> bool,
-    ) -> Result<Outcome> {
+    ) -> Result<WorkOutcome> {
         let _turn_among_processes = self.take_turn(user, control)?;
         // A model needs no vectors to cut: they are asked for together with those of the episodes.
         let embeds_first = self.llm.is_none() || self.embedder.is_local();
@@ -75,33 +75,33 @@ impl Services {
         let closing = user.view.read().backlog.closing_sessions().clone();
         for session in closing {
             let _turn = user.turns.take(control)?;
-            self.form_episodes(user, Cut::Session(&session), control)?;
+            self.form_episodes(user, BufferCut::Session(&session), control)?;
         }
         loop {
             let formed = {
                 let _turn = user.turns.take(control)?;
-                self.form_some(user, Cut::Finished, control)?
+                self.form_some(user, BufferCut::Finished, control)?
             };
             while self.learn_next(user, control)? {
                 if is_crowded() {
-                    return Ok(Outcome::More);
+                    return Ok(WorkOutcome::More);
                 }
             }
             if formed.is_empty() || self.llm.is_none() {
                 break;
             }
             if is_crowded() {
-                return Ok(Outcome::More);
+                return Ok(WorkOutcome::More);
             }
         }
         {
             let _turn = user.turns.take(control)?;
             self.settle_sessions(user, control)?;
         }
-        let needs_model = self.write_again(user, Retry::Outages, control)?;
+        let needs_model = self.write_again(user, PendingRetry::Outages, control)?;
         while self.learn_next(user, control)? {}
         if !embeds_first && self.lingers(user) {
-            return Ok(Outcome::Lingers);
+            return Ok(WorkOutcome::Lingers);
         }
         let missing = {
             let _turn = user.turns.take(control)?;
@@ -109,15 +109,15 @@ impl Services {
             user.embed_missing(&self.indexing(), control)?
         };
         Ok(match (missing, needs_model) {
-            (1.., _) => Outcome::Failed,
-            (0, true) => Outcome::NeedsModel,
-            (0, false) => Outcome::Done,
+            (1.., _) => WorkOutcome::Failed,
+            (0, true) => WorkOutcome::NeedsModel,
+            (0, false) => WorkOutcome::Done,
         })
     }
 
     /// True if a few messages have just come in without a vector: others may follow, and one
     /// request brings the vectors of all.
-    fn lingers(&self, user: &User) -> bool {
+    fn lingers(&self, user: &OpenUser) -> bool {
         let view = user.view.read();
         let (waiting, all) = (view.backlog.unembedded().len(), view.messages.len());
         let before = user.progress.lingered.swap(all, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl Services {
 
     /// Learns from the next episode that was not learned from (by the rules: from all); `false` if
     /// there was none.
-    fn learn_next(&self, user: &User, control: &dyn Control) -> Result<bool> {
+    fn learn_next(&self, user: &OpenUser, control: &dyn CallControl) -> Result<bool> {
         let _turn = user.turns.take(control)?;
         let Some(episode) = Self::unlearned(user).into_iter().next() else { return Ok(false) };
         match self.conversation(user, control) {
@@ -139,7 +139,12 @@ impl Services {
     /// Has the model do again what the rules did in its place: first texts of episodes, then facts.
     /// An episode without an answer keeps no other waiting. Returns whether something is left that
     /// a working model would do.
-    fn write_again(&self, user: &User, retry: Retry, control: &dyn Control) -> Result<bool> {
+    fn write_again(
+        &self,
+        user: &OpenUser,
+        retry: PendingRetry,
+        control: &dyn CallControl,
+    ) -> Result<bool> {
         let Some(mut conversation) = self.conversation(user, control) else { return Ok(false) };
         let mut unanswered = false;
         let wanted: Vec<Arc<Episode>> = Self::unwritten(user, retry);
@@ -192,11 +197,11 @@ impl Services {
     /// without an answer.
     fn write_over(
         &self,
-        user: &User,
+        user: &OpenUser,
         episode: &Arc<Episode>,
-        text: Text,
-        basis: Basis,
-        control: &dyn Control,
+        text: ComposedEpisode,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
     ) -> Result<Option<Arc<Episode>>> {
         self.write_trace(user, text.asked.about(std::slice::from_ref(&episode.episode_id)));
         if text.provenance.fallback == OUTAGE
@@ -223,27 +228,28 @@ impl Services {
     }
 
     /// Episodes that the model is to write again, in order.
-    fn unwritten(user: &User, retry: Retry) -> Vec<Arc<Episode>> {
+    fn unwritten(user: &OpenUser, retry: PendingRetry) -> Vec<Arc<Episode>> {
         let view = user.view.read();
         let (unwritten, refused) = (view.backlog.unwritten(), view.backlog.refused());
-        let ids = unwritten.iter().chain(refused.iter().filter(|_| retry == Retry::All));
+        let ids = unwritten.iter().chain(refused.iter().filter(|_| retry == PendingRetry::All));
         let mut slots: Vec<u32> = ids.filter_map(|id| view.episodes.slot(id)).collect();
         slots.sort_unstable();
         slots.dedup();
         let episodes = slots.into_iter().filter_map(|slot| view.episodes.get(slot).cloned());
-        let is_wanted =
-            |episode: &Arc<Episode>| retry == Retry::All || episode.provenance.fallback == OUTAGE;
+        let is_wanted = |episode: &Arc<Episode>| {
+            retry == PendingRetry::All || episode.provenance.fallback == OUTAGE
+        };
         episodes.filter(is_wanted).collect()
     }
 
     /// Continues what a crash cut off, in the caller's time: without background work.
-    pub(crate) fn resume(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn resume(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         let (closing, has_unlearned) = {
             let view = user.view.read();
             (view.backlog.closing_sessions().clone(), !view.backlog.unlearned().is_empty())
         };
         for session in closing {
-            self.form(user, Cut::Session(&session), control)?;
+            self.form(user, BufferCut::Session(&session), control)?;
         }
         if has_unlearned {
             let _turn = user.turns.take(control)?;
@@ -254,17 +260,17 @@ impl Services {
     }
 
     /// Everything that is pending, including answers that were of no use the last time.
-    pub(crate) fn retry_all(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn retry_all(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         self.work_on(user, control, &|| false)?;
         self.decide(control, || {
-            self.write_again(user, Retry::All, control)?;
+            self.write_again(user, PendingRetry::All, control)?;
             while self.learn_next(user, control)? {}
             Ok(())
         })
     }
 
     /// Writes dead letters for the records that still lack a vector after the last attempt.
-    pub(crate) fn give_up(&self, user: &User) {
+    pub(crate) fn give_up(&self, user: &OpenUser) {
         let last = self.counters.last_failure();
         let error = last.as_deref().unwrap_or("the embedder failed").to_owned();
         let at = self.clock.now();
@@ -305,7 +311,7 @@ impl Services {
     }
 
     /// Removes the dead letters once every record has its vectors.
-    pub(crate) fn settle_letters(&self, user: &User, missing: usize) -> Result<()> {
+    pub(crate) fn settle_letters(&self, user: &OpenUser, missing: usize) -> Result<()> {
         if missing > 0 {
             return Ok(());
         }

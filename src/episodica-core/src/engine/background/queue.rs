@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-use crate::control::Control;
-use crate::engine::background::standing::Standing;
+use crate::control::CallControl;
+use crate::engine::background::work_status::WorkStatus;
 use crate::engine::panics::caught;
-use crate::engine::services::Services;
+use crate::engine::services::EngineServices;
 use crate::engine::user::UserGuard;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What came of working on a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum WorkOutcome {
     /// Everything is done.
     Done,
     /// Others were waiting: the rest comes after them.
@@ -48,14 +48,14 @@ pub(crate) enum Outcome {
 
 /// The queue and its threads.
 #[derive(Default)]
-pub(crate) struct Queue {
-    state: Mutex<State>,
+pub(crate) struct WorkQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
     stopping: AtomicBool,
 }
 
 /// A user who waits until a time.
-struct Waiting {
+struct DelayedUser {
     due: Instant,
     /// Only a model that answers helps.
     needs_model: bool,
@@ -65,15 +65,15 @@ struct Waiting {
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     line: VecDeque<UserGuard>,
     running: usize,
     idle: usize,
     threads: usize,
     /// To be tried again.
-    later: Vec<Waiting>,
+    later: Vec<DelayedUser>,
     /// Waiting for a model, or for an embedder that has failed for long. Nobody waits for them.
-    parked: Vec<Waiting>,
+    parked: Vec<DelayedUser>,
     /// Failures in a row of users at work.
     failures: Vec<(UserGuard, u64)>,
     /// Users at work who try whether the model is back, with the wait after the next failure.
@@ -81,12 +81,12 @@ struct State {
 }
 
 /// Stops work when the engine closes or the user is deleted.
-struct Background<'a> {
-    queue: &'a Queue,
+struct BackgroundControl<'a> {
+    queue: &'a WorkQueue,
     user: &'a UserGuard,
 }
 
-impl Control for Background<'_> {
+impl CallControl for BackgroundControl<'_> {
     fn check(&self) -> Result<()> {
         let stops = self.queue.stopping.load(Ordering::SeqCst)
             || self.user.place.leaving.load(Ordering::SeqCst);
@@ -97,9 +97,9 @@ impl Control for Background<'_> {
     }
 }
 
-impl Queue {
+impl WorkQueue {
     /// Queues the user's pending work, and starts a thread if all are busy.
-    pub fn enqueue(self: &Arc<Self>, services: &Arc<Services>, user: &UserGuard) {
+    pub fn enqueue(self: &Arc<Self>, services: &Arc<EngineServices>, user: &UserGuard) {
         let mut state = self.state.lock();
         if self.stopping.load(Ordering::SeqCst) {
             return;
@@ -122,7 +122,7 @@ impl Queue {
     /// does not count.
     pub fn is_busy_with(&self, user: &UserGuard) -> bool {
         let state = self.state.lock();
-        *user.place.standing.lock() != Standing::Idle
+        *user.place.standing.lock() != WorkStatus::Idle
             || state.later.iter().any(|waiting| waiting.user.is_same(user))
     }
 
@@ -130,7 +130,7 @@ impl Queue {
     ///
     /// # Errors
     /// What `control` says when the caller gives up.
-    pub fn wait_until_idle(&self, deadline: Instant, control: &dyn Control) -> Result<()> {
+    pub fn wait_until_idle(&self, deadline: Instant, control: &dyn CallControl) -> Result<()> {
         let mut state = self.state.lock();
         while state.is_busy() && Instant::now() < deadline {
             self.wait_for_change(&mut state, deadline, control)?;
@@ -142,15 +142,15 @@ impl Queue {
     ///
     /// # Errors
     /// What `control` says when the caller gives up.
-    pub fn wait_for_any_change(&self, deadline: Instant, control: &dyn Control) -> Result<()> {
+    pub fn wait_for_any_change(&self, deadline: Instant, control: &dyn CallControl) -> Result<()> {
         self.wait_for_change(&mut self.state.lock(), deadline, control)
     }
 
     fn wait_for_change(
         &self,
-        state: &mut MutexGuard<'_, State>,
+        state: &mut MutexGuard<'_, QueueState>,
         deadline: Instant,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<()> {
         self.changed.wait_until(state, deadline.min(Instant::now() + PATIENCE));
         // Asked without the lock: the answer may have to wait for the interpreter.
@@ -160,14 +160,14 @@ impl Queue {
     /// Takes a user out of every list; work under way stops by itself.
     pub fn forget(&self, user: &UserGuard) {
         let mut state = self.state.lock();
-        let State { line, later, parked, failures, probes, .. } = &mut *state;
+        let QueueState { line, later, parked, failures, probes, .. } = &mut *state;
         let is_other = |other: &UserGuard| !other.is_same(user);
         line.retain(is_other);
         later.retain(|waiting| is_other(&waiting.user));
         parked.retain(|waiting| is_other(&waiting.user));
         failures.retain(|(other, _)| is_other(other));
         probes.retain(|(other, _)| is_other(other));
-        *user.place.standing.lock() = Standing::Idle;
+        *user.place.standing.lock() = WorkStatus::Idle;
     }
 
     /// Stops the threads and waits for them until a deadline. A thread whose model call does not
@@ -180,7 +180,7 @@ impl Queue {
             self.changed.wait_until(&mut state, deadline);
         }
         let threads = state.threads;
-        let left = std::mem::replace(&mut *state, State { threads, ..State::default() });
+        let left = std::mem::replace(&mut *state, QueueState { threads, ..QueueState::default() });
         // Outside of the lock: dropping the last guard of a user frees a lot.
         drop(state);
         drop(left);
@@ -197,7 +197,7 @@ impl Queue {
             state.queue_due(is_model_available);
         }
         let user = state.line.pop_front()?;
-        *user.place.standing.lock() = Standing::Running;
+        *user.place.standing.lock() = WorkStatus::Running;
         state.running += 1;
         Some(user)
     }
@@ -213,10 +213,10 @@ impl Queue {
     }
 
     /// Notes what came of it; `true` if that was the last attempt.
-    fn finish(&self, user: &UserGuard, outcome: Outcome) -> bool {
+    fn finish(&self, user: &UserGuard, outcome: WorkOutcome) -> bool {
         let mut state = self.state.lock();
         state.running = state.running.saturating_sub(1);
-        let again = std::mem::take(&mut *user.place.standing.lock()) == Standing::Again;
+        let again = std::mem::take(&mut *user.place.standing.lock()) == WorkStatus::Again;
         let failures = take(&mut state.failures, user).unwrap_or(0);
         let probe = take(&mut state.probes, user);
         let mut gave_up = false;
@@ -232,7 +232,7 @@ impl Queue {
     }
 }
 
-impl State {
+impl QueueState {
     fn is_busy(&self) -> bool {
         !self.line.is_empty() || self.running > 0 || !self.later.is_empty()
     }
@@ -240,12 +240,12 @@ impl State {
     fn push(&mut self, user: &UserGuard) {
         let mut standing = user.place.standing.lock();
         match *standing {
-            Standing::Idle => {
-                *standing = Standing::Queued;
+            WorkStatus::Idle => {
+                *standing = WorkStatus::Queued;
                 self.line.push_back(user.clone());
             }
-            Standing::Running => *standing = Standing::Again,
-            Standing::Queued | Standing::Again => {}
+            WorkStatus::Running => *standing = WorkStatus::Again,
+            WorkStatus::Queued | WorkStatus::Again => {}
         }
     }
 
@@ -253,23 +253,23 @@ impl State {
     fn plan(
         &mut self,
         user: &UserGuard,
-        outcome: Outcome,
+        outcome: WorkOutcome,
         failures: u64,
         probe: Option<u64>,
     ) -> bool {
         let after = |seconds: u64| Instant::now() + Duration::from_secs(seconds);
         match outcome {
-            Outcome::More => {
+            WorkOutcome::More => {
                 self.push(user);
                 true
             }
-            Outcome::Lingers => {
+            WorkOutcome::Lingers => {
                 let due = Instant::now() + LINGER;
                 let user = user.clone();
-                self.later.push(Waiting { due, needs_model: false, user, count: failures });
+                self.later.push(DelayedUser { due, needs_model: false, user, count: failures });
                 true
             }
-            Outcome::Done => {
+            WorkOutcome::Done => {
                 // The model is back: everybody who waits for it goes on.
                 if probe.is_some() {
                     let now = Instant::now();
@@ -277,27 +277,27 @@ impl State {
                 }
                 true
             }
-            Outcome::NeedsModel => {
+            WorkOutcome::NeedsModel => {
                 let wait = probe.unwrap_or(*PROBE_SECONDS.start());
                 let count = (2 * wait).min(*PROBE_SECONDS.end());
                 let (due, user) = (after(wait), user.clone());
-                self.parked.push(Waiting { due, needs_model: true, user, count });
+                self.parked.push(DelayedUser { due, needs_model: true, user, count });
                 true
             }
             // An earlier failure has planned the next attempt: what comes in meanwhile plans no
             // further one, or there would be as many rounds of attempts as messages.
-            Outcome::Failed if self.tries_again(user) => true,
-            Outcome::Failed => {
+            WorkOutcome::Failed if self.tries_again(user) => true,
+            WorkOutcome::Failed => {
                 let (count, user) = (failures + 1, user.clone());
                 match RETRY_SECONDS.get(failures as usize) {
                     Some(seconds) => {
                         let due = after(*seconds);
-                        self.later.push(Waiting { due, needs_model: false, user, count });
+                        self.later.push(DelayedUser { due, needs_model: false, user, count });
                         true
                     }
                     None => {
                         let due = after(*PROBE_SECONDS.end());
-                        self.parked.push(Waiting { due, needs_model: false, user, count });
+                        self.parked.push(DelayedUser { due, needs_model: false, user, count });
                         failures as usize > RETRY_SECONDS.len()
                     }
                 }
@@ -337,7 +337,7 @@ impl State {
     }
 }
 
-fn take_due(waiting: &mut Vec<Waiting>, now: Instant) -> Vec<Waiting> {
+fn take_due(waiting: &mut Vec<DelayedUser>, now: Instant) -> Vec<DelayedUser> {
     let (due, rest) = std::mem::take(waiting).into_iter().partition(|one| one.due <= now);
     *waiting = rest;
     due
@@ -349,33 +349,33 @@ fn take(counts: &mut Vec<(UserGuard, u64)>, user: &UserGuard) -> Option<u64> {
 }
 
 /// Serves the queue until it stops or the engine is gone.
-fn serve(services: &Weak<Services>, queue: &Queue) {
+fn serve(services: &Weak<EngineServices>, queue: &WorkQueue) {
     work(services, queue);
     queue.state.lock().threads -= 1;
     queue.changed.notify_all();
 }
 
-fn work(services: &Weak<Services>, queue: &Queue) {
+fn work(services: &Weak<EngineServices>, queue: &WorkQueue) {
     let is_model_available =
         || services.upgrade().is_some_and(|services| services.is_model_available());
     while !queue.stopping.load(Ordering::SeqCst) {
         let Some(user) = queue.next(&is_model_available) else { continue };
         // Held for one user only, so that an engine nobody holds any more ends.
         let Some(services) = services.upgrade() else { return };
-        let control = Background { queue, user: &user };
+        let control = BackgroundControl { queue, user: &user };
         let is_crowded = || !queue.state.lock().line.is_empty();
         let outcome = match caught(|| services.work_on(&user, &control, &is_crowded)) {
             Ok(outcome) => outcome,
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Closed) => {
-                Outcome::Done
+                WorkOutcome::Done
             }
             Err(error) => {
                 services.counters.note_failure(Some(&user.owner.user), &error);
-                Outcome::Failed
+                WorkOutcome::Failed
             }
         };
         user.measure();
-        let settled = outcome == Outcome::Done && queue.has_failed(&user);
+        let settled = outcome == WorkOutcome::Done && queue.has_failed(&user);
         if queue.finish(&user, outcome) {
             services.give_up(&user);
         }

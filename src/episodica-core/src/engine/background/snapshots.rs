@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex};
 
-use crate::engine::services::Services;
-use crate::engine::user::{User, UserGuard};
+use crate::engine::services::EngineServices;
+use crate::engine::user::{OpenUser, UserGuard};
 
 /// A user is left alone for so long before a snapshot is taken.
 const QUIET: Duration = Duration::from_millis(300);
@@ -26,12 +26,12 @@ const BUSY_REST: u32 = 24;
 
 /// The last snapshot of a user.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Taken {
+pub(crate) struct TakenSnapshot {
     ended: Instant,
     took: Duration,
 }
 
-impl Taken {
+impl TakenSnapshot {
     fn has_rested(self, times: u32, now: Instant) -> bool {
         now >= self.ended + self.took * times
     }
@@ -39,28 +39,28 @@ impl Taken {
 
 /// The users whose snapshot is due.
 #[derive(Default)]
-pub(crate) struct Snapshots {
-    state: Mutex<State>,
+pub(crate) struct SnapshotSchedule {
+    state: Mutex<ScheduleState>,
     ended: Condvar,
     stopping: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
-    due: Vec<Due>,
+struct ScheduleState {
+    due: Vec<DueSnapshot>,
     is_running: bool,
 }
 
-struct Due {
-    user: Weak<User>,
+struct DueSnapshot {
+    user: Weak<OpenUser>,
     added: Instant,
     /// When the snapshot became due.
     since: Instant,
 }
 
-impl Snapshots {
+impl SnapshotSchedule {
     /// Notes that records were added to a user.
-    pub fn note(self: &Arc<Self>, services: &Arc<Services>, user: &UserGuard) {
+    pub fn note(self: &Arc<Self>, services: &Arc<EngineServices>, user: &UserGuard) {
         if services.read_only || !user.is_snapshot_due(&services.indexing()) {
             return;
         }
@@ -70,7 +70,7 @@ impl Snapshots {
             due.added = now;
             return;
         }
-        state.due.push(Due { user: weak, added: now, since: now });
+        state.due.push(DueSnapshot { user: weak, added: now, since: now });
         if !state.is_running && !self.stopping.load(Ordering::SeqCst) {
             let (own, services) = (Arc::clone(self), Arc::downgrade(services));
             let thread = std::thread::Builder::new().name("episodica-snapshots".to_owned());
@@ -88,7 +88,7 @@ impl Snapshots {
         }
     }
 
-    fn serve(&self, services: &Weak<Services>) {
+    fn serve(&self, services: &Weak<EngineServices>) {
         while !self.stopping.load(Ordering::SeqCst) {
             std::thread::sleep(LOOK);
             let Some(services) = services.upgrade() else { break };
@@ -116,10 +116,10 @@ impl Snapshots {
         ends
     }
 
-    fn next(&self) -> Option<Weak<User>> {
+    fn next(&self) -> Option<Weak<OpenUser>> {
         let mut state = self.state.lock();
         let now = Instant::now();
-        let is_ready = |due: &Due| {
+        let is_ready = |due: &DueSnapshot| {
             let Some(user) = due.user.upgrade() else { return true };
             let last = *user.last_snapshot.lock();
             let has_rested = |times| last.is_none_or(|last| last.has_rested(times, now));
@@ -133,7 +133,7 @@ impl Snapshots {
     }
 }
 
-fn take(services: &Services, user: &UserGuard) {
+fn take(services: &EngineServices, user: &UserGuard) {
     if user.place.leaving.load(Ordering::SeqCst) {
         return;
     }
@@ -144,5 +144,5 @@ fn take(services: &Services, user: &UserGuard) {
         Err(error) => services.counters.note_failure(Some(&user.owner.user), &error),
     }
     let ended = Instant::now();
-    *user.last_snapshot.lock() = Some(Taken { ended, took: ended - started });
+    *user.last_snapshot.lock() = Some(TakenSnapshot { ended, took: ended - started });
 }

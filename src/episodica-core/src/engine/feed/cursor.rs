@@ -10,11 +10,11 @@ const FORM: &str = "e1-";
 
 /// A place in the logs of each user; the beginning for users without one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Cursor {
+pub(super) struct FeedCursor {
     pub users: BTreeMap<String, UserPlaces>,
 }
 
-impl Cursor {
+impl FeedCursor {
     /// The places of a user.
     pub fn places(&self, user: &str) -> UserPlaces {
         self.users.get(user).copied().unwrap_or_default()

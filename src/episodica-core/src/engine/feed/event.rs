@@ -4,7 +4,7 @@ use crate::clock::Moment;
 
 /// The kinds of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ChangeKind {
     /// A message was stored.
     Message,
     /// A session was closed: its episodes and facts are there.
@@ -31,7 +31,7 @@ pub enum Change {
     Restore,
 }
 
-impl Change {
+impl ChangeKind {
     /// The word for it in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Change {
 
 /// One change of a record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
+pub struct ChangeEvent {
     /// The cursor of what follows it; empty within a page of the events of very many users.
     pub cursor: String,
     /// When it happened, as the record says; of a message, when it was said.
@@ -79,7 +79,7 @@ pub struct Event {
     /// User id.
     pub user_id: String,
     /// What happened.
-    pub change: Change,
+    pub change: ChangeKind,
     /// The record or session; empty if everything of the user was deleted.
     pub id: String,
     /// The text of a fact, the title of an episode; empty otherwise.
@@ -94,9 +94,9 @@ pub struct Event {
     pub reason: String,
 }
 
-impl Event {
+impl ChangeEvent {
     /// An event without texts.
-    pub(crate) fn of(change: Change, id: impl Into<String>, at: Moment) -> Self {
+    pub(crate) fn of(change: ChangeKind, id: impl Into<String>, at: Moment) -> Self {
         Self {
             cursor: String::new(),
             at,
@@ -116,7 +116,7 @@ impl Event {
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventPage {
     /// The events.
-    pub events: Vec<Event>,
+    pub events: Vec<ChangeEvent>,
     /// Where to continue.
     pub cursor: String,
     /// False if the logs of a user are no continuation of what was read: after an event that

@@ -3,18 +3,18 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::clock::Moment;
-use crate::engine::feed::event::{Change, Event};
+use crate::engine::feed::event::{ChangeEvent, ChangeKind};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::model::SemanticMemory;
 use crate::store::{
-    Behind, LogEntry, LogKind, LogPlace, SessionState, StateRecord, Store, UserPlaces,
+    LinesAfter, LogEntry, LogKind, LogPlace, SessionState, StateRecord, Store, UserPlaces,
 };
 
 /// An event, and the places behind it.
 #[derive(Debug)]
-pub(super) struct Step {
-    pub event: Event,
+pub(super) struct FeedStep {
+    pub event: ChangeEvent,
     pub places: UserPlaces,
     /// The mark of the deleted record, whose id the logs don't hold.
     pub mark: Option<String>,
@@ -22,12 +22,12 @@ pub(super) struct Step {
 
 /// The lines of one user behind some places: messages, then episodes, then facts, so that what a
 /// record refers to comes before it.
-pub(super) struct Tail<'a> {
+pub(super) struct UnreadLines<'a> {
     store: &'a Store,
     owner: &'a Owner,
     now: Moment,
     places: UserPlaces,
-    steps: Vec<Step>,
+    steps: Vec<FeedStep>,
     /// When the line before happened.
     before: Option<Moment>,
     /// Episodes that were archived before the present line.
@@ -36,12 +36,12 @@ pub(super) struct Tail<'a> {
 }
 
 /// A fact that was ended by one whose line has not come yet.
-struct Ended {
+struct EndedFact {
     fact: SemanticMemory,
     place: LogPlace,
 }
 
-impl<'a> Tail<'a> {
+impl<'a> UnreadLines<'a> {
     pub fn new(store: &'a Store, owner: &'a Owner, places: UserPlaces, now: Moment) -> Self {
         Self {
             store,
@@ -65,12 +65,12 @@ impl<'a> Tail<'a> {
         self.has_more
     }
 
-    pub fn into_steps(self) -> Vec<Step> {
+    pub fn into_steps(self) -> Vec<FeedStep> {
         self.steps
     }
 
     /// Reads the lines of the three logs.
-    pub fn read(&mut self, behind: &[Behind; 3]) -> Result<()> {
+    pub fn read(&mut self, behind: &[LinesAfter; 3]) -> Result<()> {
         for kind in LogKind::ALL {
             let lines = &behind[kind as usize];
             match kind {
@@ -122,7 +122,11 @@ impl<'a> Tail<'a> {
         self.places.logs[kind as usize] = place;
         match entry {
             LogEntry::Message(message) => {
-                self.push(Event::of(Change::Message, message.message_id, message.timestamp));
+                self.push(ChangeEvent::of(
+                    ChangeKind::Message,
+                    message.message_id,
+                    message.timestamp,
+                ));
             }
             LogEntry::Episode(episode) => {
                 let again = if episode.revision > 0 { "written again" } else { "" };
@@ -131,14 +135,14 @@ impl<'a> Tail<'a> {
                     None => self.archived.remove(&episode.episode_id),
                 };
                 let (change, reason) = match (was_archived, episode.archived_at) {
-                    (false, Some(_)) => (Change::Archive, ""),
-                    (true, None) => (Change::Restore, ""),
-                    _ => (Change::Episode, again),
+                    (false, Some(_)) => (ChangeKind::Archive, ""),
+                    (true, None) => (ChangeKind::Restore, ""),
+                    _ => (ChangeKind::Episode, again),
                 };
-                self.push(Event {
+                self.push(ChangeEvent {
                     statement: episode.title,
                     reason: reason.to_owned(),
-                    ..Event::of(
+                    ..ChangeEvent::of(
                         change,
                         episode.episode_id,
                         episode.archived_at.unwrap_or(episode.created_at),
@@ -149,34 +153,35 @@ impl<'a> Tail<'a> {
                 session_id,
                 state: SessionState::Closed,
                 at,
-            }) => self.push(Event::of(Change::Session, session_id, at)),
+            }) => self.push(ChangeEvent::of(ChangeKind::Session, session_id, at)),
             LogEntry::Removed(id) => {
                 let at = time_of(None, self.before, self.now);
                 let reason = "its place was taken by another".to_owned();
-                self.push(Event { reason, ..Event::of(Change::Delete, id, at) });
+                self.push(ChangeEvent { reason, ..ChangeEvent::of(ChangeKind::Delete, id, at) });
             }
             LogEntry::Erased(noted) => {
                 let at = time_of(noted.at, self.before, self.now);
                 for mark in noted.gone {
-                    let (event, places) = (Event::of(Change::Delete, "", at), self.places);
-                    self.steps.push(Step { event, places, mark: Some(mark) });
+                    let (event, places) =
+                        (ChangeEvent::of(ChangeKind::Delete, "", at), self.places);
+                    self.steps.push(FeedStep { event, places, mark: Some(mark) });
                 }
             }
             LogEntry::Fact(_) | LogEntry::State(_) | LogEntry::Other => {}
         }
     }
 
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, event: ChangeEvent) {
         self.before = Some(event.at);
-        self.steps.push(Step { event, places: self.places, mark: None });
+        self.steps.push(FeedStep { event, places: self.places, mark: None });
     }
 
-    fn facts(&mut self, lines: &Behind) -> Result<()> {
+    fn facts(&mut self, lines: &LinesAfter) -> Result<()> {
         let kind = LogKind::Semantic;
         let read = |(place, line)| (place, LogEntry::read(self.owner, kind, line));
         let entries: Vec<(LogPlace, LogEntry)> = lines.lines().map(read).collect();
         let mut known = self.earlier(&entries)?;
-        let mut ended: Option<Ended> = None;
+        let mut ended: Option<EndedFact> = None;
         for (place, entry) in entries {
             let fact = match entry {
                 LogEntry::Fact(fact) => *fact,
@@ -184,11 +189,11 @@ impl<'a> Tail<'a> {
                     self.settle(&mut ended);
                     self.places.logs[kind as usize] = place;
                     let same = known.get(&memory_id).map(|fact| fact.content.clone());
-                    self.push(Event {
+                    self.push(ChangeEvent {
                         statement: same.clone().unwrap_or_default(),
                         previous: same,
                         evidence: source_messages,
-                        ..Event::of(Change::Ignore, memory_id, at)
+                        ..ChangeEvent::of(ChangeKind::Ignore, memory_id, at)
                     });
                     continue;
                 }
@@ -213,7 +218,7 @@ impl<'a> Tail<'a> {
                         self.push(superseded(&successor, &fact));
                     }
                     // The line of its successor follows: both are one event.
-                    None => ended = Some(Ended { fact, place }),
+                    None => ended = Some(EndedFact { fact, place }),
                 }
                 continue;
             }
@@ -228,14 +233,14 @@ impl<'a> Tail<'a> {
     }
 
     /// Reports a fact as ended by one that is not there.
-    fn settle(&mut self, ended: &mut Option<Ended>) {
-        let Some(Ended { fact, place }) = ended.take() else { return };
+    fn settle(&mut self, ended: &mut Option<EndedFact>) {
+        let Some(EndedFact { fact, place }) = ended.take() else { return };
         self.places.logs[LogKind::Semantic as usize] = place;
         let by = fact.superseded_by.clone().unwrap_or_default();
-        self.push(Event {
+        self.push(ChangeEvent {
             previous: Some(fact.content.clone()),
             previous_id: Some(fact.memory_id.clone()),
-            ..Event::of(Change::Supersede, by, fact.updated_at)
+            ..ChangeEvent::of(ChangeKind::Supersede, by, fact.updated_at)
         });
     }
 
@@ -284,40 +289,44 @@ fn is_superseded_now(before: &SemanticMemory, now: &SemanticMemory) -> bool {
     now.superseded_by.is_some() && now.superseded_by != before.superseded_by
 }
 
-fn about(change: Change, fact: &SemanticMemory) -> Event {
-    Event {
+fn about(change: ChangeKind, fact: &SemanticMemory) -> ChangeEvent {
+    ChangeEvent {
         statement: fact.content.clone(),
         evidence: fact.source_messages.clone(),
-        ..Event::of(change, &fact.memory_id, fact.updated_at)
+        ..ChangeEvent::of(change, &fact.memory_id, fact.updated_at)
     }
 }
 
-fn superseded(by: &SemanticMemory, ended: &SemanticMemory) -> Event {
-    Event {
+fn superseded(by: &SemanticMemory, ended: &SemanticMemory) -> ChangeEvent {
+    ChangeEvent {
         previous: Some(ended.content.clone()),
         previous_id: Some(ended.memory_id.clone()),
         at: ended.updated_at,
-        ..about(Change::Supersede, by)
+        ..about(ChangeKind::Supersede, by)
     }
 }
 
 /// What became of a fact between two revisions.
-fn changed(before: Option<&SemanticMemory>, now: &SemanticMemory) -> Event {
-    let Some(before) = before else { return about(Change::Add, now) };
+fn changed(before: Option<&SemanticMemory>, now: &SemanticMemory) -> ChangeEvent {
+    let Some(before) = before else { return about(ChangeKind::Add, now) };
     let gained = now.source_messages.len() > before.source_messages.len();
     let (change, reason) = match (before.is_current(), now.is_current()) {
-        _ if now.content != before.content => (Change::Update, None),
-        _ if gained => (Change::Merge, None),
-        _ if before.archived_at.is_none() && now.archived_at.is_some() => (Change::Archive, None),
-        _ if before.archived_at.is_some() && now.archived_at.is_none() => (Change::Restore, None),
-        _ if before.expires_at != now.expires_at => (Change::Restore, None),
-        (true, false) => (Change::Update, Some("no longer holds")),
-        (false, true) => (Change::Update, Some("holds again")),
-        _ => (Change::Update, Some("other details")),
+        _ if now.content != before.content => (ChangeKind::Update, None),
+        _ if gained => (ChangeKind::Merge, None),
+        _ if before.archived_at.is_none() && now.archived_at.is_some() => {
+            (ChangeKind::Archive, None)
+        }
+        _ if before.archived_at.is_some() && now.archived_at.is_none() => {
+            (ChangeKind::Restore, None)
+        }
+        _ if before.expires_at != now.expires_at => (ChangeKind::Restore, None),
+        (true, false) => (ChangeKind::Update, Some("no longer holds")),
+        (false, true) => (ChangeKind::Update, Some("holds again")),
+        _ => (ChangeKind::Update, Some("other details")),
     };
-    let event = Event { previous: Some(before.content.clone()), ..about(change, now) };
+    let event = ChangeEvent { previous: Some(before.content.clone()), ..about(change, now) };
     match reason {
-        Some(reason) => Event { reason: reason.to_owned(), ..event },
+        Some(reason) => ChangeEvent { reason: reason.to_owned(), ..event },
         None => event,
     }
 }

@@ -12,5 +12,5 @@ mod page;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Change, Event, EventPage};
-pub(crate) use page::Feed;
+pub use event::{ChangeEvent, ChangeKind, EventPage};
+pub(crate) use page::FeedPositions;

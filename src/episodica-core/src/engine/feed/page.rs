@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use crate::engine::feed::cursor::Cursor;
-use crate::engine::feed::event::{Change, Event, EventPage};
-use crate::engine::feed::lines::{Step, Tail};
-use crate::engine::services::Services;
+use crate::engine::feed::cursor::FeedCursor;
+use crate::engine::feed::event::{ChangeEvent, ChangeKind, EventPage};
+use crate::engine::feed::lines::{FeedStep, UnreadLines};
+use crate::engine::services::EngineServices;
 use crate::error::Result;
 use crate::ids::{Owner, mark_of};
-use crate::store::{LogEnds, Look, UserPlaces};
+use crate::store::{LogEnds, LogLook, UserPlaces};
 use crate::sync::Mutex;
 
 /// The cursor that stands for the end of all logs.
@@ -20,14 +20,14 @@ const MAX_USERS_PER_EVENT: usize = 64;
 
 /// How far the logs were read, by this process.
 #[derive(Debug, Default)]
-pub(crate) struct Feed {
+pub(crate) struct FeedPositions {
     /// Users behind whose places nothing stands while their logs end where they do.
     settled: Mutex<HashMap<String, (LogEnds, UserPlaces)>>,
     /// Ids that this process deleted, by their marks.
     deleted: Mutex<VecDeque<(String, String)>>,
 }
 
-impl Feed {
+impl FeedPositions {
     /// Notes ids that are about to be erased: the logs keep their marks only.
     pub fn note_deleted<'a>(&self, owner: &Owner, ids: impl IntoIterator<Item = &'a String>) {
         let mut deleted = self.deleted.lock();
@@ -51,7 +51,7 @@ impl Feed {
     }
 }
 
-impl Services {
+impl EngineServices {
     /// See [`Engine::events`](crate::engine::Engine::events).
     pub(crate) fn events(
         &self,
@@ -59,11 +59,11 @@ impl Services {
         user_id: Option<&str>,
         limit: usize,
     ) -> Result<EventPage> {
-        let mut page = Page {
+        let mut page = FeedPage {
             services: self,
             cursor: match cursor {
-                None | Some(LATEST) => Cursor::default(),
-                Some(text) => Cursor::read(text)?,
+                None | Some(LATEST) => FeedCursor::default(),
+                Some(text) => FeedCursor::read(text)?,
             },
             events: Vec::new(),
             limit,
@@ -89,15 +89,15 @@ impl Services {
 }
 
 /// A page that is being filled.
-struct Page<'a> {
-    services: &'a Services,
-    cursor: Cursor,
-    events: Vec<Event>,
+struct FeedPage<'a> {
+    services: &'a EngineServices,
+    cursor: FeedCursor,
+    events: Vec<ChangeEvent>,
     limit: usize,
     complete: bool,
 }
 
-impl Page<'_> {
+impl FeedPage<'_> {
     fn finish(mut self) -> EventPage {
         let cursor = self.cursor.text();
         if let Some(last) = self.events.last_mut()
@@ -138,14 +138,14 @@ impl Page<'_> {
                 return Ok(());
             }
             match services.store.look_behind(owner, &places)? {
-                Look::Busy => return Ok(()),
-                Look::Discontinued => {
+                LogLook::Busy => return Ok(()),
+                LogLook::Discontinued => {
                     self.complete = false;
                     self.begin_anew(owner);
                 }
-                Look::Lines(placed, behind) => {
+                LogLook::Lines(placed, behind) => {
                     let now = services.clock.now();
-                    let mut tail = Tail::new(&services.store, owner, placed, now);
+                    let mut tail = UnreadLines::new(&services.store, owner, placed, now);
                     tail.read(&behind)?;
                     let (end, has_more) = (tail.places(), tail.has_more());
                     for step in tail.into_steps() {
@@ -173,22 +173,25 @@ impl Page<'_> {
     fn begin_anew(&mut self, owner: &Owner) {
         self.cursor.users.remove(&owner.user);
         let at = self.services.clock.now();
-        let event = Event { user_id: owner.user.clone(), ..Event::of(Change::Delete, "", at) };
+        let event = ChangeEvent {
+            user_id: owner.user.clone(),
+            ..ChangeEvent::of(ChangeKind::Delete, "", at)
+        };
         self.push(event);
     }
 
-    fn take(&mut self, owner: &Owner, step: Step) {
+    fn take(&mut self, owner: &Owner, step: FeedStep) {
         self.cursor.put(&owner.user, step.places);
-        let mut event = Event { user_id: owner.user.clone(), ..step.event };
+        let mut event = ChangeEvent { user_id: owner.user.clone(), ..step.event };
         if let Some(mark) = step.mark {
             event.id = self.services.feed.deleted_id(&mark);
         }
         self.push(event);
     }
 
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, event: ChangeEvent) {
         let is_short = self.cursor.users.len() <= MAX_USERS_PER_EVENT;
         let cursor = if is_short { self.cursor.text() } else { String::new() };
-        self.events.push(Event { cursor, ..event });
+        self.events.push(ChangeEvent { cursor, ..event });
     }
 }

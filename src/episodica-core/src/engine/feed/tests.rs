@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::cursor::Cursor;
+use super::cursor::FeedCursor;
 use crate::store::{LogPlace, UserPlaces};
 
 #[test]
@@ -12,11 +12,11 @@ fn cursors_come_back_from_their_text() {
     };
     let users = ["", "alice", "张伟", "a/b\0c"].map(|user| (user.to_owned(), places));
     for users in [BTreeMap::new(), BTreeMap::from(users)] {
-        let cursor = Cursor { users };
-        assert_eq!(Cursor::read(&cursor.text()).unwrap(), cursor);
+        let cursor = FeedCursor { users };
+        assert_eq!(FeedCursor::read(&cursor.text()).unwrap(), cursor);
     }
     for text in ["", "x", "e1-0", "e1-zz", "e1-05616c", "18f-3", "e1-\u{e9}\u{e9}"] {
-        let error = Cursor::read(text).unwrap_err();
+        let error = FeedCursor::read(text).unwrap_err();
         assert_eq!(error.to_string(), format!("not a cursor: `{text}`"));
     }
 }

@@ -10,11 +10,11 @@ use std::hash::{Hash, Hasher};
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::generate::facts::Candidate;
-use crate::generate::reconcile::{Signature, is_single_valued, known_value};
-use crate::index::Ragged;
+use crate::generate::facts::FactCandidate;
+use crate::generate::reconcile::{WordSignature, is_single_valued, known_value};
+use crate::index::ListColumn;
 use crate::model::{SemanticMemory, block, map_of_lists_bytes};
-use crate::pack::{Packer, Unpacker};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// Memories of one attribute that a candidate is held against, the newest; attributes with one
 /// value at a time have fewer.
@@ -26,26 +26,26 @@ const SAME_VALUE: usize = 16;
 /// collision only shows a memory too many.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Stated {
+pub(crate) struct StatedValue {
     attribute: u64,
     value: u64,
     /// 1 if the attribute has one value at a time.
     single_valued: u64,
-    signature: Signature,
+    signature: WordSignature,
 }
 
-impl Stated {
+impl StatedValue {
     /// By a candidate with these words.
-    pub fn by(candidate: &Candidate, words: Signature) -> Self {
+    pub fn by(candidate: &FactCandidate, words: WordSignature) -> Self {
         Self::new(&candidate.subject, &candidate.attribute, &candidate.value, words)
     }
 
     /// By a memory with these words.
-    pub fn by_memory(fact: &SemanticMemory, words: Signature) -> Self {
+    pub fn by_memory(fact: &SemanticMemory, words: WordSignature) -> Self {
         Self::new(&fact.subject, &fact.attribute, known_value(fact), words)
     }
 
-    fn new(subject: &str, attribute: &str, value: &str, signature: Signature) -> Self {
+    fn new(subject: &str, attribute: &str, value: &str, signature: WordSignature) -> Self {
         Self {
             attribute: if attribute.is_empty() { 0 } else { key(subject, attribute, "") },
             value: if attribute.is_empty() { 0 } else { key(subject, attribute, bare(value)) },
@@ -65,18 +65,18 @@ impl Stated {
 
 /// Slots of memories by what they state, oldest first.
 #[derive(Default)]
-pub(crate) struct Attributes {
+pub(crate) struct AttributeIndex {
     attributes: FxHashMap<u64, Vec<u32>>,
     values: FxHashMap<u64, Vec<u32>>,
     /// By slot.
-    stated: Vec<Stated>,
+    stated: Vec<StatedValue>,
 }
 
-impl Attributes {
+impl AttributeIndex {
     /// Takes in what a memory states under its slot, the highest so far; `current` says which slots
     /// hold memories that hold.
-    pub fn put(&mut self, slot: u32, stated: Stated, current: impl Fn(u32) -> bool) {
-        self.stated.resize(slot as usize, Stated::zeroed());
+    pub fn put(&mut self, slot: u32, stated: StatedValue, current: impl Fn(u32) -> bool) {
+        self.stated.resize(slot as usize, StatedValue::zeroed());
         self.stated.push(stated);
         if stated.attribute == 0 {
             return;
@@ -95,21 +95,21 @@ impl Attributes {
     }
 
     /// May the rules have something to say about a statement and the memory in a slot?
-    pub fn may_concern(&self, stated: &Stated, slot: u32) -> bool {
+    pub fn may_concern(&self, stated: &StatedValue, slot: u32) -> bool {
         self.stated.get(slot as usize).is_some_and(|known| stated.may_concern(known))
     }
 
     /// The slots of current memories that state the same attribute, each once.
-    pub fn near(&self, stated: &Stated, current: impl Fn(u32) -> bool) -> Vec<u32> {
+    pub fn near(&self, stated: &StatedValue, current: impl Fn(u32) -> bool) -> Vec<u32> {
         self.slots(stated, current)
     }
 
     /// Of those, the slots about which the rules may have something to say.
-    pub fn concerned(&self, stated: &Stated, current: impl Fn(u32) -> bool) -> Vec<u32> {
+    pub fn concerned(&self, stated: &StatedValue, current: impl Fn(u32) -> bool) -> Vec<u32> {
         self.slots(stated, |slot| self.may_concern(stated, slot) && current(slot))
     }
 
-    fn slots(&self, stated: &Stated, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+    fn slots(&self, stated: &StatedValue, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut slots = Vec::new();
         if stated.attribute == 0 {
             return slots;
@@ -135,16 +135,16 @@ impl Attributes {
     pub fn heap_bytes(&self) -> usize {
         let maps = [&self.attributes, &self.values]
             .map(|map| map_of_lists_bytes::<u64, u32>(map.capacity(), map.len()));
-        maps.iter().sum::<usize>() + block(self.stated.capacity() * size_of::<Stated>())
+        maps.iter().sum::<usize>() + block(self.stated.capacity() * size_of::<StatedValue>())
     }
 
     /// For a snapshot.
-    pub fn pack(&self, packer: &mut Packer) {
+    pub fn pack(&self, packer: &mut ColumnPacker) {
         for map in [&self.attributes, &self.values] {
             let mut lists: Vec<(&u64, &Vec<u32>)> = map.iter().collect();
             lists.sort_unstable();
             packer.values(lists.iter().map(|(key, _)| **key));
-            let mut slots = Ragged::default();
+            let mut slots = ListColumn::default();
             lists.iter().for_each(|(_, list)| slots.push(list.iter().copied()));
             slots.pack(packer);
         }
@@ -152,9 +152,9 @@ impl Attributes {
     }
 
     /// From a snapshot.
-    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<Self> {
+    pub fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let mut map = || -> Option<FxHashMap<u64, Vec<u32>>> {
-            let (keys, slots) = (unpacker.column::<u64>()?, Ragged::unpack(unpacker)?);
+            let (keys, slots) = (unpacker.column::<u64>()?, ListColumn::unpack(unpacker)?);
             Some(
                 keys.into_iter()
                     .zip(0..)
@@ -162,7 +162,7 @@ impl Attributes {
                     .collect(),
             )
         };
-        let (attributes, values, stated) = (map()?, map()?, unpacker.column::<Stated>()?);
+        let (attributes, values, stated) = (map()?, map()?, unpacker.column::<StatedValue>()?);
         let known = |slot: &u32| (*slot as usize) < stated.len();
         let sound = attributes.values().chain(values.values()).flatten().all(known);
         sound.then_some(Self { attributes, values, stated })
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
     use crate::clock::Moment;
-    use crate::generate::reconcile::{Decision, Said, apply};
+    use crate::generate::reconcile::{CandidateWords, FactDecision, apply};
     use crate::ids::Owner;
     use crate::model::{EventKind, MemoryKind};
     use crate::text::normalized;
@@ -207,8 +207,8 @@ mod tests {
         value: &str,
         words: &[&str],
         day: i64,
-    ) -> Candidate {
-        Candidate {
+    ) -> FactCandidate {
+        FactCandidate {
             content: format!("{subject} {}.", words.join(" ")),
             kind: MemoryKind::Preference,
             confidence: 0.8,
@@ -223,7 +223,7 @@ mod tests {
         }
     }
 
-    fn any_candidate() -> impl Strategy<Value = Candidate> {
+    fn any_candidate() -> impl Strategy<Value = FactCandidate> {
         let words = proptest::sample::subsequence(
             vec!["likes", "GREEN", "tea", "茶", "don’t", "İ", "ﬁsh", "not", "a", "very"],
             0..5,
@@ -243,7 +243,7 @@ mod tests {
         fn whatever_the_rules_look_at_is_shown_to_them(
             new in any_candidate(), old in any_candidate(),
         ) {
-            let add = Decision {
+            let add = FactDecision {
                 event: EventKind::Add,
                 target: None,
                 content: None,
@@ -256,10 +256,10 @@ mod tests {
             let text = normalized(&new.content);
             let same_text = text == normalized(&known.content);
             prop_assert!(
-                !Said::by(&new, &text).concerns(&known)
+                !CandidateWords::by(&new, &text).concerns(&known)
                     || same_text
-                    || Stated::by(&new, Signature::of(&new.content))
-                        .may_concern(&Stated::by_memory(&known, Signature::of(&known.content)))
+                    || StatedValue::by(&new, WordSignature::of(&new.content))
+                        .may_concern(&StatedValue::by_memory(&known, WordSignature::of(&known.content)))
             );
         }
     }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Provenance, REFUSED};
+use crate::model::{REFUSED, TextProvenance};
 
 /// Work that a user's memory still needs; see the module's documentation. Follows from the logs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Backlog {
+pub(crate) struct UserBacklog {
     /// Slots of messages in no episode, in order of arrival.
     buffer: BTreeSet<u32>,
     /// Slots of messages without a vector: not embedded yet, or the embedder failed. A snapshot is
@@ -33,7 +33,7 @@ pub(crate) struct Backlog {
     learned_ahead: BTreeMap<String, u32>,
 }
 
-impl Backlog {
+impl UserBacklog {
     /// A message arrived, without an episode and without a vector.
     pub fn message_arrived(&mut self, slot: u32) {
         self.buffer.insert(slot);
@@ -62,7 +62,7 @@ impl Backlog {
     }
 
     /// An episode was written, by whatever its provenance says.
-    pub fn episode_written(&mut self, id: &str, provenance: &Provenance) {
+    pub fn episode_written(&mut self, id: &str, provenance: &TextProvenance) {
         set_member(&mut self.unwritten, id, provenance.pending_llm);
         set_member(&mut self.refused, id, provenance.fallback == REFUSED);
     }
@@ -198,10 +198,10 @@ mod tests {
 
     #[test]
     fn what_is_done_leaves_the_backlog() {
-        let mut backlog = Backlog::default();
+        let mut backlog = UserBacklog::default();
         backlog.message_arrived(3);
         backlog.await_learning("e", 1);
-        let pending = Provenance { pending_llm: true, ..Provenance::default() };
+        let pending = TextProvenance { pending_llm: true, ..TextProvenance::default() };
         backlog.episode_written("e", &pending);
         backlog.session_closing("s");
         // What was learned of an earlier revision says nothing of a later one.
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!((backlog.unlearned().len(), backlog.pending_llm()), (1, 1));
         let packed = serde_json::to_string(&backlog).unwrap();
         backlog.messages_embedded(|slot| slot == 3);
-        assert_eq!(serde_json::from_str::<Backlog>(&packed).unwrap(), backlog);
+        assert_eq!(serde_json::from_str::<UserBacklog>(&packed).unwrap(), backlog);
         backlog.message_in_episode(3);
         backlog.learned("e", 1, false);
         backlog.session_settled("s");

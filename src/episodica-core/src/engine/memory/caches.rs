@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::embed::is_earlier_table;
-use crate::engine::memory::indexing::Indexing;
+use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::record_rows::RecordRows;
-use crate::engine::memory::snapshot::{Packed, Positions, Written, snapshot_head};
+use crate::engine::memory::snapshot::{PackedView, Positions, WrittenSnapshot, snapshot_head};
 use crate::engine::memory::user::{UserMemory, WriterState};
-use crate::engine::memory::vector_files::{Lack, VectorFiles};
+use crate::engine::memory::vector_files::{MissingVectors, VectorFiles};
 use crate::engine::memory::vectors::cached;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::error::{ErrorKind, Result};
-use crate::index::{Field, VectorIndexKind};
-use crate::model::Unsound;
+use crate::index::{TextIndex, VectorIndexKind};
+use crate::model::UnreadableRow;
 use crate::store::backend::LockGuard;
-use crate::store::{LogKind, LogSum, Mode, Store, Sum, VectorCacheHead};
+use crate::store::{FileSum, LogKind, LogSum, OpenMode, Store, VectorCacheHead};
 
 /// Records written since the last snapshot before the next is due: at least so many, and this share
 /// of all.
@@ -27,7 +27,7 @@ const SNAPSHOT_SHARE: u64 = 32;
 
 /// What to do about caches that others write or have written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Others {
+enum ForeignCaches {
     /// Leave them, if somebody is writing them now.
     Left,
     /// Wait; leave those of another model.
@@ -38,12 +38,14 @@ enum Others {
 
 impl UserMemory {
     /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
-    pub fn save_for_next_opening(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+    pub fn save_for_next_opening(&self, store: &Store, to: &IndexingSettings<'_>) -> Result<()> {
         let (writer, _following) = (self.writer.lock(), self.following.lock());
-        let Some(_caches) = self.lock_caches(store, to, Others::Awaited)? else { return Ok(()) };
+        let Some(_caches) = self.lock_caches(store, to, ForeignCaches::Awaited)? else {
+            return Ok(());
+        };
         self.write_uses(store)?;
         catch_unsound(|| self.save_for_next(&writer, store, to))?;
-        if self.is_unsound() && self.store.mode() == Mode::ReadWrite {
+        if self.is_unsound() && self.store.mode() == OpenMode::ReadWrite {
             store.remove_snapshot(&self.owner)?;
         }
         Ok(())
@@ -54,13 +56,18 @@ impl UserMemory {
         self.view.read().is_unsound()
     }
 
-    fn save_for_next(&self, writer: &WriterState, store: &Store, to: &Indexing<'_>) -> Result<()> {
+    fn save_for_next(
+        &self,
+        writer: &WriterState,
+        store: &Store,
+        to: &IndexingSettings<'_>,
+    ) -> Result<()> {
         if self.store.is_erasing() {
             return self.write_changed(store, to).map(drop);
         }
         let wanted = self.wants_snapshot(to);
         let stale = wanted
-            && self.snapshot.lock().as_ref().map(Written::positions)
+            && self.snapshot.lock().as_ref().map(WrittenSnapshot::positions)
                 != Some(LogKind::ALL.map(|kind| self.store.position(kind)));
         if stale {
             // The rows of the vector file must be in the order of its labels.
@@ -68,7 +75,7 @@ impl UserMemory {
         }
         // A wanted snapshot that is not written now is on disk already and valid.
         match self.write_changed(store, to)? {
-            _ if self.store.mode() == Mode::ReadOnly => Ok(()),
+            _ if self.store.mode() == OpenMode::ReadOnly => Ok(()),
             _ if !wanted => store.remove_snapshot(&self.owner),
             Some(files) => self.save_snapshot(writer, store, to, files),
             None => Ok(()),
@@ -76,14 +83,16 @@ impl UserMemory {
     }
 
     /// Writes the vector caches, if any vector changed.
-    pub fn save_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
-        let Some(_caches) = self.lock_caches(store, to, Others::Awaited)? else { return Ok(()) };
+    pub fn save_caches(&self, store: &Store, to: &IndexingSettings<'_>) -> Result<()> {
+        let Some(_caches) = self.lock_caches(store, to, ForeignCaches::Awaited)? else {
+            return Ok(());
+        };
         self.write_changed(store, to).map(drop)
     }
 
     /// Writes the vector caches in the place of any others.
-    pub fn replace_caches(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
-        let Some(_caches) = self.lock_caches(store, to, Others::Replaced)? else {
+    pub fn replace_caches(&self, store: &Store, to: &IndexingSettings<'_>) -> Result<()> {
+        let Some(_caches) = self.lock_caches(store, to, ForeignCaches::Replaced)? else {
             return Ok(());
         };
         self.write_changed(store, to).map(drop)
@@ -96,13 +105,13 @@ impl UserMemory {
     fn lock_caches(
         &self,
         store: &Store,
-        to: &Indexing<'_>,
-        others: Others,
+        to: &IndexingSettings<'_>,
+        others: ForeignCaches,
     ) -> Result<Option<Box<dyn LockGuard>>> {
-        if self.store.mode() == Mode::ReadOnly {
+        if self.store.mode() == OpenMode::ReadOnly {
             return Ok(None);
         }
-        let guard = match store.lock_caches(&self.owner, others != Others::Left) {
+        let guard = match store.lock_caches(&self.owner, others != ForeignCaches::Left) {
             // Whoever writes them was stopped. They can be made again.
             Err(error) if error.kind() == ErrorKind::StoreLocked => None,
             guard => guard?,
@@ -115,27 +124,27 @@ impl UserMemory {
             let present = to.embedder.model();
             model.is_some_and(|model| model != present && !is_earlier_table(&model, present))
         };
-        let keeps = others != Others::Replaced && LogKind::ALL.into_iter().any(is_foreign);
+        let keeps = others != ForeignCaches::Replaced && LogKind::ALL.into_iter().any(is_foreign);
         Ok(guard.filter(|_| !keeps))
     }
 
     /// True if enough was written since the last snapshot for another.
-    pub fn is_snapshot_due(&self, to: &Indexing<'_>) -> bool {
+    pub fn is_snapshot_due(&self, to: &IndexingSettings<'_>) -> bool {
         let records = |positions: &Positions| positions.iter().map(|end| end.records).sum::<u64>();
         let now = records(&LogKind::ALL.map(|kind| self.store.position(kind)));
-        let written = self.snapshot.lock().as_ref().map(Written::positions);
+        let written = self.snapshot.lock().as_ref().map(WrittenSnapshot::positions);
         let before = written.as_ref().map_or(0, records);
         now.saturating_sub(before) >= SNAPSHOT_STEP.max(now / SNAPSHOT_SHARE)
             && self.view.read().messages.len() >= to.config.snapshot_threshold
     }
 
     /// Takes a snapshot while the user is open, unless another process has just taken one.
-    pub fn save_snapshot_now(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
+    pub fn save_snapshot_now(&self, store: &Store, to: &IndexingSettings<'_>) -> Result<()> {
         catch_unsound(|| self.take_snapshot(store, to))
     }
 
-    fn take_snapshot(&self, store: &Store, to: &Indexing<'_>) -> Result<()> {
-        let Some(caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
+    fn take_snapshot(&self, store: &Store, to: &IndexingSettings<'_>) -> Result<()> {
+        let Some(caches) = self.lock_caches(store, to, ForeignCaches::Left)? else { return Ok(()) };
         self.write_uses(store)?;
         let base = self.snapshot_on_disk(store, to);
         if !self.is_snapshot_due(to) {
@@ -147,7 +156,9 @@ impl UserMemory {
         // Neither the logs nor the view can be changed from here on.
         let writer = self.writer.lock();
         let following = self.following.lock();
-        let Some(_caches) = self.lock_caches(store, to, Others::Left)? else { return Ok(()) };
+        let Some(_caches) = self.lock_caches(store, to, ForeignCaches::Left)? else {
+            return Ok(());
+        };
         let view = self.view.read();
         let now = self.snapshot_on_disk(store, to);
         let [now, before] = [&now, &base].map(|one| one.as_ref().map(|one| &one.head));
@@ -160,23 +171,25 @@ impl UserMemory {
         let files = base.and_then(|written| written.files);
         let mut files = files.map_or_else(VectorFiles::default, |files| (*files).clone());
         let mut lacks = files.lacks(&view);
-        if lacks.iter().any(|lack| matches!(lack, Lack::All)) {
+        if lacks.iter().any(|lack| matches!(lack, MissingVectors::All)) {
             self.forget_snapshot(store)?;
         }
         for (kind, lack) in LogKind::ALL.into_iter().zip(&mut lacks) {
-            if matches!(lack, Lack::All) {
-                *lack = Lack::Nothing;
+            if matches!(lack, MissingVectors::All) {
+                *lack = MissingVectors::Nothing;
                 files.rewritten(&view, kind, self.write_cache(&view, kind, store, to)?);
             }
         }
         if !files.is_named.contains(&false) {
             self.vectors_changed.store(false, Ordering::SeqCst);
         }
-        let packed = Packed::new(&view, next_seq, &files, rows);
+        let packed = PackedView::new(&view, next_seq, &files, rows);
         // The records may change again; the files are written meanwhile.
         drop(view);
         for (kind, lack) in LogKind::ALL.into_iter().zip(lacks) {
-            let (sum, Lack::Rows(rows)) = (&mut files.sums[kind as usize], lack) else { continue };
+            let (sum, MissingVectors::Rows(rows)) = (&mut files.sums[kind as usize], lack) else {
+                continue;
+            };
             let Some(known) = sum.take() else { return Ok(()) };
             *sum = store.append_vectors(&self.owner, kind, &known, &rows)?;
             if sum.is_none() {
@@ -188,16 +201,24 @@ impl UserMemory {
     }
 
     /// The snapshot on disk, with the places of its vectors if it was made of the view here.
-    fn snapshot_on_disk(&self, store: &Store, to: &Indexing<'_>) -> Option<Written> {
+    fn snapshot_on_disk(
+        &self,
+        store: &Store,
+        to: &IndexingSettings<'_>,
+    ) -> Option<WrittenSnapshot> {
         let head = snapshot_head(store, &self.owner, to)?;
         let mut known = self.snapshot.lock();
         let own = known.take().filter(|known| known.head == head);
-        Some(known.insert(own.unwrap_or(Written { head, files: None })).clone())
+        Some(known.insert(own.unwrap_or(WrittenSnapshot { head, files: None })).clone())
     }
 
     /// The rows of the records, behind those of `base` if it was made of the view here. Most are
     /// written a little at a time, so that nobody waits for long. `None` if one can't be written.
-    fn rows_written_ahead(&self, store: &Store, base: Option<&Written>) -> Option<RecordRows> {
+    fn rows_written_ahead(
+        &self,
+        store: &Store,
+        base: Option<&WrittenSnapshot>,
+    ) -> Option<RecordRows> {
         let mut rows = match base.filter(|written| written.files.is_some()) {
             Some(written) => RecordRows::of_snapshot(store, &self.owner, &written.head),
             None => RecordRows::default(),
@@ -218,8 +239,12 @@ impl UserMemory {
         store.remove_snapshot(&self.owner)
     }
 
-    fn write_changed(&self, store: &Store, to: &Indexing<'_>) -> Result<Option<VectorFiles>> {
-        if self.store.mode() == Mode::ReadOnly
+    fn write_changed(
+        &self,
+        store: &Store,
+        to: &IndexingSettings<'_>,
+    ) -> Result<Option<VectorFiles>> {
+        if self.store.mode() == OpenMode::ReadOnly
             || !self.vectors_changed.swap(false, Ordering::SeqCst)
         {
             return Ok(None);
@@ -238,11 +263,11 @@ impl UserMemory {
     /// caller has forgotten the snapshot.
     fn write_cache(
         &self,
-        view: &View,
+        view: &UserView,
         kind: LogKind,
         store: &Store,
-        to: &Indexing<'_>,
-    ) -> Result<Option<Sum>> {
+        to: &IndexingSettings<'_>,
+    ) -> Result<Option<FileSum>> {
         let Some((rows, vectors)) = cached(view, kind) else {
             store.remove_vectors(&self.owner, kind)?;
             return Ok(None);
@@ -276,11 +301,11 @@ impl UserMemory {
     }
 
     /// True if the user is large enough for a snapshot and one can be made.
-    pub(super) fn wants_snapshot(&self, to: &Indexing<'_>) -> bool {
+    pub(super) fn wants_snapshot(&self, to: &IndexingSettings<'_>) -> bool {
         self.is_fit_for_snapshot(&self.view.read(), to)
     }
 
-    pub(super) fn is_fit_for_snapshot(&self, view: &View, to: &Indexing<'_>) -> bool {
+    pub(super) fn is_fit_for_snapshot(&self, view: &UserView, to: &IndexingSettings<'_>) -> bool {
         let fields = [
             (&view.messages.field, view.messages.len()),
             (&view.abstracts, view.episodes.len()),
@@ -289,7 +314,7 @@ impl UserMemory {
         ];
         // A graph is read from its own file, and what lacks a vector is embedded when the logs are
         // read.
-        let is_flat = |field: &Field| {
+        let is_flat = |field: &TextIndex| {
             field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
         };
         view.messages.len() >= to.config.snapshot_threshold
@@ -306,12 +331,12 @@ impl UserMemory {
         &self,
         writer: &WriterState,
         store: &Store,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
         files: VectorFiles,
     ) -> Result<()> {
         let view = self.view.read();
         let Some(sums) = self.store.sums()? else { return store.remove_snapshot(&self.owner) };
-        let packed = Packed::new(&view, self.next_seq(writer), &files, RecordRows::default());
+        let packed = PackedView::new(&view, self.next_seq(writer), &files, RecordRows::default());
         self.place_snapshot(store, packed, sums, files, to)
     }
 
@@ -323,15 +348,15 @@ impl UserMemory {
     fn place_snapshot(
         &self,
         store: &Store,
-        packed: Option<Packed>,
+        packed: Option<PackedView>,
         logs: [LogSum; 3],
         files: VectorFiles,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
     ) -> Result<()> {
         let Some(packed) = packed else { return store.remove_snapshot(&self.owner) };
         let head = packed.head(logs, &files, to);
         store.save_snapshot(&self.owner, &head, &packed.pieces)?;
-        *self.snapshot.lock() = Some(Written { head, files: Some(Arc::new(files)) });
+        *self.snapshot.lock() = Some(WrittenSnapshot { head, files: Some(Arc::new(files)) });
         Ok(())
     }
 }
@@ -341,7 +366,7 @@ impl UserMemory {
 fn catch_unsound(work: impl FnOnce() -> Result<()>) -> Result<()> {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
         Ok(outcome) => outcome,
-        Err(panic) if panic.is::<Unsound>() => Ok(()),
+        Err(panic) if panic.is::<UnreadableRow>() => Ok(()),
         Err(panic) => std::panic::resume_unwind(panic),
     }
 }

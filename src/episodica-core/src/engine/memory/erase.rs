@@ -8,25 +8,25 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::control::Control;
-use crate::engine::memory::indexing::{Indexing, Rows, rows_of};
+use crate::control::CallControl;
+use crate::engine::memory::indexing::{IndexingSettings, Rows, rows_of};
 use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::vectors::KnownVectors;
-use crate::engine::memory::view::{View, episode_terms, text_key};
+use crate::engine::memory::view::{UserView, episode_terms, text_key};
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{Posting, for_each_term};
 use crate::model::{Episode, Message, SemanticMemory};
-use crate::store::{Erasure, LoadedUser};
+use crate::store::{LoadedUser, UserErasure};
 use crate::text::normalized;
 
-impl View {
+impl UserView {
     /// Applies an erasure. `rows` holds two vectors per episode that replaces another.
     pub fn erase(
         &mut self,
-        erasure: &Erasure,
+        erasure: &UserErasure,
         rows: Option<&Array2<f32>>,
         fact_rows: Option<&Array2<f32>>,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
     ) -> Result<()> {
         self.erased = true;
         for id in &erasure.episodes {
@@ -101,7 +101,7 @@ impl View {
         &mut self,
         fact: &Arc<SemanticMemory>,
         row: Rows<'_>,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
     ) -> Result<()> {
         let vectors = self.statements.vectors().zip(self.facts.slot(&fact.memory_id));
         let vector = vectors.and_then(|(vectors, slot)| vectors.vector(u64::from(slot)));
@@ -150,8 +150,8 @@ impl UserMemory {
     pub fn rebuild(
         &self,
         known: KnownVectors,
-        to: &Indexing<'_>,
-        control: &dyn Control,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
     ) -> Result<()> {
         let basis = self.basis();
         let (loaded, backlog, slots) = {
@@ -167,9 +167,9 @@ impl UserMemory {
             (loaded, view.backlog.clone(), view.messages.slot_count() as u32)
         };
         // Without a lock: the embedder may take long, or call back in.
-        let mut fresh = View::build(loaded, to, control)?;
+        let mut fresh = UserView::build(loaded, to, control)?;
         fresh.backlog.take_over(&backlog);
-        let embedding = Indexing { opens_without_embedding: false, ..*to };
+        let embedding = IndexingSettings { opens_without_embedding: false, ..*to };
         fresh.fill_vectors(known, &embedding, control)?;
         let (_writer, _following) = (self.writer.lock(), self.following.lock());
         if self.basis() != basis || self.is_outdated() {

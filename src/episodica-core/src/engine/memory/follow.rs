@@ -11,17 +11,17 @@ use std::sync::atomic::Ordering;
 use crate::sync::MutexGuard;
 use ndarray::Axis;
 
-use crate::control::{Control, Uninterrupted};
-use crate::engine::memory::indexing::Indexing;
+use crate::control::{CallControl, Uninterrupted};
+use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::user::{UserMemory, WriterState};
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Episode;
 use crate::store::{LoadedUser, StateRecord};
 
 /// What a look at the logs found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Freshness {
+pub(crate) enum LogFreshness {
     /// Nothing new.
     Current,
     /// Records of others that are in the view now.
@@ -32,26 +32,26 @@ pub(crate) enum Freshness {
 
 /// How much of what decisions rest on came from other processes so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Basis {
+pub(crate) struct DecisionBasis {
     episodes: u64,
     facts: u64,
 }
 
 /// Records of others that may lack a vector, by id.
 #[derive(Debug, Default)]
-pub(super) struct Arrived {
+pub(super) struct ArrivedRecords {
     episodes: Vec<String>,
     facts: Vec<String>,
     messages: bool,
 }
 
 /// The right to write, in this process and among all.
-pub(crate) struct Writing<'a> {
+pub(crate) struct WriteGuard<'a> {
     _hold: crate::store::Hold<'a>,
     state: MutexGuard<'a, WriterState>,
 }
 
-impl Deref for Writing<'_> {
+impl Deref for WriteGuard<'_> {
     type Target = WriterState;
 
     fn deref(&self) -> &WriterState {
@@ -59,7 +59,7 @@ impl Deref for Writing<'_> {
     }
 }
 
-impl DerefMut for Writing<'_> {
+impl DerefMut for WriteGuard<'_> {
     fn deref_mut(&mut self) -> &mut WriterState {
         &mut self.state
     }
@@ -72,18 +72,18 @@ impl UserMemory {
     /// # Errors
     /// `Closed` if the user was deleted, the engine closed or the view outdated in the meantime;
     /// `StoreLocked`; `Io`.
-    pub fn lock_writer(&self, to: &Indexing<'_>) -> Result<Writing<'_>> {
+    pub fn lock_writer(&self, to: &IndexingSettings<'_>) -> Result<WriteGuard<'_>> {
         let mut state = self.writer.lock();
         if state.gone {
             return Err(closed());
         }
         self.store.finish_erasure()?;
         let hold = self.store.hold()?;
-        if self.follow(to)? == Freshness::Outdated {
+        if self.follow(to)? == LogFreshness::Outdated {
             return Err(closed());
         }
         state.next_seq = state.next_seq.max(self.followed_seq.load(Ordering::SeqCst));
-        Ok(Writing { _hold: hold, state })
+        Ok(WriteGuard { _hold: hold, state })
     }
 
     /// [`UserMemory::lock_writer`] for what was decided on a basis.
@@ -92,10 +92,10 @@ impl UserMemory {
     /// `Conflict` if others have changed since what was decided on, `facts` included.
     pub fn lock_writer_on(
         &self,
-        basis: Basis,
+        basis: DecisionBasis,
         facts: bool,
-        to: &Indexing<'_>,
-    ) -> Result<Writing<'_>> {
+        to: &IndexingSettings<'_>,
+    ) -> Result<WriteGuard<'_>> {
         let writing = self.lock_writer(to)?;
         let now = self.basis();
         if now.episodes != basis.episodes || facts && now.facts != basis.facts {
@@ -116,8 +116,8 @@ impl UserMemory {
     }
 
     /// What a decision that begins now rests on.
-    pub fn basis(&self) -> Basis {
-        Basis {
+    pub fn basis(&self) -> DecisionBasis {
+        DecisionBasis {
             episodes: self.foreign_episodes.load(Ordering::SeqCst),
             facts: self.foreign_facts.load(Ordering::SeqCst),
         }
@@ -132,28 +132,32 @@ impl UserMemory {
     ///
     /// # Errors
     /// `Io`; `Interrupted`.
-    pub fn refresh(&self, to: &Indexing<'_>, control: &dyn Control) -> Result<Freshness> {
+    pub fn refresh(
+        &self,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
+    ) -> Result<LogFreshness> {
         let freshness = if !self.is_outdated() && self.store.is_current()? {
-            Freshness::Current
+            LogFreshness::Current
         } else {
             self.follow(to)?
         };
-        if freshness != Freshness::Outdated && self.has_arrived.swap(false, Ordering::SeqCst) {
+        if freshness != LogFreshness::Outdated && self.has_arrived.swap(false, Ordering::SeqCst) {
             if to.embedder.is_local() {
                 self.embed_arrived(to, control)?;
             }
-            return Ok(Freshness::Followed);
+            return Ok(LogFreshness::Followed);
         }
         Ok(freshness)
     }
 
-    fn follow(&self, to: &Indexing<'_>) -> Result<Freshness> {
+    fn follow(&self, to: &IndexingSettings<'_>) -> Result<LogFreshness> {
         let _following = self.following.lock();
         if self.is_outdated() {
-            return Ok(Freshness::Outdated);
+            return Ok(LogFreshness::Outdated);
         }
         if self.store.is_current()? {
-            return Ok(Freshness::Current);
+            return Ok(LogFreshness::Current);
         }
         let followed = self.store.follow().and_then(|behind| match behind {
             Some(behind) => self.take_up(behind, to).map(Some),
@@ -162,13 +166,13 @@ impl UserMemory {
         if !matches!(followed, Ok(Some(_))) {
             self.outdated.store(true, Ordering::SeqCst);
         }
-        Ok(followed?.unwrap_or(Freshness::Outdated))
+        Ok(followed?.unwrap_or(LogFreshness::Outdated))
     }
 
     /// Adds records of others to the view.
-    fn take_up(&self, mut behind: LoadedUser, to: &Indexing<'_>) -> Result<Freshness> {
+    fn take_up(&self, mut behind: LoadedUser, to: &IndexingSettings<'_>) -> Result<LogFreshness> {
         if behind.is_empty() {
-            return Ok(Freshness::Current);
+            return Ok(LogFreshness::Current);
         }
         let mut view = self.view.write();
         // Messages first: episodes share them.
@@ -178,7 +182,7 @@ impl UserMemory {
         for episode in &mut behind.episodes {
             if !share_messages(&view, Arc::make_mut(episode)) {
                 // An import brings messages of its own, which take places among the others.
-                return Ok(Freshness::Outdated);
+                return Ok(LogFreshness::Outdated);
             }
         }
         view.add(&behind, to, &Uninterrupted)?;
@@ -189,7 +193,7 @@ impl UserMemory {
         self.foreign_episodes.fetch_add(behind.episodes.len() as u64, Ordering::SeqCst);
         self.foreign_facts.fetch_add((behind.semantic.len() + learned) as u64, Ordering::SeqCst);
         self.note_arrived(&behind, !messages.messages.is_empty());
-        Ok(Freshness::Followed)
+        Ok(LogFreshness::Followed)
     }
 
     /// Notes records that came without vectors.
@@ -203,7 +207,11 @@ impl UserMemory {
     }
 
     /// Embeds the records of others: each process has its own vectors.
-    pub(super) fn embed_arrived(&self, to: &Indexing<'_>, control: &dyn Control) -> Result<()> {
+    pub(super) fn embed_arrived(
+        &self,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
+    ) -> Result<()> {
         let arrived = std::mem::take(&mut *self.arrived.lock());
         let wanted = self.view.read().wanted_of(&arrived);
         let texts: Vec<&str> = wanted.iter().map(|(_, _, text)| text.as_str()).collect();
@@ -212,15 +220,15 @@ impl UserMemory {
         for ((field, slot, _), row) in wanted.iter().zip(rows.rows()) {
             let row = row.insert_axis(Axis(0));
             let label = [u64::from(*slot)];
-            let View { abstracts, narratives, statements, episodes, facts, .. } = &mut *view;
+            let UserView { abstracts, narratives, statements, episodes, facts, .. } = &mut *view;
             let (place, is_there) = match field {
-                Layer::Message => {
+                VectorLayer::Message => {
                     view.add_message_vectors(&[*slot], row, to)?;
                     continue;
                 }
-                Layer::Abstract => (abstracts, episodes.contains(*slot)),
-                Layer::Narrative => (narratives, episodes.contains(*slot)),
-                Layer::Fact => (statements, facts.contains(*slot)),
+                VectorLayer::Abstract => (abstracts, episodes.contains(*slot)),
+                VectorLayer::Narrative => (narratives, episodes.contains(*slot)),
+                VectorLayer::Fact => (statements, facts.contains(*slot)),
             };
             let is_known = place.vectors().is_some_and(|vectors| vectors.contains(label[0]));
             if is_there && !is_known {
@@ -237,7 +245,7 @@ fn closed() -> Error {
 }
 
 /// Puts the messages of the view in the place of an episode's own; `false` if one is not there.
-fn share_messages(view: &View, episode: &mut Episode) -> bool {
+fn share_messages(view: &UserView, episode: &mut Episode) -> bool {
     episode.original_messages.iter_mut().all(|message| {
         let slot = view.messages.slot(&message.message_id);
         if let Some(slot) = slot {
@@ -249,34 +257,31 @@ fn share_messages(view: &View, episode: &mut Episode) -> bool {
 
 /// What a vector is of.
 #[derive(Debug, Clone, Copy)]
-enum Layer {
+enum VectorLayer {
     Message,
     Abstract,
     Narrative,
     Fact,
 }
 
-impl View {
+impl UserView {
     /// The texts of records that have no vector, with their slots.
-    fn wanted_of(&self, arrived: &Arrived) -> Vec<(Layer, u32, String)> {
+    fn wanted_of(&self, arrived: &ArrivedRecords) -> Vec<(VectorLayer, u32, String)> {
         let mut wanted = Vec::new();
         if arrived.messages {
-            wanted.extend(
-                self.backlog
-                    .unembedded()
-                    .iter()
-                    .map(|slot| (Layer::Message, *slot, self.messages.get(*slot).content.clone())),
-            );
+            wanted.extend(self.backlog.unembedded().iter().map(|slot| {
+                (VectorLayer::Message, *slot, self.messages.get(*slot).content.clone())
+            }));
         }
         for slot in arrived.episodes.iter().filter_map(|id| self.episodes.slot(id)) {
             if let Some(episode) = self.episodes.get(slot) {
-                wanted.push((Layer::Abstract, slot, episode.abstract_text()));
-                wanted.push((Layer::Narrative, slot, episode.content.clone()));
+                wanted.push((VectorLayer::Abstract, slot, episode.abstract_text()));
+                wanted.push((VectorLayer::Narrative, slot, episode.content.clone()));
             }
         }
         for slot in arrived.facts.iter().filter_map(|id| self.facts.slot(id)) {
             if let Some(fact) = self.facts.get(slot) {
-                wanted.push((Layer::Fact, slot, fact.content.clone()));
+                wanted.push((VectorLayer::Fact, slot, fact.content.clone()));
             }
         }
         wanted

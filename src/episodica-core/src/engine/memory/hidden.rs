@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashSet;
 
 use crate::clock::Moment;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::model::SemanticMemory;
 
 /// The fact was archived.
@@ -16,7 +16,7 @@ pub(super) const EXPIRED: u32 = 2;
 
 /// Hidden records by slot. Whether a fact is hidden, its standing says.
 #[derive(Default)]
-pub(crate) struct Hidden {
+pub(crate) struct HiddenSlots {
     /// Archived episodes.
     pub(super) episodes: BTreeSet<u32>,
     /// Their messages.
@@ -27,7 +27,7 @@ pub(crate) struct Hidden {
     pub(super) expired: usize,
 }
 
-impl Hidden {
+impl HiddenSlots {
     /// Notes whether an episode with these messages is archived.
     pub(super) fn put_episode(&mut self, slot: u32, members: &[u32], archived: bool) {
         if archived {
@@ -56,7 +56,7 @@ impl Hidden {
     }
 }
 
-impl View {
+impl UserView {
     /// True if a fact expires by then that has not been hidden yet.
     pub fn expires_by(&self, now: Moment) -> bool {
         self.hidden.expiring.first().is_some_and(|(expires, _)| *expires <= now.micros())

@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
-use crate::config::Config;
-use crate::control::{Control, LONG_BYTES, patiently};
+use crate::config::MemoryConfig;
+use crate::control::{CallControl, LONG_BYTES, patiently};
 use crate::embed::{Embedder, SHORTEST_CUT, shortened};
-use crate::engine::counters::Counters;
-use crate::engine::memory::wording::Wording;
+use crate::engine::counters::EngineCounters;
+use crate::engine::memory::wording::FactWording;
 use crate::error::{Error, ErrorKind, Result};
-use crate::index::{Field, MessageReading, Terms, VectorIndexFactory};
+use crate::index::{MessageReading, TextIndex, TextTerms, VectorIndexFactory};
 use crate::parallel;
 use crate::score::TokenTable;
 
@@ -43,12 +43,12 @@ pub(crate) fn all_rows<'a>(
 
 /// What a memory indexes texts with.
 #[derive(Clone, Copy)]
-pub(crate) struct Indexing<'a> {
-    pub config: &'a Config,
+pub(crate) struct IndexingSettings<'a> {
+    pub config: &'a MemoryConfig,
     pub factory: &'a dyn VectorIndexFactory,
     pub tokens: &'static dyn TokenTable,
     pub embedder: &'a dyn Embedder,
-    pub counters: &'a Counters,
+    pub counters: &'a EngineCounters,
     /// Opening a user leaves missing vectors to the background work.
     pub opens_without_embedding: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) struct TextReader {
 /// What is read of the texts of facts, one by one.
 #[derive(Debug, Default)]
 pub(crate) struct FactTexts {
-    pub wordings: Vec<Arc<Wording>>,
+    pub wordings: Vec<Arc<FactWording>>,
     /// Vectors, row by row; `None` where they come later or embedding failed.
     pub rows: Option<Array2<f32>>,
 }
@@ -72,15 +72,15 @@ pub(crate) struct FactTexts {
 /// What is read of an episode's L0 and L1.
 #[derive(Debug)]
 pub(crate) struct EpisodeTexts {
-    pub terms: [Terms; 2],
+    pub terms: [TextTerms; 2],
     /// Two vectors; `None` where they come later.
     pub rows: Option<Array2<f32>>,
 }
 
 impl TextReader {
     pub fn facts<'t>(&self, contents: impl Iterator<Item = &'t str>) -> FactTexts {
-        let wordings: Vec<Arc<Wording>> =
-            contents.map(|content| Arc::new(Wording::of(content, self.tokens))).collect();
+        let wordings: Vec<Arc<FactWording>> =
+            contents.map(|content| Arc::new(FactWording::of(content, self.tokens))).collect();
         let tokens: Vec<&[u16]> = wordings.iter().map(|wording| &*wording.tokens).collect();
         FactTexts { rows: self.embedder.embed_tokens(&tokens), wordings }
     }
@@ -89,14 +89,14 @@ impl TextReader {
         let texts = [abstract_text, narrative];
         let tokens = texts.map(|text| self.tokens.ids(text));
         let rows = self.embedder.embed_tokens(&[&tokens[0], &tokens[1]]);
-        EpisodeTexts { terms: texts.map(Terms::of), rows }
+        EpisodeTexts { terms: texts.map(TextTerms::of), rows }
     }
 }
 
-impl Indexing<'_> {
+impl IndexingSettings<'_> {
     /// Adds the vectors of slots to a field; `false` (counted) if they are of another dimension
     /// than those that the field has.
-    pub fn add(&self, field: &mut Field, slots: &[u64], rows: Rows<'_>) -> Result<bool> {
+    pub fn add(&self, field: &mut TextIndex, slots: &[u64], rows: Rows<'_>) -> Result<bool> {
         let Some(rows) = rows else { return Ok(true) };
         if field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows)? {
             return Ok(true);
@@ -114,7 +114,7 @@ impl Indexing<'_> {
     pub fn read_messages<'t>(
         &self,
         texts: impl Iterator<Item = &'t str> + Clone,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Vec<MessageReading>> {
         let tokens = self.tokens;
         let read = |text: &str| MessageReading::of(text, tokens.ids(text));
@@ -131,7 +131,7 @@ impl Indexing<'_> {
     ///
     /// # Errors
     /// `Interrupted` only.
-    pub fn embed(&self, texts: &[&str], control: &dyn Control) -> Result<Option<Array2<f32>>> {
+    pub fn embed(&self, texts: &[&str], control: &dyn CallControl) -> Result<Option<Array2<f32>>> {
         let mut parts = Vec::new();
         for batch in texts.chunks(EMBED_BATCH) {
             control.check()?;
@@ -157,14 +157,14 @@ impl Indexing<'_> {
     }
 }
 
-impl Indexing<'_> {
+impl IndexingSettings<'_> {
     /// The vectors of a batch with a long text that the embedder may have refused: that text is
     /// cut, or set aside with a vector of zeros. `None` if the embedder takes no text at all.
     fn embed_around_refused(
         &self,
         texts: &[&str],
         error: &Error,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Option<Array2<f32>>> {
         let shortest = texts.iter().filter(|text| !text.trim().is_empty()).min_by_key(|t| t.len());
         let has_long = texts.iter().any(|text| text.len() > MAYBE_TOO_LONG);
@@ -184,7 +184,7 @@ impl Indexing<'_> {
         &self,
         texts: &[&str],
         probe: &str,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Option<Array2<f32>>> {
         if let [text] = texts {
             let mut rest = *text;
@@ -210,7 +210,7 @@ impl Indexing<'_> {
     }
 
     /// The vectors of texts; `None` if the embedder fails.
-    fn try_embed(&self, texts: &[&str], control: &dyn Control) -> Result<Option<Array2<f32>>> {
+    fn try_embed(&self, texts: &[&str], control: &dyn CallControl) -> Result<Option<Array2<f32>>> {
         control.check()?;
         match self.embedder.embed_controlled(texts, control) {
             Ok(rows) => Ok(Some(rows)),

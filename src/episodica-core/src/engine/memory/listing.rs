@@ -7,8 +7,8 @@ use crate::sync::Mutex;
 
 use crate::clock::Moment;
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::memory::view::View;
-use crate::score::Filter;
+use crate::engine::memory::view::UserView;
+use crate::score::RecordFilter;
 
 /// Listings of one user that are read at once, at most, without computing their orders again.
 const KEPT: usize = 4;
@@ -26,9 +26,9 @@ pub enum RecordKind {
 
 /// Which records a listing returns.
 #[derive(Debug, Clone, Default)]
-pub struct Page {
+pub struct ListingPage {
     /// Conditions on the records.
-    pub filter: Filter,
+    pub filter: RecordFilter,
     /// Newest first instead of oldest first.
     pub newest_first: bool,
     /// Number of records to skip.
@@ -47,7 +47,7 @@ pub struct Page {
 
 /// What a record is called in a list of names: without its contents.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outline {
+pub struct RecordOutline {
     /// Its id.
     pub id: String,
     /// When it was said, took place, or began to hold.
@@ -60,12 +60,12 @@ pub struct Outline {
 
 /// The orders of the listings that were read last, oldest first.
 #[derive(Default)]
-pub(crate) struct Orders(Mutex<Vec<Order>>);
+pub(crate) struct ListingOrders(Mutex<Vec<ListingOrder>>);
 
 /// The slots of a listing.
-struct Order {
+struct ListingOrder {
     kind: RecordKind,
-    filter: Filter,
+    filter: RecordFilter,
     newest_first: bool,
     include_superseded: bool,
     include_archived: bool,
@@ -74,8 +74,8 @@ struct Order {
     slots: Arc<[u32]>,
 }
 
-impl Order {
-    fn is_of(&self, kind: RecordKind, page: &Page) -> bool {
+impl ListingOrder {
+    fn is_of(&self, kind: RecordKind, page: &ListingPage) -> bool {
         self.kind == kind
             && self.newest_first == page.newest_first
             && self.include_superseded == page.include_superseded
@@ -84,9 +84,9 @@ impl Order {
     }
 }
 
-impl View {
+impl UserView {
     /// One page of a listing, by time.
-    pub fn page(&self, kind: RecordKind, page: &Page) -> Vec<AnyRecord> {
+    pub fn page(&self, kind: RecordKind, page: &ListingPage) -> Vec<AnyRecord> {
         let slots = self.order(kind, page);
         let first = self.first(kind, page, &slots);
         if first.saturating_add(page.limit) >= slots.len() {
@@ -96,19 +96,19 @@ impl View {
         chosen.filter_map(|slot| self.record(kind, *slot)).collect()
     }
 
-    /// [`View::page`] without the contents.
-    pub fn outlines(&self, kind: RecordKind, page: &Page) -> Vec<Outline> {
+    /// [`UserView::page`] without the contents.
+    pub fn outlines(&self, kind: RecordKind, page: &ListingPage) -> Vec<RecordOutline> {
         let slots = self.order(kind, page);
         let chosen = slots.iter().skip(page.offset).take(page.limit);
         chosen.filter_map(|slot| self.outline(kind, *slot)).collect()
     }
 
-    fn outline(&self, kind: RecordKind, slot: u32) -> Option<Outline> {
+    fn outline(&self, kind: RecordKind, slot: u32) -> Option<RecordOutline> {
         let session = |session: &Option<Arc<str>>| session.as_deref().map(str::to_owned);
         Some(match kind {
             RecordKind::Message => {
                 let message = self.messages.get(slot);
-                Outline {
+                RecordOutline {
                     id: message.message_id.clone(),
                     at: message.timestamp,
                     text: String::new(),
@@ -117,7 +117,7 @@ impl View {
             }
             RecordKind::Episode => {
                 let episode = self.episodes.get(slot)?;
-                Outline {
+                RecordOutline {
                     id: episode.episode_id.clone(),
                     at: episode.timestamp,
                     text: episode.title.clone(),
@@ -126,7 +126,7 @@ impl View {
             }
             RecordKind::Semantic => {
                 let fact = self.facts.get(slot)?;
-                Outline {
+                RecordOutline {
                     id: fact.memory_id.clone(),
                     at: fact.valid_from,
                     text: fact.content.clone(),
@@ -137,7 +137,7 @@ impl View {
     }
 
     /// The place in the order at which a page begins.
-    fn first(&self, kind: RecordKind, page: &Page, slots: &[u32]) -> usize {
+    fn first(&self, kind: RecordKind, page: &ListingPage, slots: &[u32]) -> usize {
         let place = |id: &String| {
             let slot = match kind {
                 RecordKind::Message => self.messages.slot(id),
@@ -151,12 +151,12 @@ impl View {
     }
 
     /// How many records a listing has, whatever its offset; at most its limit.
-    pub fn count(&self, kind: RecordKind, page: &Page) -> usize {
+    pub fn count(&self, kind: RecordKind, page: &ListingPage) -> usize {
         self.order(kind, page).len().min(page.limit)
     }
 
     /// The slots of a listing in its order: those of the page before, unless the view has changed.
-    fn order(&self, kind: RecordKind, page: &Page) -> Arc<[u32]> {
+    fn order(&self, kind: RecordKind, page: &ListingPage) -> Arc<[u32]> {
         // Slots are never given out twice, and a deletion makes the number of records smaller.
         let state = [
             self.messages.slot_count(),
@@ -175,7 +175,7 @@ impl View {
             }
         }
         let slots: Arc<[u32]> = self.sorted(kind, page).into();
-        let order = Order {
+        let order = ListingOrder {
             kind,
             filter: page.filter.clone(),
             newest_first: page.newest_first,
@@ -192,7 +192,7 @@ impl View {
         slots
     }
 
-    fn sorted(&self, kind: RecordKind, page: &Page) -> Vec<u32> {
+    fn sorted(&self, kind: RecordKind, page: &ListingPage) -> Vec<u32> {
         let filter = &page.filter;
         let mut dated: Vec<(Moment, u32)> = match kind {
             RecordKind::Message => {
@@ -239,20 +239,20 @@ mod tests {
     use crate::index::MessageReading;
     use crate::model::testing::said;
 
-    fn view(count: u64) -> View {
-        let mut view = View::default();
+    fn view(count: u64) -> UserView {
+        let mut view = UserView::default();
         (0..count).for_each(|seq| add(&mut view, seq));
         view
     }
 
-    fn add(view: &mut View, seq: u64) {
+    fn add(view: &mut UserView, seq: u64) {
         let text = format!("Note {seq}");
         let message = said(seq, "user", None, "2024-03-11T09:30:00Z", &text);
         view.add_messages(&[message], &[MessageReading::of(&text, Vec::new())]);
     }
 
-    fn page(offset: usize) -> Page {
-        Page { offset, limit: 256, ..Page::default() }
+    fn page(offset: usize) -> ListingPage {
+        ListingPage { offset, limit: 256, ..ListingPage::default() }
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
             assert_eq!(view.page(RecordKind::Message, &page(offset)).len(), 256);
             assert!(Arc::ptr_eq(&order, &view.order(RecordKind::Message, &page(offset + 256))));
         }
-        let newest = Page { newest_first: true, ..page(0) };
+        let newest = ListingPage { newest_first: true, ..page(0) };
         view.page(RecordKind::Message, &newest);
         assert!(Arc::ptr_eq(&order, &view.order(RecordKind::Message, &page(768))));
         assert_eq!(view.count(RecordKind::Message, &page(0)), 256);
@@ -292,8 +292,9 @@ mod tests {
     fn few_orders_are_kept() {
         let view = view(1_000);
         for number in 0..10 {
-            let filter = Filter { session_id: Some(format!("s{number}")), ..Filter::default() };
-            view.order(RecordKind::Message, &Page { filter, ..page(0) });
+            let filter =
+                RecordFilter { session_id: Some(format!("s{number}")), ..RecordFilter::default() };
+            view.order(RecordKind::Message, &ListingPage { filter, ..page(0) });
         }
         assert_eq!(view.orders.0.lock().len(), KEPT);
     }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::control::Control;
-use crate::engine::memory::indexing::{EMBED_BATCH, Indexing};
-use crate::engine::memory::snapshot::{Restored, Written, restore, snapshot_head};
-use crate::engine::memory::user::{Opened, UserMemory};
+use crate::control::CallControl;
+use crate::engine::memory::indexing::{EMBED_BATCH, IndexingSettings};
+use crate::engine::memory::snapshot::{RestoredView, WrittenSnapshot, restore, snapshot_head};
+use crate::engine::memory::user::{OpenedView, UserMemory};
 use crate::engine::memory::vectors::KnownVectors;
-use crate::engine::memory::view::{View, episode_terms};
+use crate::engine::memory::view::{UserView, episode_terms};
 use crate::error::Result;
 use crate::ids::Owner;
 use crate::parallel;
 use crate::store::{
-    LoadedUser, Opened as Logs, SessionState, SnapshotHead, StateRecord, Store, UserStore,
+    LoadedUser, OpenedLogs as Logs, SessionState, SnapshotHead, StateRecord, Store, UserStore,
 };
 
 /// From so many messages on, vectors are read while records are indexed.
@@ -28,10 +28,10 @@ impl UserMemory {
     pub fn open(
         store: &Store,
         owner: Owner,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
         stale: Option<&Self>,
         trusts_snapshot: bool,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Self> {
         let wanted = stale.is_none() && trusts_snapshot;
         let head = if wanted { snapshot_head(store, &owner, to) } else { None };
@@ -67,19 +67,19 @@ impl UserMemory {
         owner: Owner,
         store: UserStore,
         head: &SnapshotHead,
-        (restored, mut behind): (Restored, LoadedUser),
-        to: &Indexing<'_>,
-        control: &dyn Control,
+        (restored, mut behind): (RestoredView, LoadedUser),
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
     ) -> Result<Self> {
-        let Restored { mut view, files, next_seq } = restored;
+        let RestoredView { mut view, files, next_seq } = restored;
         view.add(&behind, to, control)?;
         let changed = !behind.is_empty();
-        let opened = Opened {
+        let opened = OpenedView {
             view,
             next_seq: next_seq.max(behind.next_seq),
             problems: std::mem::take(&mut behind.problems),
             vectors_changed: changed || head.is_named.contains(&false),
-            snapshot: Some(Written { head: head.clone(), files: Some(Arc::new(files)) }),
+            snapshot: Some(WrittenSnapshot { head: head.clone(), files: Some(Arc::new(files)) }),
         };
         let user = Self::new(owner, store, opened);
         if changed {
@@ -95,18 +95,18 @@ impl UserMemory {
         owner: Owner,
         store: UserStore,
         mut loaded: LoadedUser,
-        known: impl FnOnce() -> Result<(KnownVectors, Vec<crate::model::Problem>)> + Send,
-        to: &Indexing<'_>,
-        control: &dyn Control,
+        known: impl FnOnce() -> Result<(KnownVectors, Vec<crate::model::StoreProblem>)> + Send,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
     ) -> Result<Self> {
         let next_seq = loaded.next_seq;
         let mut problems = std::mem::take(&mut loaded.problems);
         // The caller's thread builds a small user, as it also frees it: an allocator with memory
         // per thread would otherwise keep what closed users leave from those opened after them.
         let (known, view) = if loaded.messages.len() < PARALLEL_FROM {
-            (known(), View::build(loaded, to, control))
+            (known(), UserView::build(loaded, to, control))
         } else {
-            parallel::join(known, || View::build(loaded, to, control))
+            parallel::join(known, || UserView::build(loaded, to, control))
         };
         let (known, mut damaged) = known?;
         problems.append(&mut damaged);
@@ -115,14 +115,18 @@ impl UserMemory {
         }
         let mut view = view?;
         let vectors_changed = view.fill_vectors(known, to, control)?;
-        let opened = Opened { view, next_seq, problems, vectors_changed, snapshot: None };
+        let opened = OpenedView { view, next_seq, problems, vectors_changed, snapshot: None };
         Ok(Self::new(owner, store, opened))
     }
 }
 
-impl View {
+impl UserView {
     /// The view of loaded records, without vectors.
-    pub fn build(loaded: LoadedUser, to: &Indexing<'_>, control: &dyn Control) -> Result<Self> {
+    pub fn build(
+        loaded: LoadedUser,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
+    ) -> Result<Self> {
         let mut view = Self::default();
         view.add(&loaded, to, control)?;
         view.episodes.set_history(loaded.episode_history);
@@ -134,8 +138,8 @@ impl View {
     pub(super) fn add(
         &mut self,
         loaded: &LoadedUser,
-        to: &Indexing<'_>,
-        control: &dyn Control,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
     ) -> Result<()> {
         for batch in loaded.messages.chunks(4 * EMBED_BATCH) {
             let texts = batch.iter().map(|message| message.content.as_str());

@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::clock::Moment;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::ids::Owner;
 use crate::index::MessageIndex;
-use crate::model::{Episode, Message, Pages, Shelf, ShelfWriter};
+use crate::model::{CompressedPages, Episode, Message, RecordShelf, ShelfWriter};
 use crate::store::{SnapshotHead, Store};
 
 /// Rows of each kind that are written in one go.
@@ -28,14 +28,14 @@ impl RecordRows {
     pub fn of_snapshot(store: &Store, owner: &Owner, head: &SnapshotHead) -> Self {
         let rows = |number| {
             let pages = store.snapshot_pack(owner, head, number);
-            pages.and_then(|mut pack| Pages::unpack(&mut pack)).map(ShelfWriter::behind)
+            pages.and_then(|mut pack| CompressedPages::unpack(&mut pack)).map(ShelfWriter::behind)
         };
         let [messages, episodes, facts] = [1, 2, 3].map(|number| rows(number).unwrap_or_default());
         Self { messages, episodes, facts }
     }
 
     /// True if few are missing.
-    pub fn are_nearly_whole(&self, view: &View) -> bool {
+    pub fn are_nearly_whole(&self, view: &UserView) -> bool {
         [
             (&self.messages, view.messages.slot_count()),
             (&self.episodes, view.episodes.slot_count()),
@@ -46,7 +46,7 @@ impl RecordRows {
     }
 
     /// Writes some more; `None` if a record can't be written.
-    pub fn go_on(&mut self, view: &View) -> Option<()> {
+    pub fn go_on(&mut self, view: &UserView) -> Option<()> {
         write_messages(&view.messages, &mut self.messages, ROWS_AT_ONCE)?;
         write_episodes(view, &mut self.episodes, ROWS_AT_ONCE)?;
         write_facts(view, &mut self.facts, ROWS_AT_ONCE)
@@ -69,13 +69,13 @@ pub(super) fn write_messages(
     })
 }
 
-pub(super) fn write_episodes(view: &View, rows: &mut ShelfWriter, count: usize) -> Option<()> {
+pub(super) fn write_episodes(view: &UserView, rows: &mut ShelfWriter, count: usize) -> Option<()> {
     view.episodes.write_rows(rows, count, |slot, episode| {
         write_episode(view, view.members.get(slot), episode)
     })
 }
 
-pub(super) fn write_facts(view: &View, rows: &mut ShelfWriter, count: usize) -> Option<()> {
+pub(super) fn write_facts(view: &UserView, rows: &mut ShelfWriter, count: usize) -> Option<()> {
     view.facts.write_rows(rows, count, |_, fact| json(fact))
 }
 
@@ -157,7 +157,11 @@ pub(super) fn read_message(row: &[u8]) -> Option<Message> {
 
 /// An episode's messages are named by their slots, not written again: how many, the slots, and the
 /// rest of the episode.
-pub(super) fn write_episode(view: &View, members: &[u32], episode: &Episode) -> Option<Vec<u8>> {
+pub(super) fn write_episode(
+    view: &UserView,
+    members: &[u32],
+    episode: &Episode,
+) -> Option<Vec<u8>> {
     let said = &episode.original_messages;
     let mut row = (said.len() as u32).to_le_bytes().to_vec();
     // Of so many messages, looking each up by its id would take most of the time.
@@ -172,7 +176,7 @@ pub(super) fn write_episode(view: &View, members: &[u32], episode: &Episode) -> 
     Some(row)
 }
 
-pub(super) fn read_episode(row: &[u8], messages: &Shelf<Message>) -> Option<Episode> {
+pub(super) fn read_episode(row: &[u8], messages: &RecordShelf<Message>) -> Option<Episode> {
     let (count, rest) = row.split_first_chunk()?;
     let (slots, rest) = rest.split_at_checked(4 * u32::from_le_bytes(*count) as usize)?;
     let slots: Vec<u32> =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::memory::user::UserMemory;
-pub use crate::score::Record as AnyRecord;
+pub use crate::score::HitRecord as AnyRecord;
 
 impl UserMemory {
     /// The record with this id or URI.

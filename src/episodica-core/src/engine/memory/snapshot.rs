@@ -3,58 +3,58 @@
 //!
 //! Opening a large user from the logs means reading every record and every word again. A snapshot
 //! gives the indexes back as they were, and records stay unread until they are needed. It is
-//! worth its file for users of some size only ([`Config::snapshot_threshold`]), and it is a cache:
+//! worth its file for users of some size only ([`MemoryConfig::snapshot_threshold`]), and it is a cache:
 //! what it holds follows from the logs, and without it nothing is lost but time.
 //!
-//! [`Config::snapshot_threshold`]: crate::config::Config::snapshot_threshold
+//! [`MemoryConfig::snapshot_threshold`]: crate::config::Config::snapshot_threshold
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::memory::attributes::Attributes;
-use crate::engine::memory::backlog::Backlog;
-use crate::engine::memory::indexing::Indexing;
+use crate::engine::memory::attributes::AttributeIndex;
+use crate::engine::memory::backlog::UserBacklog;
+use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::record_rows::{
     RecordRows, json, read_episode, read_json, read_message, write_episode, write_episodes,
     write_facts, write_messages,
 };
-use crate::engine::memory::table::Table;
-use crate::engine::memory::vector_files::{Named, VectorFiles};
-use crate::engine::memory::view::{NONE, View};
+use crate::engine::memory::table::RecordTable;
+use crate::engine::memory::vector_files::{NamedVectors, VectorFiles};
+use crate::engine::memory::view::{NONE, UserView};
 use crate::ids::Owner;
-use crate::index::{Field, Keys, MessageIndex, Postings, Ragged, VectorIndex};
+use crate::index::{ListColumn, MessageIndex, Postings, StringInterner, TextIndex, VectorIndex};
 use crate::matrix::Matrix;
-use crate::model::{Message, SemanticMemory, Shelf, ShelfWriter};
-use crate::pack::{PackSum, Packer, Unpacker};
-use crate::store::{LogKind, LogPosition, LogSum, SnapshotHead, Store, Sum};
+use crate::model::{Message, RecordShelf, SemanticMemory, ShelfWriter};
+use crate::pack::{ColumnPacker, ColumnUnpacker, PackSum};
+use crate::store::{FileSum, LogKind, LogPosition, LogSum, SnapshotHead, Store};
 
 /// What of a view is neither an index nor a record.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Remainder {
+struct SnapshotRest {
     next_seq: u64,
     merged: HashMap<String, String>,
     #[serde(flatten)]
-    backlog: Backlog,
+    backlog: UserBacklog,
 }
 
 /// A restored view, where its vectors lie, and the number of the next message.
-pub(super) struct Restored {
-    pub view: View,
+pub(super) struct RestoredView {
+    pub view: UserView,
     pub files: VectorFiles,
     pub next_seq: u64,
 }
 
 /// The last snapshot on disk.
 #[derive(Debug, Clone)]
-pub(crate) struct Written {
+pub(crate) struct WrittenSnapshot {
     pub head: SnapshotHead,
     /// Where its vectors lie; `None` if it was not made of the view here.
     pub files: Option<Arc<VectorFiles>>,
 }
 
-impl Written {
+impl WrittenSnapshot {
     /// How far the logs reached.
     pub fn positions(&self) -> Positions {
         self.head.logs.each_ref().map(|log| log.position)
@@ -65,7 +65,7 @@ impl Written {
 const LAYOUT: u32 = 9;
 
 /// Who writes snapshots here, with all that a view depends on beside the logs.
-fn maker(to: &Indexing<'_>) -> String {
+fn maker(to: &IndexingSettings<'_>) -> String {
     let learning = if to.config.semantic_memory { "with" } else { "without" };
     let (version, model) = (env!("CARGO_PKG_VERSION"), to.embedder.model());
     format!("episodica {version}, layout {LAYOUT}, {model}, {learning} semantic memory")
@@ -75,7 +75,7 @@ fn maker(to: &Indexing<'_>) -> String {
 pub(super) fn snapshot_head(
     store: &Store,
     owner: &Owner,
-    to: &Indexing<'_>,
+    to: &IndexingSettings<'_>,
 ) -> Option<SnapshotHead> {
     store
         .snapshot_head(owner)
@@ -88,12 +88,12 @@ pub(super) fn restore(
     store: &Store,
     owner: &Owner,
     head: &SnapshotHead,
-    to: &Indexing<'_>,
-) -> Option<Restored> {
+    to: &IndexingSettings<'_>,
+) -> Option<RestoredView> {
     let pack = |number| store.snapshot_pack(owner, head, number);
     let mut first = pack(0)?;
-    let named = Named::unpack(&mut first)?;
-    let remainder: Remainder = first.json()?;
+    let named = NamedVectors::unpack(&mut first)?;
+    let remainder: SnapshotRest = first.json()?;
     let (messages, episodes, facts) = (pack(1)?, pack(2)?, pack(3)?);
     if !first.ends_whole() {
         return None;
@@ -109,24 +109,24 @@ pub(super) fn restore(
     for (field, vectors) in fields.into_iter().zip(vectors) {
         field.take_vectors(vectors);
     }
-    let Remainder { next_seq, merged, backlog } = remainder;
-    let view = View { merged, backlog, ..view };
+    let SnapshotRest { next_seq, merged, backlog } = remainder;
+    let view = UserView { merged, backlog, ..view };
     if next_seq >= LAST_SEQ || !view.is_sound() {
         return None;
     }
     let files =
         VectorFiles::restored(head.vectors.clone(), head.rows, is_half, head.is_named, &named);
-    Some(Restored { view, files, next_seq })
+    Some(RestoredView { view, files, next_seq })
 }
 
-impl View {
+impl UserView {
     /// Does every slot lead to a record, and do the tables that go by slot reach as far as the
     /// records? Checksums find accidental changes of a snapshot, not deliberate ones.
     fn is_sound(&self) -> bool {
         let (messages, episodes, facts) =
             (self.messages.slot_count(), self.episodes.slot_count(), self.facts.slot_count());
         let is_message = |slot: &u32| (*slot as usize) < messages;
-        let alike = |field: &Field, slots: usize, there: &dyn Fn(u32) -> bool| {
+        let alike = |field: &TextIndex, slots: usize, there: &dyn Fn(u32) -> bool| {
             let labels = field.vectors().map_or(&[][..], VectorIndex::labels);
             field.postings.slots() == slots
                 && (0..slots as u32).all(|slot| field.postings.is_alive(slot) == there(slot))
@@ -162,15 +162,15 @@ struct VectorSource<'a> {
     store: &'a Store,
     owner: &'a Owner,
     head: &'a SnapshotHead,
-    to: &'a Indexing<'a>,
+    to: &'a IndexingSettings<'a>,
 }
 
 /// The fields of one file, and whether its vectors are in half precision.
-type FieldsOfFile<const FIELDS: usize> = ([Field; FIELDS], bool);
+type FieldsOfFile<const FIELDS: usize> = ([TextIndex; FIELDS], bool);
 
 impl VectorSource<'_> {
     /// Fields with the vectors of each, without words; and which files are in half precision.
-    fn fields(&self, named: &[Named; 4]) -> Option<([Field; 4], [bool; 3])> {
+    fn fields(&self, named: &[NamedVectors; 4]) -> Option<([TextIndex; 4], [bool; 3])> {
         let [messages, abstracts, narratives, statements] = named;
         let (messages, others) = crate::parallel::join(
             || self.fields_of(LogKind::Messages, [messages]),
@@ -188,10 +188,10 @@ impl VectorSource<'_> {
     fn fields_of<const FIELDS: usize>(
         &self,
         kind: LogKind,
-        named: [&Named; FIELDS],
+        named: [&NamedVectors; FIELDS],
     ) -> Option<FieldsOfFile<FIELDS>> {
         let (factory, threshold) = (self.to.factory, self.to.config.hnsw_threshold);
-        let mut fields = std::array::from_fn(|_| Field::default());
+        let mut fields = std::array::from_fn(|_| TextIndex::default());
         let count = self.head.rows[kind as usize];
         let is_in = |row: &u32| (*row as usize) < count;
         if named.iter().any(|named| named.labels.len() >= threshold)
@@ -219,26 +219,36 @@ impl VectorSource<'_> {
 }
 
 /// A view, packed.
-pub(super) struct Packed {
+pub(super) struct PackedView {
     /// The packs, end to end.
     pub pieces: Vec<Vec<u8>>,
     sums: Vec<PackSum>,
     dimension: usize,
 }
 
-impl Packed {
+impl PackedView {
     /// The view, where its vectors lie, and what was written of its records. `None` for what can't
     /// be written down.
-    pub fn new(view: &View, next_seq: u64, files: &VectorFiles, rows: RecordRows) -> Option<Self> {
+    pub fn new(
+        view: &UserView,
+        next_seq: u64,
+        files: &VectorFiles,
+        rows: RecordRows,
+    ) -> Option<Self> {
         let packs = pack(view, next_seq, files, rows)?;
-        let (packs, sums): (Vec<_>, _) = packs.map(Packer::finish).into_iter().unzip();
+        let (packs, sums): (Vec<_>, _) = packs.map(ColumnPacker::finish).into_iter().unzip();
         let pieces = packs.into_iter().flatten().collect();
         let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
         Some(Self { pieces, sums, dimension })
     }
 
     /// Its head, when the logs had these sums.
-    pub fn head(&self, logs: [LogSum; 3], files: &VectorFiles, to: &Indexing<'_>) -> SnapshotHead {
+    pub fn head(
+        &self,
+        logs: [LogSum; 3],
+        files: &VectorFiles,
+        to: &IndexingSettings<'_>,
+    ) -> SnapshotHead {
         SnapshotHead {
             made_by: maker(to),
             logs,
@@ -252,16 +262,25 @@ impl Packed {
 }
 
 /// Length and checksum of the vectors of each log; `None` where there are none.
-pub(crate) type VectorSums = [Option<Sum>; 3];
+pub(crate) type VectorSums = [Option<FileSum>; 3];
 
 /// The end of each log.
 pub(crate) type Positions = [LogPosition; 3];
 
 /// The packs of a view: labels and remainder, messages, episodes, facts.
-fn pack(view: &View, next_seq: u64, files: &VectorFiles, rows: RecordRows) -> Option<[Packer; 4]> {
-    let mut first = Packer::default();
+fn pack(
+    view: &UserView,
+    next_seq: u64,
+    files: &VectorFiles,
+    rows: RecordRows,
+) -> Option<[ColumnPacker; 4]> {
+    let mut first = ColumnPacker::default();
     files.pack(view, &mut first);
-    first.json(&Remainder { next_seq, merged: view.merged.clone(), backlog: view.backlog.clone() });
+    first.json(&SnapshotRest {
+        next_seq,
+        merged: view.merged.clone(),
+        backlog: view.backlog.clone(),
+    });
     let (messages, (episodes, facts)) = crate::parallel::join(
         || pack_messages(&view.messages, rows.messages),
         || {
@@ -275,11 +294,11 @@ fn pack(view: &View, next_seq: u64, files: &VectorFiles, rows: RecordRows) -> Op
 }
 
 fn restore_records(
-    mut messages: Unpacker<'_>,
-    mut episodes: Unpacker<'_>,
-    mut facts: Unpacker<'_>,
-) -> Option<View> {
-    let shelf = Arc::new(Shelf::unpack(&mut messages, Box::new(read_message))?);
+    mut messages: ColumnUnpacker<'_>,
+    mut episodes: ColumnUnpacker<'_>,
+    mut facts: ColumnUnpacker<'_>,
+) -> Option<UserView> {
+    let shelf = Arc::new(RecordShelf::unpack(&mut messages, Box::new(read_message))?);
     let spoken = Arc::clone(&shelf);
     let (messages, (episodes, facts)) = crate::parallel::join(
         || whole(MessageIndex::unpack(&mut messages, shelf), messages),
@@ -289,26 +308,35 @@ fn restore_records(
         },
     );
     let (messages, episodes, mut facts) = (messages?, episodes?, facts?);
-    let View { episodes, abstracts, narratives, members, episode_of, hidden, .. } = episodes;
+    let UserView { episodes, abstracts, narratives, members, episode_of, hidden, .. } = episodes;
     let hidden = hidden.with_facts_of(std::mem::take(&mut facts.hidden));
-    Some(View { messages, episodes, abstracts, narratives, members, episode_of, hidden, ..facts })
+    Some(UserView {
+        messages,
+        episodes,
+        abstracts,
+        narratives,
+        members,
+        episode_of,
+        hidden,
+        ..facts
+    })
 }
 
 /// What came of a pack, if that was the one it should be.
-fn whole<T>(unpacked: Option<T>, from: Unpacker<'_>) -> Option<T> {
+fn whole<T>(unpacked: Option<T>, from: ColumnUnpacker<'_>) -> Option<T> {
     unpacked.filter(|_| from.ends_whole())
 }
 
-fn pack_messages(messages: &MessageIndex, mut rows: ShelfWriter) -> Option<Packer> {
-    let mut packer = Packer::default();
+fn pack_messages(messages: &MessageIndex, mut rows: ShelfWriter) -> Option<ColumnPacker> {
+    let mut packer = ColumnPacker::default();
     write_messages(messages, &mut rows, usize::MAX)?;
     rows.pack(&mut packer);
     messages.pack(&mut packer);
     Some(packer)
 }
 
-fn pack_episodes(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
-    let mut packer = Packer::default();
+fn pack_episodes(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker> {
+    let mut packer = ColumnPacker::default();
     write_episodes(view, &mut rows, usize::MAX)?;
     view.episodes.pack(&mut packer, rows, |episode| write_episode(view, &[], episode))?;
     view.abstracts.postings.pack(&mut packer);
@@ -319,21 +347,24 @@ fn pack_episodes(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
     Some(packer)
 }
 
-fn unpack_episodes(unpacker: &mut Unpacker<'_>, messages: Arc<Shelf<Message>>) -> Option<View> {
-    let mut view = View {
-        episodes: Table::unpack(unpacker, move |row| read_episode(row, &messages))?,
-        abstracts: Field::of_words(Postings::unpack(unpacker)?),
-        narratives: Field::of_words(Postings::unpack(unpacker)?),
-        members: Ragged::unpack(unpacker)?,
+fn unpack_episodes(
+    unpacker: &mut ColumnUnpacker<'_>,
+    messages: Arc<RecordShelf<Message>>,
+) -> Option<UserView> {
+    let mut view = UserView {
+        episodes: RecordTable::unpack(unpacker, move |row| read_episode(row, &messages))?,
+        abstracts: TextIndex::of_words(Postings::unpack(unpacker)?),
+        narratives: TextIndex::of_words(Postings::unpack(unpacker)?),
+        members: ListColumn::unpack(unpacker)?,
         episode_of: unpacker.column()?,
-        ..View::default()
+        ..UserView::default()
     };
     view.take_archived(&unpacker.column::<u32>()?)?;
     Some(view)
 }
 
-fn pack_facts(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
-    let mut packer = Packer::default();
+fn pack_facts(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker> {
+    let mut packer = ColumnPacker::default();
     write_facts(view, &mut rows, usize::MAX)?;
     view.facts.pack(&mut packer, rows, json)?;
     view.statements.postings.pack(&mut packer);
@@ -351,21 +382,21 @@ fn pack_facts(view: &View, mut rows: ShelfWriter) -> Option<Packer> {
     Some(packer)
 }
 
-fn unpack_facts(unpacker: &mut Unpacker<'_>) -> Option<View> {
-    let mut view = View {
-        facts: Table::unpack(unpacker, read_json::<SemanticMemory>)?,
-        statements: Field::of_words(Postings::unpack(unpacker)?),
-        statement_tokens: Ragged::unpack(unpacker)?,
-        sources: Ragged::unpack(unpacker)?,
+fn unpack_facts(unpacker: &mut ColumnUnpacker<'_>) -> Option<UserView> {
+    let mut view = UserView {
+        facts: RecordTable::unpack(unpacker, read_json::<SemanticMemory>)?,
+        statements: TextIndex::of_words(Postings::unpack(unpacker)?),
+        statement_tokens: ListColumn::unpack(unpacker)?,
+        sources: ListColumn::unpack(unpacker)?,
         standings: unpacker.column()?,
-        subjects: Keys::unpack(unpacker)?,
+        subjects: StringInterner::unpack(unpacker)?,
         fact_texts: unpacker
             .column::<[u64; 2]>()?
             .into_iter()
             .map(|[text, slot]| (text, slot as u32))
             .collect(),
-        attributes: Attributes::unpack(unpacker)?,
-        ..View::default()
+        attributes: AttributeIndex::unpack(unpacker)?,
+        ..UserView::default()
     };
     view.take_expiring(&unpacker.column::<[i64; 2]>()?)?;
     Some(view)

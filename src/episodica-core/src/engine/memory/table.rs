@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::index::Keys;
-use crate::model::{InMemory, Rows, Shelf, ShelfWriter, block, map_of_lists_bytes};
-use crate::pack::{Packer, Unpacker};
+use crate::index::StringInterner;
+use crate::model::{InMemory, RecordShelf, ShelfRows, ShelfWriter, block, map_of_lists_bytes};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
 use crate::store::History;
 
 /// Marks an id under which there is no current record, and a revision that never had a slot.
 const NONE: u32 = u32::MAX;
 
 /// A record in a slot, or in the history of an id.
-enum Cell<R> {
+enum TableCell<R> {
     /// Replaced or deleted.
     Gone,
     /// In this row of the shelf, not read yet.
@@ -23,73 +23,73 @@ enum Cell<R> {
 }
 
 /// An earlier revision.
-struct Earlier<R> {
+struct EarlierRevision<R> {
     /// The slot that it had.
     slot: u32,
-    cell: Cell<R>,
+    cell: TableCell<R>,
 }
 
 /// What a record takes that no shelf holds.
-fn bytes_of<R: InMemory>(cell: &Cell<R>) -> usize {
+fn bytes_of<R: InMemory>(cell: &TableCell<R>) -> usize {
     match cell {
-        Cell::Gone | Cell::Shelved(_) => 0,
-        Cell::Here(record) => record.heap_bytes(),
+        TableCell::Gone | TableCell::Shelved(_) => 0,
+        TableCell::Here(record) => record.heap_bytes(),
     }
 }
 
 fn bytes_of_all<'a, R: InMemory + 'a>(
-    revisions: impl IntoIterator<Item = &'a Earlier<R>>,
+    revisions: impl IntoIterator<Item = &'a EarlierRevision<R>>,
 ) -> usize {
     revisions.into_iter().map(|earlier| bytes_of(&earlier.cell)).sum()
 }
 
 /// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever
 /// append.
-pub(crate) struct Table<R> {
-    cells: Vec<Cell<R>>,
-    ids: Keys,
+pub(crate) struct RecordTable<R> {
+    cells: Vec<TableCell<R>>,
+    ids: StringInterner,
     /// The slot of the current revision of each id, by the number of the id; ids may be named
     /// before there is a record of theirs.
     slots: Vec<u32>,
     len: usize,
     /// Earlier revisions, oldest first, by the number of the id.
-    history: FxHashMap<u32, Vec<Earlier<R>>>,
+    history: FxHashMap<u32, Vec<EarlierRevision<R>>>,
     /// Records by their slots.
-    shelf: Shelf<R>,
+    shelf: RecordShelf<R>,
     /// Earlier revisions that never had a slot.
-    older: Shelf<R>,
+    older: RecordShelf<R>,
     /// What the records take that no shelf holds.
     record_bytes: usize,
 }
 
-impl<R: InMemory> Default for Table<R> {
+impl<R: InMemory> Default for RecordTable<R> {
     fn default() -> Self {
         Self {
             cells: Vec::new(),
-            ids: Keys::default(),
+            ids: StringInterner::default(),
             slots: Vec::new(),
             len: 0,
             history: FxHashMap::default(),
-            shelf: Shelf::default(),
-            older: Shelf::default(),
+            shelf: RecordShelf::default(),
+            older: RecordShelf::default(),
             record_bytes: 0,
         }
     }
 }
 
-impl<R: InMemory> Table<R> {
+impl<R: InMemory> RecordTable<R> {
     /// Stores a revision; returns its slot, and the slot of the revision that it replaces.
     pub fn put(&mut self, id: &str, record: Arc<R>) -> (u32, Option<u32>) {
         let (number, slot) = (self.number(id), self.cells.len() as u32);
         self.record_bytes += record.heap_bytes();
-        self.cells.push(Cell::Here(record));
+        self.cells.push(TableCell::Here(record));
         let earlier = std::mem::replace(&mut self.slots[number as usize], slot);
         if earlier == NONE {
             self.len += 1;
             return (slot, None);
         }
-        let cell = std::mem::replace(&mut self.cells[earlier as usize], Cell::Gone);
-        self.history.entry(number).or_default().push(Earlier { slot: earlier, cell });
+        let cell = std::mem::replace(&mut self.cells[earlier as usize], TableCell::Gone);
+        self.history.entry(number).or_default().push(EarlierRevision { slot: earlier, cell });
         (slot, Some(earlier))
     }
 
@@ -101,7 +101,7 @@ impl<R: InMemory> Table<R> {
         if slot == NONE {
             return None;
         }
-        let removed = std::mem::replace(&mut self.cells[slot as usize], Cell::Gone);
+        let removed = std::mem::replace(&mut self.cells[slot as usize], TableCell::Gone);
         self.record_bytes -= bytes_of(&removed);
         self.len -= 1;
         Some(slot)
@@ -138,7 +138,7 @@ impl<R: InMemory> Table<R> {
         self.history = history;
     }
 
-    /// How many revisions [`Table::trim_history`] would leave, the current ones included.
+    /// How many revisions [`RecordTable::trim_history`] would leave, the current ones included.
     pub fn revisions_kept(&self, most: usize) -> usize {
         self.len + self.history.values().map(|revisions| revisions.len().min(most)).sum::<usize>()
     }
@@ -147,7 +147,7 @@ impl<R: InMemory> Table<R> {
     pub fn put_earlier(&mut self, id: &str, record: Arc<R>) {
         let number = self.number(id);
         self.record_bytes += record.heap_bytes();
-        let earlier = Earlier { slot: NONE, cell: Cell::Here(record) };
+        let earlier = EarlierRevision { slot: NONE, cell: TableCell::Here(record) };
         self.history.entry(number).or_default().push(earlier);
     }
 
@@ -165,7 +165,7 @@ impl<R: InMemory> Table<R> {
         for (id, revisions) in history {
             let number = self.number(&id);
             self.record_bytes += revisions.iter().map(|record| record.heap_bytes()).sum::<usize>();
-            let earlier = |record| Earlier { slot: NONE, cell: Cell::Here(record) };
+            let earlier = |record| EarlierRevision { slot: NONE, cell: TableCell::Here(record) };
             self.history.insert(number, revisions.into_iter().map(earlier).collect());
         }
     }
@@ -185,24 +185,24 @@ impl<R: InMemory> Table<R> {
             .collect()
     }
 
-    fn read<'a>(&'a self, cell: &'a Cell<R>) -> Option<&'a Arc<R>> {
+    fn read<'a>(&'a self, cell: &'a TableCell<R>) -> Option<&'a Arc<R>> {
         match cell {
-            Cell::Gone => None,
-            Cell::Shelved(row) => Some(self.shelf.get(*row)),
-            Cell::Here(record) => Some(record),
+            TableCell::Gone => None,
+            TableCell::Shelved(row) => Some(self.shelf.get(*row)),
+            TableCell::Here(record) => Some(record),
         }
     }
 
-    fn read_earlier<'a>(&'a self, earlier: &'a Earlier<R>) -> Option<&'a Arc<R>> {
+    fn read_earlier<'a>(&'a self, earlier: &'a EarlierRevision<R>) -> Option<&'a Arc<R>> {
         match earlier.cell {
-            Cell::Shelved(row) if earlier.slot == NONE => Some(self.older.get(row)),
+            TableCell::Shelved(row) if earlier.slot == NONE => Some(self.older.get(row)),
             _ => self.read(&earlier.cell),
         }
     }
 
     /// True if the record in a slot was neither replaced nor deleted.
     pub fn contains(&self, slot: u32) -> bool {
-        self.cells.get(slot as usize).is_some_and(|cell| !matches!(cell, Cell::Gone))
+        self.cells.get(slot as usize).is_some_and(|cell| !matches!(cell, TableCell::Gone))
     }
 
     /// The record in a slot, unless it was replaced or deleted.
@@ -247,9 +247,11 @@ impl<R: InMemory> Table<R> {
 
     /// What the records and the table take in memory, about.
     pub fn heap_bytes(&self) -> usize {
-        let history =
-            map_of_lists_bytes::<u32, Earlier<R>>(self.history.capacity(), self.history.len());
-        block(self.cells.capacity() * size_of::<Cell<R>>())
+        let history = map_of_lists_bytes::<u32, EarlierRevision<R>>(
+            self.history.capacity(),
+            self.history.len(),
+        );
+        block(self.cells.capacity() * size_of::<TableCell<R>>())
             + self.ids.heap_bytes()
             + block(self.slots.capacity() * size_of::<u32>())
             + history
@@ -264,7 +266,7 @@ impl<R: InMemory> Table<R> {
     }
 
     /// Appends the rows of up to `count` more slots to `rows`, which end behind those of an earlier
-    /// slot; `encode` writes a record as the `read` of [`Table::unpack`] reads it. `None` if one
+    /// slot; `encode` writes a record as the `read` of [`RecordTable::unpack`] reads it. `None` if one
     /// can't be written.
     pub fn write_rows(
         &self,
@@ -275,7 +277,7 @@ impl<R: InMemory> Table<R> {
         let first = rows.len();
         let end = self.cells.len().min(first.saturating_add(count));
         let is_wanted = |slot: u32| (first..end).contains(&(slot as usize));
-        let replaced: FxHashMap<u32, &Cell<R>> = self
+        let replaced: FxHashMap<u32, &TableCell<R>> = self
             .history
             .values()
             .flatten()
@@ -294,11 +296,11 @@ impl<R: InMemory> Table<R> {
     /// `None` if one can't be written.
     pub fn pack(
         &self,
-        packer: &mut Packer,
+        packer: &mut ColumnPacker,
         rows: ShelfWriter,
         encode: impl Fn(&R) -> Option<Vec<u8>>,
     ) -> Option<()> {
-        let mut history: Vec<(u32, &[Earlier<R>])> = self
+        let mut history: Vec<(u32, &[EarlierRevision<R>])> = self
             .history
             .iter()
             .map(|(number, revisions)| (*number, revisions.as_slice()))
@@ -317,7 +319,7 @@ impl<R: InMemory> Table<R> {
         rows.pack(packer);
         self.ids.pack(packer);
         packer.column(&self.slots);
-        let is_there = |cell: &Cell<R>| u8::from(!matches!(cell, Cell::Gone));
+        let is_there = |cell: &TableCell<R>| u8::from(!matches!(cell, TableCell::Gone));
         packer.values(self.cells.iter().map(is_there));
         let counts = history.iter().map(|(number, revisions)| [*number, revisions.len() as u32]);
         packer.values(counts);
@@ -327,14 +329,14 @@ impl<R: InMemory> Table<R> {
 
     /// From a snapshot.
     pub fn unpack(
-        unpacker: &mut Unpacker<'_>,
+        unpacker: &mut ColumnUnpacker<'_>,
         read: impl Fn(&[u8]) -> Option<R> + Send + Sync + 'static,
     ) -> Option<Self> {
         let read = Arc::new(read);
         let again = Arc::clone(&read);
-        let shelf = Shelf::unpack(unpacker, Box::new(move |row| read(row)))?;
-        let older = Shelf::unpack(unpacker, Box::new(move |row| again(row)))?;
-        let (ids, slots) = (Keys::unpack(unpacker)?, unpacker.column::<u32>()?);
+        let shelf = RecordShelf::unpack(unpacker, Box::new(move |row| read(row)))?;
+        let older = RecordShelf::unpack(unpacker, Box::new(move |row| again(row)))?;
+        let (ids, slots) = (StringInterner::unpack(unpacker)?, unpacker.column::<u32>()?);
         let alive: Vec<u8> = unpacker.column()?;
         let (counts, mut revisions) =
             (unpacker.column::<[u32; 2]>()?, unpacker.column::<u32>()?.into_iter());
@@ -358,7 +360,7 @@ impl<R: InMemory> Table<R> {
                 if slot != NONE && slot as usize >= shelf.len() {
                     return None;
                 }
-                earlier.push(Earlier { slot, cell: Cell::Shelved(at) });
+                earlier.push(EarlierRevision { slot, cell: TableCell::Shelved(at) });
             }
             history.insert(number, earlier);
         }
@@ -367,7 +369,7 @@ impl<R: InMemory> Table<R> {
         }
         let cells = (0..)
             .zip(&alive)
-            .map(|(row, alive)| if *alive == 0 { Cell::Gone } else { Cell::Shelved(row) })
+            .map(|(row, alive)| if *alive == 0 { TableCell::Gone } else { TableCell::Shelved(row) })
             .collect();
         Some(Self { cells, ids, slots, len, history, shelf, older, record_bytes: 0 })
     }
@@ -376,14 +378,14 @@ impl<R: InMemory> Table<R> {
 /// Appends the row of a cell, an empty one if it holds no record; `None` if it can't be written.
 fn write<R>(
     rows: &mut ShelfWriter,
-    unread: &mut Rows<'_>,
-    cell: &Cell<R>,
+    unread: &mut ShelfRows<'_>,
+    cell: &TableCell<R>,
     encode: impl FnOnce(&R) -> Option<Vec<u8>>,
 ) -> Option<()> {
     match cell {
-        Cell::Gone => rows.push(&[]),
-        Cell::Shelved(row) => rows.push(unread.row(*row)?),
-        Cell::Here(record) => rows.push(&encode(record)?),
+        TableCell::Gone => rows.push(&[]),
+        TableCell::Shelved(row) => rows.push(unread.row(*row)?),
+        TableCell::Here(record) => rows.push(&encode(record)?),
     }
     Some(())
 }

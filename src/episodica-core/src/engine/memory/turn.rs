@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex};
 
-use crate::control::Control;
-use crate::engine::callout::called_inside;
+use crate::control::CallControl;
+use crate::engine::callback_guard::called_inside;
 use crate::error::Result;
 
 thread_local! {
@@ -23,15 +23,15 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Hands out one turn at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
-    line: Mutex<Line>,
+pub(crate) struct FormingTurns {
+    line: Mutex<WaitQueue>,
     moved: Condvar,
     /// True while a caller that added messages waits.
     awaited: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct WaitQueue {
     /// The ticket that the next to come gets.
     next: u64,
     /// The ticket whose turn it is.
@@ -40,7 +40,7 @@ struct Line {
     abandoned: BTreeSet<u64>,
 }
 
-impl Line {
+impl WaitQueue {
     fn advance(&mut self) {
         self.serving += 1;
         while self.abandoned.remove(&self.serving) {
@@ -50,7 +50,7 @@ impl Line {
 }
 
 /// The right to work; given back when dropped, on the thread that took it.
-pub(crate) struct Turn<'a>(&'a Turns, PhantomData<*const ()>);
+pub(crate) struct FormingTurn<'a>(&'a FormingTurns, PhantomData<*const ()>);
 
 /// The turns that a thread holds, for the threads that work for it.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl HeldTurns {
     }
 }
 
-impl Turns {
+impl FormingTurns {
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -77,9 +77,9 @@ impl Turns {
         HELD.with_borrow(|held| held.contains(&self.address()))
     }
 
-    fn hand_out(&self) -> Turn<'_> {
+    fn hand_out(&self) -> FormingTurn<'_> {
         HELD.with_borrow_mut(|held| held.push(self.address()));
-        Turn(self, PhantomData)
+        FormingTurn(self, PhantomData)
     }
 
     /// Waits for the turn.
@@ -87,7 +87,7 @@ impl Turns {
     /// # Errors
     /// What `control` says when the caller gives up; `InvalidInput` if this thread has the turn
     /// already: a callable has called back in.
-    pub fn take(&self, control: &dyn Control) -> Result<Turn<'_>> {
+    pub fn take(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
         let turn = self.take_until(None, control)?;
         Ok(turn.expect("invariant: only a deadline gives up without an error"))
     }
@@ -99,8 +99,8 @@ impl Turns {
     pub fn take_until(
         &self,
         deadline: Option<Instant>,
-        control: &dyn Control,
-    ) -> Result<Option<Turn<'_>>> {
+        control: &dyn CallControl,
+    ) -> Result<Option<FormingTurn<'_>>> {
         if self.is_held_here() {
             return Err(called_inside("this operation"));
         }
@@ -135,8 +135,8 @@ impl Turns {
     /// one waits, and the others go on.
     ///
     /// # Errors
-    /// As [`Turns::take`].
-    pub fn take_for_new(&self, control: &dyn Control) -> Result<Option<Turn<'_>>> {
+    /// As [`FormingTurns::take`].
+    pub fn take_for_new(&self, control: &dyn CallControl) -> Result<Option<FormingTurn<'_>>> {
         // A callable that adds messages while episodes are formed leaves them for the next call.
         if self.is_held_here() || self.awaited.swap(true, Ordering::AcqRel) {
             return Ok(None);
@@ -148,7 +148,7 @@ impl Turns {
     }
 
     /// Takes the turn if it is free.
-    pub fn try_take(&self) -> Option<Turn<'_>> {
+    pub fn try_take(&self) -> Option<FormingTurn<'_>> {
         let mut line = self.line.lock();
         let free = line.next == line.serving;
         line.next += u64::from(free);
@@ -157,7 +157,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for FormingTurn<'_> {
     fn drop(&mut self) {
         let address = self.0.address();
         HELD.with_borrow_mut(|held| held.retain(|other| *other != address));
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_exclusive_and_waiting_can_be_given_up() {
-        let turns = Turns::default();
+        let turns = FormingTurns::default();
         let turn = turns.take(&Uninterrupted).expect("free");
         assert!(turns.try_take().is_none());
         let flag = CancelFlag::default();
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn whoever_has_the_turn_is_refused_a_second_one() {
-        let turns = Turns::default();
+        let turns = FormingTurns::default();
         let turn = turns.take(&Uninterrupted).expect("free");
         let error = turns.take(&Uninterrupted).err().expect("refused");
         assert!(error.to_string().contains("from inside"), "{error}");
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn who_comes_first_is_served_first() {
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(FormingTurns::default());
         let served = Arc::new(Mutex::new(Vec::new()));
         let first = turns.take(&Uninterrupted).expect("free");
         let waiters: Vec<_> = (0..4)

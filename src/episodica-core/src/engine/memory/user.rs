@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::sync::{Mutex, RwLock};
 
-use crate::engine::memory::follow::Arrived;
-use crate::engine::memory::snapshot::Written;
-use crate::engine::memory::turn::Turns;
-use crate::engine::memory::uses::Uses;
-use crate::engine::memory::view::View;
+use crate::engine::memory::follow::ArrivedRecords;
+use crate::engine::memory::snapshot::WrittenSnapshot;
+use crate::engine::memory::turn::FormingTurns;
+use crate::engine::memory::uses::UnsavedUses;
+use crate::engine::memory::view::UserView;
 use crate::ids::Owner;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 use crate::store::UserStore;
 
 /// The records of one user, in memory and on disk.
@@ -21,11 +21,11 @@ pub(crate) struct UserMemory {
     pub owner: Owner,
     pub store: UserStore,
     /// Who forms, updates or deletes records now. May be held across an embedding or a model call.
-    pub turns: Turns,
+    pub turns: FormingTurns,
     /// Held from a record's place in the log to its place in the view. Never held across an
     /// embedding.
     pub writer: Mutex<WriterState>,
-    pub view: RwLock<View>,
+    pub view: RwLock<UserView>,
     /// Held from a record of another process in the log to its place in the view.
     pub(super) following: Mutex<()>,
     /// The number of the next message, as far as others have given numbers.
@@ -34,18 +34,18 @@ pub(crate) struct UserMemory {
     pub(super) foreign_episodes: AtomicU64,
     pub(super) foreign_facts: AtomicU64,
     /// Records of others that may lack a vector.
-    pub(super) arrived: Mutex<Arrived>,
+    pub(super) arrived: Mutex<ArrivedRecords>,
     pub(super) has_arrived: AtomicBool,
     /// The logs are no continuation of the view: the user has to be opened anew.
     pub(super) outdated: AtomicBool,
     /// How often records were returned, as far as it is not in the file.
-    pub uses: Uses,
+    pub uses: UnsavedUses,
     /// Damage found in the files at opening.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
     /// True if vectors were added or removed since the caches were written.
     pub(super) vectors_changed: AtomicBool,
     /// The snapshot on disk; `None` without a valid one.
-    pub(super) snapshot: Mutex<Option<Written>>,
+    pub(super) snapshot: Mutex<Option<WrittenSnapshot>>,
 }
 
 /// State behind the writer's lock.
@@ -57,20 +57,20 @@ pub(crate) struct WriterState {
 }
 
 /// A user's view and what opening learned about it.
-pub(super) struct Opened {
-    pub view: View,
+pub(super) struct OpenedView {
+    pub view: UserView,
     pub next_seq: u64,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
     pub vectors_changed: bool,
-    pub snapshot: Option<Written>,
+    pub snapshot: Option<WrittenSnapshot>,
 }
 
 impl UserMemory {
-    pub(super) fn new(owner: Owner, store: UserStore, opened: Opened) -> Self {
+    pub(super) fn new(owner: Owner, store: UserStore, opened: OpenedView) -> Self {
         Self {
             owner,
             store,
-            turns: Turns::default(),
+            turns: FormingTurns::default(),
             writer: Mutex::new(WriterState { next_seq: opened.next_seq, gone: false }),
             view: RwLock::new(opened.view),
             following: Mutex::default(),
@@ -80,7 +80,7 @@ impl UserMemory {
             arrived: Mutex::default(),
             has_arrived: AtomicBool::new(false),
             outdated: AtomicBool::new(false),
-            uses: Uses::default(),
+            uses: UnsavedUses::default(),
             problems: opened.problems,
             vectors_changed: AtomicBool::new(opened.vectors_changed),
             snapshot: Mutex::new(opened.snapshot),

@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 
 use crate::clock::Moment;
 use crate::engine::memory::user::UserMemory;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::error::{ErrorKind, Result};
-use crate::store::{Mode, Store, Use};
+use crate::store::{OpenMode, RecordUse, Store};
 use crate::sync::Mutex;
 
 /// Counted answers after which the counts are written with the next messages.
@@ -19,17 +19,17 @@ const DUE: usize = 256;
 
 /// Uses that are not in the file yet.
 #[derive(Default)]
-pub(crate) struct Uses {
-    counts: Mutex<FxHashMap<String, Use>>,
+pub(crate) struct UnsavedUses {
+    counts: Mutex<FxHashMap<String, RecordUse>>,
     /// Answers that were counted since.
     answers: AtomicUsize,
 }
 
-impl Uses {
+impl UnsavedUses {
     /// Counts one use of each record; messages stand for their episodes.
     pub fn note<'a>(&self, ids: impl IntoIterator<Item = &'a str>, now: Moment) {
         let mut counts = self.counts.lock();
-        let one = Use { uses: 1, last_used: now };
+        let one = RecordUse { uses: 1, last_used: now };
         for id in ids {
             match counts.get_mut(id) {
                 Some(count) => *count = count.and(one),
@@ -41,7 +41,7 @@ impl Uses {
     }
 
     /// Adds counts, as those of a file that is about to be removed.
-    pub fn add(&self, more: impl IntoIterator<Item = (String, Use)>) {
+    pub fn add(&self, more: impl IntoIterator<Item = (String, RecordUse)>) {
         let mut counts = self.counts.lock();
         for (id, count) in more {
             counts.entry(id).and_modify(|known| *known = known.and(count)).or_insert(count);
@@ -49,7 +49,7 @@ impl Uses {
     }
 
     /// Takes the counts out.
-    pub fn take(&self) -> FxHashMap<String, Use> {
+    pub fn take(&self) -> FxHashMap<String, RecordUse> {
         self.answers.store(0, Ordering::Relaxed);
         std::mem::take(&mut *self.counts.lock())
     }
@@ -63,10 +63,10 @@ impl Uses {
 /// Counts by record: what was counted of a message counts for its episode, as often as its most
 /// used message.
 fn by_record(
-    view: &View,
-    counts: impl IntoIterator<Item = (String, Use)>,
-) -> BTreeMap<String, Use> {
-    let (mut known, mut said) = (BTreeMap::new(), BTreeMap::<String, Use>::new());
+    view: &UserView,
+    counts: impl IntoIterator<Item = (String, RecordUse)>,
+) -> BTreeMap<String, RecordUse> {
+    let (mut known, mut said) = (BTreeMap::new(), BTreeMap::<String, RecordUse>::new());
     for (id, count) in counts {
         if view.facts.slot(&id).or_else(|| view.episodes.slot(&id)).is_some() {
             known.insert(id, count);
@@ -76,13 +76,16 @@ fn by_record(
         let Some(episode) = episode.and_then(|slot| view.episodes.get(slot)) else { continue };
         let most = said.entry(episode.episode_id.clone()).or_insert(count);
         let last_used = most.last_used.max(count.last_used);
-        *most = Use { uses: most.uses.max(count.uses), last_used };
+        *most = RecordUse { uses: most.uses.max(count.uses), last_used };
     }
     add(&mut known, said);
     known
 }
 
-fn add(counts: &mut BTreeMap<String, Use>, more: impl IntoIterator<Item = (String, Use)>) {
+fn add(
+    counts: &mut BTreeMap<String, RecordUse>,
+    more: impl IntoIterator<Item = (String, RecordUse)>,
+) {
     for (id, count) in more {
         counts.entry(id).and_modify(|known| *known = known.and(count)).or_insert(count);
     }
@@ -94,7 +97,7 @@ impl UserMemory {
     ///
     /// # Errors
     /// `Io`.
-    pub fn use_counts(&self, store: &Store) -> Result<BTreeMap<String, Use>> {
+    pub fn use_counts(&self, store: &Store) -> Result<BTreeMap<String, RecordUse>> {
         let mut counts = store.uses(&self.owner)?;
         let fresh = self.uses.counts.lock().clone();
         add(&mut counts, by_record(&self.view.read(), fresh));
@@ -116,7 +119,7 @@ impl UserMemory {
     /// [`UserMemory::save_uses`] for a caller that has the right to write the caches.
     pub(super) fn write_uses(&self, store: &Store) -> Result<()> {
         let fresh = self.uses.take();
-        if fresh.is_empty() || store.mode() == Mode::ReadOnly {
+        if fresh.is_empty() || store.mode() == OpenMode::ReadOnly {
             return Ok(());
         }
         let written = self.add_to_file(store, fresh.clone());
@@ -126,7 +129,7 @@ impl UserMemory {
         written
     }
 
-    fn add_to_file(&self, store: &Store, fresh: FxHashMap<String, Use>) -> Result<()> {
+    fn add_to_file(&self, store: &Store, fresh: FxHashMap<String, RecordUse>) -> Result<()> {
         // Of records that others have erased nothing may be written.
         if self.is_outdated() || self.store.is_erasing() || !self.store.is_continued()? {
             return Ok(());

@@ -5,22 +5,22 @@
 //! stays true; what was removed from the view stays in the file until it is written anew.
 
 use crate::engine::memory::snapshot::VectorSums;
-use crate::engine::memory::view::{NONE, View};
-use crate::index::{Field, VectorIndex};
+use crate::engine::memory::view::{NONE, UserView};
+use crate::index::{TextIndex, VectorIndex};
 use crate::matrix::Matrix;
-use crate::pack::{Packer, Unpacker};
-use crate::store::{LogKind, Sum};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
+use crate::store::{FileSum, LogKind};
 
 /// The log of each field's file: of messages, abstracts and narratives, facts.
 const KINDS: [LogKind; 4] =
     [LogKind::Messages, LogKind::Episodes, LogKind::Episodes, LogKind::Semantic];
 
 /// The fields of a view that have vectors.
-fn fields(view: &View) -> [&Field; 4] {
+fn fields(view: &UserView) -> [&TextIndex; 4] {
     [&view.messages.field, &view.abstracts, &view.narratives, &view.statements]
 }
 
-fn labels(field: &Field) -> &[u64] {
+fn labels(field: &TextIndex) -> &[u64] {
     field.vectors().map_or(&[][..], VectorIndex::labels)
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct VectorFiles {
 
 /// What a file lacks of the vectors of a view.
 #[derive(Debug)]
-pub(super) enum Lack {
+pub(super) enum MissingVectors {
     Nothing,
     /// These, which can be appended.
     Rows(Matrix<'static>),
@@ -52,7 +52,7 @@ pub(super) enum Lack {
 impl VectorFiles {
     /// Notes that the file of a log was just written as a whole: field after field, each in the
     /// order of its labels.
-    pub fn rewritten(&mut self, view: &View, kind: LogKind, sum: Option<Sum>) {
+    pub fn rewritten(&mut self, view: &UserView, kind: LogKind, sum: Option<FileSum>) {
         let fields = fields(view).into_iter().zip(KINDS).zip(&mut self.places);
         let kind = kind as usize;
         (self.rows[kind], self.is_half[kind], self.is_named[kind]) = (0, false, true);
@@ -74,9 +74,9 @@ impl VectorFiles {
         rows: [usize; 3],
         is_half: [bool; 3],
         is_named: [bool; 3],
-        named: &[Named; 4],
+        named: &[NamedVectors; 4],
     ) -> Self {
-        let places = named.each_ref().map(|Named { labels, rows }| {
+        let places = named.each_ref().map(|NamedVectors { labels, rows }| {
             let mut places = Vec::new();
             labels
                 .iter()
@@ -88,7 +88,7 @@ impl VectorFiles {
     }
 
     /// Gives each vector of the view that a file lacks its place, and says what is to be written.
-    pub(super) fn lacks(&mut self, view: &View) -> [Lack; 3] {
+    pub(super) fn lacks(&mut self, view: &UserView) -> [MissingVectors; 3] {
         let mut parts = [const { Some(Vec::new()) }; 3];
         for ((field, kind), places) in fields(view).into_iter().zip(KINDS).zip(&mut self.places) {
             let kind = kind as usize;
@@ -113,14 +113,16 @@ impl VectorFiles {
             rows.push(copied(&all, &new, self.is_half[kind]));
         }
         parts.map(|parts| match parts {
-            Some(parts) if parts.is_empty() => Lack::Nothing,
-            Some(parts) => Matrix::concatenate(parts).map_or(Lack::All, Lack::Rows),
-            None => Lack::All,
+            Some(parts) if parts.is_empty() => MissingVectors::Nothing,
+            Some(parts) => {
+                Matrix::concatenate(parts).map_or(MissingVectors::All, MissingVectors::Rows)
+            }
+            None => MissingVectors::All,
         })
     }
 
     /// For a snapshot: the labels of each field, and the rows of their vectors.
-    pub fn pack(&self, view: &View, packer: &mut Packer) {
+    pub fn pack(&self, view: &UserView, packer: &mut ColumnPacker) {
         for (field, places) in fields(view).into_iter().zip(&self.places) {
             let labels = labels(field);
             packer.column(labels);
@@ -130,15 +132,15 @@ impl VectorFiles {
 }
 
 /// The vectors of a field, as a snapshot names them.
-pub(super) struct Named {
+pub(super) struct NamedVectors {
     pub labels: Vec<u64>,
     /// The row of each in the file.
     pub rows: Vec<u32>,
 }
 
-impl Named {
+impl NamedVectors {
     /// Four of them, as [`VectorFiles::pack`] wrote them.
-    pub fn unpack(unpacker: &mut Unpacker<'_>) -> Option<[Self; 4]> {
+    pub fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<[Self; 4]> {
         let mut next = || {
             let named = Self { labels: unpacker.column()?, rows: unpacker.column()? };
             (named.labels.len() == named.rows.len()).then_some(named)

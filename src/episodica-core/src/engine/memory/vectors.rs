@@ -6,18 +6,18 @@ use std::borrow::Cow;
 use ndarray::Axis;
 use rustc_hash::FxHashMap;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::embed::{Embedder, is_earlier_table};
-use crate::engine::memory::indexing::Indexing;
+use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::user::UserMemory;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::error::Result;
 use crate::ids::{Owner, content_hash};
-use crate::index::Field;
+use crate::index::TextIndex;
 use crate::matrix::Matrix;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 use crate::parallel;
-use crate::store::{CacheRow, Extent, LogKind, Store, VectorCache};
+use crate::store::{CacheExtent, CacheRow, LogKind, Store, VectorCache};
 
 /// Texts whose hashes take less time than handing some of them to another thread.
 const FEW_HASHES: usize = 1_024;
@@ -27,7 +27,7 @@ const L1: &str = "L1";
 
 /// Known vectors, with the texts (by hash) that they were made from.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct ComputedVectors {
     rows: Vec<CacheRow>,
     vectors: Matrix<'static>,
     /// The file of an index over these vectors in this order, if there is a valid one.
@@ -36,15 +36,15 @@ pub(crate) struct Known {
 
 /// Known vectors of the three logs.
 #[derive(Default)]
-pub(crate) struct KnownVectors([Option<Known>; 3]);
+pub(crate) struct KnownVectors([Option<ComputedVectors>; 3]);
 
 /// Number of vectors that were known, and that were computed.
-struct Filled {
+struct FilledCount {
     taken: usize,
     computed: usize,
 }
 
-impl std::ops::AddAssign for Filled {
+impl std::ops::AddAssign for FilledCount {
     fn add_assign(&mut self, other: Self) {
         self.taken += other.taken;
         self.computed += other.computed;
@@ -52,14 +52,14 @@ impl std::ops::AddAssign for Filled {
 }
 
 /// One text to be embedded.
-struct Wanted<'a> {
+struct WantedVector<'a> {
     slot: u32,
     id: &'a str,
     text: Cow<'a, str>,
 }
 
 /// A text without a vector.
-pub(crate) struct Missing {
+pub(crate) struct MissingVector {
     /// `message`, `episodic`, `semantic`.
     pub kind: &'static str,
     /// `L0` or `L1` of an episode.
@@ -79,8 +79,8 @@ pub(crate) fn load_vectors(
     owner: &Owner,
     kind: LogKind,
     embedder: &dyn Embedder,
-    extent: Extent,
-    problems: &mut Vec<Problem>,
+    extent: CacheExtent,
+    problems: &mut Vec<StoreProblem>,
 ) -> Result<Option<VectorCache>> {
     let (model, dimension) = (embedder.model(), embedder.dimension());
     let stored = store.vectors_model(owner, kind);
@@ -92,39 +92,43 @@ pub(crate) fn load_vectors(
 
 impl KnownVectors {
     /// The vectors on disk that match this embedder, and damage found in their files.
-    pub fn read(store: &Store, owner: &Owner, to: &Indexing<'_>) -> Result<(Self, Vec<Problem>)> {
+    pub fn read(
+        store: &Store,
+        owner: &Owner,
+        to: &IndexingSettings<'_>,
+    ) -> Result<(Self, Vec<StoreProblem>)> {
         let (mut known, mut problems) = (Self::default(), Vec::new());
         for kind in LogKind::ALL {
-            let (extent, embedder) = (Extent::Used, to.embedder);
+            let (extent, embedder) = (CacheExtent::Used, to.embedder);
             let cache = load_vectors(store, owner, kind, embedder, extent, &mut problems)?;
-            known.0[kind as usize] = cache.map(Known::from);
+            known.0[kind as usize] = cache.map(ComputedVectors::from);
         }
         Ok((known, problems))
     }
 
     /// The vectors of a view that is about to be replaced.
-    pub fn carried_over(view: &View) -> Self {
+    pub fn carried_over(view: &UserView) -> Self {
         Self(LogKind::ALL.map(|kind| {
             let (rows, vectors) = cached(view, kind)?;
-            Some(Known { rows, vectors: vectors.into_owned(), index: None })
+            Some(ComputedVectors { rows, vectors: vectors.into_owned(), index: None })
         }))
     }
 }
 
-impl View {
+impl UserView {
     /// Gives every record of a fresh view its vectors; `true` if some were computed, or if known
     /// ones were left over.
     pub fn fill_vectors(
         &mut self,
         known: KnownVectors,
-        to: &Indexing<'_>,
-        control: &dyn Control,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
     ) -> Result<bool> {
         let available: usize = known.0.iter().flatten().map(|known| known.vectors.nrows()).sum();
         let [messages, episodes, semantic] = known.0;
         let (abstracts, narratives) = episodes.unwrap_or_default().split();
-        let mut fields: [Field; 4] = Default::default();
-        let mut filled = Filled { taken: 0, computed: 0 };
+        let mut fields: [TextIndex; 4] = Default::default();
+        let mut filled = FilledCount { taken: 0, computed: 0 };
         let sources =
             [messages.unwrap_or_default(), abstracts, narratives, semantic.unwrap_or_default()];
         for ((field, known), wanted) in fields.iter_mut().zip(sources).zip(EMBEDDED_FIELDS) {
@@ -156,7 +160,7 @@ impl View {
     }
 
     /// Records that lack a vector.
-    pub(crate) fn without_vector(&self) -> Vec<Missing> {
+    pub(crate) fn without_vector(&self) -> Vec<MissingVector> {
         let fields = [
             ("message", "", &self.messages.field, self.messages.len()),
             ("episodic", L0, &self.abstracts, self.episodes.len()),
@@ -172,7 +176,7 @@ impl View {
                 field.vectors().is_some_and(|vectors| vectors.contains(u64::from(slot)))
             };
             let lacking = wanted(self).into_iter().filter(|one| !has_vector(one.slot));
-            missing.extend(lacking.map(|one| Missing {
+            missing.extend(lacking.map(|one| MissingVector {
                 kind,
                 layer,
                 slot: one.slot,
@@ -187,7 +191,11 @@ impl View {
 impl UserMemory {
     /// Embeds the records that lack a vector; returns how many still do. The caller has the user's
     /// turn.
-    pub(crate) fn embed_missing(&self, to: &Indexing<'_>, control: &dyn Control) -> Result<usize> {
+    pub(crate) fn embed_missing(
+        &self,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
+    ) -> Result<usize> {
         let missing = self.view.read().without_vector();
         let texts: Vec<&str> = missing.iter().map(|one| one.text.as_str()).collect();
         if texts.is_empty() {
@@ -221,21 +229,23 @@ impl UserMemory {
 
 /// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
 fn fill(
-    field: &mut Field,
-    wanted: &[Wanted<'_>],
-    known: Known,
-    to: &Indexing<'_>,
-    control: &dyn Control,
-) -> Result<Filled> {
-    let slots =
-        |wanted: &[&Wanted<'_>]| wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>();
+    field: &mut TextIndex,
+    wanted: &[WantedVector<'_>],
+    known: ComputedVectors,
+    to: &IndexingSettings<'_>,
+    control: &dyn CallControl,
+) -> Result<FilledCount> {
+    let slots = |wanted: &[&WantedVector<'_>]| {
+        wanted.iter().map(|one| u64::from(one.slot)).collect::<Vec<u64>>()
+    };
     let hashes: Vec<String> = if known.rows.is_empty() {
         vec![String::new(); wanted.len()]
     } else {
         parallel::map(wanted.iter().collect(), FEW_HASHES, |one| content_hash(&one.text))
     };
-    let matches =
-        |row: &CacheRow, one: &Wanted<'_>, hash: &String| row.id == one.id && row.hash == *hash;
+    let matches = |row: &CacheRow, one: &WantedVector<'_>, hash: &String| {
+        row.id == one.id && row.hash == *hash
+    };
     let all = wanted.iter().zip(&hashes);
     let in_order = known.rows.len() == wanted.len()
         && known.rows.iter().zip(all.clone()).all(|(row, (one, hash))| matches(row, one, hash));
@@ -271,17 +281,17 @@ fn fill(
     let taken = found.len();
     let texts: Vec<&str> = missing.iter().map(|one| &*one.text).collect();
     if to.opens_without_embedding {
-        return Ok(Filled { taken, computed: 0 });
+        return Ok(FilledCount { taken, computed: 0 });
     }
     match to.embed(&texts, control)? {
         Some(rows) => to
             .add(field, &slots(&missing), Some(rows.view()))
-            .map(|_| Filled { taken, computed: missing.len() }),
-        None => Ok(Filled { taken, computed: 0 }),
+            .map(|_| FilledCount { taken, computed: missing.len() }),
+        None => Ok(FilledCount { taken, computed: 0 }),
     }
 }
 
-impl Known {
+impl ComputedVectors {
     /// The vectors of L0 and those of L1.
     fn split(self) -> (Self, Self) {
         let layer = |layer: &str| {
@@ -294,14 +304,14 @@ impl Known {
     }
 }
 
-impl From<VectorCache> for Known {
+impl From<VectorCache> for ComputedVectors {
     fn from(cache: VectorCache) -> Self {
         Self { rows: cache.head.rows, vectors: cache.vectors, index: cache.index }
     }
 }
 
 /// The embedded texts, field by field: messages, L0 and L1 of episodes, facts.
-const EMBEDDED_FIELDS: [fn(&View) -> Vec<Wanted<'_>>; 4] = [
+const EMBEDDED_FIELDS: [fn(&UserView) -> Vec<WantedVector<'_>>; 4] = [
     |view| {
         view.messages
             .iter()
@@ -334,15 +344,15 @@ const EMBEDDED_FIELDS: [fn(&View) -> Vec<Wanted<'_>>; 4] = [
     },
 ];
 
-fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> Wanted<'a> {
-    Wanted { slot, id, text }
+fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> WantedVector<'a> {
+    WantedVector { slot, id, text }
 }
 
 /// The contents of a log's cache: rows and vectors (those of the index itself, if each belongs to a
 /// record); `None` without any.
-pub(super) fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
+pub(super) fn cached(view: &UserView, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
     let [messages, abstracts, narratives, statements] = EMBEDDED_FIELDS;
-    let fields: Vec<(&Field, &str, Vec<Wanted<'_>>)> = match kind {
+    let fields: Vec<(&TextIndex, &str, Vec<WantedVector<'_>>)> = match kind {
         LogKind::Messages => vec![(&view.messages.field, "", messages(view))],
         LogKind::Episodes => {
             vec![(&view.abstracts, L0, abstracts(view)), (&view.narratives, L1, narratives(view))]
@@ -352,15 +362,15 @@ pub(super) fn cached(view: &View, kind: LogKind) -> Option<(Vec<CacheRow>, Matri
     let (mut rows, mut parts) = (Vec::new(), Vec::new());
     for (field, layer, wanted) in &fields {
         let Some(vectors) = field.vectors() else { continue };
-        let by_slot: FxHashMap<u64, &Wanted<'_>> =
+        let by_slot: FxHashMap<u64, &WantedVector<'_>> =
             wanted.iter().map(|one| (u64::from(one.slot), one)).collect();
-        let known: Vec<(usize, &Wanted<'_>)> = vectors
+        let known: Vec<(usize, &WantedVector<'_>)> = vectors
             .labels()
             .iter()
             .enumerate()
             .filter_map(|(at, label)| Some((at, *by_slot.get(label)?)))
             .collect();
-        let row = |(_, one): (usize, &Wanted<'_>)| CacheRow {
+        let row = |(_, one): (usize, &WantedVector<'_>)| CacheRow {
             id: one.id.to_owned(),
             layer: (*layer).to_owned(),
             hash: content_hash(&one.text),

@@ -11,18 +11,20 @@ use bytemuck::{Pod, Zeroable};
 use ndarray::{Array2, ArrayView2, Axis};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::engine::memory::attributes::{Attributes, Stated};
-use crate::engine::memory::backlog::Backlog;
-use crate::engine::memory::hidden::{ARCHIVED, Hidden};
-use crate::engine::memory::indexing::{Indexing, Rows, rows_of};
-use crate::engine::memory::listing::Orders;
+use crate::engine::memory::attributes::{AttributeIndex, StatedValue};
+use crate::engine::memory::backlog::UserBacklog;
+use crate::engine::memory::hidden::{ARCHIVED, HiddenSlots};
+use crate::engine::memory::indexing::{IndexingSettings, Rows, rows_of};
+use crate::engine::memory::listing::ListingOrders;
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::memory::table::Table;
-use crate::engine::memory::wording::Wording;
+use crate::engine::memory::table::RecordTable;
+use crate::engine::memory::wording::FactWording;
 use crate::error::Result;
-use crate::generate::facts::Candidate;
-use crate::generate::reconcile::Signature;
-use crate::index::{Field, Keys, MessageIndex, MessageReading, Ragged, Terms};
+use crate::generate::facts::FactCandidate;
+use crate::generate::reconcile::WordSignature;
+use crate::index::{
+    ListColumn, MessageIndex, MessageReading, StringInterner, TextIndex, TextTerms,
+};
 use crate::model::{Episode, Message, SemanticMemory, block, map_bytes};
 use crate::score::{Superseded, superseded_messages};
 use crate::text::normalized;
@@ -33,7 +35,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// What searches need to know about a fact without reading it.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(crate) struct Standing {
+pub(crate) struct FactStatus {
     /// Number of its subject.
     pub subject: u32,
     /// Number of the id of the fact that superseded it.
@@ -44,7 +46,7 @@ pub(crate) struct Standing {
     pub(super) hidden: u32,
 }
 
-impl Standing {
+impl FactStatus {
     /// The fact was deleted.
     pub fn end(&mut self) {
         self.current = 0;
@@ -53,44 +55,44 @@ impl Standing {
 
 /// The records of one user and their indexes.
 #[derive(Default)]
-pub(crate) struct View {
+pub(crate) struct UserView {
     /// Messages, indexed.
     pub messages: MessageIndex,
     /// Episodes.
-    pub episodes: Table<Episode>,
+    pub episodes: RecordTable<Episode>,
     /// L0 of the episodes.
-    pub abstracts: Field,
+    pub abstracts: TextIndex,
     /// L1 of the episodes.
-    pub narratives: Field,
+    pub narratives: TextIndex,
     /// The slots of each episode's messages, by the episode's slot; replaced episodes included.
-    pub members: Ragged<u32>,
+    pub members: ListColumn<u32>,
     /// The slot of each message's episode, by the message's slot. May be shorter than the messages.
     pub(crate) episode_of: Vec<u32>,
     /// Facts.
-    pub facts: Table<SemanticMemory>,
+    pub facts: RecordTable<SemanticMemory>,
     /// The texts of the facts.
-    pub statements: Field,
+    pub statements: TextIndex,
     /// The tokens of these texts, by slot.
-    pub(crate) statement_tokens: Ragged<u16>,
+    pub(crate) statement_tokens: ListColumn<u16>,
     /// The slots of the messages that prove each fact, by the fact's slot; replaced facts included.
-    pub(crate) sources: Ragged<u32>,
+    pub(crate) sources: ListColumn<u32>,
     /// Subject, successor and state of each fact, by slot.
-    pub(crate) standings: Vec<Standing>,
+    pub(crate) standings: Vec<FactStatus>,
     /// The subjects of the facts.
-    pub(crate) subjects: Keys,
+    pub(crate) subjects: StringInterner,
     /// Hash of a normalised text to the slot of its fact, for exact duplicates.
     pub(crate) fact_texts: FxHashMap<u64, u32>,
     /// Facts by what they state.
-    pub(crate) attributes: Attributes,
+    pub(crate) attributes: AttributeIndex,
     /// Episodes that were merged into others: old id to new.
     pub(crate) merged: HashMap<String, String>,
     /// What is still to be done.
-    pub backlog: Backlog,
+    pub backlog: UserBacklog,
     /// Slots below this are in episodes or in sessions that go on, and have vectors. 0 after
     /// loading.
     pub formed: u32,
     /// Records that take no part in searches.
-    pub(super) hidden: Hidden,
+    pub(super) hidden: HiddenSlots,
     /// True once records were deleted: the indexes keep their words until the user is opened again,
     /// so that no snapshot may be made of them.
     pub(super) erased: bool,
@@ -98,10 +100,10 @@ pub(crate) struct View {
     /// change of a fact.
     pub(super) superseded: OnceLock<Superseded>,
     /// The orders of listings that are being read.
-    pub(super) orders: Orders,
+    pub(super) orders: ListingOrders,
 }
 
-impl View {
+impl UserView {
     /// Appends messages with their readings; ignores known ids. Vectors come later.
     pub fn add_messages(&mut self, messages: &[Arc<Message>], readings: &[MessageReading]) {
         for (message, reading) in messages.iter().zip(readings) {
@@ -117,7 +119,7 @@ impl View {
         &mut self,
         slots: &[u32],
         rows: ArrayView2<'_, f32>,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
     ) -> Result<bool> {
         let wanted: Vec<usize> =
             (0..slots.len()).filter(|at| self.backlog.unembedded().contains(&slots[*at])).collect();
@@ -139,9 +141,9 @@ impl View {
     pub fn put_episode(
         &mut self,
         episode: Arc<Episode>,
-        terms: &[Terms; 2],
+        terms: &[TextTerms; 2],
         rows: Rows<'_>,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
     ) -> Result<()> {
         let (slot, earlier) = self.episodes.put(&episode.episode_id, Arc::clone(&episode));
         if let Some(earlier) = earlier {
@@ -177,19 +179,19 @@ impl View {
         &mut self,
         fact: Arc<SemanticMemory>,
         rows: Rows<'_>,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
     ) -> Result<()> {
-        let wording = Wording::of(&fact.content, to.tokens);
+        let wording = FactWording::of(&fact.content, to.tokens);
         self.put_read(fact, &wording, rows, to)
     }
 
-    /// [`View::put_fact`] of a fact whose text was read before.
+    /// [`UserView::put_fact`] of a fact whose text was read before.
     pub fn put_read(
         &mut self,
         fact: Arc<SemanticMemory>,
-        wording: &Wording,
+        wording: &FactWording,
         rows: Rows<'_>,
-        to: &Indexing<'_>,
+        to: &IndexingSettings<'_>,
     ) -> Result<()> {
         self.facts_changed();
         let (slot, earlier) = self.facts.put(&fact.memory_id, Arc::clone(&fact));
@@ -205,13 +207,13 @@ impl View {
         self.sources.push(proofs.filter_map(|message| self.messages.slot(message)));
         let (subject, _) = self.subjects.intern(&fact.subject);
         let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
-        self.standings.resize(slot as usize, Standing::zeroed());
+        self.standings.resize(slot as usize, FactStatus::zeroed());
         let hidden = if fact.archived_at.is_some() { ARCHIVED } else { 0 };
         let current = fact.is_current().into();
-        self.standings.push(Standing { subject, successor, current, hidden });
+        self.standings.push(FactStatus { subject, successor, current, hidden });
         self.hidden.put_fact(slot, &fact);
         self.note_text(text_key(&wording.normalized), slot);
-        let stated = Stated::by_memory(&fact, wording.signature);
+        let stated = StatedValue::by_memory(&fact, wording.signature);
         let standings = &self.standings;
         self.attributes.put(slot, stated, |slot| standings[slot as usize].current != 0);
         to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
@@ -266,7 +268,7 @@ impl View {
     /// The length of the vectors, once there are any.
     pub fn dimension(&self) -> Option<usize> {
         let fields = [&self.messages.field, &self.abstracts, &self.narratives, &self.statements];
-        fields.into_iter().find_map(Field::vectors).map(|vectors| vectors.dimension())
+        fields.into_iter().find_map(TextIndex::vectors).map(|vectors| vectors.dimension())
     }
 
     /// The episode that the one with this id was merged into.
@@ -284,10 +286,10 @@ impl View {
     /// same value; none if either is unknown.
     pub fn same_attribute(
         &self,
-        candidate: &Candidate,
+        candidate: &FactCandidate,
     ) -> impl Iterator<Item = &Arc<SemanticMemory>> {
         // What else it says makes no difference.
-        let stated = Stated::by(candidate, Signature::default());
+        let stated = StatedValue::by(candidate, WordSignature::default());
         let slots = self.attributes.near(&stated, |slot| self.is_current(slot));
         slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
@@ -331,7 +333,7 @@ impl View {
     /// Size in memory, in bytes. Asked for after each change, so that what there is much of is
     /// counted as it comes and not summed up here.
     pub fn heap_bytes(&self) -> usize {
-        let facts = block(self.standings.capacity() * size_of::<Standing>())
+        let facts = block(self.standings.capacity() * size_of::<FactStatus>())
             + map_bytes(self.fact_texts.capacity(), size_of::<(u64, u32)>())
             + self.statement_tokens.heap_bytes()
             + self.sources.heap_bytes()
@@ -349,8 +351,8 @@ impl View {
 }
 
 /// The terms of an episode's L0 and L1.
-pub(crate) fn episode_terms(episode: &Episode) -> [Terms; 2] {
-    [Terms::of(&episode.abstract_text()), Terms::of(&episode.content)]
+pub(crate) fn episode_terms(episode: &Episode) -> [TextTerms; 2] {
+    [TextTerms::of(&episode.abstract_text()), TextTerms::of(&episode.content)]
 }
 
 pub(super) fn text_key(normalized: &str) -> u64 {

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::clock::Zone;
-use crate::control::Control;
+use crate::clock::DisplayZone;
+use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
-use crate::engine::memory::view::View;
-use crate::engine::reading::hits::{Found, Hits};
+use crate::engine::memory::view::UserView;
+use crate::engine::reading::hits::{HitBuilder, RankedSlot};
 use crate::engine::reading::recall::own_parts;
-use crate::engine::reading::search::{MAX_TOP_K, Search, merge, numbered};
+use crate::engine::reading::search::{MAX_TOP_K, SearchRun, merge, numbered};
 use crate::error::{Error, Result};
 use crate::model::{Message, SemanticMemory};
 use crate::score::{
-    Answered, Filter, Form, Hit, HitKind, Intent, KnownFact, Material, Outdated, Packed, Parts,
-    Query, Reason, Record, Request, ScoredMessage, Section, Summary, pack,
+    AnswerRelevance, ContextCandidates, ContextParts, EpisodeSummary, FactSection, HitKind,
+    HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts, QueryIntent,
+    RecordFilter, ScoredMessage, SearchHit, SearchRequest, pack,
 };
 
 /// Facts and summaries that may enter a context, at least, and for how many tokens one more may.
@@ -35,18 +36,18 @@ const TOKENS_PER_MESSAGE: usize = 24;
 #[derive(Debug, Clone)]
 pub struct ContextRequest {
     /// The question, filters and kinds; `top_k` does not bound the packing.
-    pub search: Request,
+    pub search: SearchRequest,
     /// Most tokens of the text (o200k_base).
     pub max_tokens: usize,
     /// How the text is written.
-    pub form: Form,
+    pub form: OutputForm,
     /// Zone in which the text shows dates.
-    pub zone: Zone,
+    pub zone: DisplayZone,
 }
 
 /// A packed context.
 #[derive(Debug, Clone, Default)]
-pub struct Context {
+pub struct PackedContext {
     /// Ready to paste into a prompt.
     pub text: String,
     /// Tokens of the text, at most what was asked for.
@@ -59,13 +60,13 @@ pub struct Context {
     /// The facts that open the text, in its order.
     pub facts: Vec<Arc<SemanticMemory>>,
     /// Why messages that are no hits are inside, by their ids.
-    pub reasons: Vec<(String, Reason)>,
+    pub reasons: Vec<(String, LineReason)>,
     /// The hits that went into the text, best first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<SearchHit>,
     /// Legs that could not take part.
     pub degraded: Vec<String>,
     /// What the question was taken to ask for.
-    pub intent: Intent,
+    pub intent: QueryIntent,
 }
 
 impl Engine {
@@ -79,26 +80,27 @@ impl Engine {
         &self,
         user_id: &str,
         request: &ContextRequest,
-        control: &dyn Control,
-    ) -> Result<Context> {
+        control: &dyn CallControl,
+    ) -> Result<PackedContext> {
         self.check_request(&request.search)?;
         if request.max_tokens == 0 {
             return Err(Error::invalid("max_tokens must be at least 1: `0`"));
         }
         let hurried = self.hurried(control);
         let Some(user) = self.known_user(user_id, &hurried)? else {
-            let Packed { text, token_count, .. } = Packed::empty(request.form, request.max_tokens);
-            return Ok(Context { text, token_count, ..Context::default() });
+            let ContextParts { text, token_count, .. } =
+                ContextParts::empty(request.form, request.max_tokens);
+            return Ok(PackedContext { text, token_count, ..PackedContext::default() });
         };
         // What no longer holds is shown only beside what superseded it.
-        let wide = Request { include_superseded: false, ..request.search.clone() };
-        let query = Query::new(&wide.query, &user.view.read().messages, self.services.tokens);
+        let wide = SearchRequest { include_superseded: false, ..request.search.clone() };
+        let query = ParsedQuery::new(&wide.query, &user.view.read().messages, self.services.tokens);
         let mut prepared = self.prepare(&query.at(wide.now), &wide, &hurried)?;
         let view = user.view.read();
         self.note_degradation(&view, &wide, &mut prepared);
-        let search = Search { engine: self, view: &view, request: &wide, prepared: &prepared };
+        let search = SearchRun { engine: self, view: &view, request: &wide, prepared: &prepared };
         let mut degraded = prepared.degraded.clone();
-        let gathered = Gathered::new(&search, request.max_tokens, &mut degraded)?;
+        let gathered = ContextSources::new(&search, request.max_tokens, &mut degraded)?;
         let packed = gathered.pack(&search, request, control)?;
         user.recalled.lock().note(&packed.text);
         let messages = packed.messages.iter();
@@ -106,11 +108,12 @@ impl Engine {
         let facts: Vec<_> = facts.map(|number| Arc::clone(&gathered.facts[*number])).collect();
         let hits = gathered.hits(&search, &packed)?;
         // Facts that are no hits came along with a message that they superseded.
-        let (hit, known) = (hits.iter().map(Hit::id), facts.iter().map(|fact| &*fact.memory_id));
+        let (hit, known) =
+            (hits.iter().map(SearchHit::id), facts.iter().map(|fact| &*fact.memory_id));
         let used: HashSet<&str> = hit.chain(known).collect();
         user.uses.note(used, self.services.clock.now());
         let id = |slot: u32| view.messages.get(slot).message_id.clone();
-        Ok(Context {
+        Ok(PackedContext {
             messages: messages.map(|slot| Arc::clone(view.messages.get(*slot))).collect(),
             excerpts: packed.excerpts.iter().map(|slot| id(*slot)).collect(),
             facts,
@@ -125,22 +128,22 @@ impl Engine {
 }
 
 /// What may enter a context, each kind best first.
-struct Gathered {
+struct ContextSources {
     messages: Vec<ScoredMessage>,
     /// Of messages that hold a context of this memory, the parts outside it.
     own: FxHashMap<u32, Parts>,
     /// How well the question is answered, before any message was left out.
-    answered: Answered,
+    answered: AnswerRelevance,
     /// Facts that answer the question, then those that superseded what one of the messages says.
     facts: Vec<Arc<SemanticMemory>>,
     /// The hits of the facts that answer the question.
-    asked: Vec<Hit>,
+    asked: Vec<SearchHit>,
     outdated: Outdated,
-    episodes: Vec<Hit>,
+    episodes: Vec<SearchHit>,
 }
 
-impl Gathered {
-    fn new(search: &Search<'_>, budget: usize, degraded: &mut Vec<String>) -> Result<Self> {
+impl ContextSources {
+    fn new(search: &SearchRun<'_>, budget: usize, degraded: &mut Vec<String>) -> Result<Self> {
         let (view, request) = (search.view, search.request);
         let wants = |kind| request.kinds.contains(&kind);
         let mut hits = search.hits(CONSIDERED.max(budget / TOKENS_PER_FACT).min(MAX_TOP_K));
@@ -164,7 +167,7 @@ impl Gathered {
             episodes = made(&hits, found)?;
         }
         let facts = asked.iter().filter_map(|hit| match &hit.record {
-            Record::Semantic(fact) => Some(Arc::clone(fact)),
+            HitRecord::Semantic(fact) => Some(Arc::clone(fact)),
             _ => None,
         });
         let mut gathered = Self {
@@ -184,7 +187,7 @@ impl Gathered {
 
     /// Adds the facts that superseded what one of the messages says, as far as `filter` admits
     /// them; without a filter facts are not wanted, and such messages are only marked.
-    fn add_successors(&mut self, view: &View, filter: Option<&Filter>) {
+    fn add_successors(&mut self, view: &UserView, filter: Option<&RecordFilter>) {
         let superseded = view.superseded();
         if superseded.is_empty() {
             return;
@@ -208,7 +211,7 @@ impl Gathered {
 
     /// Leaves out the summaries of episodes with a message whose content was superseded, or that
     /// holds an earlier context: a summary may say the same.
-    fn drop_summaries(&mut self, view: &View) {
+    fn drop_summaries(&mut self, view: &UserView) {
         let superseded = view.superseded();
         self.episodes.retain(|hit| {
             let mut slots =
@@ -219,10 +222,10 @@ impl Gathered {
 
     fn pack(
         &self,
-        search: &Search<'_>,
+        search: &SearchRun<'_>,
         request: &ContextRequest,
-        control: &dyn Control,
-    ) -> Result<Packed> {
+        control: &dyn CallControl,
+    ) -> Result<ContextParts> {
         let (view, zone) = (search.view, &request.zone);
         // Where no message competes for the budget, every fact may enter.
         let least = if self.messages.is_empty() { 0.0 } else { BEARS };
@@ -236,7 +239,7 @@ impl Gathered {
             }),
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
-            Record::Episode(episode) => Some(Summary {
+            HitRecord::Episode(episode) => Some(EpisodeSummary {
                 text: format!(
                     "{}: {}",
                     zone.show(episode.timestamp).local().date(),
@@ -248,7 +251,7 @@ impl Gathered {
         });
         let (facts, summaries): (Vec<_>, Vec<_>) = (facts.collect(), summaries.collect());
         let filter = &request.search.filter;
-        let material = Material {
+        let material = ContextCandidates {
             index: &view.messages,
             query: &search.prepared.query,
             table: search.engine.services.tokens,
@@ -272,7 +275,7 @@ impl Gathered {
 
     /// The hits of what was packed, best first. A fact that is there only because it superseded
     /// what a message says is no hit.
-    fn hits(&self, search: &Search<'_>, packed: &Packed) -> Result<Vec<Hit>> {
+    fn hits(&self, search: &SearchRun<'_>, packed: &ContextParts) -> Result<Vec<SearchHit>> {
         let inside: HashSet<u32> = packed.messages.iter().copied().collect();
         let used: Vec<ScoredMessage> = self
             .messages
@@ -286,26 +289,26 @@ impl Gathered {
         let facts = shown.iter().filter_map(|number| self.asked.get(*number).cloned());
         let episodes = packed.summaries.iter().map(|number| self.episodes[*number].clone());
         let lists = vec![messages, facts.collect(), episodes.collect()];
-        let key = |hit: &Hit| Some((hit.time(), hit.id().to_owned()));
+        let key = |hit: &SearchHit| Some((hit.time(), hit.id().to_owned()));
         Ok(numbered(merge(lists, usize::MAX, |hit| hit.score, key)))
     }
 }
 
-fn made(hits: &Hits<'_>, found: Vec<Found>) -> Result<Vec<Hit>> {
+fn made(hits: &HitBuilder<'_>, found: Vec<RankedSlot>) -> Result<Vec<SearchHit>> {
     found.into_iter().filter_map(|found| hits.made(found).transpose()).collect()
 }
 
 /// Under which heading a fact stands.
-fn section(fact: &SemanticMemory) -> Section {
+fn section(fact: &SemanticMemory) -> FactSection {
     match fact.procedure().map(|procedure| procedure.worked) {
-        Some(Some(true)) => Section::Worked,
-        Some(Some(false)) => Section::Failed,
-        Some(None) => Section::Tried,
-        None if fact.is_stated_about_agent() => Section::Agent,
-        None => Section::Facts,
+        Some(Some(true)) => FactSection::Worked,
+        Some(Some(false)) => FactSection::Failed,
+        Some(None) => FactSection::Tried,
+        None if fact.is_stated_about_agent() => FactSection::Agent,
+        None => FactSection::Facts,
     }
 }
 
-fn slots<'a>(view: &View, ids: impl Iterator<Item = &'a String>) -> Vec<u32> {
+fn slots<'a>(view: &UserView, ids: impl Iterator<Item = &'a String>) -> Vec<u32> {
     ids.filter_map(|id| view.messages.slot(id)).collect()
 }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::engine::memory::view::View;
-use crate::index::{Field, MessageIndex};
+use crate::engine::memory::view::UserView;
+use crate::index::{MessageIndex, TextIndex};
 use crate::model::{Episode, SemanticMemory};
-use crate::score::Corpus;
+use crate::score::UserCorpus;
 
-impl Corpus for View {
+impl UserCorpus for UserView {
     fn messages(&self) -> &MessageIndex {
         &self.messages
     }
 
-    fn facts(&self) -> &Field {
+    fn facts(&self) -> &TextIndex {
         &self.statements
     }
 
@@ -37,26 +37,26 @@ impl Corpus for View {
     }
 
     fn is_fact_hidden(&self, slot: u32) -> bool {
-        View::is_fact_hidden(self, slot)
+        UserView::is_fact_hidden(self, slot)
     }
 
     fn is_current(&self, slot: u32) -> bool {
-        View::is_current(self, slot)
+        UserView::is_current(self, slot)
     }
 
     fn subject(&self, slot: u32) -> (u32, &str) {
-        View::subject(self, slot)
+        UserView::subject(self, slot)
     }
 
     fn successor(&self, slot: u32) -> Option<u32> {
-        View::successor(self, slot)
+        UserView::successor(self, slot)
     }
 
-    fn abstracts(&self) -> &Field {
+    fn abstracts(&self) -> &TextIndex {
         &self.abstracts
     }
 
-    fn narratives(&self) -> &Field {
+    fn narratives(&self) -> &TextIndex {
         &self.narratives
     }
 
@@ -77,14 +77,14 @@ impl Corpus for View {
     }
 
     fn episode_of(&self, message: u32) -> Option<u32> {
-        View::episode_of(self, message)
+        UserView::episode_of(self, message)
     }
 
     fn hides_messages(&self) -> bool {
-        View::hides_messages(self)
+        UserView::hides_messages(self)
     }
 
     fn is_message_hidden(&self, message: u32) -> bool {
-        View::is_message_hidden(self, message)
+        UserView::is_message_hidden(self, message)
     }
 }

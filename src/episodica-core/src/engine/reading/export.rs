@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
 use crate::error::{Error, Result};
 use crate::model::{Episode, SemanticMemory};
 
 /// Records of one user at one moment, as `import_records` takes them.
 #[derive(Debug, Clone, Default)]
-pub struct Exported {
+pub struct ExportedRecords {
     /// Messages in the order of their arrival.
     pub messages: Vec<String>,
     /// Every version of every episode, oldest first; messages are named by `message_ids`.
@@ -29,9 +29,13 @@ impl Engine {
     ///
     /// # Errors
     /// `Io`; `Interrupted`.
-    pub fn export_records(&self, user_id: &str, control: &dyn Control) -> Result<Exported> {
+    pub fn export_records(
+        &self,
+        user_id: &str,
+        control: &dyn CallControl,
+    ) -> Result<ExportedRecords> {
         let Some(user) = self.known_user(user_id, control)? else {
-            return Ok(Exported::default());
+            return Ok(ExportedRecords::default());
         };
         let (messages, episodes, facts, unlearned) = {
             let view = user.view.read();
@@ -50,7 +54,7 @@ impl Engine {
             (messages, (view.episodes.len(), episodes), (view.facts.len(), facts), unlearned)
         };
         control.check()?;
-        Ok(Exported {
+        Ok(ExportedRecords {
             messages: messages.iter().map(json).collect::<Result<_>>()?,
             counts: (episodes.0, facts.0),
             episodes: episodes.1.iter().map(|episode| by_ids(episode)).collect::<Result<_>>()?,

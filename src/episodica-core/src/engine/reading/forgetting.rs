@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use crate::clock::Moment;
 use crate::engine::memory::listing::RecordKind;
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::generate::facts::is_vital;
 use crate::model::{Episode, MemoryKind, SemanticMemory};
-use crate::score::Filter;
-use crate::store::Use;
+use crate::score::RecordFilter;
+use crate::store::RecordUse;
 
 /// How much of a memory's strength goes in a day without use.
 const DECAY_PER_DAY: f64 = 0.1;
@@ -21,7 +21,7 @@ const SECONDS_PER_DAY: f64 = 86_400.0;
 /// The conditions under which records are proposed; all that are given must hold. What has expired
 /// is always proposed.
 #[derive(Debug, Clone, Default)]
-pub struct Policy {
+pub struct ForgettingPolicy {
     /// Strength below this.
     pub strength: Option<f64>,
     /// Written down so many days ago or more.
@@ -33,7 +33,7 @@ pub struct Policy {
     /// Importance of so much at most; episodes have none.
     pub max_importance: Option<f32>,
     /// Conditions on the records themselves.
-    pub filter: Filter,
+    pub filter: RecordFilter,
     /// Kinds of records: facts, episodes.
     pub kinds: Vec<RecordKind>,
     /// Categories of facts that are not proposed.
@@ -42,16 +42,16 @@ pub struct Policy {
 
 /// What a policy proposes to archive.
 #[derive(Debug, Clone, Default)]
-pub struct Forgetting {
+pub struct ForgettingPlan {
     /// The records, weakest first.
-    pub candidates: Vec<Forgotten>,
+    pub candidates: Vec<ForgottenRecord>,
     /// How many met the conditions and are exempt.
     pub exempt: usize,
 }
 
 /// A record that is proposed for archiving.
 #[derive(Debug, Clone)]
-pub struct Forgotten {
+pub struct ForgottenRecord {
     /// The record.
     pub record: AnyRecord,
     /// 0 to 1: `confidence x exp(-0.1 x days since the last use / (1 + 0.2 x uses))`.
@@ -70,7 +70,7 @@ pub fn strength(confidence: f64, days: f64, uses: u64) -> f64 {
 }
 
 /// A record as the conditions see it.
-struct Seen {
+struct RecordFacts {
     strength: f64,
     age_days: f64,
     unused_days: f64,
@@ -79,15 +79,15 @@ struct Seen {
     last_used: Moment,
 }
 
-impl Policy {
+impl ForgettingPolicy {
     /// What is proposed of the records in a view.
     pub(crate) fn apply(
         &self,
-        view: &View,
-        uses: &BTreeMap<String, Use>,
+        view: &UserView,
+        uses: &BTreeMap<String, RecordUse>,
         now: Moment,
-    ) -> Forgetting {
-        let mut found = Forgetting::default();
+    ) -> ForgettingPlan {
+        let mut found = ForgettingPlan::default();
         if self.kinds.contains(&RecordKind::Semantic) {
             for (_, fact) in view.facts.iter() {
                 if self.filter.admits_fact(fact, &view.messages) {
@@ -110,40 +110,44 @@ impl Policy {
         found
     }
 
-    fn fact(&self, fact: &SemanticMemory, used: Option<&Use>, now: Moment) -> Proposal {
+    fn fact(&self, fact: &SemanticMemory, used: Option<&RecordUse>, now: Moment) -> RecordProposal {
         if fact.archived_at.is_some() || !fact.is_current() {
-            return Proposal::Kept;
+            return RecordProposal::Kept;
         }
         let written = (fact.created_at, fact.updated_at);
         let confidence = f64::from(fact.confidence);
-        let seen = Seen::new(confidence, Some(fact.importance), written, used, now);
+        let seen = RecordFacts::new(confidence, Some(fact.importance), written, used, now);
         if let Some(expires) = fact.expires_at.filter(|expires| *expires <= now) {
             let reason = format!("expired on {}", expires.local().date());
-            return Proposal::of(AnyRecord::Semantic(fact.clone().into()), &seen, vec![reason]);
+            return RecordProposal::of(
+                AnyRecord::Semantic(fact.clone().into()),
+                &seen,
+                vec![reason],
+            );
         }
-        let Some(reasons) = self.reasons(&seen) else { return Proposal::Kept };
+        let Some(reasons) = self.reasons(&seen) else { return RecordProposal::Kept };
         if is_vital(fact) || self.exempt_kinds.contains(&fact.kind) {
-            return Proposal::Exempt;
+            return RecordProposal::Exempt;
         }
-        Proposal::of(AnyRecord::Semantic(fact.clone().into()), &seen, reasons)
+        RecordProposal::of(AnyRecord::Semantic(fact.clone().into()), &seen, reasons)
     }
 
-    fn episode(&self, episode: &Episode, used: Option<&Use>, now: Moment) -> Proposal {
+    fn episode(&self, episode: &Episode, used: Option<&RecordUse>, now: Moment) -> RecordProposal {
         if episode.archived_at.is_some() {
-            return Proposal::Kept;
+            return RecordProposal::Kept;
         }
         let written = (episode.created_at, episode.created_at);
-        let seen = Seen::new(1.0, None, written, used, now);
+        let seen = RecordFacts::new(1.0, None, written, used, now);
         match self.reasons(&seen) {
             Some(reasons) => {
-                Proposal::of(AnyRecord::Episode(episode.clone().into()), &seen, reasons)
+                RecordProposal::of(AnyRecord::Episode(episode.clone().into()), &seen, reasons)
             }
-            None => Proposal::Kept,
+            None => RecordProposal::Kept,
         }
     }
 
     /// Why a record is proposed; `None` if a condition does not hold, or there is none.
-    fn reasons(&self, seen: &Seen) -> Option<Vec<String>> {
+    fn reasons(&self, seen: &RecordFacts) -> Option<Vec<String>> {
         let mut reasons = Vec::new();
         let mut hold = true;
         let mut demand = |holds: bool, reason: String| {
@@ -178,12 +182,12 @@ impl Policy {
     }
 }
 
-impl Seen {
+impl RecordFacts {
     fn new(
         confidence: f64,
         importance: Option<f32>,
         (created, updated): (Moment, Moment),
-        used: Option<&Use>,
+        used: Option<&RecordUse>,
         now: Moment,
     ) -> Self {
         let days = |since: Moment| now.seconds_since(since).max(0.0) / SECONDS_PER_DAY;
@@ -201,15 +205,15 @@ impl Seen {
 }
 
 /// What becomes of one record.
-enum Proposal {
+enum RecordProposal {
     Kept,
     Exempt,
-    Archived(Forgotten),
+    Archived(ForgottenRecord),
 }
 
-impl Proposal {
-    fn of(record: AnyRecord, seen: &Seen, reasons: Vec<String>) -> Self {
-        Self::Archived(Forgotten {
+impl RecordProposal {
+    fn of(record: AnyRecord, seen: &RecordFacts, reasons: Vec<String>) -> Self {
+        Self::Archived(ForgottenRecord {
             record,
             strength: seen.strength,
             uses: seen.uses,
@@ -219,12 +223,12 @@ impl Proposal {
     }
 }
 
-impl Forgetting {
-    fn add(&mut self, proposal: Proposal) {
+impl ForgettingPlan {
+    fn add(&mut self, proposal: RecordProposal) {
         match proposal {
-            Proposal::Kept => {}
-            Proposal::Exempt => self.exempt += 1,
-            Proposal::Archived(forgotten) => self.candidates.push(forgotten),
+            RecordProposal::Kept => {}
+            RecordProposal::Exempt => self.exempt += 1,
+            RecordProposal::Archived(forgotten) => self.candidates.push(forgotten),
         }
     }
 }
@@ -245,11 +249,11 @@ mod tests {
     fn all_conditions_must_hold_and_without_one_nothing_is_proposed() {
         let now = Moment::parse("2026-03-01T00:00:00Z").unwrap();
         let written = Moment::parse("2026-01-01T00:00:00Z").unwrap();
-        let seen = Seen::new(1.0, Some(0.5), (written, written), None, now);
-        assert_eq!(Policy::default().reasons(&seen), None);
-        let old = Policy { older_than_days: Some(30.0), ..Policy::default() };
+        let seen = RecordFacts::new(1.0, Some(0.5), (written, written), None, now);
+        assert_eq!(ForgettingPolicy::default().reasons(&seen), None);
+        let old = ForgettingPolicy { older_than_days: Some(30.0), ..ForgettingPolicy::default() };
         assert_eq!(old.reasons(&seen).unwrap(), ["written down 59 days ago"]);
-        let both = Policy { max_importance: Some(0.4), ..old };
+        let both = ForgettingPolicy { max_importance: Some(0.4), ..old };
         assert_eq!(both.reasons(&seen), None);
     }
 }

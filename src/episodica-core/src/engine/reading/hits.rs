@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::engine::reading::recall::own_parts;
 use crate::error::Result;
 use crate::index::for_each_term;
 use crate::score::{
-    Answered, Asked, Explanation, Hit, HitKind, Ranking, Record, ScoredMessage, ScoredRecord,
-    Signs, Threshold, raise_later, raise_successors, sort_records,
+    AnswerRelevance, AnswerSigns, CosineThreshold, HitKind, HitRecord, Ranking, RankingInput,
+    ScoreTerm, ScoredMessage, ScoredRecord, SearchHit, raise_later, raise_successors, sort_records,
 };
 
 /// What hits are made from.
-pub(crate) struct Hits<'a> {
-    pub asked: Asked<'a>,
-    pub view: &'a View,
+pub(crate) struct HitBuilder<'a> {
+    pub asked: RankingInput<'a>,
+    pub view: &'a UserView,
     pub ranking: &'static dyn Ranking,
-    pub threshold: Threshold,
+    pub threshold: CosineThreshold,
     /// Least relevance of a hit.
     pub least: Option<f64>,
     /// What snippets show.
@@ -28,70 +28,74 @@ pub(crate) struct Hits<'a> {
 
 /// A hit without its record, which takes longer to read than to rank.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct RankedSlot {
     pub kind: HitKind,
-    scored: Scored,
+    scored: ScoredSlot,
     /// The relevance; no more than that of a hit of an earlier ranking.
     pub score: f64,
 }
 
 #[derive(Debug)]
-enum Scored {
+enum ScoredSlot {
     Message(ScoredMessage),
     Record(ScoredRecord),
 }
 
-impl Found {
+impl RankedSlot {
     /// The slot of the record, among those of its kind.
     pub fn slot(&self) -> u32 {
         match &self.scored {
-            Scored::Message(message) => message.slot,
-            Scored::Record(record) => record.slot,
+            ScoredSlot::Message(message) => message.slot,
+            ScoredSlot::Record(record) => record.slot,
         }
     }
 
     /// The record.
-    pub fn record(&self, view: &View) -> Option<Record> {
+    pub fn record(&self, view: &UserView) -> Option<HitRecord> {
         Some(match self.kind {
-            HitKind::Message => Record::Message(Arc::clone(view.messages.get(self.slot()))),
-            HitKind::Semantic => Record::Semantic(Arc::clone(view.facts.get(self.slot())?)),
-            HitKind::Episodic => Record::Episode(Arc::clone(view.episodes.get(self.slot())?)),
+            HitKind::Message => HitRecord::Message(Arc::clone(view.messages.get(self.slot()))),
+            HitKind::Semantic => HitRecord::Semantic(Arc::clone(view.facts.get(self.slot())?)),
+            HitKind::Episodic => HitRecord::Episode(Arc::clone(view.episodes.get(self.slot())?)),
         })
     }
 }
 
-impl Hits<'_> {
+impl HitBuilder<'_> {
     /// The hits of a kind, best first.
-    pub fn of(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<Found>> {
+    pub fn of(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<RankedSlot>> {
         let answered = match kind {
             // The relevance of a fact does not depend on messages.
-            HitKind::Semantic => Signs::default().answered(),
+            HitKind::Semantic => AnswerSigns::default().answered(),
             HitKind::Episodic => self.asked.answered()?,
             HitKind::Message => {
                 let messages = self.messages()?;
                 let answered = self.asked.answered_by(&messages);
                 let kept = self.cut(messages, |message| message.cosine, degraded);
-                return Ok(self.relevant(kind, kept.into_iter().map(Scored::Message), &answered));
+                return Ok(self.relevant(
+                    kind,
+                    kept.into_iter().map(ScoredSlot::Message),
+                    &answered,
+                ));
             }
         };
         let kept = self.cut(self.records(kind)?, |record| record.cosine, degraded);
-        Ok(self.relevant(kind, kept.into_iter().map(Scored::Record), &answered))
+        Ok(self.relevant(kind, kept.into_iter().map(ScoredSlot::Record), &answered))
     }
 
     /// What is as relevant as asked for, where the question is so well answered.
     fn relevant(
         &self,
         kind: HitKind,
-        scored: impl Iterator<Item = Scored>,
-        answered: &Answered,
-    ) -> Vec<Found> {
+        scored: impl Iterator<Item = ScoredSlot>,
+        answered: &AnswerRelevance,
+    ) -> Vec<RankedSlot> {
         let found = scored.map(|scored| {
             let score = match &scored {
-                Scored::Message(message) => message.score,
-                Scored::Record(record) => record.explanation.value,
+                ScoredSlot::Message(message) => message.score,
+                ScoredSlot::Record(record) => record.explanation.value,
             };
             let score = self.ranking.relevance(&self.asked, kind, score, answered);
-            Found { kind, scored, score }
+            RankedSlot { kind, scored, score }
         });
         found.filter(|found| self.least.is_none_or(|least| found.score >= least)).collect()
     }
@@ -100,39 +104,39 @@ impl Hits<'_> {
     ///
     /// # Errors
     /// As [`Ranking::messages`].
-    pub fn made(&self, found: Found) -> Result<Option<Hit>> {
+    pub fn made(&self, found: RankedSlot) -> Result<Option<SearchHit>> {
         let Some(record) = found.record(self.view) else { return Ok(None) };
         let messages = match &record {
-            Record::Semantic(_) => Vec::new(),
-            Record::Message(message) => vec![Arc::clone(message)],
-            Record::Episode(_) => {
+            HitRecord::Semantic(_) => Vec::new(),
+            HitRecord::Message(message) => vec![Arc::clone(message)],
+            HitRecord::Episode(_) => {
                 let matched = self.asked.matched(found.slot())?.into_iter();
                 matched.map(|slot| Arc::clone(self.view.messages.get(slot))).collect()
             }
         };
         let raw = match found.scored {
-            Scored::Message(message) => {
+            ScoredSlot::Message(message) => {
                 self.ranking.explain(&message, &self.asked.settings.weights)
             }
-            Scored::Record(record) => record.explanation,
+            ScoredSlot::Record(record) => record.explanation,
         };
-        Ok(Some(Hit {
+        Ok(Some(SearchHit {
             kind: found.kind,
             score: found.score,
             rank: 0,
             terms: Arc::clone(&self.terms),
             messages,
             superseded_by: self.superseded_by(&record),
-            explanation: Explanation::relevance(found.score, raw),
+            explanation: ScoreTerm::relevance(found.score, raw),
             record,
         }))
     }
 
     /// The facts that superseded a fact, or what a message says.
-    fn superseded_by(&self, record: &Record) -> Vec<String> {
+    fn superseded_by(&self, record: &HitRecord) -> Vec<String> {
         match record {
-            Record::Semantic(fact) => fact.superseded_by.iter().cloned().collect(),
-            Record::Message(message) => {
+            HitRecord::Semantic(fact) => fact.superseded_by.iter().cloned().collect(),
+            HitRecord::Message(message) => {
                 let slot = self.view.messages.slot(&message.message_id);
                 let facts = slot.and_then(|slot| self.view.superseded().get(&slot));
                 let facts = facts.into_iter().flatten();
@@ -140,7 +144,7 @@ impl Hits<'_> {
                     .filter_map(|slot| Some(self.view.facts.get(*slot)?.memory_id.to_string()))
                     .collect()
             }
-            Record::Episode(_) => Vec::new(),
+            HitRecord::Episode(_) => Vec::new(),
         }
     }
 
@@ -228,7 +232,7 @@ impl Hits<'_> {
     }
 
     /// Drops messages of less relevance than asked for.
-    pub fn keep_relevant(&self, messages: &mut Vec<ScoredMessage>, answered: &Answered) {
+    pub fn keep_relevant(&self, messages: &mut Vec<ScoredMessage>, answered: &AnswerRelevance) {
         let Some(least) = self.least else { return };
         let relevance =
             |score| self.ranking.relevance(&self.asked, HitKind::Message, score, answered);
@@ -272,8 +276,12 @@ impl Hits<'_> {
     ///
     /// # Errors
     /// None for messages.
-    pub fn of_messages(&self, ranked: &[ScoredMessage], answered: &Answered) -> Result<Vec<Hit>> {
-        let messages = ranked.iter().copied().map(Scored::Message);
+    pub fn of_messages(
+        &self,
+        ranked: &[ScoredMessage],
+        answered: &AnswerRelevance,
+    ) -> Result<Vec<SearchHit>> {
+        let messages = ranked.iter().copied().map(ScoredSlot::Message);
         let found = self.relevant(HitKind::Message, messages, answered);
         found.into_iter().filter_map(|found| self.made(found).transpose()).collect()
     }

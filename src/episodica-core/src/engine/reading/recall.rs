@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
-use crate::engine::memory::view::View;
-use crate::engine::services::Services;
-use crate::engine::user::User;
-use crate::index::Prior;
+use crate::engine::memory::view::UserView;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
+use crate::index::MessagePrior;
 use crate::model::Message;
 use crate::score::{is_date, without_contexts};
 use crate::text::normalized_hash;
@@ -27,12 +27,12 @@ const COMPARED_LINES: usize = 16;
 
 /// Hashes of the lines that were handed out, oldest first.
 #[derive(Clone, Default)]
-pub(crate) struct Recalled {
+pub(crate) struct RecalledLines {
     order: VecDeque<String>,
     known: HashSet<String>,
 }
 
-impl Recalled {
+impl RecalledLines {
     /// Remembers the lines of a context.
     pub fn note(&mut self, text: &str) {
         for hash in text.lines().filter_map(line_hash) {
@@ -70,7 +70,7 @@ fn line_hash(line: &str) -> Option<String> {
 
 /// The parts of a message that stand outside contexts of this memory; `None` if it holds no such
 /// context. A context is this memory's if one of its lines quotes an earlier message or a fact.
-pub(crate) fn own_parts(view: &View, slot: u32) -> Option<Vec<Range<usize>>> {
+pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>> {
     let message = view.messages.get(slot);
     let found = without_contexts(&message.content)?;
     let begin = |said: &str| -> String {
@@ -84,7 +84,7 @@ pub(crate) fn own_parts(view: &View, slot: u32) -> Option<Vec<Range<usize>>> {
             _ => is_known |= view.same_statement(line).is_some(),
         }
     }
-    let is_quoted = |(other, prior): (u32, &Prior)| {
+    let is_quoted = |(other, prior): (u32, &MessagePrior)| {
         let day = Date::new(prior.day.year, prior.day.month, prior.day.day).ok();
         // The context may have been written for another zone.
         let near = |date: &Date| day.is_some_and(|day| (*date - day).get_days().abs() <= 1);
@@ -99,23 +99,23 @@ pub(crate) fn own_parts(view: &View, slot: u32) -> Option<Vec<Range<usize>>> {
     (is_known || !said.is_empty() && all.any(is_quoted)).then_some(found.rest)
 }
 
-impl Services {
+impl EngineServices {
     /// The messages as they may be learned from: without lines that this user's context held, or
     /// that are a known fact word for word in a message of several lines.
     pub(crate) fn without_recalled(
         &self,
-        user: &User,
+        user: &OpenUser,
         messages: &[Arc<Message>],
     ) -> Vec<Arc<Message>> {
         let recalled = user.recalled.lock();
         self.unrecalled(&recalled, &user.view.read(), messages)
     }
 
-    /// [`Services::without_recalled`] of a user whose view is read already.
+    /// [`EngineServices::without_recalled`] of a user whose view is read already.
     pub(crate) fn unrecalled(
         &self,
-        recalled: &Recalled,
-        view: &View,
+        recalled: &RecalledLines,
+        view: &UserView,
         messages: &[Arc<Message>],
     ) -> Vec<Arc<Message>> {
         let mut hidden = 0;
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn lines_are_known_whatever_their_marks_and_forgotten_in_order() {
-        let mut recalled = Recalled::default();
+        let mut recalled = RecalledLines::default();
         recalled.note(
             "# Facts, 2024\n- 8 Mar: Ann lives in Lyon.\n# Mon 11 Mar 2024\n[…] Ann: I moved \
                 to Lyon last Friday.",

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::control::{Control, patiently};
+use crate::control::{CallControl, patiently};
 use crate::engine::lifecycle::Engine;
-use crate::engine::memory::listing::{Outline, Page, RecordKind};
+use crate::engine::memory::listing::{ListingPage, RecordKind, RecordOutline};
 use crate::engine::memory::records::AnyRecord;
 use crate::error::Result;
 use crate::generate::facts::{TurnedDown, turned_down};
@@ -22,8 +22,8 @@ impl Engine {
         &self,
         user_id: &str,
         kind: RecordKind,
-        page: &Page,
-        control: &dyn Control,
+        page: &ListingPage,
+        control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let view = user.view.read();
@@ -38,9 +38,9 @@ impl Engine {
         &self,
         user_id: &str,
         kind: RecordKind,
-        page: &Page,
-        control: &dyn Control,
-    ) -> Result<Vec<Outline>> {
+        page: &ListingPage,
+        control: &dyn CallControl,
+    ) -> Result<Vec<RecordOutline>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let view = user.view.read();
         Ok(view.outlines(kind, page))
@@ -54,8 +54,8 @@ impl Engine {
         &self,
         user_id: &str,
         kind: RecordKind,
-        page: &Page,
-        control: &dyn Control,
+        page: &ListingPage,
+        control: &dyn CallControl,
     ) -> Result<usize> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(0) };
         let view = user.view.read();
@@ -72,7 +72,7 @@ impl Engine {
         &self,
         user_id: &str,
         episodes: Option<&[String]>,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Vec<TurnedDown>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let asked: Option<HashSet<&str>> =
@@ -99,16 +99,26 @@ impl Engine {
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
-    pub fn get(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Option<AnyRecord>> {
+    pub fn get(
+        &self,
+        user_id: &str,
+        id: &str,
+        control: &dyn CallControl,
+    ) -> Result<Option<AnyRecord>> {
         Ok(self.known_user(user_id, control)?.and_then(|user| user.find(id)))
     }
 
-    /// Prompts and answers behind a record, if [`Config::trace`](crate::config::Config::trace) was
+    /// Prompts and answers behind a record, if [`MemoryConfig::trace`](crate::config::Config::trace) was
     /// on when a model made it. The rules leave no trace.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
-    pub fn trace(&self, user_id: &str, id: &str, control: &dyn Control) -> Result<Vec<TraceStep>> {
+    pub fn trace(
+        &self,
+        user_id: &str,
+        id: &str,
+        control: &dyn CallControl,
+    ) -> Result<Vec<TraceStep>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let _hold = (!self.services.read_only).then(|| user.store.hold()).transpose()?;
         self.services.store.trace(&user.owner)?.of(&user.bare_id(id))
@@ -122,7 +132,7 @@ impl Engine {
         &self,
         user_id: &str,
         id: &str,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
         let Some(user) = self.known_user(user_id, control)? else { return Ok(Vec::new()) };
         let mut revisions = user.view.read().earlier(&user.bare_id(id));

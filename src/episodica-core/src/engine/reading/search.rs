@@ -10,18 +10,19 @@ use ndarray::Array1;
 use rayon::prelude::*;
 
 use crate::clock::Moment;
-use crate::config::Preset;
-use crate::control::{Control, Until};
+use crate::config::RetrievalPreset;
+use crate::control::{CallControl, DeadlineControl};
 use crate::embed::STATIC_MODEL;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::indexing::other_dimension;
-use crate::engine::memory::view::View;
-use crate::engine::reading::hits::{Found, Hits};
+use crate::engine::memory::view::UserView;
+use crate::engine::reading::hits::{HitBuilder, RankedSlot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::score::{
-    Asked, Hit, HitKind, Intent, Method, Query, Request, Response, Settings, Threshold, Weights,
-    are_facts_scored_in_full, detect_intent, is_scored_in_full,
+    CosineThreshold, HitKind, ParsedQuery, QueryIntent, RankingInput, RankingSettings, SearchHit,
+    SearchMethod, SearchRequest, SearchResponse, TermWeights, are_facts_scored_in_full,
+    detect_intent, is_scored_in_full,
 };
 
 /// Most hits a search may ask for.
@@ -37,12 +38,12 @@ const SNIPPET_TERMS: usize = 64;
 const DEPTHS: [usize; 3] = [20, 200, MAX_TOP_K];
 
 /// A question made ready: read, embedded, and what may answer it.
-pub(crate) struct Prepared {
-    pub query: Query,
+pub(crate) struct PreparedQuestion {
+    pub query: ParsedQuery,
     /// What snippets show.
     pub terms: Arc<[String]>,
     pub vector: Option<Array1<f32>>,
-    pub intent: Intent,
+    pub intent: QueryIntent,
     pub degraded: Vec<String>,
 }
 
@@ -56,29 +57,30 @@ impl Engine {
     pub fn search(
         &self,
         user_id: &str,
-        request: &Request,
-        control: &dyn Control,
-    ) -> Result<Response> {
+        request: &SearchRequest,
+        control: &dyn CallControl,
+    ) -> Result<SearchResponse> {
         self.check_request(request)?;
         self.services.counters.searches.fetch_add(1, atomic::Ordering::Relaxed);
         let intent = detect_intent(&request.query);
         let hurried = self.hurried(control);
         let Some(user) = self.known_user(user_id, &hurried)? else {
-            return Ok(Response { hits: Vec::new(), degraded: Vec::new(), intent });
+            return Ok(SearchResponse { hits: Vec::new(), degraded: Vec::new(), intent });
         };
-        let query = Query::new(&request.query, &user.view.read().messages, self.services.tokens);
+        let query =
+            ParsedQuery::new(&request.query, &user.view.read().messages, self.services.tokens);
         let mut prepared = self.prepare(&query.at(request.now), request, &hurried)?;
         let view = user.view.read();
         self.note_degradation(&view, request, &mut prepared);
-        let search = Search { engine: self, view: &view, request, prepared: &prepared };
+        let search = SearchRun { engine: self, view: &view, request, prepared: &prepared };
         let mut degraded = prepared.degraded.clone();
         let hits = search.best(&mut degraded)?;
         degraded.dedup();
-        user.uses.note(hits.iter().map(Hit::id), self.services.clock.now());
-        Ok(Response { hits, degraded, intent })
+        user.uses.note(hits.iter().map(SearchHit::id), self.services.clock.now());
+        Ok(SearchResponse { hits, degraded, intent })
     }
 
-    pub(crate) fn check_request(&self, request: &Request) -> Result<()> {
+    pub(crate) fn check_request(&self, request: &SearchRequest) -> Result<()> {
         self.check_open()?;
         if request.query.trim().is_empty() {
             return Err(Error::invalid("query is empty: ``"));
@@ -102,10 +104,10 @@ impl Engine {
     }
 
     /// The control of a search: a search waits for a server only for a short time.
-    pub(crate) fn hurried<'a>(&self, control: &'a dyn Control) -> Until<'a> {
+    pub(crate) fn hurried<'a>(&self, control: &'a dyn CallControl) -> DeadlineControl<'a> {
         let patience = Duration::try_from_secs_f64(self.services.config.search_timeout_seconds);
         let patience = patience.unwrap_or(LONGEST_PATIENCE).min(LONGEST_PATIENCE);
-        Until::new(control, Instant::now() + patience)
+        DeadlineControl::new(control, Instant::now() + patience)
     }
 
     /// True with any other embedder than the table in the package.
@@ -116,14 +118,14 @@ impl Engine {
     /// Embeds the question, unless only words are asked for. No lock is held here.
     pub(crate) fn prepare(
         &self,
-        query: &Query,
-        request: &Request,
-        control: &dyn Control,
-    ) -> Result<Prepared> {
+        query: &ParsedQuery,
+        request: &SearchRequest,
+        control: &dyn CallControl,
+    ) -> Result<PreparedQuestion> {
         let mut degraded = Vec::new();
         let text = if self.embeds_sentences() { &query.sentence } else { &query.plain };
         let vector = match request.method {
-            Method::Bm25 => None,
+            SearchMethod::Bm25 => None,
             _ => match self.services.embedder.embed_controlled(&[text], control) {
                 Ok(rows) => Some(rows.row(0).to_owned()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
@@ -138,7 +140,7 @@ impl Engine {
             },
         };
         let terms = query.all_terms.iter().take(SNIPPET_TERMS);
-        Ok(Prepared {
+        Ok(PreparedQuestion {
             intent: detect_intent(&query.text),
             query: query.clone(),
             terms: terms.map(|term| term.text.clone()).collect(),
@@ -147,8 +149,13 @@ impl Engine {
         })
     }
 
-    pub(crate) fn note_degradation(&self, view: &View, request: &Request, prepared: &mut Prepared) {
-        if request.method == Method::Bm25 {
+    pub(crate) fn note_degradation(
+        &self,
+        view: &UserView,
+        request: &SearchRequest,
+        prepared: &mut PreparedQuestion,
+    ) {
+        if request.method == SearchMethod::Bm25 {
             return;
         }
         let Some(given) = prepared.vector.as_ref().map(Array1::len) else { return };
@@ -165,27 +172,27 @@ impl Engine {
 }
 
 /// One search under way.
-pub(crate) struct Search<'a> {
+pub(crate) struct SearchRun<'a> {
     pub engine: &'a Engine,
-    pub view: &'a View,
-    pub request: &'a Request,
-    pub prepared: &'a Prepared,
+    pub view: &'a UserView,
+    pub request: &'a SearchRequest,
+    pub prepared: &'a PreparedQuestion,
 }
 
-impl<'a> Search<'a> {
+impl<'a> SearchRun<'a> {
     /// The best hits of all kinds, merged by relevance.
-    fn best(&self, degraded: &mut Vec<String>) -> Result<Vec<Hit>> {
+    fn best(&self, degraded: &mut Vec<String>) -> Result<Vec<SearchHit>> {
         let kinds = &self.request.kinds;
-        let mut lists: Vec<Vec<Ranked>> = kinds.iter().map(|_| Vec::new()).collect();
+        let mut lists: Vec<Vec<RankedHit>> = kinds.iter().map(|_| Vec::new()).collect();
         let depths = self.depths();
         // Of facts, what one depth proposes may have been superseded, most of it.
         let may_lack = |kind| kind == HitKind::Semantic && !are_facts_scored_in_full(self.view);
         let deeper = DEPTHS.into_iter().filter(|depth| depths.last() < Some(depth));
-        let mut rankings: Vec<Hits<'_>> = Vec::new();
+        let mut rankings: Vec<HitBuilder<'_>> = Vec::new();
         for (depth, is_deeper) in
             depths.iter().map(|depth| (*depth, false)).chain(deeper.map(|depth| (depth, true)))
         {
-            let lacks = |(kind, list): (&HitKind, &Vec<Ranked>)| {
+            let lacks = |(kind, list): (&HitKind, &Vec<RankedHit>)| {
                 let wanted = self.request.wanted(*kind).min(depth);
                 list.len() < wanted && (!is_deeper || may_lack(*kind))
             };
@@ -209,7 +216,7 @@ impl<'a> Search<'a> {
             }
             rankings.push(hits);
         }
-        let score = |ranked: &Ranked| ranked.found.score;
+        let score = |ranked: &RankedHit| ranked.found.score;
         let best = merge(lists, self.request.top_k, score, |ranked| {
             let record = ranked.found.record(self.view);
             record.map(|record| (record.time(), record.id().to_owned()))
@@ -247,40 +254,49 @@ impl<'a> Search<'a> {
     }
 
     /// Rankings of which the best `wanted` of each kind are to be used.
-    pub fn hits(&self, wanted: usize) -> Hits<'a> {
+    pub fn hits(&self, wanted: usize) -> HitBuilder<'a> {
         let config = &self.engine.services.config;
-        let settings = Settings {
-            weights: Weights::of(config, self.engine.embeds_sentences(), &self.prepared.query),
+        let settings = RankingSettings {
+            weights: TermWeights::of(config, self.engine.embeds_sentences(), &self.prepared.query),
             layer_weights: config.layer_weights,
             rrf_k: config.rrf_k,
             preset: config.preset,
         };
         let threshold = match self.request.threshold {
-            None if config.preset == Preset::Cortex => Threshold::Relaxing(self.prepared.intent),
-            _ => Threshold::None,
+            None if config.preset == RetrievalPreset::Cortex => {
+                CosineThreshold::Relaxing(self.prepared.intent)
+            }
+            _ => CosineThreshold::None,
         };
         let (query, filter) = (&self.prepared.query, &self.request.filter);
-        let mut asked =
-            Asked::new(self.view, query, self.engine.services.tokens, filter, settings, wanted);
+        let mut asked = RankingInput::new(
+            self.view,
+            query,
+            self.engine.services.tokens,
+            filter,
+            settings,
+            wanted,
+        );
         asked.vector = self.prepared.vector.as_ref().map(|vector| vector.view());
-        asked.exhaustive = threshold != Threshold::None || config.preset != Preset::Default;
+        asked.exhaustive =
+            threshold != CosineThreshold::None || config.preset != RetrievalPreset::Default;
         asked.include_superseded = self.request.include_superseded;
         let ranking = self.request.method.ranking();
         let least = self.request.threshold;
         let terms = Arc::clone(&self.prepared.terms);
-        Hits { asked, view: self.view, ranking, threshold, least, terms }
+        HitBuilder { asked, view: self.view, ranking, threshold, least, terms }
     }
 }
 
 /// A hit without its record, and the number of the ranking that found it.
-struct Ranked {
-    found: Found,
+struct RankedHit {
+    found: RankedSlot,
     by: usize,
 }
 
 /// Appends what the ranking `by` found, a deeper one than those before, up to `wanted`. What only
 /// the deeper one found stands below, so its relevance is no higher.
-fn append(list: &mut Vec<Ranked>, found: Vec<Found>, by: usize, wanted: usize) {
+fn append(list: &mut Vec<RankedHit>, found: Vec<RankedSlot>, by: usize, wanted: usize) {
     let known: HashSet<u32> = list.iter().map(|ranked| ranked.found.slot()).collect();
     let ceiling = list.last().map_or(f64::INFINITY, |ranked| ranked.found.score);
     for mut found in found.into_iter().filter(|found| !known.contains(&found.slot())) {
@@ -288,7 +304,7 @@ fn append(list: &mut Vec<Ranked>, found: Vec<Found>, by: usize, wanted: usize) {
             break;
         }
         found.score = found.score.min(ceiling);
-        list.push(Ranked { found, by });
+        list.push(RankedHit { found, by });
     }
 }
 
@@ -322,7 +338,7 @@ pub(super) fn merge<T, K: Ord>(
 }
 
 /// Hits in their order, with their ranks.
-pub(super) fn numbered(mut hits: Vec<Hit>) -> Vec<Hit> {
+pub(super) fn numbered(mut hits: Vec<SearchHit>) -> Vec<SearchHit> {
     (1..).zip(&mut hits).for_each(|(rank, hit)| hit.rank = rank);
     hits
 }

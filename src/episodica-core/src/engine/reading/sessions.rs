@@ -16,7 +16,7 @@ const ATTEMPTS: usize = 20;
 
 /// A session of a user.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Session {
+pub struct UserSession {
     /// Its id.
     pub session_id: String,
     /// How far closing it has come. A session that got a message after it was closed is active.
@@ -33,7 +33,7 @@ pub struct Session {
 
 /// What a line of a message says about its session.
 #[derive(Deserialize)]
-struct Said<'a> {
+struct SessionNote<'a> {
     #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
     timestamp: Moment,
@@ -45,7 +45,7 @@ impl Engine {
     ///
     /// # Errors
     /// `InvalidInput` for a user id that is none; `Io`; `Closed`.
-    pub fn sessions(&self, user_id: &str) -> Result<Vec<Session>> {
+    pub fn sessions(&self, user_id: &str) -> Result<Vec<UserSession>> {
         self.check_open()?;
         let owner = self.services.owner(user_id)?;
         for _ in 0..ATTEMPTS {
@@ -60,7 +60,7 @@ impl Engine {
             .with_hint("call again once deletions have ended"))
     }
 
-    fn read_sessions(&self, owner: &Owner) -> Result<Vec<Session>> {
+    fn read_sessions(&self, owner: &Owner) -> Result<Vec<UserSession>> {
         let store = &self.services.store;
         let end = store.last_places(owner, &store.log_ends(owner)?)?.logs[0];
         let (mut sessions, mut places) = (Vec::new(), HashMap::new());
@@ -70,18 +70,19 @@ impl Engine {
                     serde_json::from_slice(line)
                     && let Some(place) = places.get(&session_id)
                 {
-                    let session: &mut Session = &mut sessions[*place];
+                    let session: &mut UserSession = &mut sessions[*place];
                     (session.state, session.changed_at) = (state, Some(at));
                 }
                 return;
             }
-            let Ok(Said { session_id: Some(session_id), timestamp }) = serde_json::from_slice(line)
+            let Ok(SessionNote { session_id: Some(session_id), timestamp }) =
+                serde_json::from_slice(line)
             else {
                 return;
             };
             let Some(place) = places.get(&*session_id) else {
                 places.insert(session_id.clone().into_owned(), sessions.len());
-                sessions.push(Session {
+                sessions.push(UserSession {
                     session_id: session_id.into_owned(),
                     state: SessionState::Active,
                     changed_at: None,

@@ -2,12 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::error::Result;
 use crate::model::{
-    EmbeddingHealth, Health, LlmHealth, StoreHealth, StoreStats, Usage, UserStats, VectorCounts,
+    EmbeddingHealth, LlmHealth, ModelHealth, ModelUsage, StoreHealth, StoreStats, UserStats,
+    VectorCounts,
 };
 use crate::store::FORMAT_VERSION;
 
@@ -19,11 +20,11 @@ impl Engine {
     ///
     /// # Errors
     /// `InvalidInput` for a malformed id; `Io`; `Closed`.
-    pub fn user_stats(&self, user_id: &str, control: &dyn Control) -> Result<UserStats> {
+    pub fn user_stats(&self, user_id: &str, control: &dyn CallControl) -> Result<UserStats> {
         self.check_open()?;
         let user = self.known_user(user_id, control)?;
         Ok(user.map_or_else(
-            || count(user_id, &View::default(), 0),
+            || count(user_id, &UserView::default(), 0),
             |user| {
                 user.measure();
                 count(user_id, &user.view.read(), user.heap_bytes())
@@ -60,7 +61,7 @@ impl Engine {
     ///
     /// # Errors
     /// `Closed`.
-    pub fn health(&self) -> Result<Health> {
+    pub fn health(&self) -> Result<ModelHealth> {
         self.check_open()?;
         let counters = &self.services.counters;
         let (embedding, llm, store) =
@@ -76,7 +77,7 @@ impl Engine {
             (no_vectors, "embedding"),
             (no_answers, "llm"),
         ];
-        Ok(Health {
+        Ok(ModelHealth {
             failing: found.iter().filter(|(fails, _)| *fails).map(|(_, name)| *name).collect(),
             embedding,
             llm,
@@ -122,13 +123,13 @@ impl Engine {
     ///
     /// # Errors
     /// `Closed`.
-    pub fn usage(&self) -> Result<Usage> {
+    pub fn usage(&self) -> Result<ModelUsage> {
         self.check_open()?;
         Ok(self.services.ledger.usage())
     }
 }
 
-fn count(user_id: &str, view: &View, heap_bytes: usize) -> UserStats {
+fn count(user_id: &str, view: &UserView, heap_bytes: usize) -> UserStats {
     let current = view.facts.slots().filter(|slot| view.is_current(*slot)).count();
     UserStats {
         user_id: user_id.to_owned(),

@@ -1,14 +1,14 @@
 //! Checking a live store: files against their checksums, indexes against the logs. Changes nothing;
 //! every finding says what repairs it.
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::vectors::load_vectors;
-use crate::engine::memory::view::View;
-use crate::engine::user::User;
+use crate::engine::memory::view::UserView;
+use crate::engine::user::OpenUser;
 use crate::error::{Error, Result};
-use crate::model::{Problem, VerifyReport};
-use crate::store::{Extent, LogKind};
+use crate::model::{StoreProblem, VerifyReport};
+use crate::store::{CacheExtent, LogKind};
 
 impl Engine {
     /// Reads every file of the users again and compares it with its checksums, and the indexes with
@@ -17,11 +17,12 @@ impl Engine {
     /// # Errors
     /// `Interrupted`; `Closed`; `Io` when a directory can't be read. Damage in a file is a finding,
     /// not an error.
-    pub fn verify(&self, user_id: Option<&str>, control: &dyn Control) -> Result<VerifyReport> {
+    pub fn verify(&self, user_id: Option<&str>, control: &dyn CallControl) -> Result<VerifyReport> {
         self.check_open()?;
         let mut report = VerifyReport::default();
         let store = &self.services.store;
-        let exists = |problem: &&Problem| !matches!(store.backend().stat(&problem.path), Ok(None));
+        let exists =
+            |problem: &&StoreProblem| !matches!(store.backend().stat(&problem.path), Ok(None));
         report.problems.extend(store.problems().iter().filter(exists).cloned());
         report.problems.extend(self.services.store.check_files(&self.services.tenant)?);
         let users = match self.selected(user_id) {
@@ -50,13 +51,13 @@ impl Engine {
     }
 
     /// What keeps one user from being opened is a finding about their files, if it names one.
-    fn finding(&self, error: Error) -> Result<Problem> {
+    fn finding(&self, error: Error) -> Result<StoreProblem> {
         let Some(path) = error.path().map(std::path::Path::to_owned) else { return Err(error) };
         let remedy = error.hint().unwrap_or("mend the cause and open the store again").to_owned();
-        Ok(Problem { path, line: error.line(), message: error.chain(), remedy, mended: false })
+        Ok(StoreProblem { path, line: error.line(), message: error.chain(), remedy, mended: false })
     }
 
-    fn verify_user(&self, user: &User, report: &mut VerifyReport) -> Result<()> {
+    fn verify_user(&self, user: &OpenUser, report: &mut VerifyReport) -> Result<()> {
         report.problems.extend(user.problems.iter().cloned());
         report.problems.extend(user.store.check_logs()?);
         for kind in LogKind::ALL {
@@ -65,7 +66,7 @@ impl Engine {
                 &user.owner,
                 kind,
                 &*self.services.embedder,
-                Extent::All,
+                CacheExtent::All,
                 &mut report.problems,
             ) {
                 report.problems.push(self.finding(error)?);
@@ -73,7 +74,7 @@ impl Engine {
         }
         let view = user.view.read();
         for message in contradictions(&view) {
-            report.problems.push(Problem {
+            report.problems.push(StoreProblem {
                 path: self.path().to_owned(),
                 line: None,
                 message: format!("user `{}`: {message}", user.owner.user),
@@ -86,7 +87,7 @@ impl Engine {
             report.indexed += indexed.min(records);
             report.skipped += waiting.min(records.saturating_sub(indexed));
             if indexed + waiting != records {
-                report.problems.push(Problem {
+                report.problems.push(StoreProblem {
                     path: self.path().to_owned(),
                     line: None,
                     message: format!(
@@ -124,7 +125,7 @@ impl Engine {
 
 /// What the records of a user say that can't be: successors that don't exist, and dates that
 /// contradict each other. Facts may outlive the logs of their messages and episodes.
-fn contradictions(view: &View) -> Vec<String> {
+fn contradictions(view: &UserView) -> Vec<String> {
     let mut found = Vec::new();
     for (_, fact) in view.facts.iter() {
         let id = &fact.memory_id;

@@ -7,26 +7,26 @@ use std::sync::Arc;
 use ndarray::{Array2, Axis};
 
 use crate::clock::Moment;
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::memory::view::View;
-use crate::engine::services::Services;
-use crate::engine::user::User;
+use crate::engine::memory::view::UserView;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
 use crate::engine::writing::erase::unknown;
 use crate::error::{Error, Result};
-use crate::index::Field;
+use crate::index::TextIndex;
 use crate::model::{Episode, SemanticMemory};
 use crate::store::StateRecord;
 
 /// What is to become of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shelving {
+pub(crate) enum ArchiveChange {
     Archive,
     Restore,
 }
 
-impl Shelving {
+impl ArchiveChange {
     /// The next revision of a fact; `None` if nothing changes.
     fn fact(self, known: &SemanticMemory, now: Moment) -> Option<SemanticMemory> {
         let has_expired = known.expires_at.is_some_and(|expires| expires <= now);
@@ -56,14 +56,14 @@ impl Shelving {
     }
 }
 
-impl Services {
+impl EngineServices {
     /// Archives or restores records; returns them as they are afterwards, in the order of the ids.
     pub(crate) fn shelve(
         &self,
-        user: &User,
+        user: &OpenUser,
         ids: &[String],
-        shelving: Shelving,
-        control: &dyn Control,
+        shelving: ArchiveChange,
+        control: &dyn CallControl,
     ) -> Result<Vec<AnyRecord>> {
         let _turn = user.turns.take(control)?;
         let basis = user.basis();
@@ -128,14 +128,14 @@ impl Services {
 }
 
 /// The vectors of facts as they are; `None` if one is missing.
-fn known_rows(view: &View, facts: &[Arc<SemanticMemory>]) -> Option<Array2<f32>> {
+fn known_rows(view: &UserView, facts: &[Arc<SemanticMemory>]) -> Option<Array2<f32>> {
     let slots = facts.iter().map(|fact| view.facts.slot(&fact.memory_id));
     let rows: Option<Vec<_>> = slots.map(|slot| vector(&view.statements, slot?)).collect();
     stacked(&rows?)
 }
 
 /// The vectors of both layers of episodes as they are; `None` if one is missing.
-fn known_layers(view: &View, episodes: &[Arc<Episode>]) -> Option<Array2<f32>> {
+fn known_layers(view: &UserView, episodes: &[Arc<Episode>]) -> Option<Array2<f32>> {
     let mut rows = Vec::with_capacity(2 * episodes.len());
     for episode in episodes {
         let slot = view.episodes.slot(&episode.episode_id)?;
@@ -145,7 +145,7 @@ fn known_layers(view: &View, episodes: &[Arc<Episode>]) -> Option<Array2<f32>> {
     stacked(&rows)
 }
 
-fn vector(field: &Field, slot: u32) -> Option<ndarray::Array1<f32>> {
+fn vector(field: &TextIndex, slot: u32) -> Option<ndarray::Array1<f32>> {
     field.vectors()?.vector(u64::from(slot))
 }
 

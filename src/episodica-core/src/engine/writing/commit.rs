@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::ahead::Ahead;
-use crate::boundary::Segment;
-use crate::control::Control;
-use crate::engine::memory::follow::Basis;
+use crate::ahead::Prefetch;
+use crate::boundary::BufferSegment;
+use crate::control::CallControl;
+use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::memory::indexing::{EMBED_BATCH, EpisodeTexts, all_rows, rows_of};
 use crate::engine::memory::view::episode_terms;
-use crate::engine::services::Services;
-use crate::engine::user::User;
-use crate::engine::writing::compose::Text;
-use crate::engine::writing::extract::Stated;
-use crate::engine::writing::form::Draft;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
+use crate::engine::writing::compose::ComposedEpisode;
+use crate::engine::writing::extract::ExtractedFacts;
+use crate::engine::writing::form::EpisodeDraft;
 use crate::error::Result;
 use crate::ids::record_id;
-use crate::index::Terms;
+use crate::index::TextTerms;
 use crate::model::{Episode, Message};
 use crate::parallel;
 use crate::store::StateRecord;
@@ -29,16 +29,16 @@ const COMPOSED_AT_ONCE: usize = 64;
 /// Texts that are worth a request for vectors of their own.
 pub(crate) const WORTH_A_REQUEST: usize = 32;
 
-impl Services {
+impl EngineServices {
     /// Composes drafts and commits them. The rules compose the next ones while those before are
     /// committed and learned from. A model that is shown known facts composes one at a time, and
     /// learns from it before the next, so that it knows the same however the messages came in.
     pub(crate) fn write_down(
         &self,
-        user: &User,
-        mut drafts: Vec<Draft>,
-        basis: Basis,
-        control: &dyn Control,
+        user: &OpenUser,
+        mut drafts: Vec<EpisodeDraft>,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
         formed: &mut Vec<Arc<Episode>>,
     ) -> Result<()> {
         // Episodes are committed in the order of their ends, whatever their sessions.
@@ -54,8 +54,8 @@ impl Services {
             self.embed_messages(user, control)?;
         }
         let mut drafts = drafts.into_iter();
-        let mut step = || drafts.by_ref().take(at_once).collect::<Vec<Draft>>();
-        let (mut next, mut ahead) = (step(), None::<Ahead<Text>>);
+        let mut step = || drafts.by_ref().take(at_once).collect::<Vec<EpisodeDraft>>();
+        let (mut next, mut ahead) = (step(), None::<Prefetch<ComposedEpisode>>);
         while !next.is_empty() {
             let now = std::mem::replace(&mut next, step());
             let texts = match ahead.take() {
@@ -79,15 +79,15 @@ impl Services {
 
     fn commit_texts(
         &self,
-        user: &User,
-        drafts: Vec<Draft>,
-        texts: Vec<Text>,
-        basis: Basis,
-        control: &dyn Control,
+        user: &OpenUser,
+        drafts: Vec<EpisodeDraft>,
+        texts: Vec<ComposedEpisode>,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
         control.check()?;
         let mut episodes = Vec::with_capacity(drafts.len());
-        let mut stated: Vec<Option<Stated>> = Vec::with_capacity(drafts.len());
+        let mut stated: Vec<Option<ExtractedFacts>> = Vec::with_capacity(drafts.len());
         let mut read: Vec<Option<EpisodeTexts>> = Vec::with_capacity(drafts.len());
         for (draft, mut text) in drafts.into_iter().zip(texts) {
             let mut asked = draft.asked;
@@ -112,10 +112,10 @@ impl Services {
 
     fn episode(
         &self,
-        user: &User,
+        user: &OpenUser,
         messages: Vec<Arc<Message>>,
-        segment: Segment,
-        text: Text,
+        segment: BufferSegment,
+        text: ComposedEpisode,
     ) -> Episode {
         let (first, last) = (&messages[0], &messages[messages.len() - 1]);
         let parts = [
@@ -156,10 +156,10 @@ impl Services {
     /// of as many messages as make up a request. The embedder keeps them until they are asked for.
     fn embed_ahead(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[Arc<Episode>],
-        stated: &[Option<Stated>],
-        control: &dyn Control,
+        stated: &[Option<ExtractedFacts>],
+        control: &dyn CallControl,
     ) -> Result<()> {
         if self.embedder.is_local() {
             return Ok(());
@@ -184,27 +184,27 @@ impl Services {
     /// Commits episodes whose texts were read; embeds them where a vector takes longer than that.
     fn commit_read(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[Arc<Episode>],
         read: Vec<EpisodeTexts>,
-        basis: Basis,
-        control: &dyn Control,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
     ) -> Result<()> {
         let rows = match all_rows(read.iter().map(|texts| &texts.rows)) {
             Some(rows) => Some(rows),
             None => self.embed_episodes(episodes, control)?,
         };
-        let terms: Vec<[Terms; 2]> = read.into_iter().map(|texts| texts.terms).collect();
+        let terms: Vec<[TextTerms; 2]> = read.into_iter().map(|texts| texts.terms).collect();
         self.commit_terms(user, episodes, &[], &terms, rows, basis)
     }
 
     /// Embeds episodes, then commits them.
     pub(crate) fn commit_with_vectors(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[Arc<Episode>],
-        basis: Basis,
-        control: &dyn Control,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
     ) -> Result<()> {
         let rows = self.embed_episodes(episodes, control)?;
         self.commit_episodes(user, episodes, &[], rows, basis)
@@ -214,7 +214,7 @@ impl Services {
     pub(crate) fn embed_episodes(
         &self,
         episodes: &[Arc<Episode>],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Option<Array2<f32>>> {
         let texts: Vec<String> = episodes
             .iter()
@@ -228,11 +228,11 @@ impl Services {
     /// `notes` come first: without them the next opening would learn from the episodes.
     pub(crate) fn commit_episodes(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[Arc<Episode>],
         notes: &[StateRecord],
         rows: Option<Array2<f32>>,
-        basis: Basis,
+        basis: DecisionBasis,
     ) -> Result<()> {
         let terms = parallel::map(episodes.iter().collect(), parallel::FEW_TEXTS, |episode| {
             episode_terms(episode)
@@ -240,15 +240,15 @@ impl Services {
         self.commit_terms(user, episodes, notes, &terms, rows, basis)
     }
 
-    /// [`Services::commit_episodes`] of episodes with these terms.
+    /// [`EngineServices::commit_episodes`] of episodes with these terms.
     fn commit_terms(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[Arc<Episode>],
         notes: &[StateRecord],
-        terms: &[[Terms; 2]],
+        terms: &[[TextTerms; 2]],
         rows: Option<Array2<f32>>,
-        basis: Basis,
+        basis: DecisionBasis,
     ) -> Result<()> {
         let _writer = user.lock_writer_on(basis, !notes.is_empty(), &self.indexing())?;
         if !notes.is_empty() {
@@ -274,6 +274,6 @@ impl Services {
     }
 }
 
-fn messages_of(drafts: &[Draft]) -> Vec<&[Arc<Message>]> {
+fn messages_of(drafts: &[EpisodeDraft]) -> Vec<&[Arc<Message>]> {
     drafts.iter().map(|draft| &draft.messages[..]).collect()
 }

@@ -1,25 +1,25 @@
 //! Making the logs of a user smaller: what nothing follows from any more goes.
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::embed::STATIC_MODEL;
-use crate::engine::services::Services;
-use crate::engine::user::User;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
 use crate::error::Result;
-use crate::store::{Erasure, KEPT_REVISIONS, LogKind};
+use crate::store::{KEPT_REVISIONS, LogKind, UserErasure};
 
 /// A log with fewer lines is not compacted by itself.
 const MIN_LINES: u64 = 512;
 
-impl Services {
+impl EngineServices {
     /// Takes the dead lines out of a user's logs. The caller has the user's turn.
     ///
     /// # Errors
     /// As a deletion.
-    pub(crate) fn compact(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn compact(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         control.check()?;
         let (basis, to) = (user.basis(), self.indexing());
         let writer = user.lock_writer_on(basis, true, &to)?;
-        let outcome = user.store.erase(Erasure::compaction(self.clock.now()));
+        let outcome = user.store.erase(UserErasure::compaction(self.clock.now()));
         if outcome.is_err() && !user.store.is_erasing() {
             return outcome.map(|_| ());
         }
@@ -37,7 +37,7 @@ impl Services {
 
     /// Compacts the logs of a user if more than half of one is dead. The caller has the user's turn
     /// and has done what it was asked: a failure here may not make it look undone.
-    pub(crate) fn compact_if_worth(&self, user: &User, control: &dyn Control) {
+    pub(crate) fn compact_if_worth(&self, user: &OpenUser, control: &dyn CallControl) {
         let is_mostly_dead = |kind, kept: &dyn Fn() -> usize| {
             let lines = user.store.position(kind).records;
             lines >= MIN_LINES && lines > 2 * kept() as u64

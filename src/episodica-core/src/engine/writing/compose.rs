@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::Mutex;
 
-use crate::ahead::Ahead;
-use crate::control::{Control, patiently};
-use crate::engine::asking::conversation::{Asked, Conversation, Outcome};
+use crate::ahead::Prefetch;
+use crate::control::{CallControl, patiently};
+use crate::engine::asking::conversation::{ModelSession, QuestionOutcome, QuestionTrace};
 use crate::engine::memory::indexing::EpisodeTexts;
 use crate::engine::memory::turn::HeldTurns;
-use crate::engine::services::Services;
-use crate::engine::user::User;
-use crate::engine::writing::extract::Stated;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
+use crate::engine::writing::extract::ExtractedFacts;
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
-use crate::generate::facts::model::Shown;
+use crate::generate::facts::model::ShownFacts;
 use crate::generate::facts::{self, write_and_extract};
-use crate::model::{Message, Provenance, REFUSED, abstract_of};
+use crate::model::{Message, REFUSED, TextProvenance, abstract_of};
 use crate::parallel;
 
 /// Why the rules wrote a text: the model did not answer. It is written again once the model is
@@ -26,24 +26,24 @@ use crate::parallel;
 pub(crate) const OUTAGE: &str = "outage";
 
 /// The text of one episode.
-pub(crate) struct Text {
+pub(crate) struct ComposedEpisode {
     pub text: EpisodeText,
-    pub provenance: Provenance,
-    pub asked: Asked,
+    pub provenance: TextProvenance,
+    pub asked: QuestionTrace,
     /// The facts, if they were looked for at the same time.
-    pub stated: Option<Stated>,
+    pub stated: Option<ExtractedFacts>,
     /// What was read of the text, if it was.
     pub read: Option<EpisodeTexts>,
 }
 
-impl Services {
+impl EngineServices {
     /// The texts of episodes with these messages, in their order.
     pub(crate) fn compose(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[&[Arc<Message>]],
-        control: &dyn Control,
-    ) -> Result<Vec<Text>> {
+        control: &dyn CallControl,
+    ) -> Result<Vec<ComposedEpisode>> {
         if self.llm.is_none() {
             let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
             let (bytes, compose) = (bytes_of(episodes.iter().flatten()), self.by_rules());
@@ -55,33 +55,37 @@ impl Services {
     }
 
     /// Begins with the texts of episodes that the rules are to write next.
-    pub(crate) fn compose_ahead(&self, episodes: &[&[Arc<Message>]]) -> Ahead<Text> {
-        Ahead::new(episodes.iter().map(|messages| messages.to_vec()).collect(), self.by_rules())
+    pub(crate) fn compose_ahead(&self, episodes: &[&[Arc<Message>]]) -> Prefetch<ComposedEpisode> {
+        Prefetch::new(episodes.iter().map(|messages| messages.to_vec()).collect(), self.by_rules())
     }
 
     /// What writes an episode by the rules and finds its facts.
-    fn by_rules(&self) -> impl Fn(Vec<Arc<Message>>) -> Text + Send + Sync + 'static {
+    fn by_rules(&self) -> impl Fn(Vec<Arc<Message>>) -> ComposedEpisode + Send + Sync + 'static {
         let (config, reader) = (self.config.clone(), self.reader());
         move |messages| {
             let (text, stated) = if config.semantic_memory {
                 let (text, extraction) = write_and_extract(&messages, &config);
                 let texts = reader.facts(extraction.contents());
-                (text, Some(Stated::by_rules(extraction, texts)))
+                (text, Some(ExtractedFacts::by_rules(extraction, texts)))
             } else {
                 (write_offline(&messages), None)
             };
             let read = reader.episode(&abstract_of(&text.title, &text.summary), &text.content);
-            Text { stated, read: Some(read), ..by_rules(text, "", Asked::default()) }
+            ComposedEpisode {
+                stated,
+                read: Some(read),
+                ..by_rules(text, "", QuestionTrace::default())
+            }
         }
     }
 
     /// Asks the model about several pieces of work at the same time, within the limit on calls.
     pub(crate) fn at_the_same_time<T: Sync, A: Send>(
         &self,
-        user: &User,
+        user: &OpenUser,
         pieces: &[T],
-        control: &dyn Control,
-        ask: impl Fn(&mut Conversation<'_>, &T) -> Result<A> + Sync,
+        control: &dyn CallControl,
+        ask: impl Fn(&mut ModelSession<'_>, &T) -> Result<A> + Sync,
     ) -> Result<Vec<A>> {
         let answers: Mutex<Vec<Option<Result<A>>>> =
             Mutex::new(pieces.iter().map(|_| None).collect());
@@ -109,21 +113,21 @@ impl Services {
     }
 }
 
-impl Conversation<'_> {
+impl ModelSession<'_> {
     /// The text of one episode by the model, with its facts if they are wanted and the model's
     /// window allows; by the rules if the answer is missing or unusable.
-    fn compose(&mut self, messages: &[Arc<Message>]) -> Result<Text> {
+    fn compose(&mut self, messages: &[Arc<Message>]) -> Result<ComposedEpisode> {
         let budget = self.budget();
         let own = self.services.without_recalled(self.user, messages);
         // What was recalled is told in an episode, and never learned: that takes two questions.
         let is_own = is_unchanged(&own, messages);
         let wants_facts = self.services.config.semantic_memory && budget.is_roomy && is_own;
-        let shown = if wants_facts { self.shown_beside(messages)? } else { Shown::default() };
+        let shown = if wants_facts { self.shown_beside(messages)? } else { ShownFacts::default() };
         let prompt = model::question(messages, &shown, wants_facts, budget)?;
         let reply = match self.ask(&prompt)? {
-            Outcome::Answered(reply) => reply,
-            Outcome::Outage => return Ok(self.without_answer(messages, OUTAGE)),
-            Outcome::Refused => return Ok(self.without_answer(messages, REFUSED)),
+            QuestionOutcome::Answered(reply) => reply,
+            QuestionOutcome::Outage => return Ok(self.without_answer(messages, OUTAGE)),
+            QuestionOutcome::Refused => return Ok(self.without_answer(messages, REFUSED)),
         };
         let written = match model::read(&reply.text, messages, &shown) {
             Ok(written) => written,
@@ -142,16 +146,16 @@ impl Conversation<'_> {
         let stated = wants_facts.then(|| {
             let facts = facts::model::read(&reply.text, &own, &shown, &self.services.config);
             // The whole answer was paid for once: its tokens are the episode's.
-            let made = (&reply, Provenance { tokens: 0, ..provenance.clone() });
+            let made = (&reply, TextProvenance { tokens: 0, ..provenance.clone() });
             self.stated(made, facts, &own, asked.clone())
         });
         if stated.is_none() {
             self.keep(&reply);
         }
-        Ok(Text { text: written.text, provenance, asked, stated, read: None })
+        Ok(ComposedEpisode { text: written.text, provenance, asked, stated, read: None })
     }
 
-    fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> Text {
+    fn without_answer(&mut self, messages: &[Arc<Message>], reason: &str) -> ComposedEpisode {
         self.count("episodes_by_rules", 1);
         by_rules(write_offline(messages), reason, self.take_asked())
     }
@@ -170,13 +174,13 @@ fn take<'a, T>(next: &AtomicUsize, work: &'a [T]) -> Option<(usize, &'a T)> {
 }
 
 /// `fallback` is why there is no text by the model; empty where none is configured.
-fn by_rules(text: EpisodeText, fallback: &str, asked: Asked) -> Text {
-    let provenance = Provenance {
+fn by_rules(text: EpisodeText, fallback: &str, asked: QuestionTrace) -> ComposedEpisode {
+    let provenance = TextProvenance {
         method: "offline".to_owned(),
         prompt_version: RULES_VERSION.to_owned(),
         fallback: fallback.to_owned(),
         pending_llm: !fallback.is_empty() && fallback != REFUSED,
-        ..Provenance::default()
+        ..TextProvenance::default()
     };
-    Text { text, provenance, asked, stated: None, read: None }
+    ComposedEpisode { text, provenance, asked, stated: None, read: None }
 }

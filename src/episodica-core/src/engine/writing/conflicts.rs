@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clock::Moment;
-use crate::engine::memory::attributes::Stated;
-use crate::engine::memory::view::View;
-use crate::engine::memory::wording::Wording;
-use crate::generate::facts::Candidate;
-use crate::generate::reconcile::{Decision, Said};
+use crate::engine::memory::attributes::StatedValue;
+use crate::engine::memory::view::UserView;
+use crate::engine::memory::wording::FactWording;
+use crate::generate::facts::FactCandidate;
+use crate::generate::reconcile::{CandidateWords, FactDecision};
 use crate::model::SemanticMemory;
 use crate::store::StateRecord;
 
@@ -22,32 +22,32 @@ use crate::store::StateRecord;
 const SAME_WORD: usize = 64;
 
 /// A fact as a step has left it.
-pub(crate) struct Fresh {
+pub(crate) struct FreshFact {
     pub memory: Arc<SemanticMemory>,
     /// The row of its vector.
     pub row: Option<usize>,
-    pub wording: Arc<Wording>,
-    stated: Stated,
+    pub wording: Arc<FactWording>,
+    stated: StatedValue,
 }
 
 /// Facts that a step has learned and not yet committed: newer than the view.
 #[derive(Default)]
-pub(crate) struct Learned {
+pub(crate) struct LearnedFacts {
     /// Latest revision by id.
-    pub latest: BTreeMap<String, Fresh>,
+    pub latest: BTreeMap<String, FreshFact>,
     /// Every record to append, in order.
     pub records: Vec<Arc<SemanticMemory>>,
     /// Candidates that said nothing new, to be noted.
     pub ignored: Vec<StateRecord>,
 }
 
-impl Learned {
+impl LearnedFacts {
     /// Adds a record in these words; `row` is that of its vector.
-    pub fn put(&mut self, record: SemanticMemory, wording: Arc<Wording>, row: Option<usize>) {
+    pub fn put(&mut self, record: SemanticMemory, wording: Arc<FactWording>, row: Option<usize>) {
         let memory = Arc::new(record);
         self.records.push(Arc::clone(&memory));
-        let stated = Stated::by_memory(&memory, wording.signature);
-        self.latest.insert(memory.memory_id.clone(), Fresh { memory, row, wording, stated });
+        let stated = StatedValue::by_memory(&memory, wording.signature);
+        self.latest.insert(memory.memory_id.clone(), FreshFact { memory, row, wording, stated });
     }
 
     /// Is it the latest revision of its id?
@@ -59,9 +59,9 @@ impl Learned {
     /// them.
     pub fn concerned(
         &self,
-        view: &View,
-        candidate: &Candidate,
-        conflicts: &Conflicts,
+        view: &UserView,
+        candidate: &FactCandidate,
+        conflicts: &ConflictCandidates,
     ) -> Vec<Arc<SemanticMemory>> {
         let said = conflicts.said_by(candidate);
         let known = conflicts.slots.iter().filter_map(|slot| view.facts.get(*slot));
@@ -76,30 +76,30 @@ impl Learned {
 
 /// A candidate's statement, and the facts of the view that may conflict with it. Needs nothing of
 /// the step, so that those of all candidates are found at once.
-pub(crate) struct Conflicts {
-    wording: Arc<Wording>,
-    stated: Stated,
+pub(crate) struct ConflictCandidates {
+    wording: Arc<FactWording>,
+    stated: StatedValue,
     slots: Vec<u32>,
 }
 
-impl Conflicts {
-    fn said_by<'a>(&'a self, candidate: &'a Candidate) -> Said<'a> {
-        Said::by(candidate, &self.wording.normalized)
+impl ConflictCandidates {
+    fn said_by<'a>(&'a self, candidate: &'a FactCandidate) -> CandidateWords<'a> {
+        CandidateWords::by(candidate, &self.wording.normalized)
     }
 
-    /// Decides by rules what to do with the candidate, see [`Said::reconcile_offline`].
+    /// Decides by rules what to do with the candidate, see [`CandidateWords::reconcile_offline`].
     pub fn reconcile(
         &self,
-        view: &View,
-        candidate: &Candidate,
+        view: &UserView,
+        candidate: &FactCandidate,
         near: &[Arc<SemanticMemory>],
-    ) -> Decision {
+    ) -> FactDecision {
         let near: Vec<&SemanticMemory> = near.iter().map(|fact| &**fact).collect();
         let said_at = |fact: &SemanticMemory| last_said(view, fact);
         self.said_by(candidate).after(&said_at).reconcile_offline(&near)
     }
 
-    fn concern(&self, said: &Said<'_>, fresh: &Fresh) -> bool {
+    fn concern(&self, said: &CandidateWords<'_>, fresh: &FreshFact) -> bool {
         fresh.memory.is_current()
             && (fresh.wording.normalized == self.wording.normalized
                 || self.stated.may_concern(&fresh.stated))
@@ -107,17 +107,17 @@ impl Conflicts {
     }
 
     /// Finds the facts of the view that may conflict with a candidate in these words.
-    pub fn find(view: &View, candidate: &Candidate, wording: Arc<Wording>) -> Self {
-        let stated = Stated::by(candidate, wording.signature);
+    pub fn find(view: &UserView, candidate: &FactCandidate, wording: Arc<FactWording>) -> Self {
+        let stated = StatedValue::by(candidate, wording.signature);
         let mut slots = in_view(view, &stated, &wording);
-        let said = Said::by(candidate, &wording.normalized);
+        let said = CandidateWords::by(candidate, &wording.normalized);
         slots.retain(|slot| view.facts.get(*slot).is_some_and(|known| said.concerns(known)));
         Self { wording, stated, slots }
     }
 }
 
 /// Slots of facts in the view that may conflict with a candidate, each once.
-fn in_view(view: &View, stated: &Stated, wording: &Wording) -> Vec<u32> {
+fn in_view(view: &UserView, stated: &StatedValue, wording: &FactWording) -> Vec<u32> {
     let mut slots = view.attributes.concerned(stated, |slot| view.is_current(slot));
     slots.extend(view.same_text(&wording.normalized));
     let postings = &view.statements.postings;
@@ -135,14 +135,14 @@ fn in_view(view: &View, stated: &Stated, wording: &Wording) -> Vec<u32> {
 
 /// When the last message that proves a fact was written; of a fact without messages, when it began
 /// to hold.
-pub(crate) fn last_said(view: &View, fact: &SemanticMemory) -> Moment {
+pub(crate) fn last_said(view: &UserView, fact: &SemanticMemory) -> Moment {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     slots.map(|slot| view.messages.get(slot).timestamp).max().unwrap_or(fact.valid_from)
 }
 
 /// The order in which a candidate is compared with facts: the one that was said last comes first.
 /// Ids decide nothing, so that what was deleted and said again stands as before.
-pub(crate) fn in_order(view: &View, a: &SemanticMemory, b: &SemanticMemory) -> Ordering {
+pub(crate) fn in_order(view: &UserView, a: &SemanticMemory, b: &SemanticMemory) -> Ordering {
     let said = last_said(view, b).cmp(&last_said(view, a));
     said.then_with(|| b.valid_from.cmp(&a.valid_from)).then_with(|| a.content.cmp(&b.content))
 }

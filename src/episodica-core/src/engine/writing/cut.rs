@@ -6,19 +6,19 @@
 
 use std::sync::Arc;
 
-use crate::boundary::window::{Reading, Step};
-use crate::boundary::{Segment, keyword_overlap, turn, window};
+use crate::boundary::window::{WindowScan, WindowStep};
+use crate::boundary::{BufferSegment, keyword_overlap, turn, window};
 use crate::config::BoundaryMode;
-use crate::engine::asking::conversation::Conversation;
-use crate::engine::writing::form::{Draft, Group};
+use crate::engine::asking::conversation::ModelSession;
+use crate::engine::writing::form::{EpisodeDraft, SessionGroup};
 use crate::error::Result;
 use crate::model::{BoundaryReason, Message};
 
-impl Conversation<'_> {
+impl ModelSession<'_> {
     /// Cuts what can be cut from the front of a group, up to `most` pieces and a few. Asks only
     /// about messages that no question has shown before, so that the calls are bounded by the
     /// messages, whatever the answers.
-    pub(crate) fn cut(&mut self, group: Group, most: usize) -> Result<Vec<Draft>> {
+    pub(crate) fn cut(&mut self, group: SessionGroup, most: usize) -> Result<Vec<EpisodeDraft>> {
         let config = &self.services.config;
         let session = group.messages.first().and_then(|message| message.session_id.clone());
         let mut drafts = Vec::new();
@@ -33,9 +33,9 @@ impl Conversation<'_> {
                 window::plan(rest, seen, group.complete, config)
             };
             let segments = match step {
-                Step::Wait => break,
-                Step::Cut(segments) => segments,
-                Step::Ask(count) => {
+                WindowStep::Wait => break,
+                WindowStep::Cut(segments) => segments,
+                WindowStep::Ask(count) => {
                     let complete = group.complete.filter(|_| count == rest.len());
                     let found = if by_turns {
                         self.ask_turn(&rest[..count])?
@@ -52,7 +52,7 @@ impl Conversation<'_> {
                 let (front, back) = rest.split_at(segment.length.min(rest.len()));
                 if !front.is_empty() {
                     let (messages, asked) = (front.to_vec(), self.take_asked());
-                    drafts.push(Draft { messages, segment, asked });
+                    drafts.push(EpisodeDraft { messages, segment, asked });
                 }
                 rest = back;
             }
@@ -71,7 +71,7 @@ impl Conversation<'_> {
         &self,
         messages: &[Arc<Message>],
         complete: Option<BoundaryReason>,
-    ) -> Vec<Segment> {
+    ) -> Vec<BufferSegment> {
         let config = &self.services.config;
         self.count("boundaries_by_keyword_overlap", 1);
         log::info!(
@@ -88,11 +88,11 @@ impl Conversation<'_> {
         &mut self,
         messages: &[Arc<Message>],
         complete: Option<BoundaryReason>,
-    ) -> Result<Option<Vec<Segment>>> {
+    ) -> Result<Option<Vec<BufferSegment>>> {
         let config = &self.services.config;
         let prompt = window::question(messages, config, self.budget())?;
         let Some(reply) = self.ask(&prompt)?.reply() else { return Ok(None) };
-        let Some(Reading { segments, repaired, salvaged }) =
+        let Some(WindowScan { segments, repaired, salvaged }) =
             window::read(&reply.text, messages, complete, config)
         else {
             self.unusable("boundary_answers_malformed");
@@ -104,7 +104,7 @@ impl Conversation<'_> {
         Ok(Some(segments))
     }
 
-    fn ask_turn(&mut self, messages: &[Arc<Message>]) -> Result<Option<Vec<Segment>>> {
+    fn ask_turn(&mut self, messages: &[Arc<Message>]) -> Result<Option<Vec<BufferSegment>>> {
         let prompt = turn::question(messages, self.budget())?;
         let Some(reply) = self.ask(&prompt)?.reply() else { return Ok(None) };
         let Some(segment) = turn::read(&reply.text, messages, &self.services.config) else {

@@ -5,36 +5,36 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::embed::STATIC_MODEL;
 use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::records::AnyRecord;
-use crate::engine::memory::view::View;
-use crate::engine::services::Services;
-use crate::engine::user::User;
-use crate::engine::writing::derived::episode_without;
+use crate::engine::memory::view::UserView;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
+use crate::engine::writing::lost_texts::episode_without;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generate::reconcile::{BY_USER, restore};
-use crate::model::{DeleteReport, Episode, Message, Provenance, STATED, SemanticMemory};
-use crate::store::{Erasure, StateRecord};
+use crate::model::{DeleteReport, Episode, Message, STATED, SemanticMemory, TextProvenance};
+use crate::store::{StateRecord, UserErasure};
 
-impl Services {
+impl EngineServices {
     /// Replaces the text of a fact or the narrative of an episode; see [`Engine::update`].
     ///
     /// [`Engine::update`]: crate::engine::Engine::update
     pub(crate) fn update(
         &self,
-        user: &User,
+        user: &OpenUser,
         id: &str,
         content: &str,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<AnyRecord> {
         let _turn = user.turns.take(control)?;
         let basis = user.basis();
-        let by_user = |prompt_version| Provenance {
+        let by_user = |prompt_version| TextProvenance {
             method: BY_USER.to_owned(),
             prompt_version,
-            ..Provenance::default()
+            ..TextProvenance::default()
         };
         match user.find(id).ok_or_else(|| unknown(id))? {
             AnyRecord::Message(_) => Err(Error::invalid(format!(
@@ -92,14 +92,14 @@ impl Services {
     /// [`Engine::delete`]: crate::engine::Engine::delete
     pub(crate) fn delete(
         &self,
-        user: &User,
-        choose: &dyn Fn(&User) -> Vec<AnyRecord>,
-        control: &dyn Control,
+        user: &OpenUser,
+        choose: &dyn Fn(&OpenUser) -> Vec<AnyRecord>,
+        control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         let _turn = user.turns.take(control)?;
         let basis = user.basis();
         let mut erasure = erasure_of(choose(user));
-        if erasure == Erasure::default() {
+        if erasure == UserErasure::default() {
             return Ok(DeleteReport::default());
         }
         control.check()?;
@@ -161,15 +161,15 @@ impl Services {
         Ok(DeleteReport { files, ..report })
     }
 
-    /// What [`Services::delete`] would remove and rewrite now. Changes nothing.
+    /// What [`EngineServices::delete`] would remove and rewrite now. Changes nothing.
     pub(crate) fn preview_deletion(
         &self,
-        user: &User,
-        choose: &dyn Fn(&User) -> Vec<AnyRecord>,
-        control: &dyn Control,
+        user: &OpenUser,
+        choose: &dyn Fn(&OpenUser) -> Vec<AnyRecord>,
+        control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         let mut erasure = erasure_of(choose(user));
-        if erasure == Erasure::default() {
+        if erasure == UserErasure::default() {
             return Ok(DeleteReport::default());
         }
         self.follow(user, &mut erasure, control)?;
@@ -179,9 +179,9 @@ impl Services {
     /// Adds to an erasure what follows from it; returns the facts that it adds.
     fn follow(
         &self,
-        user: &User,
-        erasure: &mut Erasure,
-        control: &dyn Control,
+        user: &OpenUser,
+        erasure: &mut UserErasure,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<SemanticMemory>>> {
         let recalled = user.recalled.lock().clone();
         let view = user.view.read();
@@ -193,9 +193,9 @@ impl Services {
     /// A vector for each of these facts, if one of them has another text than before.
     fn embed_changed(
         &self,
-        user: &User,
+        user: &OpenUser,
         facts: &[Arc<SemanticMemory>],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Option<Array2<f32>>> {
         let is_changed = |fact: &Arc<SemanticMemory>| {
             let view = user.view.read();
@@ -210,7 +210,11 @@ impl Services {
 
     /// Notes that there is nothing to learn from these next revisions: they hold the messages that
     /// were learned from, or fewer.
-    pub(crate) fn still_learned(&self, user: &User, episodes: &[Arc<Episode>]) -> Vec<StateRecord> {
+    pub(crate) fn still_learned(
+        &self,
+        user: &OpenUser,
+        episodes: &[Arc<Episode>],
+    ) -> Vec<StateRecord> {
         let (view, at) = (user.view.read(), self.clock.now());
         let learned = episodes
             .iter()
@@ -225,7 +229,7 @@ impl Services {
     }
 }
 
-fn report_of(erasure: &Erasure) -> DeleteReport {
+fn report_of(erasure: &UserErasure) -> DeleteReport {
     DeleteReport {
         messages: erasure.messages.len(),
         episodes: erasure.episodes.len(),
@@ -244,9 +248,9 @@ pub(crate) fn unknown(id: &str) -> Error {
 }
 
 /// The erasure of these records, each named once.
-fn erasure_of(records: Vec<AnyRecord>) -> Erasure {
-    let (mut erasure, mut messages) = (Erasure::default(), HashSet::new());
-    let mut add = |erasure: &mut Erasure, message: &Message| {
+fn erasure_of(records: Vec<AnyRecord>) -> UserErasure {
+    let (mut erasure, mut messages) = (UserErasure::default(), HashSet::new());
+    let mut add = |erasure: &mut UserErasure, message: &Message| {
         if messages.insert(message.message_id.clone()) {
             erasure.messages.push(message.message_id.clone());
         }
@@ -272,7 +276,7 @@ fn erasure_of(records: Vec<AnyRecord>) -> Erasure {
 const FOLLOW_BATCH: usize = 512;
 
 /// Adds to an erasure the episodes that lose messages: they are written again from the rest.
-fn follow(view: &View, erasure: &mut Erasure, control: &dyn Control) -> Result<()> {
+fn follow(view: &UserView, erasure: &mut UserErasure, control: &dyn CallControl) -> Result<()> {
     let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
     let episodes: HashSet<&str> = erasure.episodes.iter().map(String::as_str).collect();
     let slots: HashSet<u32> =

@@ -7,17 +7,19 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::control::Control;
-use crate::engine::asking::conversation::{Asked, Conversation, Outcome, Reply};
+use crate::control::CallControl;
+use crate::engine::asking::conversation::{
+    ModelReply, ModelSession, QuestionOutcome, QuestionTrace,
+};
 use crate::engine::memory::indexing::FactTexts;
-use crate::engine::services::Services;
-use crate::engine::user::User;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::OUTAGE;
-use crate::engine::writing::learn::{Found, LearningStep, Origin};
+use crate::engine::writing::learn::{CandidateOrigin, Found, LearningStep};
 use crate::error::Result;
-use crate::generate::facts::model::{Facts, Shown, question, read};
-use crate::generate::facts::{Extraction, extract_offline};
-use crate::model::{Episode, Message, Provenance, SemanticMemory};
+use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
+use crate::generate::facts::{FactExtraction, extract_offline};
+use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
 /// Known facts that the model is shown beside an episode, as many as in Nemori.
 const KNOWN_FACTS: usize = 10;
@@ -28,29 +30,33 @@ const BEFORE_REACH: u32 = 30;
 
 /// The facts that an episode states, as the model or the rules read it.
 #[derive(Debug)]
-pub(crate) struct Stated {
-    pub extraction: Extraction,
+pub(crate) struct ExtractedFacts {
+    pub extraction: FactExtraction,
     /// What was read of the candidates; empty where nothing was.
     pub texts: FactTexts,
     /// `None`: the rules'.
-    origin: Option<Origin>,
+    origin: Option<CandidateOrigin>,
     pending_llm: bool,
-    asked: Asked,
+    asked: QuestionTrace,
 }
 
-impl Stated {
+impl ExtractedFacts {
     /// What the rules found, where no model is configured.
-    pub fn by_rules(extraction: Extraction, texts: FactTexts) -> Self {
-        Self { texts, ..Self::by_rules_instead(extraction, false, Asked::default()) }
+    pub fn by_rules(extraction: FactExtraction, texts: FactTexts) -> Self {
+        Self { texts, ..Self::by_rules_instead(extraction, false, QuestionTrace::default()) }
     }
 
     /// What the rules found in the model's place.
-    fn by_rules_instead(extraction: Extraction, pending_llm: bool, asked: Asked) -> Self {
+    fn by_rules_instead(
+        extraction: FactExtraction,
+        pending_llm: bool,
+        asked: QuestionTrace,
+    ) -> Self {
         Self { extraction, texts: FactTexts::default(), origin: None, pending_llm, asked }
     }
 }
 
-impl Services {
+impl EngineServices {
     /// True if the model is shown known facts, so that episodes wait for each other.
     pub(crate) fn shows_known(&self) -> bool {
         self.llm.is_some() && self.config.semantic_memory && self.config.prediction_correction
@@ -60,9 +66,9 @@ impl Services {
     /// the user's turn.
     pub(crate) fn learn_from_written(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[Arc<Episode>],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<()> {
         for episode in episodes.iter().filter(|one| one.provenance.fallback != OUTAGE) {
             let id = &episode.episode_id;
@@ -80,13 +86,13 @@ impl Services {
     /// Learns from an episode with the model. The caller has the user's turn.
     pub(crate) fn learn_by_model(
         &self,
-        conversation: &mut Conversation<'_>,
+        conversation: &mut ModelSession<'_>,
         episode: &Arc<Episode>,
     ) -> Result<()> {
         let (user, control) = (conversation.user, conversation.control);
         let (basis, episodes) = (user.basis(), std::slice::from_ref(episode));
         let stated = user.progress.take_stated(episodes).into_iter().flatten().next();
-        let Stated { extraction, origin, pending_llm, asked, .. } = match stated {
+        let ExtractedFacts { extraction, origin, pending_llm, asked, .. } = match stated {
             Some(stated) => stated,
             None => conversation.find_facts(episode)?,
         };
@@ -104,16 +110,16 @@ impl Services {
     }
 }
 
-impl Conversation<'_> {
+impl ModelSession<'_> {
     /// Facts that were read out of an answer, or the rules' in their place: learning with a model
     /// never finds less than without. Keeps the answer if it was of use.
     pub(crate) fn stated(
         &self,
-        (reply, provenance): (&Reply, Provenance),
-        facts: Option<Facts>,
+        (reply, provenance): (&ModelReply, TextProvenance),
+        facts: Option<AnsweredFacts>,
         messages: &[Arc<Message>],
-        asked: Asked,
-    ) -> Stated {
+        asked: QuestionTrace,
+    ) -> ExtractedFacts {
         let Some(facts) = facts else {
             self.unusable("facts_answers_malformed");
             return self.facts_by_rules(messages, false, asked);
@@ -133,60 +139,65 @@ impl Conversation<'_> {
             }
             if !rules.candidates.is_empty() {
                 self.count("facts_by_rules", 1);
-                return Stated::by_rules_instead(rules, false, asked);
+                return ExtractedFacts::by_rules_instead(rules, false, asked);
             }
         } else {
             self.keep(reply);
         }
         // The call is paid for once, whatever the number of facts that came of it.
-        let provenance = Provenance {
+        let provenance = TextProvenance {
             salvaged: provenance.salvaged || facts.salvaged,
             tokens: provenance.tokens.div_ceil(found.max(1) as u64),
             ..provenance
         };
-        Stated {
+        ExtractedFacts {
             extraction: facts.extraction,
             texts: FactTexts::default(),
-            origin: Some(Origin { provenance, told: facts.told }),
+            origin: Some(CandidateOrigin { provenance, told: facts.told }),
             pending_llm: false,
             asked,
         }
     }
 
     /// The facts of an episode that is written already.
-    fn find_facts(&mut self, episode: &Arc<Episode>) -> Result<Stated> {
+    fn find_facts(&mut self, episode: &Arc<Episode>) -> Result<ExtractedFacts> {
         let messages = self.services.without_recalled(self.user, &episode.original_messages);
         let shown = self.shown_beside(&messages)?;
         let prompt = question(&messages, &shown, self.budget())?;
         match self.ask(&prompt)? {
-            Outcome::Answered(reply) => {
+            QuestionOutcome::Answered(reply) => {
                 let facts = read(&reply.text, &messages, &shown, &self.services.config);
                 let id = std::slice::from_ref(&episode.episode_id);
                 let asked = self.take_asked().about(id);
                 let made = (&reply, reply.provenance(false));
                 Ok(self.stated(made, facts, &messages, asked))
             }
-            Outcome::Outage => {
+            QuestionOutcome::Outage => {
                 let asked = self.take_asked();
                 Ok(self.facts_by_rules(&messages, true, asked))
             }
             // The same question would be refused again.
-            Outcome::Refused => {
+            QuestionOutcome::Refused => {
                 let asked = self.take_asked();
                 Ok(self.facts_by_rules(&messages, false, asked))
             }
         }
     }
 
-    fn facts_by_rules(&self, messages: &[Arc<Message>], pending_llm: bool, asked: Asked) -> Stated {
+    fn facts_by_rules(
+        &self,
+        messages: &[Arc<Message>],
+        pending_llm: bool,
+        asked: QuestionTrace,
+    ) -> ExtractedFacts {
         self.count("facts_by_rules", 1);
         let extraction = extract_offline(messages, &self.services.config);
-        Stated::by_rules_instead(extraction, pending_llm, asked)
+        ExtractedFacts::by_rules_instead(extraction, pending_llm, asked)
     }
 
     /// What the model is shown beside an episode of these messages.
-    pub(crate) fn shown_beside(&self, messages: &[Arc<Message>]) -> Result<Shown> {
-        Ok(Shown { known: self.known_about(messages)?, before: self.before(messages) })
+    pub(crate) fn shown_beside(&self, messages: &[Arc<Message>]) -> Result<ShownFacts> {
+        Ok(ShownFacts { known: self.known_about(messages)?, before: self.before(messages) })
     }
 
     /// The last messages of the same session before these.

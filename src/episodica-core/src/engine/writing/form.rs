@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::boundary::{self, Readings, Segment};
+use crate::boundary::{self, BufferSegment, FeatureCache};
 use crate::clock::Moment;
-use crate::config::{BoundaryMode, Config};
-use crate::control::{Control, patiently};
-use crate::engine::asking::conversation::Asked;
-use crate::engine::services::Services;
-use crate::engine::user::User;
+use crate::config::{BoundaryMode, MemoryConfig};
+use crate::control::{CallControl, patiently};
+use crate::engine::asking::conversation::QuestionTrace;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
 use crate::error::{ErrorKind, Result};
 use crate::model::{BoundaryReason, Episode, Message};
 use crate::parallel;
@@ -22,7 +22,7 @@ pub(crate) const MOST_DRAFTS: usize = 8;
 
 /// How far the buffer is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut<'a> {
+pub(crate) enum BufferCut<'a> {
     /// Only segments whose end is certain.
     Finished,
     /// Everything.
@@ -32,7 +32,7 @@ pub(crate) enum Cut<'a> {
 }
 
 /// The buffered messages of one session.
-pub(crate) struct Group {
+pub(crate) struct SessionGroup {
     pub messages: Vec<Arc<Message>>,
     pub vectors: Option<Array2<f32>>,
     /// Why the rest of the group also becomes an episode; `None` = it stays buffered.
@@ -40,16 +40,16 @@ pub(crate) struct Group {
 }
 
 /// A segment to be composed.
-pub(crate) struct Draft {
+pub(crate) struct EpisodeDraft {
     pub messages: Vec<Arc<Message>>,
-    pub segment: Segment,
+    pub segment: BufferSegment,
     /// Trace of the questions about its end.
-    pub asked: Asked,
+    pub asked: QuestionTrace,
 }
 
-impl Services {
+impl EngineServices {
     /// Marks sessions as closed for which nothing is left to do. The caller has the user's turn.
-    pub(crate) fn settle_sessions(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn settle_sessions(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         let done: Vec<String> = {
             let view = user.view.read();
             let backlog = &view.backlog;
@@ -77,7 +77,7 @@ impl Services {
 
     pub(crate) fn mark_session(
         &self,
-        user: &User,
+        user: &OpenUser,
         session_id: &str,
         state: SessionState,
     ) -> Result<()> {
@@ -91,12 +91,12 @@ impl Services {
     /// them; otherwise the caller queues the user.
     pub(crate) fn form(
         &self,
-        user: &User,
-        cut: Cut<'_>,
-        control: &dyn Control,
+        user: &OpenUser,
+        cut: BufferCut<'_>,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
         let _turn = match cut {
-            Cut::Finished => match user.turns.take_for_new(control)? {
+            BufferCut::Finished => match user.turns.take_for_new(control)? {
                 Some(turn) => turn,
                 None => return Ok(Vec::new()),
             },
@@ -107,21 +107,21 @@ impl Services {
             let view = user.view.read();
             let (backlog, slots) = (&view.backlog, view.messages.slot_count() as u32);
             let is_settled = backlog.unembedded().is_empty() && backlog.unlearned().is_empty();
-            if cut == Cut::Finished && is_settled && view.formed == slots {
+            if cut == BufferCut::Finished && is_settled && view.formed == slots {
                 return Ok(Vec::new());
             }
             slots
         };
         self.embed_messages(user, control)?;
         let episodes = self.form_episodes(user, cut, control)?;
-        if let (Cut::Session(session), false) = (cut, episodes.is_empty()) {
+        if let (BufferCut::Session(session), false) = (cut, episodes.is_empty()) {
             self.mark_session(user, session, SessionState::Extracting)?;
         }
         if !self.has_background_work() {
             self.decide(control, || self.learn(user, control))?;
             self.settle_sessions(user, control)?;
         }
-        if !matches!(cut, Cut::Session(_)) {
+        if !matches!(cut, BufferCut::Session(_)) {
             let mut view = user.view.write();
             let first = view.backlog.unembedded().first().copied();
             view.formed = first.map_or(slots, |first| slots.min(first));
@@ -132,7 +132,7 @@ impl Services {
     /// Decides again as long as another process changes what a decision rests on.
     pub(crate) fn decide<T>(
         &self,
-        control: &dyn Control,
+        control: &dyn CallControl,
         mut decision: impl FnMut() -> Result<T>,
     ) -> Result<T> {
         loop {
@@ -149,9 +149,9 @@ impl Services {
     /// Forms episodes of all that can be cut. The caller has the user's turn.
     pub(crate) fn form_episodes(
         &self,
-        user: &User,
-        cut: Cut<'_>,
-        control: &dyn Control,
+        user: &OpenUser,
+        cut: BufferCut<'_>,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
         let mut episodes = self.form_some(user, cut, control)?;
         if self.llm.is_some() {
@@ -170,9 +170,9 @@ impl Services {
     /// turn.
     pub(crate) fn form_some(
         &self,
-        user: &User,
-        cut: Cut<'_>,
-        control: &dyn Control,
+        user: &OpenUser,
+        cut: BufferCut<'_>,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
         let mut episodes = Vec::new();
         self.decide(control, || self.form_once(user, cut, control, &mut episodes))?;
@@ -182,9 +182,9 @@ impl Services {
     /// Adds to `formed` what was committed, also if another process then comes between.
     fn form_once(
         &self,
-        user: &User,
-        cut: Cut<'_>,
-        control: &dyn Control,
+        user: &OpenUser,
+        cut: BufferCut<'_>,
+        control: &dyn CallControl,
         formed: &mut Vec<Arc<Episode>>,
     ) -> Result<()> {
         let basis = user.basis();
@@ -193,7 +193,8 @@ impl Services {
             self.config.boundary_mode,
             BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message
         );
-        let drafts: Vec<Draft> = match self.conversation(user, control).filter(|_| by_model) {
+        let drafts: Vec<EpisodeDraft> = match self.conversation(user, control).filter(|_| by_model)
+        {
             Some(mut conversation) => {
                 let most = MOST_DRAFTS.max(self.config.llm_concurrency);
                 let mut drafts = Vec::new();
@@ -220,7 +221,7 @@ impl Services {
     }
 
     /// The buffer by sessions, with vectors where all messages of a session have one.
-    fn groups(&self, user: &User, cut: Cut<'_>) -> Vec<Group> {
+    fn groups(&self, user: &OpenUser, cut: BufferCut<'_>) -> Vec<SessionGroup> {
         let view = user.view.read();
         // The latest moment of each buffered message and of those that came in after it.
         let mut newest: Vec<(u32, Moment)> = view
@@ -250,7 +251,7 @@ impl Services {
             let left = session.is_some()
                 && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
             // Nothing was added to it since the last look.
-            if cut == Cut::Finished
+            if cut == BufferCut::Finished
                 && !left
                 && !self.has_background_work()
                 && slots.last().is_some_and(|slot| *slot < view.formed)
@@ -258,20 +259,26 @@ impl Services {
                 continue;
             }
             let complete = match cut {
-                Cut::All => Some(BoundaryReason::Flush),
-                Cut::Session(wanted) if session == Some(wanted) => Some(BoundaryReason::Session),
-                Cut::Session(_) => continue,
-                Cut::Finished if left => Some(BoundaryReason::Session),
-                Cut::Finished => None,
+                BufferCut::All => Some(BoundaryReason::Flush),
+                BufferCut::Session(wanted) if session == Some(wanted) => {
+                    Some(BoundaryReason::Session)
+                }
+                BufferCut::Session(_) => continue,
+                BufferCut::Finished if left => Some(BoundaryReason::Session),
+                BufferCut::Finished => None,
             };
             let vectors = view.message_vectors(&slots);
-            groups.push(Group { messages, vectors, complete });
+            groups.push(SessionGroup { messages, vectors, complete });
         }
         groups
     }
 }
 
-fn cut_by_rules(readings: &Readings, config: &Config, group: Group) -> Vec<Draft> {
+fn cut_by_rules(
+    readings: &FeatureCache,
+    config: &MemoryConfig,
+    group: SessionGroup,
+) -> Vec<EpisodeDraft> {
     let vectors = group.vectors.as_ref().map(|rows| rows.view());
     let segments = match group.complete {
         Some(reason) => boundary::flush(&group.messages, vectors, config, reason),
@@ -280,10 +287,10 @@ fn cut_by_rules(readings: &Readings, config: &Config, group: Group) -> Vec<Draft
     let cut: usize = segments.iter().map(|segment| segment.length).sum();
     readings.forget(&group.messages[..cut.min(group.messages.len())]);
     let mut rest = group.messages.into_iter();
-    let draft = |segment: Segment| Draft {
+    let draft = |segment: BufferSegment| EpisodeDraft {
         messages: rest.by_ref().take(segment.length).collect(),
         segment,
-        asked: Asked::default(),
+        asked: QuestionTrace::default(),
     };
     segments.into_iter().map(draft).collect()
 }

@@ -13,11 +13,11 @@ use crate::index::MessageReading;
 use crate::model::NewMessage;
 
 /// What became of a batch; `None` if the user is gone, and the batch is untouched.
-pub(crate) type Outcome = Result<Option<Stored>>;
+pub(crate) type Outcome = Result<Option<StoredBatch>>;
 
 /// A batch that is in the log.
 #[derive(Debug, Default)]
-pub(crate) struct Stored {
+pub(crate) struct StoredBatch {
     /// The id of every message, in order, known ones included.
     pub ids: Vec<String>,
     /// Number of messages that were not known.
@@ -26,7 +26,7 @@ pub(crate) struct Stored {
 
 /// One caller's messages on their way to the log.
 #[derive(Default)]
-pub(crate) struct Batch {
+pub(crate) struct CallerBatch {
     /// In order; taken by the caller who writes them.
     pub messages: Vec<NewMessage>,
     /// One per message.
@@ -37,38 +37,38 @@ pub(crate) struct Batch {
 }
 
 /// A batch shared by its caller and the caller who writes it.
-pub(crate) type SharedBatch = Arc<Mutex<Batch>>;
+pub(crate) type SharedBatch = Arc<Mutex<CallerBatch>>;
 
 /// Batches in the order of arrival.
 #[derive(Default)]
-pub(crate) struct Arrivals {
-    line: Mutex<Line>,
+pub(crate) struct ArrivalQueue {
+    line: Mutex<BatchQueue>,
     moved: Condvar,
 }
 
 #[derive(Default)]
-struct Line {
+struct BatchQueue {
     waiting: Vec<SharedBatch>,
     /// True while a caller is writing.
     writing: bool,
 }
 
 /// The right to write; ends when dropped, also by a panic.
-struct Lead<'a>(&'a Arrivals);
+struct WriterLead<'a>(&'a ArrivalQueue);
 
-impl Drop for Lead<'_> {
+impl Drop for WriterLead<'_> {
     fn drop(&mut self) {
         self.0.line.lock().writing = false;
         self.0.moved.notify_all();
     }
 }
 
-impl Arrivals {
+impl ArrivalQueue {
     /// Submits a batch and waits until it was written, by this `write` or by another caller's,
     /// which settles every batch that it is given.
     pub(crate) fn submit_and_wait(
         &self,
-        batch: Batch,
+        batch: CallerBatch,
         write: impl FnOnce(&[SharedBatch]),
     ) -> SharedBatch {
         let batch = Arc::new(Mutex::new(batch));
@@ -83,7 +83,7 @@ impl Arrivals {
         line.writing = true;
         let due = std::mem::take(&mut line.waiting);
         drop(line);
-        let lead = Lead(self);
+        let lead = WriterLead(self);
         write(&due);
         drop(lead);
         batch
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn batches_that_wait_are_written_together() {
-        let arrivals = Arrivals::default();
+        let arrivals = ArrivalQueue::default();
         let (writes, written) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let write = |due: &[SharedBatch]| {
             writes.fetch_add(1, Ordering::SeqCst);
@@ -106,14 +106,19 @@ mod tests {
             while written.load(Ordering::SeqCst) == 0 && arrivals.line.lock().waiting.len() < 7 {
                 std::thread::yield_now();
             }
-            due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(Some(Stored::default()))));
+            due.iter()
+                .for_each(|batch| batch.lock().outcome = Some(Ok(Some(StoredBatch::default()))));
             written.fetch_add(due.len(), Ordering::SeqCst);
         };
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
                     assert!(
-                        arrivals.submit_and_wait(Batch::default(), write).lock().outcome.is_some()
+                        arrivals
+                            .submit_and_wait(CallerBatch::default(), write)
+                            .lock()
+                            .outcome
+                            .is_some()
                     )
                 });
             }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::control::{Control, Uninterrupted};
+use crate::control::{CallControl, Uninterrupted};
 use crate::engine::memory::view::episode_terms;
-use crate::engine::services::Services;
-use crate::engine::user::User;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
 use crate::error::{Error, Result};
 use crate::ids::Owner;
 use crate::model::{Episode, ImportReport, Message, SemanticMemory};
@@ -21,7 +21,7 @@ const VIEW_BATCH: usize = 256;
 
 /// Records of one user as an export writes them.
 #[derive(Debug, Clone, Default)]
-pub struct Imported {
+pub struct ImportedRecords {
     /// Line in the file and JSON of each message.
     pub messages: Vec<(u64, String)>,
     /// The same of each version of an episode, oldest first.
@@ -32,7 +32,7 @@ pub struct Imported {
     pub unlearned: Vec<String>,
 }
 
-impl Imported {
+impl ImportedRecords {
     /// True without any record.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.episodes.is_empty() && self.facts.is_empty()
@@ -41,7 +41,7 @@ impl Imported {
 
 /// Records that were read and checked.
 #[derive(Clone, Default)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedImport {
     messages: Vec<Message>,
     /// With the ids of their messages, and the line.
     episodes: Vec<(Episode, Vec<String>, u64)>,
@@ -50,17 +50,17 @@ pub(crate) struct Parsed {
 
 /// An episode of an export: its messages are named, not repeated.
 #[derive(Deserialize)]
-struct Members {
+struct EpisodeMembers {
     #[serde(default)]
     message_ids: Vec<String>,
 }
 
-impl Parsed {
+impl ParsedImport {
     /// Reads the records; nothing is written before all are known to be sound.
     ///
     /// # Errors
     /// `InvalidInput` with file and line.
-    pub fn read(imported: &Imported, owner: &Owner, path: &Path) -> Result<Self> {
+    pub fn read(imported: &ImportedRecords, owner: &Owner, path: &Path) -> Result<Self> {
         let mut parsed = Self::default();
         for (line, text) in &imported.messages {
             parsed.messages.push(message(text).map_err(fault("message", path, *line))?);
@@ -92,7 +92,7 @@ fn message(text: &str) -> Result<Message, String> {
 }
 
 fn episode(text: &str) -> Result<(Episode, Vec<String>), String> {
-    let Members { message_ids } = read(text)?;
+    let EpisodeMembers { message_ids } = read(text)?;
     let mut value: Value = read(text)?;
     if let Some(object) = value.as_object_mut() {
         object.insert("original_messages".into(), Value::Array(Vec::new()));
@@ -119,7 +119,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-impl Services {
+impl EngineServices {
     /// Takes over the records that the user does not have; see [`Engine::import_records`].
     ///
     /// Episodes and facts are written before their messages: after a power cut in between, messages
@@ -128,11 +128,11 @@ impl Services {
     /// [`Engine::import_records`]: crate::engine::Engine::import_records
     pub(crate) fn import(
         &self,
-        user: &User,
-        parsed: &mut Parsed,
+        user: &OpenUser,
+        parsed: &mut ParsedImport,
         unlearned: &[String],
         path: &Path,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<ImportReport> {
         let _turn = user.turns.take(control)?;
         let to = self.indexing();
@@ -141,7 +141,7 @@ impl Services {
         // Where another writer may be faster, all of it is done again.
         let is_shared = user.store.is_shared();
         let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
-        let new = Fresh::of(user, parsed, writer.next_seq, path, &mut report)?;
+        let new = NewRecords::of(user, parsed, writer.next_seq, path, &mut report)?;
         let learned = new.learned(unlearned, self.clock.now());
         user.store.append_episodes(&new.episodes, &[], &[])?;
         user.store.append_semantic(&new.facts, &[], &learned)?;
@@ -175,16 +175,16 @@ impl Services {
 }
 
 /// What the user does not have yet, as it will stand in the logs.
-struct Fresh {
+struct NewRecords {
     messages: Vec<Arc<Message>>,
     episodes: Vec<Arc<Episode>>,
     facts: Vec<Arc<SemanticMemory>>,
 }
 
-impl Fresh {
+impl NewRecords {
     fn of(
-        user: &User,
-        mut parsed: Parsed,
+        user: &OpenUser,
+        mut parsed: ParsedImport,
         next_seq: u64,
         path: &Path,
         report: &mut ImportReport,

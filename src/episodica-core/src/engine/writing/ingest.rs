@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use ndarray::Array2;
 
-use crate::control::Control;
-use crate::engine::services::Services;
-use crate::engine::user::User;
-use crate::engine::writing::group_commit::{Batch, SharedBatch, Stored};
+use crate::control::CallControl;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
+use crate::engine::writing::group_commit::{CallerBatch, SharedBatch, StoredBatch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Owner, record_id};
 use crate::model::{Message, NewMessage, clean_name};
@@ -27,7 +27,7 @@ const VIEW_BATCH: usize = 256;
 /// After so many attempts the pauses between them stop doubling.
 const LONGEST_PAUSE: u32 = 6;
 
-impl Services {
+impl EngineServices {
     /// Checks every message of a call before the first is written.
     ///
     /// # Errors
@@ -69,14 +69,14 @@ impl Services {
     /// if the user was deleted.
     pub(crate) fn append(
         &self,
-        user: &User,
+        user: &OpenUser,
         batch: &mut Vec<NewMessage>,
         session_id: Option<&str>,
-        control: &dyn Control,
-    ) -> Result<Option<Stored>> {
+        control: &dyn CallControl,
+    ) -> Result<Option<StoredBatch>> {
         let texts = batch.iter().map(|message| message.content.as_str());
         let readings = self.indexing().read_messages(texts, control)?;
-        let arriving = Batch {
+        let arriving = CallerBatch {
             messages: std::mem::take(batch),
             readings,
             session_id: session_id.map(str::to_owned),
@@ -95,7 +95,7 @@ impl Services {
     }
 
     /// Writes batches in their order with one sync, and settles each.
-    fn write_batches(&self, user: &User, due: &[SharedBatch]) {
+    fn write_batches(&self, user: &OpenUser, due: &[SharedBatch]) {
         let mut attempt = 0;
         while !self.try_batches(user, due) {
             // Another machine was faster. One of those who try at the same time always is; pauses
@@ -107,7 +107,7 @@ impl Services {
     }
 
     /// Writes batches; `false` if another machine has written meanwhile, and nothing was done.
-    fn try_batches(&self, user: &User, due: &[SharedBatch]) -> bool {
+    fn try_batches(&self, user: &OpenUser, due: &[SharedBatch]) -> bool {
         let settle = |error: &Error| {
             due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
             true
@@ -146,7 +146,7 @@ impl Services {
                         readings.push(read);
                     }
                 }
-                outcomes.push(Stored { ids, added: messages.len() - before });
+                outcomes.push(StoredBatch { ids, added: messages.len() - before });
             }
         }
         // Without any new ones, makes durable what another process has left: those that are
@@ -173,7 +173,7 @@ impl Services {
     /// A message with its number, its id and its time.
     fn placed(
         &self,
-        user: &User,
+        user: &OpenUser,
         mut new: NewMessage,
         seq: u64,
         session_id: Option<&str>,
@@ -196,7 +196,7 @@ impl Services {
 
     /// Embeds the messages that have no vector yet, in order. Needs no turn: of two callers at
     /// once, one comes too late and its vectors are ignored.
-    pub(crate) fn embed_messages(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn embed_messages(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         let unembedded: Vec<u32> = user.view.read().backlog.unembedded().iter().copied().collect();
         let to = self.indexing();
         for slots in unembedded.chunks(BATCH) {
@@ -212,9 +212,9 @@ impl Services {
     /// The vectors of messages: of their tokens, which the index has, or of their texts.
     fn message_rows(
         &self,
-        user: &User,
+        user: &OpenUser,
         slots: &[u32],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Option<Array2<f32>>> {
         let messages: Vec<Arc<Message>> = {
             let view = user.view.read();

@@ -10,22 +10,22 @@ use ndarray::Array2;
 use serde_json::Value;
 
 use crate::clock::Moment;
-use crate::control::{Control, patiently};
-use crate::engine::asking::conversation::Asked;
-use crate::engine::memory::follow::Basis;
+use crate::control::{CallControl, patiently};
+use crate::engine::asking::conversation::QuestionTrace;
+use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::memory::indexing::{FactTexts, all_rows, rows_of};
-use crate::engine::memory::wording::Wording;
-use crate::engine::services::Services;
-use crate::engine::user::User;
-use crate::engine::writing::changes::{ended_by, replaced_by};
+use crate::engine::memory::wording::FactWording;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::is_unchanged;
-use crate::engine::writing::conflicts::{Conflicts, Learned};
+use crate::engine::writing::conflicts::{ConflictCandidates, LearnedFacts};
+use crate::engine::writing::fact_endings::{ended_by, replaced_by};
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
-use crate::generate::facts::model::Told;
-use crate::generate::facts::{Candidate, Extraction, extract_offline};
-use crate::generate::reconcile::{Decision, apply, close, is_ahead};
-use crate::model::{Episode, EventKind, Message, Provenance, SemanticMemory};
+use crate::generate::facts::model::FactDetails;
+use crate::generate::facts::{FactCandidate, FactExtraction, extract_offline};
+use crate::generate::reconcile::{FactDecision, apply, close, is_ahead};
+use crate::model::{Episode, EventKind, Message, SemanticMemory, TextProvenance};
 use crate::parallel;
 use crate::store::StateRecord;
 
@@ -34,15 +34,15 @@ use crate::store::StateRecord;
 const STEP: usize = 32;
 
 /// A candidate with the episode it comes from.
-pub(crate) type Found<'a> = (&'a Arc<Episode>, Candidate);
+pub(crate) type Found<'a> = (&'a Arc<Episode>, FactCandidate);
 
 /// Where the candidates of a model come from.
 #[derive(Debug)]
-pub(crate) struct Origin {
+pub(crate) struct CandidateOrigin {
     /// Stamped into new facts.
-    pub provenance: Provenance,
+    pub provenance: TextProvenance,
     /// What it told beside the sentence, by candidate.
-    pub told: Vec<Told>,
+    pub told: Vec<FactDetails>,
 }
 
 /// One step of learning: candidates, and how they came about.
@@ -51,13 +51,13 @@ pub(crate) struct LearningStep<'a> {
     pub found: &'a [Found<'a>],
     pub texts: FactTexts,
     /// `None` = learned by the rules.
-    pub origin: Option<Origin>,
+    pub origin: Option<CandidateOrigin>,
     /// True if the rules learned in a model's place: to be done again.
     pub pending_llm: bool,
     /// For the trace: what was asked.
-    pub asked: Asked,
+    pub asked: QuestionTrace,
     /// What was known when it began.
-    pub basis: Basis,
+    pub basis: DecisionBasis,
 }
 
 impl<'a> LearningStep<'a> {
@@ -66,16 +66,16 @@ impl<'a> LearningStep<'a> {
         episodes: &'a [Arc<Episode>],
         found: &'a [Found<'a>],
         texts: FactTexts,
-        basis: Basis,
+        basis: DecisionBasis,
     ) -> Self {
-        let (origin, pending_llm, asked) = (None, false, Asked::default());
+        let (origin, pending_llm, asked) = (None, false, QuestionTrace::default());
         Self { episodes, found, texts, origin, pending_llm, asked, basis }
     }
 }
 
-impl Origin {
+impl CandidateOrigin {
     /// Stamps a record that was made of a candidate.
-    fn mark(&self, told: &Told, record: &mut SemanticMemory) {
+    fn mark(&self, told: &FactDetails, record: &mut SemanticMemory) {
         record.provenance = self.provenance.clone();
         let dates = [("occurred_from", &told.from), ("occurred_to", &told.to)];
         let replaced = told.ends.iter().chain(&told.corrects).next();
@@ -88,10 +88,10 @@ impl Origin {
     }
 }
 
-impl Services {
+impl EngineServices {
     /// Learns by the rules from the episodes that were not learned from yet. The caller has the
     /// user's turn.
-    pub(crate) fn learn(&self, user: &User, control: &dyn Control) -> Result<()> {
+    pub(crate) fn learn(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         // Each step rests on what the ones before have learned; others may come between.
         loop {
             let basis = user.basis();
@@ -106,10 +106,10 @@ impl Services {
 
     fn learn_step(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[Arc<Episode>],
-        basis: Basis,
-        control: &dyn Control,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
     ) -> Result<()> {
         let extracted = self.extractions(user, episodes, control)?;
         let mut found: Vec<Found<'_>> = Vec::new();
@@ -128,10 +128,10 @@ impl Services {
     /// in this process; what was recalled since then makes it necessary to look again.
     fn extractions(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[Arc<Episode>],
-        control: &dyn Control,
-    ) -> Result<Vec<(Extraction, FactTexts)>> {
+        control: &dyn CallControl,
+    ) -> Result<Vec<(FactExtraction, FactTexts)>> {
         let known = user.progress.take_stated(episodes);
         let mut unread = Vec::new();
         let mut extracted: Vec<Option<_>> = Vec::with_capacity(episodes.len());
@@ -154,7 +154,7 @@ impl Services {
     }
 
     /// Episodes that were not learned from yet, in order.
-    pub(crate) fn unlearned(user: &User) -> Vec<Arc<Episode>> {
+    pub(crate) fn unlearned(user: &OpenUser) -> Vec<Arc<Episode>> {
         let view = user.view.read();
         let mut episodes: Vec<_> =
             view.backlog.unlearned().keys().filter_map(|id| view.episodes.slot(id)).collect();
@@ -166,10 +166,10 @@ impl Services {
     /// model's take theirs. What they had ended holds again.
     pub(crate) fn withdraw_stand_ins(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: &[&str],
-        basis: Basis,
-        control: &dyn Control,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
     ) -> Result<()> {
         let (withdrawn, restored) = {
             let view = user.view.read();
@@ -222,7 +222,7 @@ impl Services {
         view.withdraw_facts(&gone)
     }
 
-    pub(crate) fn count_rejected(&self, extraction: &Extraction) {
+    pub(crate) fn count_rejected(&self, extraction: &FactExtraction) {
         let mut rejected = self.counters.rejected.lock();
         for (reason, count) in &extraction.rejected {
             *rejected.entry(reason.name()).or_default() += count;
@@ -234,7 +234,7 @@ impl Services {
         &self,
         found: &[Found<'_>],
         read: Vec<FactTexts>,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<FactTexts> {
         let with_facts = read.iter().filter(|texts| !texts.wordings.is_empty());
         let rows = match all_rows(with_facts.map(|texts| &texts.rows)) {
@@ -251,10 +251,11 @@ impl Services {
     pub(crate) fn read_found(
         &self,
         found: &[Found<'_>],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<FactTexts> {
         let tokens = self.tokens;
-        let read = |(_, candidate): &Found<'_>| Arc::new(Wording::of(&candidate.content, tokens));
+        let read =
+            |(_, candidate): &Found<'_>| Arc::new(FactWording::of(&candidate.content, tokens));
         let wordings = parallel::map(found.iter().collect(), parallel::FEW_TEXTS, read);
         Ok(FactTexts { wordings, rows: self.embed_found(found, control)? })
     }
@@ -262,7 +263,7 @@ impl Services {
     fn embed_found(
         &self,
         found: &[Found<'_>],
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Option<Array2<f32>>> {
         let texts: Vec<&str> =
             found.iter().map(|(_, candidate)| candidate.content.as_str()).collect();
@@ -272,9 +273,9 @@ impl Services {
     /// Reconciles candidates with known facts and with each other, and commits the outcome.
     pub(crate) fn reconcile_and_commit(
         &self,
-        user: &User,
+        user: &OpenUser,
         step: LearningStep<'_>,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<()> {
         let learned = self.reconcile(user, &step);
         let ids: Vec<String> = learned.latest.keys().cloned().collect();
@@ -283,17 +284,17 @@ impl Services {
         Ok(())
     }
 
-    fn reconcile(&self, user: &User, step: &LearningStep<'_>) -> Learned {
+    fn reconcile(&self, user: &OpenUser, step: &LearningStep<'_>) -> LearnedFacts {
         let conflicts = {
             let view = user.view.read();
-            let find = |(candidate, wording): (&Candidate, &Arc<Wording>)| {
-                Conflicts::find(&view, candidate, Arc::clone(wording))
+            let find = |(candidate, wording): (&FactCandidate, &Arc<FactWording>)| {
+                ConflictCandidates::find(&view, candidate, Arc::clone(wording))
             };
             let candidates = step.found.iter().map(|found| &found.1);
             let worded = candidates.zip(&step.texts.wordings).collect();
             parallel::map(worded, parallel::FEW_TEXTS, find)
         };
-        let mut learned = Learned::default();
+        let mut learned = LearnedFacts::default();
         for (row, (episode, candidate)) in step.found.iter().enumerate() {
             let now = self.clock.now();
             let told = step.origin.as_ref().and_then(|origin| origin.told.get(row));
@@ -318,12 +319,12 @@ impl Services {
             let mut known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
             // A model says itself what ends; what it calls an attribute is no slot of the rules.
             if told.is_some() && matches!(decision.event, EventKind::Supersede | EventKind::Add) {
-                decision = Decision { event: EventKind::Add, target: None, ..decision };
+                decision = FactDecision { event: EventKind::Add, target: None, ..decision };
             }
             if let Some(newer) = replaced.as_ref().and_then(|replaced| replaced.newer.as_deref()) {
                 known.push(newer);
                 let target = Some(known.len() - 1);
-                decision = Decision { event: EventKind::Add, target, ..decision };
+                decision = FactDecision { event: EventKind::Add, target, ..decision };
             }
             let sources = [episode.episode_id.clone()];
             let decision = decision.without_surplus(&known, now);
@@ -352,11 +353,11 @@ impl Services {
             let current =
                 current.filter(|record| record.is_current() && !is_ahead(record.valid_from, now));
             let successor = current.map(|record| record.memory_id.clone());
-            let close_for = |known: &SemanticMemory, since, learned: &mut Learned| {
+            let close_for = |known: &SemanticMemory, since, learned: &mut LearnedFacts| {
                 let Some(successor) = &successor else { return };
                 if known.memory_id != *successor {
                     let closed = close(known, since, successor, now);
-                    let wording = Arc::new(Wording::of(&closed.content, self.tokens));
+                    let wording = Arc::new(FactWording::of(&closed.content, self.tokens));
                     learned.put(closed, wording, None);
                 }
             };
@@ -369,7 +370,7 @@ impl Services {
                 let wording = if same_text {
                     Arc::clone(&step.texts.wordings[row])
                 } else {
-                    Arc::new(Wording::of(&record.content, self.tokens))
+                    Arc::new(FactWording::of(&record.content, self.tokens))
                 };
                 learned.put(record, wording, same_text.then_some(row));
             }
@@ -385,10 +386,10 @@ impl Services {
     /// Appends what was learned together with the note that it is all, then updates the view.
     fn commit_learned(
         &self,
-        user: &User,
+        user: &OpenUser,
         step: &LearningStep<'_>,
-        learned: Learned,
-        control: &dyn Control,
+        learned: LearnedFacts,
+        control: &dyn CallControl,
     ) -> Result<()> {
         // Records with another text than their candidate (merged or closed revisions) are embedded
         // by themselves.
@@ -441,7 +442,7 @@ impl Services {
 }
 
 /// The note that a candidate says what a fact says.
-pub(crate) fn ignored(memory_id: &str, candidate: &Candidate, at: Moment) -> StateRecord {
+pub(crate) fn ignored(memory_id: &str, candidate: &FactCandidate, at: Moment) -> StateRecord {
     let source_messages = candidate.source_messages.clone();
     StateRecord::Ignored { memory_id: memory_id.to_owned(), source_messages, at }
 }

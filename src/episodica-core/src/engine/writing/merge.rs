@@ -8,28 +8,28 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::boundary::Segment;
-use crate::control::Control;
-use crate::engine::asking::conversation::Asked;
-use crate::engine::memory::follow::Basis;
-use crate::engine::services::Services;
-use crate::engine::user::User;
-use crate::engine::writing::form::Draft;
+use crate::boundary::BufferSegment;
+use crate::control::CallControl;
+use crate::engine::asking::conversation::QuestionTrace;
+use crate::engine::memory::follow::DecisionBasis;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
+use crate::engine::writing::form::EpisodeDraft;
 use crate::error::Result;
 use crate::model::Episode;
 
 /// Earlier episodes considered, nearest first.
 const NEAREST: usize = 5;
 
-impl Services {
+impl EngineServices {
     /// Commits episodes one after the other, each merged into an earlier one where one fits;
     /// returns what stands in the log afterwards.
     pub(crate) fn commit_merged(
         &self,
-        user: &User,
+        user: &OpenUser,
         episodes: Vec<Arc<Episode>>,
-        basis: Basis,
-        control: &dyn Control,
+        basis: DecisionBasis,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
         let mut committed: Vec<Arc<Episode>> = Vec::with_capacity(episodes.len());
         for episode in episodes {
@@ -47,9 +47,9 @@ impl Services {
     /// The earlier episode that this one goes on with.
     fn partner(
         &self,
-        user: &User,
+        user: &OpenUser,
         episode: &Episode,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Option<Arc<Episode>>> {
         let row = self.indexing().embed(&[&episode.abstract_text()], control)?;
         let Some(row) = row else {
@@ -77,16 +77,16 @@ impl Services {
     /// The next revision of `earlier`, with the messages of `later`.
     fn merged(
         &self,
-        user: &User,
+        user: &OpenUser,
         earlier: &Episode,
         later: &Episode,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Episode> {
         let mut messages = earlier.original_messages.clone();
         messages.extend(later.original_messages.iter().cloned());
         messages.sort_by_key(|message| message.seq);
-        let segment = Segment { length: messages.len(), boundary: later.boundary.clone() };
-        let draft = Draft { messages, segment, asked: Asked::default() };
+        let segment = BufferSegment { length: messages.len(), boundary: later.boundary.clone() };
+        let draft = EpisodeDraft { messages, segment, asked: QuestionTrace::default() };
         let mut texts = self.compose(user, &[&draft.messages], control)?;
         let text = texts.remove(0);
         self.write_trace(user, text.asked.about(std::slice::from_ref(&earlier.episode_id)));

@@ -1,22 +1,22 @@
 //! What changes a memory: messages come in, episodes are formed, facts are learned, records go.
 
-pub(crate) mod alike;
 pub(crate) mod archive;
-pub(crate) mod changes;
 pub(crate) mod commit;
 pub(crate) mod compact;
 pub(crate) mod compose;
 pub(crate) mod conflicts;
 pub(crate) mod cut;
-pub(crate) mod derived;
 pub(crate) mod erase;
 pub(crate) mod extract;
+pub(crate) mod fact_endings;
 pub(crate) mod form;
 pub(crate) mod group_commit;
 pub(crate) mod import;
 pub(crate) mod ingest;
 pub(crate) mod learn;
+pub(crate) mod lost_texts;
 pub(crate) mod merge;
-pub(crate) mod progress;
-pub(crate) mod redecide;
+pub(crate) mod relearn;
 pub(crate) mod remember;
+pub(crate) mod similar_facts;
+pub(crate) mod write_progress;

@@ -7,23 +7,23 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::clock::Moment;
-use crate::control::Control;
-use crate::engine::memory::follow::Basis;
+use crate::control::CallControl;
+use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::memory::indexing::rows_of;
-use crate::engine::memory::view::View;
-use crate::engine::memory::wording::Wording;
-use crate::engine::services::Services;
-use crate::engine::user::User;
-use crate::engine::writing::conflicts::{Conflicts, Learned};
+use crate::engine::memory::view::UserView;
+use crate::engine::memory::wording::FactWording;
+use crate::engine::services::EngineServices;
+use crate::engine::user::OpenUser;
+use crate::engine::writing::conflicts::{ConflictCandidates, LearnedFacts};
 use crate::engine::writing::learn::ignored;
 use crate::error::{Error, Result};
-use crate::generate::facts::{Candidate, of_kind, stated};
+use crate::generate::facts::{FactCandidate, of_kind, stated};
 use crate::generate::reconcile::{
-    Applied, BY_USER, Decision, apply, is_ahead, known_value, note_statement,
+    AppliedDecision, BY_USER, FactDecision, apply, is_ahead, known_value, note_statement,
 };
 use crate::ids::record_id;
 use crate::model::{
-    EventKind, MemoryKind, PROCEDURE, Procedure, Provenance, STATED, SemanticMemory,
+    EventKind, MemoryKind, PROCEDURE, Procedure, STATED, SemanticMemory, TextProvenance,
 };
 
 /// Newest facts that are asked by which name the user goes.
@@ -31,7 +31,7 @@ const NAMED_BY: usize = 64;
 
 /// A fact as the application states it.
 #[derive(Debug, Clone, Default)]
-pub struct Statement {
+pub struct StatedFact {
     /// The fact, in words.
     pub content: String,
     /// Its category; `None` = the rules tell.
@@ -49,7 +49,7 @@ pub struct Statement {
     pub source_messages: Vec<String>,
 }
 
-impl Statement {
+impl StatedFact {
     /// The length of its words, those of all steps included.
     pub(crate) fn bytes(&self) -> usize {
         let procedure = self.procedure.as_ref().and_then(|one| serde_json::to_string(one).ok());
@@ -57,15 +57,15 @@ impl Statement {
     }
 }
 
-impl Services {
+impl EngineServices {
     /// Adds a stated fact, or finds the known one that says the same; see [`Engine::remember`].
     ///
     /// [`Engine::remember`]: crate::engine::Engine::remember
     pub(crate) fn remember(
         &self,
-        user: &User,
-        statement: Statement,
-        control: &dyn Control,
+        user: &OpenUser,
+        statement: StatedFact,
+        control: &dyn CallControl,
     ) -> Result<Arc<SemanticMemory>> {
         if let Some(procedure) = &statement.procedure {
             return self.remember_procedure(user, procedure, &statement, control);
@@ -78,11 +78,11 @@ impl Services {
         let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
         let candidate = of_kind(stated(&statement.content, &names, at), statement.kind);
         let to = self.indexing();
-        let wording = Arc::new(Wording::of(&candidate.content, self.tokens));
+        let wording = Arc::new(FactWording::of(&candidate.content, self.tokens));
         let (decision, known) = {
             let view = user.view.read();
-            let conflicts = Conflicts::find(&view, &candidate, wording);
-            let mut near = Learned::default().concerned(&view, &candidate, &conflicts);
+            let conflicts = ConflictCandidates::find(&view, &candidate, wording);
+            let mut near = LearnedFacts::default().concerned(&view, &candidate, &conflicts);
             near.retain(|known| {
                 !is_ahead(known.valid_from, now) || is_ahead(candidate.valid_from, now)
             });
@@ -101,7 +101,7 @@ impl Services {
             return Ok(Arc::clone(same));
         }
         let nearest: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-        let Applied { mut records, .. } =
+        let AppliedDecision { mut records, .. } =
             apply(&user.owner, &candidate, &decision, &nearest, &[], now);
         finish(&mut records, user, &candidate, statement.metadata, now)?;
         if let Some(stated) = records.last_mut() {
@@ -137,10 +137,10 @@ impl Services {
     /// Adds what an agent did, or finds the record of the same.
     fn remember_procedure(
         &self,
-        user: &User,
+        user: &OpenUser,
         procedure: &Procedure,
-        statement: &Statement,
-        control: &dyn Control,
+        statement: &StatedFact,
+        control: &dyn CallControl,
     ) -> Result<Arc<SemanticMemory>> {
         let _turn = user.turns.take(control)?;
         let basis = user.basis();
@@ -170,7 +170,7 @@ impl Services {
                 None => Ok(known),
             };
         }
-        let candidate = Candidate {
+        let candidate = FactCandidate {
             kind: statement.kind.unwrap_or(MemoryKind::Procedure),
             content: text,
             attribute: String::new(),
@@ -178,9 +178,9 @@ impl Services {
             source_messages: proofs.into_iter().map(|(id, _)| id).collect(),
             ..stated(&procedure.goal, &[String::new()], statement.valid_from.unwrap_or(now))
         };
-        let decision = Decision::add();
+        let decision = FactDecision::add();
         let sources: Vec<String> = episodes.into_iter().collect();
-        let Applied { mut records, .. } =
+        let AppliedDecision { mut records, .. } =
             apply(&user.owner, &candidate, &decision, &[], &sources, now);
         finish(&mut records, user, &candidate, metadata, now)?;
         let fact = records.pop().ok_or_else(|| Error::internal("nothing was remembered"))?;
@@ -191,10 +191,10 @@ impl Services {
     /// Appends a fact to the log and puts it into the view. The caller has the user's turn.
     fn put(
         &self,
-        user: &User,
-        basis: Basis,
+        user: &OpenUser,
+        basis: DecisionBasis,
         fact: SemanticMemory,
-        control: &dyn Control,
+        control: &dyn CallControl,
     ) -> Result<Arc<SemanticMemory>> {
         let (fact, to) = (Arc::new(fact), self.indexing());
         let rows = to.embed(&[fact.content.as_str()], control)?;
@@ -241,7 +241,7 @@ fn for_longer(
 /// or that is to last longer.
 fn stated_again(
     known: &SemanticMemory,
-    candidate: &Candidate,
+    candidate: &FactCandidate,
     expires: Option<Moment>,
     now: Moment,
 ) -> Option<SemanticMemory> {
@@ -258,13 +258,13 @@ fn stated_again(
     Some(stated)
 }
 
-fn by_user() -> Provenance {
-    Provenance { method: BY_USER.to_owned(), ..Provenance::default() }
+fn by_user() -> TextProvenance {
+    TextProvenance { method: BY_USER.to_owned(), ..TextProvenance::default() }
 }
 
 /// What the application stated in a fact, and when; `None` if it did not, or has corrected what
 /// messages had told.
-pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(Candidate, Moment)> {
+pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(FactCandidate, Moment)> {
     let by_user = fact.provenance.method == BY_USER && fact.provenance.prompt_version.is_empty();
     if !by_user || fact.is_procedure() {
         return None;
@@ -276,7 +276,7 @@ pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(Candidate, Moment)>
     let valid_from = moment("valid_from").unwrap_or(fact.valid_from);
     let read = stated(content.unwrap_or(&fact.content), &subjects, valid_from);
     let is_same = content.is_none_or(|content| content == fact.content);
-    let candidate = Candidate {
+    let candidate = FactCandidate {
         kind: if is_same { fact.kind } else { read.kind },
         value: if is_same { known_value(fact).to_owned() } else { read.value },
         subject: fact.subject.clone(),
@@ -290,8 +290,8 @@ pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(Candidate, Moment)>
 /// after something else held.
 fn finish(
     records: &mut [SemanticMemory],
-    user: &User,
-    candidate: &Candidate,
+    user: &OpenUser,
+    candidate: &FactCandidate,
     metadata: Map<String, Value>,
     now: Moment,
 ) -> Result<()> {
@@ -317,7 +317,7 @@ fn finish(
 }
 
 /// The names by which the newest facts call the user, the most frequent first, then the id.
-fn names(view: &View, user: &str) -> Vec<String> {
+fn names(view: &UserView, user: &str) -> Vec<String> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for slot in view.facts.slots().rev().take(NAMED_BY) {
         let Some(fact) = view.facts.get(slot) else { continue };

@@ -6,16 +6,16 @@
 
 use std::collections::HashMap;
 
-use super::keywords::Phrase;
+use super::keywords::KeyPhrase;
 use super::lexicon::{exact_key, is_stop_char, is_stop_word_han};
-use super::source::Source;
+use super::source::EpisodeSource;
 use crate::text::script::{is_han, is_katakana};
 
 /// Maximum length of a phrase, in characters.
 const MAX_CHARS: usize = 6;
 
 #[derive(Default)]
-struct Candidate {
+struct HanPhrase {
     turns: u32,
     last_turn: usize,
     place: (usize, usize),
@@ -25,8 +25,8 @@ struct Candidate {
 }
 
 /// The phrases, scored like the phrases of spaced scripts.
-pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
-    let mut candidates: HashMap<&str, Candidate> = HashMap::new();
+pub(super) fn phrases(source: &EpisodeSource) -> Vec<KeyPhrase> {
+    let mut candidates: HashMap<&str, HanPhrase> = HashMap::new();
     for (number, turn) in source.turns.iter().enumerate() {
         for unit in turn.units.iter().filter(|unit| !unit.is_code) {
             for word in unit.words.iter().filter(|word| word.unspaced) {
@@ -64,7 +64,7 @@ pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
         }
     }
     let names: Vec<&str> = source.speakers.iter().map(|speaker| &*speaker.short).collect();
-    let mut found: Vec<Phrase> = Vec::new();
+    let mut found: Vec<KeyPhrase> = Vec::new();
     for (text, candidate) in candidates {
         let chars = text.chars().count();
         // A substring of a piece counts only if another message repeats it.
@@ -81,7 +81,7 @@ pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
         let owned = if candidate.owner.is_some() { 1.15 } else { 1.0 };
         let keys = vec![exact_key(text)];
         let score = length * spread * owned * 1.2;
-        found.push(Phrase {
+        found.push(KeyPhrase {
             text: text.to_owned(),
             owner: candidate.owner,
             keys,
@@ -103,17 +103,17 @@ pub(super) fn phrases(source: &Source) -> Vec<Phrase> {
 }
 
 fn offer<'a>(
-    candidates: &mut HashMap<&'a str, Candidate>,
+    candidates: &mut HashMap<&'a str, HanPhrase>,
     text: &'a str,
     place: (usize, usize),
     owner: Option<usize>,
     number: usize,
     whole: bool,
 ) {
-    let known = candidates.entry(text).or_insert_with(|| Candidate {
+    let known = candidates.entry(text).or_insert_with(|| HanPhrase {
         place,
         last_turn: usize::MAX,
-        ..Candidate::default()
+        ..HanPhrase::default()
     });
     if known.last_turn != number {
         known.turns += 1;

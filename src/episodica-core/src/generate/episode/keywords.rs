@@ -8,8 +8,8 @@
 use super::han;
 use super::lexicon::{KeyMap, exact_key};
 use super::salience::is_note;
-use super::source::{Source, Turn};
-use super::units::{Unit, Word};
+use super::source::{EpisodeSource, SourceTurn};
+use super::units::{TurnUnit, TurnWord};
 
 /// Maximum length of a phrase, in words.
 const MAX_PHRASE_WORDS: usize = 4;
@@ -18,7 +18,7 @@ const MAX_PHRASE_BYTES: usize = 48;
 
 /// A key phrase.
 #[derive(Debug, Clone)]
-pub(super) struct Phrase {
+pub(super) struct KeyPhrase {
     /// The form used in titles: proper names capitalised, other words in lower case.
     pub text: String,
     /// The owner ("my sister Lena"), if a message names one.
@@ -50,13 +50,13 @@ pub(super) struct WordFacts {
 }
 
 /// Statistics of an episode's words.
-pub(super) struct Salience {
+pub(super) struct WordSalience {
     facts: KeyMap<WordFacts>,
 }
 
-impl Salience {
+impl WordSalience {
     /// Counts the words.
-    pub fn of(source: &Source) -> Self {
+    pub fn of(source: &EpisodeSource) -> Self {
         let mut facts: KeyMap<WordFacts> = KeyMap::default();
         for (number, turn) in source.turns.iter().enumerate() {
             let number = number as u32 + 1;
@@ -83,7 +83,7 @@ impl Salience {
     }
 
     /// True if the word is a name: capitalised where only names are.
-    pub fn is_name(&self, word: &Word) -> bool {
+    pub fn is_name(&self, word: &TurnWord) -> bool {
         word.capital
             && !word.unspaced
             && self
@@ -94,14 +94,14 @@ impl Salience {
 
     /// True if a word at the start of a sentence may be a name. A single word may, unless it also
     /// occurs in lower case; a word before others may if it is a possessive ("Emil's painting").
-    fn may_be_name(&self, turn: &Turn, word: &Word, followed: bool) -> bool {
+    fn may_be_name(&self, turn: &SourceTurn, word: &TurnWord, followed: bool) -> bool {
         let text = turn.word_text(word);
         let plain = self.facts.get(&word.key).is_some_and(|known| known.plain > 0);
         !plain && (!followed || text.ends_with("'s") || text.ends_with("’s"))
     }
 
     /// The weight of a word in the episode; 0 for words without a topic.
-    pub fn weight(&self, turn: &Turn, word: &Word) -> f32 {
+    pub fn weight(&self, turn: &SourceTurn, word: &TurnWord) -> f32 {
         if !word.class.is_content() || word.unspaced {
             return 0.0;
         }
@@ -129,8 +129,8 @@ impl Salience {
 }
 
 /// The key phrases of the episode, best first; none is part of another.
-pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
-    let mut found: Vec<Phrase> = Vec::new();
+pub(super) fn phrases(source: &EpisodeSource, salience: &WordSalience) -> Vec<KeyPhrase> {
+    let mut found: Vec<KeyPhrase> = Vec::new();
     let mut places: KeyMap<usize> = KeyMap::default();
     for (number, turn) in source.turns.iter().enumerate() {
         for unit in turn.units.iter().filter(|unit| !unit.is_code && !is_note(turn, unit)) {
@@ -138,7 +138,7 @@ pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
                 .get(&exact_key(&phrase.text))
             {
                 Some(at) => {
-                    let known: &mut Phrase = &mut found[*at];
+                    let known: &mut KeyPhrase = &mut found[*at];
                     known.score =
                         known.score.max(phrase.score) + 0.35 * phrase.score.min(known.score);
                     known.owner = known.owner.or(phrase.owner);
@@ -155,9 +155,9 @@ pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
     }
     found.extend(han::phrases(source));
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.place.cmp(&b.place)));
-    let mut kept: Vec<Phrase> = Vec::new();
+    let mut kept: Vec<KeyPhrase> = Vec::new();
     for phrase in found {
-        let covered = |other: &Phrase| {
+        let covered = |other: &KeyPhrase| {
             phrase.keys.iter().any(|key| other.keys.contains(key))
                 || other.text.contains(&phrase.text)
                 || phrase.text.contains(&other.text)
@@ -174,10 +174,10 @@ pub(super) fn phrases(source: &Source, salience: &Salience) -> Vec<Phrase> {
 
 /// Finds the phrases of one sentence.
 fn visit_unit(
-    source: &Source,
-    salience: &Salience,
-    (number, turn, unit): (usize, &Turn, &Unit),
-    visit: &mut impl FnMut(Phrase),
+    source: &EpisodeSource,
+    salience: &WordSalience,
+    (number, turn, unit): (usize, &SourceTurn, &TurnUnit),
+    visit: &mut impl FnMut(KeyPhrase),
 ) {
     let words = &unit.words;
     let mut at = 0;
@@ -204,22 +204,22 @@ fn visit_unit(
     }
 }
 
-fn opens(word: &Word) -> bool {
+fn opens(word: &TurnWord) -> bool {
     !word.unspaced && (word.class.is_content() || word.class.is_opener())
 }
 
-fn continues(word: &Word) -> bool {
+fn continues(word: &TurnWord) -> bool {
     !word.unspaced && word.class.is_content()
 }
 
 fn phrase_of(
-    salience: &Salience,
+    salience: &WordSalience,
     number: usize,
-    turn: &Turn,
-    unit: &Unit,
-    before: Option<&Word>,
-    words: &[Word],
-) -> Option<Phrase> {
+    turn: &SourceTurn,
+    unit: &TurnUnit,
+    before: Option<&TurnWord>,
+    words: &[TurnWord],
+) -> Option<KeyPhrase> {
     let determined = before.is_some_and(|word| word.class.is_determiner());
     let mut words = words;
     // A verb before a noun phrase without an article takes it as its object: "booked Iceland".
@@ -274,7 +274,7 @@ fn phrase_of(
             .any(|end| turn.word_text(&words[0]).ends_with(end));
     let owner =
         before.filter(|word| turn.word_text(word).eq_ignore_ascii_case("my")).map(|_| turn.speaker);
-    Some(Phrase {
+    Some(KeyPhrase {
         text: written(salience, turn, words),
         owner,
         keys: words.iter().filter(|word| word.class.is_content()).map(|word| word.key).collect(),
@@ -296,7 +296,7 @@ fn phrase_of(
     })
 }
 
-impl Word {
+impl TurnWord {
     /// True if the word is capitalised inside a sentence.
     fn capital_inside(&self) -> bool {
         self.capital && !self.first
@@ -313,7 +313,7 @@ fn without_possessive(word: &str) -> &str {
 }
 
 /// The phrase with the capitals of its names, without the capital of the sentence start.
-fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
+fn written(salience: &WordSalience, turn: &SourceTurn, words: &[TurnWord]) -> String {
     let mut out = String::new();
     for (at, word) in words.iter().enumerate() {
         if at > 0 {
@@ -343,7 +343,7 @@ fn written(salience: &Salience, turn: &Turn, words: &[Word]) -> String {
 
 /// True if a name begins here. A capitalised word that opens a sentence begins a name only if the
 /// next word is a name.
-fn opens_name(salience: &Salience, words: &[Word]) -> bool {
+fn opens_name(salience: &WordSalience, words: &[TurnWord]) -> bool {
     let word = &words[0];
     let follows = words.get(1).is_some_and(|next| {
         !next.breaks
@@ -357,7 +357,11 @@ fn opens_name(salience: &Salience, words: &[Word]) -> bool {
 
 /// The names in the episode: the speakers, then runs of capitalised words, identifiers and titles
 /// in order of appearance.
-pub(super) fn entities(source: &Source, salience: &Salience, most: usize) -> Vec<String> {
+pub(super) fn entities(
+    source: &EpisodeSource,
+    salience: &WordSalience,
+    most: usize,
+) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let add = |name: &str, found: &mut Vec<String>| {
         if found.len() < most

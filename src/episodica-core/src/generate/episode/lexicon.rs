@@ -3,7 +3,7 @@
 //!
 //! The lists are data (`lexicon.txt`): everyday words, no names. A lookup costs one hash.
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -15,9 +15,9 @@ const TABLE: &str = include_str!("lexicon.txt");
 
 /// The class of a word in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Class(u8);
+pub(super) struct WordClass(u8);
 
-impl Class {
+impl WordClass {
     const FUNCTION: u8 = 1;
     const EVERYDAY: u8 = 2;
     const DETERMINER: u8 = 4;
@@ -58,9 +58,9 @@ impl Class {
 
 /// Identity hasher for keys that are already hashes.
 #[derive(Default)]
-pub(super) struct Identity(u64);
+pub(super) struct IdentityHasher(u64);
 
-impl Hasher for Identity {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -73,16 +73,16 @@ impl Hasher for Identity {
 }
 
 /// A map by word keys.
-pub(super) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<Identity>>;
+pub(super) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<IdentityHasher>>;
 
-static CLASSES: Lazy<KeyMap<u8>> = Lazy::new(|| {
+static CLASSES: ForkLazy<KeyMap<u8>> = ForkLazy::new(|| {
     let mut classes = KeyMap::default();
     let own = lines(TABLE).filter_map(|(list, line)| Some((class_of_list(list)?, line)));
     let own = own.flat_map(|(class, line)| line.split_whitespace().map(move |word| (class, word)));
-    for (class, word) in shared("function").map(|word| (Class::FUNCTION, word)).chain(own) {
+    for (class, word) in shared("function").map(|word| (WordClass::FUNCTION, word)).chain(own) {
         *classes.entry(exact_key(word)).or_insert(0) |= class;
         // Function words have no forms: "as" must not give "asses" the same key.
-        if matches!(class, Class::EVERYDAY | Class::ABSTRACT) && word.len() > 2 {
+        if matches!(class, WordClass::EVERYDAY | WordClass::ABSTRACT) && word.len() > 2 {
             *classes.entry(key(word)).or_insert(0) |= class;
         }
     }
@@ -92,38 +92,38 @@ static CLASSES: Lazy<KeyMap<u8>> = Lazy::new(|| {
 /// The class for a list of the table; `None` for the Chinese lists.
 fn class_of_list(name: &str) -> Option<u8> {
     match name {
-        "determiner" => Some(Class::DETERMINER | Class::FUNCTION),
-        "function" => Some(Class::FUNCTION),
-        "everyday" => Some(Class::EVERYDAY),
-        "opener" => Some(Class::OPENER),
-        "dangling" => Some(Class::DANGLING),
-        "abstract" => Some(Class::ABSTRACT),
+        "determiner" => Some(WordClass::DETERMINER | WordClass::FUNCTION),
+        "function" => Some(WordClass::FUNCTION),
+        "everyday" => Some(WordClass::EVERYDAY),
+        "opener" => Some(WordClass::OPENER),
+        "dangling" => Some(WordClass::DANGLING),
+        "abstract" => Some(WordClass::ABSTRACT),
         _ => None,
     }
 }
 
-static STOP_CHAR_KEYS: Lazy<KeyMap<()>> = Lazy::new(|| {
+static STOP_CHAR_KEYS: ForkLazy<KeyMap<()>> = ForkLazy::new(|| {
     list(TABLE, "stop-characters").flat_map(str::chars).map(|c| (u64::from(c), ())).collect()
 });
-static STOP_WORD_KEYS: Lazy<KeyMap<()>> =
-    Lazy::new(|| list(TABLE, "stop-words").map(|word| (exact_key(word), ())).collect());
+static STOP_WORD_KEYS: ForkLazy<KeyMap<()>> =
+    ForkLazy::new(|| list(TABLE, "stop-words").map(|word| (exact_key(word), ())).collect());
 
 /// The class of a word, ignoring case.
-pub(super) fn class_of(word: &str) -> Class {
+pub(super) fn class_of(word: &str) -> WordClass {
     if let Some((stem, suffix)) = word.split_once(['\'', '’']) {
         let contracted = matches!(suffix, "m" | "ve" | "re" | "ll" | "d")
             || suffix == "t" && stem.ends_with('n');
         let verb = suffix == "s"
-            && CLASSES.get(&exact_key(stem)).is_some_and(|class| class & Class::FUNCTION != 0);
+            && CLASSES.get(&exact_key(stem)).is_some_and(|class| class & WordClass::FUNCTION != 0);
         return if contracted || verb {
-            Class(Class::FUNCTION | (class_of(stem).0 & Class::DANGLING))
+            WordClass(WordClass::FUNCTION | (class_of(stem).0 & WordClass::DANGLING))
         } else {
             class_of(stem)
         };
     }
     let exact = CLASSES.get(&exact_key(word)).copied();
-    Class(exact.unwrap_or_else(|| {
-        CLASSES.get(&key(word)).copied().unwrap_or(0) & (Class::EVERYDAY | Class::ABSTRACT)
+    WordClass(exact.unwrap_or_else(|| {
+        CLASSES.get(&key(word)).copied().unwrap_or(0) & (WordClass::EVERYDAY | WordClass::ABSTRACT)
     }))
 }
 

@@ -12,19 +12,19 @@ mod lexicon;
 pub mod model;
 mod narrative;
 mod offline;
-mod passage;
 mod person;
+mod ready_sentence;
 mod salience;
 mod source;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod title;
-mod told;
+mod told_sentences;
 mod units;
 mod voice;
 
 pub(in crate::generate) use lexicon::is_common_word;
 pub(in crate::generate) use offline::write_and_tell;
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};
-pub(in crate::generate) use told::{Told, sentences_told};
+pub(in crate::generate) use told_sentences::{ToldSentence, sentences_told};

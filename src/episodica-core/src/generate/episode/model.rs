@@ -13,10 +13,12 @@ use serde_json::{Map, Value, json};
 use super::offline::{EpisodeText, write_offline};
 use crate::error::Result;
 use crate::generate::facts;
-use crate::generate::facts::model::{FACTS_TOKENS, Shown, facts_schema, known_lines, participants};
+use crate::generate::facts::model::{
+    FACTS_TOKENS, ShownFacts, facts_schema, known_lines, participants,
+};
 use crate::llm::{
-    AnswerSchema, Budget, Prompt, Template, before, conversation, is_chinese, is_from_prompt, json,
-    render, single_line,
+    AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, before, conversation, is_chinese,
+    is_from_prompt, json, render, single_line,
 };
 use crate::model::Message;
 use crate::text::{Language, count_tokens, language, sentences};
@@ -38,14 +40,14 @@ const TELLING_CHARS: usize = 24;
 
 /// Why an answer can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unusable {
+pub enum UnusableAnswer {
     /// No JSON, or neither title nor narrative in it.
     Malformed,
     /// Written in another language than the messages.
     OtherLanguage,
 }
 
-impl Unusable {
+impl UnusableAnswer {
     /// The name used in counters and in `provenance.fallback`.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +59,7 @@ impl Unusable {
 
 /// The text read from an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct WrittenEpisode {
     /// The complete text.
     pub text: EpisodeText,
     /// True if the JSON needed repair or the rules filled a gap.
@@ -67,7 +69,7 @@ pub struct Written {
 }
 
 #[derive(Serialize)]
-struct Values {
+struct EpisodeAnswer {
     facts: bool,
     known: Option<String>,
     before: Option<String>,
@@ -80,17 +82,17 @@ struct Values {
 /// `Internal` if the prompt can't be rendered.
 pub fn question(
     messages: &[Arc<Message>],
-    shown: &Shown,
+    shown: &ShownFacts,
     wants_facts: bool,
-    budget: Budget,
-) -> Result<Prompt> {
-    let values = Values {
+    budget: WindowBudget,
+) -> Result<ChatPrompt> {
+    let values = EpisodeAnswer {
         facts: wants_facts,
         known: known_lines(&shown.known),
         before: before(&shown.before, budget),
         conversation: conversation(messages, budget),
     };
-    let (system, user) = render(Template::Episode, is_chinese(messages), &values)?;
+    let (system, user) = render(PromptTemplate::Episode, is_chinese(messages), &values)?;
     let list = json!({"type": "array", "items": {"type": "string"}});
     let text = json!({"type": "string"});
     let mut properties = json!({
@@ -110,8 +112,8 @@ pub fn question(
         "required": required,
         "additionalProperties": false,
     });
-    Ok(Prompt {
-        phase: Template::Episode.phase(),
+    Ok(ChatPrompt {
+        phase: PromptTemplate::Episode.phase(),
         system,
         user,
         schema: AnswerSchema { name, schema },
@@ -123,9 +125,13 @@ pub fn question(
 ///
 /// # Errors
 /// The reason why the answer can't be used.
-pub fn read(answer: &str, messages: &[Arc<Message>], shown: &Shown) -> Result<Written, Unusable> {
-    let json::Salvaged { value, salvaged, .. } =
-        json::object_with(answer, &["title"]).ok_or(Unusable::Malformed)?;
+pub fn read(
+    answer: &str,
+    messages: &[Arc<Message>],
+    shown: &ShownFacts,
+) -> Result<WrittenEpisode, UnusableAnswer> {
+    let json::SalvagedObject { value, salvaged, .. } =
+        json::object_with(answer, &["title"]).ok_or(UnusableAnswer::Malformed)?;
     let text = |key: &str| {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default().trim();
         let real = text.chars().any(char::is_alphanumeric) && !is_from_prompt(text);
@@ -134,13 +140,13 @@ pub fn read(answer: &str, messages: &[Arc<Message>], shown: &Shown) -> Result<Wr
     let (title, summary, narrative) =
         (single_line(&text("title")), single_line(&text("summary")), text("narrative"));
     if title.is_empty() || narrative.is_empty() && summary.is_empty() {
-        return Err(Unusable::Malformed);
+        return Err(UnusableAnswer::Malformed);
     }
     let all = format!("{title} {summary} {narrative}");
     if all.chars().count() >= TELLING_CHARS
         && is_chinese(messages) != (language(&all) == Language::Chinese)
     {
-        return Err(Unusable::OtherLanguage);
+        return Err(UnusableAnswer::OtherLanguage);
     }
     let rules = write_offline(messages);
     let (names, sources) = (participants(messages), by_reference(messages));
@@ -191,7 +197,7 @@ pub fn read(answer: &str, messages: &[Arc<Message>], shown: &Shown) -> Result<Wr
     if entities.is_empty() {
         entities = rules.entities;
     }
-    Ok(Written {
+    Ok(WrittenEpisode {
         text: EpisodeText {
             title: title.chars().take(MAX_TITLE_CHARS).collect(),
             summary,
@@ -336,7 +342,7 @@ mod tests {
             r#"2024.","topics":["moving"],"#,
             r#""entities":["Lyon","Marie","Napoleon"]}"#,
         );
-        let written = read(answer, &talk(), &Shown::default()).expect("usable");
+        let written = read(answer, &talk(), &ShownFacts::default()).expect("usable");
         assert_eq!(written.text.title, "Ann moves to Lyon");
         assert_eq!(written.text.entities, ["Lyon", "Marie"], "nobody spoke of Napoleon");
         assert!(!written.salvaged);
@@ -347,7 +353,7 @@ mod tests {
         let answer = r#"Sure! ```json
 {"title":"A move","summary":"","narrative":"Ann moved to Lyon and Marie helped with the piano."}
 ```"#;
-        let written = read(answer, &talk(), &Shown::default()).expect("usable");
+        let written = read(answer, &talk(), &ShownFacts::default()).expect("usable");
         assert!(written.salvaged);
         assert!(!written.text.summary.is_empty() && !written.text.topics.is_empty());
     }
@@ -355,25 +361,28 @@ mod tests {
     #[test]
     fn nothing_usable_is_said_so() {
         assert_eq!(
-            read("I am sorry, I can't.", &talk(), &Shown::default()),
-            Err(Unusable::Malformed)
+            read("I am sorry, I can't.", &talk(), &ShownFacts::default()),
+            Err(UnusableAnswer::Malformed)
         );
         assert_eq!(
-            read(r#"{"title":"...","narrative":"..."}"#, &talk(), &Shown::default()),
-            Err(Unusable::Malformed)
+            read(r#"{"title":"...","narrative":"..."}"#, &talk(), &ShownFacts::default()),
+            Err(UnusableAnswer::Malformed)
         );
         let chinese = concat!(
             r#"{"title":"安搬到里昂","summary":"安在三月搬到了里昂的一间小公寓。","#,
             r#""narrative":"安告诉本，她上周五搬到了里昂，公寓很小，但有阳台。"}"#,
         );
-        assert_eq!(read(chinese, &talk(), &Shown::default()), Err(Unusable::OtherLanguage));
+        assert_eq!(
+            read(chinese, &talk(), &ShownFacts::default()),
+            Err(UnusableAnswer::OtherLanguage)
+        );
     }
 
     #[test]
     fn lengths_are_bounded_and_short_talks_are_their_own_narrative() {
         let long = "Ann spoke of Lyon and of the long way there. ".repeat(600);
         let answer = json!({"title": long, "summary": long, "narrative": long}).to_string();
-        let text = read(&answer, &talk(), &Shown::default()).expect("usable").text;
+        let text = read(&answer, &talk(), &ShownFacts::default()).expect("usable").text;
         assert!(
             count_tokens(&text.summary) <= MAX_SUMMARY_TOKENS
                 && count_tokens(&text.content) <= MAX_NARRATIVE_TOKENS
@@ -385,7 +394,7 @@ mod tests {
             r#"whether to have lunch at noon."}"#,
         );
         assert_eq!(
-            read(answer, &short, &Shown::default()).expect("usable").text.content,
+            read(answer, &short, &ShownFacts::default()).expect("usable").text.content,
             "Ann: Lunch at noon?"
         );
     }

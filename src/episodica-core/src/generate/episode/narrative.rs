@@ -3,9 +3,9 @@
 //! A talk longer than the budget loses its least informative sentences, greetings first; the order
 //! stays.
 
-use super::passage::{MAX_UNIT_BYTES, Passage, passage};
-use super::salience::Scored;
-use super::source::Source;
+use super::ready_sentence::{MAX_UNIT_BYTES, ReadySentence, passage};
+use super::salience::ScoredSentence;
+use super::source::EpisodeSource;
 use crate::clock::Moment;
 use crate::text::vocabulary::{CHINESE_WEEKDAYS, ENGLISH_WEEKDAYS, months};
 use crate::text::{Language, count_tokens};
@@ -14,7 +14,7 @@ use crate::text::{Language, count_tokens};
 pub(super) const MAX_TOKENS: usize = 2_000;
 
 /// Writes the narrative.
-pub(super) fn write(source: &Source, scored: &[Scored]) -> String {
+pub(super) fn write(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
     let keep_all = vec![true; scored.len()];
     let estimate: usize = source.turns.iter().map(|turn| estimate_tokens(&turn.text) + 8).sum();
     if estimate <= 2 * MAX_TOKENS {
@@ -37,7 +37,7 @@ fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(if text.is_ascii() { 4 } else { 3 })
 }
 
-fn compressed(source: &Source, scored: &[Scored]) -> String {
+fn compressed(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
     let mut order: Vec<usize> = (0..scored.len()).collect();
     let worth: Vec<f32> = scored
         .iter()
@@ -65,7 +65,7 @@ fn compressed(source: &Source, scored: &[Scored]) -> String {
     heading(source)
 }
 
-fn assemble(source: &Source, scored: &[Scored], keep: &[bool]) -> String {
+fn assemble(source: &EpisodeSource, scored: &[ScoredSentence], keep: &[bool]) -> String {
     let mut out = heading(source);
     let mut day = source.turns.first().map(|turn| turn.moment.local().date());
     let mut at = 0;
@@ -95,7 +95,7 @@ fn assemble(source: &Source, scored: &[Scored], keep: &[bool]) -> String {
 }
 
 /// Appends the parts of one turn, with the speaker's name unless the parts contain it.
-fn attribute(name: &str, language: Language, parts: &[&Passage], out: &mut String) {
+fn attribute(name: &str, language: Language, parts: &[&ReadySentence], out: &mut String) {
     let mut quote: Option<(String, bool)> = None;
     let begin = out.len();
     let gap = if language == Language::Chinese { "" } else { " " };
@@ -109,14 +109,14 @@ fn attribute(name: &str, language: Language, parts: &[&Passage], out: &mut Strin
     };
     for part in parts {
         match part {
-            Passage::Told(text) => {
+            ReadySentence::Told(text) => {
                 close(&mut quote, out);
                 if out.len() > begin && !out.ends_with('\n') {
                     out.push_str(gap);
                 }
                 out.push_str(text);
             }
-            Passage::Aside(text) => {
+            ReadySentence::Aside(text) => {
                 close(&mut quote, out);
                 if out.len() == begin {
                     out.push_str(&attributed(name, language, "", false));
@@ -124,7 +124,7 @@ fn attribute(name: &str, language: Language, parts: &[&Passage], out: &mut Strin
                 out.push_str(if out.ends_with('\n') { "" } else { " " });
                 out.push_str(text);
             }
-            Passage::Code(text) => {
+            ReadySentence::Code(text) => {
                 close(&mut quote, out);
                 if out.len() == begin {
                     out.push_str(&attributed(name, language, "", false));
@@ -133,9 +133,9 @@ fn attribute(name: &str, language: Language, parts: &[&Passage], out: &mut Strin
                 out.push_str(text);
                 out.push('\n');
             }
-            Passage::Said(text) | Passage::Asked(text) if text.is_empty() => {}
-            Passage::Said(text) => extend(&mut quote, text, false, gap),
-            Passage::Asked(text) => extend(&mut quote, text, true, gap),
+            ReadySentence::Said(text) | ReadySentence::Asked(text) if text.is_empty() => {}
+            ReadySentence::Said(text) => extend(&mut quote, text, false, gap),
+            ReadySentence::Asked(text) => extend(&mut quote, text, true, gap),
         }
     }
     close(&mut quote, out);
@@ -178,7 +178,7 @@ pub(super) fn capitalised(text: &str) -> String {
 }
 
 /// The first line: date and participants.
-fn heading(source: &Source) -> String {
+fn heading(source: &EpisodeSource) -> String {
     let Some(moment) = source.turns.first().map(|turn| turn.moment) else { return String::new() };
     let names: Vec<&str> = source
         .speakers

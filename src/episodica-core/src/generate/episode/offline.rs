@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::keywords::{Salience, entities, phrases};
-use super::source::Source;
-use super::told::{Told, sentences_of, sentences_told};
+use super::keywords::{WordSalience, entities, phrases};
+use super::source::EpisodeSource;
+use super::told_sentences::{ToldSentence, sentences_of, sentences_told};
 use super::{narrative, salience, summary, title};
 use crate::model::Message;
 
@@ -35,22 +35,24 @@ pub struct EpisodeText {
 /// Uses the messages only, no statistics of other conversations, so the text doesn't depend on the
 /// content of the store. Without messages all fields are empty.
 pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
-    write(&Source::read(messages))
+    write(&EpisodeSource::read(messages))
 }
 
 /// The same, with the sentences that may become facts.
-pub(in crate::generate) fn write_and_tell(messages: &[Arc<Message>]) -> (EpisodeText, Vec<Told>) {
-    let source = Source::read(messages);
+pub(in crate::generate) fn write_and_tell(
+    messages: &[Arc<Message>],
+) -> (EpisodeText, Vec<ToldSentence>) {
+    let source = EpisodeSource::read(messages);
     let has_captions = messages.iter().any(|message| message.content.contains('['));
     let told = if has_captions { sentences_told(messages) } else { sentences_of(&source) };
     (write(&source), told)
 }
 
-fn write(source: &Source) -> EpisodeText {
+fn write(source: &EpisodeSource) -> EpisodeText {
     if source.turns.is_empty() {
         return EpisodeText::default();
     }
-    let words = Salience::of(source);
+    let words = WordSalience::of(source);
     let phrases = phrases(source, &words);
     let scored = salience::scored(source, &words);
     EpisodeText {

@@ -1,16 +1,16 @@
 //! Scores how informative each sentence is, and lists its features. Summaries and long narratives
 //! select sentences by them.
 
-use super::keywords::Salience;
+use super::keywords::WordSalience;
 use super::lexicon::{exact_key, is_stop_char};
-use super::source::{Source, Turn};
-use super::units::Unit;
+use super::source::{EpisodeSource, SourceTurn};
+use super::units::TurnUnit;
 
 /// Maximum number of words of a sentence that count.
 const MAX_FEATURES: usize = 40;
 
 /// One sentence as a candidate.
-pub(super) struct Scored {
+pub(super) struct ScoredSentence {
     /// Index into the turns.
     pub turn: usize,
     /// Index into the units of the turn.
@@ -23,9 +23,9 @@ pub(super) struct Scored {
     pub length: f32,
 }
 
-impl Scored {
+impl ScoredSentence {
     /// The sentence, and the turn that it is part of.
-    pub fn place<'a>(&self, source: &'a Source) -> (&'a Turn, &'a Unit) {
+    pub fn place<'a>(&self, source: &'a EpisodeSource) -> (&'a SourceTurn, &'a TurnUnit) {
         let turn = &source.turns[self.turn];
         (turn, &turn.units[self.unit])
     }
@@ -51,7 +51,7 @@ impl Scored {
 }
 
 /// All sentences of the episode, in order; code and notes have no features.
-pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
+pub(super) fn scored(source: &EpisodeSource, salience: &WordSalience) -> Vec<ScoredSentence> {
     let mut all = Vec::new();
     for (turn_at, turn) in source.turns.iter().enumerate() {
         for (unit_at, unit) in turn.units.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
                 .iter()
                 .map(|word| if word.unspaced { (word.end - word.start) as f32 / 6.0 } else { 1.0 })
                 .sum();
-            all.push(Scored {
+            all.push(ScoredSentence {
                 turn: turn_at,
                 unit: unit_at,
                 features,
@@ -78,11 +78,16 @@ pub(super) fn scored(source: &Source, salience: &Salience) -> Vec<Scored> {
 }
 
 /// Whether a sentence is a note in brackets about the message, such as the caption of an image.
-pub(super) fn is_note(turn: &Turn, unit: &Unit) -> bool {
+pub(super) fn is_note(turn: &SourceTurn, unit: &TurnUnit) -> bool {
     turn.unit_text(unit).starts_with('[')
 }
 
-fn features(source: &Source, turn: &Turn, unit: &Unit, salience: &Salience) -> Vec<(u64, f32)> {
+fn features(
+    source: &EpisodeSource,
+    turn: &SourceTurn,
+    unit: &TurnUnit,
+    salience: &WordSalience,
+) -> Vec<(u64, f32)> {
     let mut found: Vec<(u64, f32)> = Vec::with_capacity(unit.words.len().min(MAX_FEATURES));
     for word in &unit.words {
         if found.len() >= MAX_FEATURES {
@@ -116,7 +121,7 @@ fn features(source: &Source, turn: &Turn, unit: &Unit, salience: &Salience) -> V
     found
 }
 
-fn form(turn: &Turn, unit: &Unit) -> f32 {
+fn form(turn: &SourceTurn, unit: &TurnUnit) -> f32 {
     let Some(first) = unit.words.first() else { return 0.2 };
     let mut form = 1.0;
     if unit.asks {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::lexicon::{KeyMap, exact_key, key};
-use super::units::{Unit, Word, units};
+use super::units::{TurnUnit, TurnWord, units};
 use crate::clock::Moment;
 use crate::model::Message;
 use crate::text::time::{TimeMention, mentions_in};
@@ -34,19 +34,19 @@ const LANGUAGES: [Language; 6] = [
 ];
 
 /// All data read from the messages.
-pub(super) struct Source {
+pub(super) struct EpisodeSource {
     /// One entry per message, in order.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<SourceTurn>,
     /// The language of most of the talk.
     pub language: Language,
     /// Display names in order of appearance.
-    pub speakers: Vec<Speaker>,
+    pub speakers: Vec<SourceSpeaker>,
     /// The keys of all words of the speakers' names.
     pub name_keys: KeyMap<()>,
 }
 
 /// A speaker.
-pub(super) struct Speaker {
+pub(super) struct SourceSpeaker {
     /// The name in the messages, clipped.
     pub full: String,
     /// The name that the narrative uses in a sentence ("Haruto" for "Haruto (Pebble Support)", "the
@@ -57,8 +57,8 @@ pub(super) struct Speaker {
 }
 
 /// One message.
-pub(super) struct Turn {
-    /// Index into [`Source::speakers`].
+pub(super) struct SourceTurn {
+    /// Index into [`EpisodeSource::speakers`].
     pub speaker: usize,
     /// Index of the message.
     pub message: usize,
@@ -69,10 +69,10 @@ pub(super) struct Turn {
     /// Its language; the talk's language if the text is too short to tell.
     pub language: Language,
     /// Its sentences and blocks of code.
-    pub units: Vec<Unit>,
+    pub units: Vec<TurnUnit>,
 }
 
-impl Source {
+impl EpisodeSource {
     /// Reads the messages.
     pub fn read(messages: &[Arc<Message>]) -> Self {
         Self::read_as(messages, clean)
@@ -84,21 +84,21 @@ impl Source {
     }
 
     fn read_as(messages: &[Arc<Message>], clean: impl Fn(&str) -> String) -> Self {
-        let mut speakers: Vec<Speaker> = Vec::new();
+        let mut speakers: Vec<SourceSpeaker> = Vec::new();
         let mut turns = Vec::with_capacity(messages.len());
         let mut votes = [0_usize; LANGUAGES.len()];
         for (at, message) in messages.iter().enumerate() {
             let name = clean_line(message.speaker(), MAX_NAME_CHARS);
             let speaker =
                 speakers.iter().position(|known| known.full == name).unwrap_or_else(|| {
-                    speakers.push(Speaker::new(name, message.name.is_none()));
+                    speakers.push(SourceSpeaker::new(name, message.name.is_none()));
                     speakers.len() - 1
                 });
             let text = clean(&message.content);
             let language = language(&text[..floor(&text, LANGUAGE_BYTES)]);
             votes[slot(language)] += text.len().min(400);
             let (moment, units) = (message.timestamp, Vec::new());
-            turns.push(Turn { speaker, message: at, moment, text, language, units });
+            turns.push(SourceTurn { speaker, message: at, moment, text, language, units });
         }
         let most = (0..LANGUAGES.len()).max_by_key(|slot| (votes[*slot], *slot));
         let main = most.map_or(Language::Other, |slot| LANGUAGES[slot]);
@@ -126,7 +126,7 @@ impl Source {
     }
 
     /// True if the word is a speaker's name or a short form of one ("Max" for Maximilian).
-    pub fn is_speaker_name(&self, turn: &Turn, word: &Word) -> bool {
+    pub fn is_speaker_name(&self, turn: &SourceTurn, word: &TurnWord) -> bool {
         if self.name_keys.contains_key(&word.key) {
             return true;
         }
@@ -162,7 +162,7 @@ impl Source {
     }
 
     /// The speaker of a turn.
-    pub fn speaker(&self, turn: &Turn) -> &Speaker {
+    pub fn speaker(&self, turn: &SourceTurn) -> &SourceSpeaker {
         &self.speakers[turn.speaker]
     }
 }
@@ -171,7 +171,7 @@ fn slot(language: Language) -> usize {
     LANGUAGES.iter().position(|known| *known == language).unwrap_or_default()
 }
 
-impl Speaker {
+impl SourceSpeaker {
     fn new(full: String, is_role: bool) -> Self {
         let cut = full.find(['(', '（', '[', '<']).filter(|at| *at > 0).unwrap_or(full.len());
         let short = full[..cut].trim().to_owned();
@@ -204,19 +204,19 @@ impl Speaker {
     }
 }
 
-impl Turn {
+impl SourceTurn {
     /// The text of a unit.
-    pub fn unit_text(&self, unit: &Unit) -> &str {
+    pub fn unit_text(&self, unit: &TurnUnit) -> &str {
         &self.text[unit.start..unit.end]
     }
 
     /// The times that a unit mentions, found when they are first asked for.
-    pub fn dates<'a>(&self, unit: &'a Unit) -> &'a [TimeMention] {
+    pub fn dates<'a>(&self, unit: &'a TurnUnit) -> &'a [TimeMention] {
         unit.dates.get_or_init(|| mentions_in(self.unit_text(unit), self.moment, self.language))
     }
 
     /// The text of a word.
-    pub fn word_text(&self, word: &Word) -> &str {
+    pub fn word_text(&self, word: &TurnWord) -> &str {
         &self.text[word.start..word.end]
     }
 }

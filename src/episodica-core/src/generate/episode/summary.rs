@@ -1,10 +1,10 @@
 //! L0: the two or three sentences that together cover most of the talk, in order, each attributed.
 
 use super::narrative::fits;
-use super::passage::{Passage, clip, passage};
-use super::salience::Scored;
-use super::source::Source;
-use super::told::without_emphasis;
+use super::ready_sentence::{ReadySentence, clip, passage};
+use super::salience::ScoredSentence;
+use super::source::EpisodeSource;
+use super::told_sentences::without_emphasis;
 use crate::text::Language;
 
 /// Maximum number of tokens of a summary.
@@ -15,7 +15,7 @@ const MAX_SENTENCES: usize = 3;
 const MAX_SENTENCE_BYTES: usize = 230;
 
 /// Writes the summary.
-pub(super) fn write(source: &Source, scored: &[Scored]) -> String {
+pub(super) fn write(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
     let mut chosen: Vec<usize> = Vec::new();
     let mut told: Vec<u64> = Vec::new();
     let mut text = String::new();
@@ -49,7 +49,7 @@ pub(super) fn write(source: &Source, scored: &[Scored]) -> String {
 }
 
 /// For a talk without topics: its first sentences, up to the limit.
-fn fallback(source: &Source, scored: &[Scored]) -> String {
+fn fallback(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
     let spoken: Vec<usize> =
         (0..scored.len()).filter(|at| !scored[*at].place(source).0.text.is_empty()).collect();
     let texts = [2, 1].map(|count| {
@@ -65,16 +65,16 @@ fn fallback(source: &Source, scored: &[Scored]) -> String {
 
 /// The chosen sentences in order; a sentence that can't be rewritten is quoted, with its speaker's
 /// name after it.
-fn assemble(source: &Source, scored: &[Scored], chosen: &[usize]) -> String {
+fn assemble(source: &EpisodeSource, scored: &[ScoredSentence], chosen: &[usize]) -> String {
     let mut out = String::new();
     for at in chosen {
         let (turn, unit) = scored[*at].place(source);
         let name = &source.speaker(turn).short;
         let sentence = match passage(source, turn, unit) {
-            Passage::Told(text) => without_notes(text),
-            Passage::Said(text) => quoted(text, name, turn.language, false),
-            Passage::Asked(text) => quoted(text, name, turn.language, true),
-            Passage::Aside(_) | Passage::Code(_) => String::new(),
+            ReadySentence::Told(text) => without_notes(text),
+            ReadySentence::Said(text) => quoted(text, name, turn.language, false),
+            ReadySentence::Asked(text) => quoted(text, name, turn.language, true),
+            ReadySentence::Aside(_) | ReadySentence::Code(_) => String::new(),
         };
         if !out.is_empty() && !sentence.is_empty() && turn.language != Language::Chinese {
             out.push(' ');

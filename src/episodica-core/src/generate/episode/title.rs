@@ -1,14 +1,14 @@
 //! The title: the most informative sentences in the third person, else the key phrases and the
 //! people who discussed them. Nothing is cut in the middle, and nothing is quoted.
 
-use super::keywords::Phrase;
+use super::keywords::KeyPhrase;
 use super::narrative::capitalised;
 use super::person::{self, possessive};
-use super::salience::{Scored, is_note};
-use super::source::Source;
+use super::salience::{ScoredSentence, is_note};
+use super::source::EpisodeSource;
 use super::summary::{plain, without_notes};
 use crate::text::Language;
-use crate::text::time::{Naming, mentions_in};
+use crate::text::time::{NamedDates, mentions_in};
 
 /// Maximum length of a title, in characters.
 const MAX_CHARS: usize = 80;
@@ -88,7 +88,11 @@ const OPENERS: [&str; 30] = [
     "hey",
 ];
 /// Writes the title.
-pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> String {
+pub(super) fn write(
+    source: &EpisodeSource,
+    scored: &[ScoredSentence],
+    phrases: &[KeyPhrase],
+) -> String {
     let title = of_sentences(source, scored)
         .or_else(|| of_phrases(source, phrases))
         .or_else(|| (scored.len() <= FEW_SENTENCES).then(|| of_words(source, scored))?)
@@ -98,7 +102,7 @@ pub(super) fn write(source: &Source, scored: &[Scored], phrases: &[Phrase]) -> S
     capitalised(&title)
 }
 
-fn of_phrases(source: &Source, phrases: &[Phrase]) -> Option<String> {
+fn of_phrases(source: &EpisodeSource, phrases: &[KeyPhrase]) -> Option<String> {
     // Without a list of function words, the phrases of a language are guesses.
     if !matches!(source.language, Language::English | Language::Chinese) {
         return None;
@@ -147,12 +151,12 @@ fn joined(parts: Vec<String>, language: Language) -> String {
 }
 
 /// The most informative sentences that fit, in the third person.
-fn of_sentences(source: &Source, scored: &[Scored]) -> Option<String> {
-    let mut order: Vec<(f32, &Scored)> =
+fn of_sentences(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
+    let mut order: Vec<(f32, &ScoredSentence)> =
         scored.iter().map(|scored| (eventful(source, scored), scored)).collect();
     order.retain(|(score, _)| *score > 0.0);
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let best = scored.iter().map(Scored::score).fold(0.0, f32::max);
+    let best = scored.iter().map(ScoredSentence::score).fold(0.0, f32::max);
     let least = LEAST_SENTENCE_SHARE * best;
     let mut telling = order.iter().take_while(|(score, _)| *score >= least);
     let (first, mut title) =
@@ -172,7 +176,7 @@ fn of_sentences(source: &Source, scored: &[Scored]) -> Option<String> {
 }
 
 /// The score of a sentence as a title: raised for events and lowered for reactions.
-fn eventful(source: &Source, scored: &Scored) -> f32 {
+fn eventful(source: &EpisodeSource, scored: &ScoredSentence) -> f32 {
     let score = scored.score();
     if score <= 0.0 {
         return score;
@@ -199,7 +203,7 @@ fn without_openers(text: &str) -> &str {
 
 /// A sentence, or its first clause, in the third person and in at most `room` characters; `None` if
 /// neither fits.
-fn headline(source: &Source, scored: &Scored, room: usize) -> Option<String> {
+fn headline(source: &EpisodeSource, scored: &ScoredSentence, room: usize) -> Option<String> {
     let (turn, unit) = scored.place(source);
     let least = if turn.language == Language::Chinese { MIN_CLAUSE_CHARS } else { MIN_CHARS };
     let is_short = scored.features.len() < MIN_HEADLINE_FEATURES;
@@ -243,7 +247,7 @@ fn hangs(told: &str) -> bool {
 }
 
 /// The sentence without markers, notes, the name of the listener, and a time at the end.
-fn one_line(source: &Source, scored: &Scored) -> String {
+fn one_line(source: &EpisodeSource, scored: &ScoredSentence) -> String {
     let (turn, unit) = scored.place(source);
     let text = without_notes(&plain(without_openers(source.without_address(turn.unit_text(unit)))));
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -255,7 +259,7 @@ fn one_line(source: &Source, scored: &Scored) -> String {
     let body = text.trim_end_matches(['.', '!', '。', '！', ' ']).len();
     if let Some(last) = mentions_in(&text[..body], turn.moment, turn.language).pop()
         && last.end == body
-        && last.naming == Naming::Nothing
+        && last.naming == NamedDates::Nothing
         && last.start > body / 2
     {
         text.truncate(last.start);
@@ -265,7 +269,7 @@ fn one_line(source: &Source, scored: &Scored) -> String {
 }
 
 /// The speakers and the key phrases that they discussed.
-fn of_topics(source: &Source, phrases: &[Phrase]) -> Option<String> {
+fn of_topics(source: &EpisodeSource, phrases: &[KeyPhrase]) -> Option<String> {
     if !matches!(source.language, Language::English | Language::Chinese) {
         return None;
     }
@@ -298,23 +302,25 @@ fn of_topics(source: &Source, phrases: &[Phrase]) -> Option<String> {
 }
 
 /// The most informative sentence in its speaker's own words, if it fits.
-fn of_words(source: &Source, scored: &[Scored]) -> Option<String> {
-    let mut order: Vec<&Scored> = scored.iter().filter(|scored| scored.score() > 0.0).collect();
+fn of_words(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
+    let mut order: Vec<&ScoredSentence> =
+        scored.iter().filter(|scored| scored.score() > 0.0).collect();
     order.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let fits = |text: &String| (1..=MAX_CHARS).contains(&text.chars().count());
     // If no sentence has a topic, the first sentences.
     order.extend(scored.iter().filter(|scored| scored.score() <= 0.0 && !is_noted(source, scored)));
-    let words =
-        |scored: &&Scored| one_line(source, scored).trim_end_matches(['.', '。', ' ']).to_owned();
+    let words = |scored: &&ScoredSentence| {
+        one_line(source, scored).trim_end_matches(['.', '。', ' ']).to_owned()
+    };
     order.iter().map(words).find(fits)
 }
 
-fn is_noted(source: &Source, scored: &Scored) -> bool {
+fn is_noted(source: &EpisodeSource, scored: &ScoredSentence) -> bool {
     let (turn, unit) = scored.place(source);
     unit.is_code || is_note(turn, unit)
 }
 
-fn of_names(source: &Source) -> String {
+fn of_names(source: &EpisodeSource) -> String {
     let comma = if source.language == Language::Chinese { "、" } else { ", " };
     let mut title = String::new();
     for speaker in &source.speakers {

@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::lexicon::{Class, class_of, exact_key, key};
-use super::passage::Passage;
+use super::lexicon::{WordClass, class_of, exact_key, key};
+use super::ready_sentence::ReadySentence;
 use crate::text::script::is_alphanumeric;
 use crate::text::time::TimeMention;
 use crate::text::{is_cjk, sentences};
@@ -14,7 +14,7 @@ const MAX_SENTENCES: usize = 120;
 
 /// A sentence, or a block of code, as a range of its turn's text.
 #[derive(Default)]
-pub(super) struct Unit {
+pub(super) struct TurnUnit {
     /// Range in bytes.
     pub start: usize,
     pub end: usize,
@@ -23,20 +23,20 @@ pub(super) struct Unit {
     /// Ends in a question mark (or a Chinese question particle).
     pub asks: bool,
     /// Words, in order; none for code.
-    pub words: Vec<Word>,
+    pub words: Vec<TurnWord>,
     /// What is found out when it is first asked for: see `Turn::dates`, `passage`.
     pub dates: OnceCell<Vec<TimeMention>>,
-    pub passage: OnceCell<Passage>,
+    pub passage: OnceCell<ReadySentence>,
 }
 
 /// A word, as a range of its turn's text.
 #[derive(Clone, Copy)]
-pub(super) struct Word {
+pub(super) struct TurnWord {
     pub start: usize,
     pub end: usize,
     /// The same for all forms of the word.
     pub key: u64,
-    pub class: Class,
+    pub class: WordClass,
     /// Punctuation (more than a space) separates it from the word before, or it opens the sentence.
     pub breaks: bool,
     /// First word of its sentence.
@@ -50,16 +50,16 @@ pub(super) struct Word {
     pub unspaced: bool,
 }
 
-impl Unit {
-    fn new(place: Range<usize>, is_code: bool, asks: bool, words: Vec<Word>) -> Self {
+impl TurnUnit {
+    fn new(place: Range<usize>, is_code: bool, asks: bool, words: Vec<TurnWord>) -> Self {
         let Range { start, end } = place;
         Self { start, end, is_code, asks, words, ..Self::default() }
     }
 }
 
 /// Splits a text into sentences and blocks of code.
-pub(super) fn units(text: &str) -> Vec<Unit> {
-    let mut found: Vec<Unit> = Vec::new();
+pub(super) fn units(text: &str) -> Vec<TurnUnit> {
+    let mut found: Vec<TurnUnit> = Vec::new();
     if !text.contains('\n') {
         prose(text, 0, text.len(), &mut found);
         return found;
@@ -73,7 +73,7 @@ pub(super) fn units(text: &str) -> Vec<Unit> {
             match found.last_mut() {
                 // The lines of one block stay one unit.
                 Some(last) if last.is_code && (fenced || !fence) => last.end = end,
-                _ => found.push(Unit::new(start..end, true, false, Vec::new())),
+                _ => found.push(TurnUnit::new(start..end, true, false, Vec::new())),
             }
             fenced ^= fence;
         } else if found.len() < MAX_SENTENCES {
@@ -99,7 +99,7 @@ fn looks_like_code(line: &str) -> bool {
         || trimmed.len() > 6 && trimmed.ends_with(['{', ';']) && !trimmed.contains("; ")
 }
 
-fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
+fn prose(text: &str, start: usize, end: usize, found: &mut Vec<TurnUnit>) {
     for sentence in sentences(&text[start..end]) {
         if found.len() >= MAX_SENTENCES {
             return;
@@ -110,7 +110,7 @@ fn prose(text: &str, start: usize, end: usize, found: &mut Vec<Unit>) {
             .trim_end_matches(|c: char| !is_alphanumeric(c) && c != '?' && c != '？')
             .ends_with(['?', '？'])
             || sentence.trim_end_matches(|c: char| !is_alphanumeric(c)).ends_with(['吗', '呢']);
-        found.push(Unit::new(from..to, false, asks, words(text, from, to)));
+        found.push(TurnUnit::new(from..to, false, asks, words(text, from, to)));
     }
 }
 
@@ -132,8 +132,8 @@ fn is_gap(c: char) -> bool {
         || c == '”'
 }
 
-fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
-    let mut found: Vec<Word> = Vec::with_capacity((end - start) / 6 + 1);
+fn words(text: &str, start: usize, end: usize) -> Vec<TurnWord> {
+    let mut found: Vec<TurnWord> = Vec::with_capacity((end - start) / 6 + 1);
     let mut chars = text[start..end].char_indices().map(|(at, c)| (start + at, c)).peekable();
     let (mut breaks, mut first) = (true, true);
     while let Some((at, c)) = chars.next() {
@@ -167,11 +167,11 @@ fn words(text: &str, start: usize, end: usize) -> Vec<Word> {
             }
         }
         let word = &text[at..stop];
-        found.push(Word {
+        found.push(TurnWord {
             start: at,
             end: stop,
             key: if unspaced || technical { exact_key(word) } else { key(word) },
-            class: if unspaced { Class::default() } else { class_of(word) },
+            class: if unspaced { WordClass::default() } else { class_of(word) },
             breaks,
             first,
             capital: c.is_uppercase(),

@@ -8,13 +8,13 @@
 use std::ops::Range;
 
 use super::lexicon::is_common_word;
-use crate::fork::Lazy;
-use crate::text::expressions::Expressions;
+use crate::fork::ForkLazy;
+use crate::text::expressions::ExpressionTable;
 use crate::text::is_cjk;
 
 /// Where the words of others begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
+enum ForeignStart {
     /// Behind the match.
     Behind,
     /// With the match.
@@ -31,18 +31,18 @@ const ORDER: &str = concat!(
 
 const TABLE: &str = include_str!("voice.txt");
 
-static EXPRESSIONS: Lazy<Expressions<From>> = Lazy::new(|| {
-    let mut from = From::Behind;
+static EXPRESSIONS: ForkLazy<ExpressionTable<ForeignStart>> = ForkLazy::new(|| {
+    let mut from = ForeignStart::Behind;
     let mut lines = Vec::new();
     for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match line {
-            "@behind" => from = From::Behind,
-            "@match" => from = From::Match,
-            "@before" => from = From::Before,
+            "@behind" => from = ForeignStart::Behind,
+            "@match" => from = ForeignStart::Match,
+            "@before" => from = ForeignStart::Before,
             pattern => lines.push((pattern.replace("{ORDER}", ORDER), from)),
         }
     }
-    Expressions::new(lines)
+    ExpressionTable::new(lines)
 });
 
 /// Labels before a colon that are no speakers.
@@ -104,9 +104,9 @@ fn from_here_on(text: &str, found: &mut Vec<Range<usize>>) {
     for (pattern, from) in EXPRESSIONS.candidates(text) {
         let Some(place) = pattern.find(text).map(|found| found.range()) else { continue };
         match from {
-            From::Behind => start = start.min(place.end),
-            From::Match => start = start.min(place.start),
-            From::Before => found.push(sentence_before(text, place.start)..place.end),
+            ForeignStart::Behind => start = start.min(place.end),
+            ForeignStart::Match => start = start.min(place.start),
+            ForeignStart::Before => found.push(sentence_before(text, place.start)..place.end),
         }
     }
     if start < text.len() {

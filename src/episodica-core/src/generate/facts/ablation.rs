@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::extract::{Rules, VOLUME, extract};
-use super::rank::{WEIGHTS, Weights};
-use crate::config::Config;
+use super::extract::{ExtractionRules, VOLUME, extract};
+use super::rank::{RankWeights, WEIGHTS};
+use crate::config::MemoryConfig;
 use crate::generate::episode::sentences_told;
 use crate::model::Message;
 use crate::model::testing::said;
@@ -25,7 +25,7 @@ use crate::model::testing::said;
 const SEGMENT: usize = 10;
 
 /// A conversation: its messages and the ids of the messages that annotators noted.
-struct Conversation {
+struct NotedConversation {
     messages: Vec<Arc<Message>>,
     noted: HashSet<String>,
 }
@@ -35,14 +35,14 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-fn conversations(path: &Path) -> Vec<Conversation> {
+fn conversations(path: &Path) -> Vec<NotedConversation> {
     let name = path.file_stem().and_then(|name| name.to_str()).expect("a file name");
     let observations = json(&path.with_file_name(format!("{name}_observations.json")));
     let samples = json(path);
     samples.as_array().expect("a list").iter().map(|sample| read(sample, &observations)).collect()
 }
 
-fn read(sample: &Value, observations: &Value) -> Conversation {
+fn read(sample: &Value, observations: &Value) -> NotedConversation {
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let mut messages = Vec::new();
     for session in 1.. {
@@ -62,12 +62,16 @@ fn read(sample: &Value, observations: &Value) -> Conversation {
     let noted = &observations[text(sample, "sample_id")];
     let ids = noted.as_array().into_iter().flatten().filter_map(|row| row.as_array()?.last());
     let noted = ids.filter_map(|id| Some(id.as_str()?.to_owned())).collect();
-    Conversation { messages, noted }
+    NotedConversation { messages, noted }
 }
 
 /// Facts per hundred messages, share of noted messages that a fact cites, share of cited messages
 /// that annotators noted.
-fn measure(talks: &[Conversation], config: &Config, rules: &Rules) -> (f64, f64, f64) {
+fn measure(
+    talks: &[NotedConversation],
+    config: &MemoryConfig,
+    rules: &ExtractionRules,
+) -> (f64, f64, f64) {
     let (mut facts, mut messages, mut noted, mut cited, mut both) = (0, 0, 0, 0, 0);
     for talk in talks {
         let mut ids: HashSet<String> = HashSet::new();
@@ -88,7 +92,7 @@ fn measure(talks: &[Conversation], config: &Config, rules: &Rules) -> (f64, f64,
 }
 
 /// A feature's name and its weight.
-type Feature = (&'static str, fn(&mut Weights) -> &mut f32);
+type Feature = (&'static str, fn(&mut RankWeights) -> &mut f32);
 
 #[test]
 #[allow(clippy::print_stdout, reason = "it prints the table of docs/facts.md")]
@@ -96,12 +100,12 @@ type Feature = (&'static str, fn(&mut Weights) -> &mut f32);
 fn every_feature_and_gate_left_out() {
     let path = std::env::var_os("EPISODICA_LOCOMO").map(PathBuf::from).expect("EPISODICA_LOCOMO");
     let talks = conversations(&path);
-    let config = Config::default();
-    let row = |name: &str, weight: &str, config: &Config, rules: &Rules| {
+    let config = MemoryConfig::default();
+    let row = |name: &str, weight: &str, config: &MemoryConfig, rules: &ExtractionRules| {
         let (facts, recall, precision) = measure(&talks, config, rules);
         println!("| {name} | {weight}{facts:.1} | {recall:.3} | {precision:.3} |");
     };
-    let plain = Rules { weights: WEIGHTS, volume: VOLUME };
+    let plain = ExtractionRules { weights: WEIGHTS, volume: VOLUME };
     row("nothing", "| ", &config, &plain);
     let features: [Feature; 15] = [
         ("content words, by logarithm", |weights| &mut weights.content),
@@ -121,23 +125,23 @@ fn every_feature_and_gate_left_out() {
         ("same message again", |weights| &mut weights.same_message),
     ];
     for (name, weight) in features {
-        let mut rules = Rules { weights: WEIGHTS, volume: VOLUME };
+        let mut rules = ExtractionRules { weights: WEIGHTS, volume: VOLUME };
         let shown = format!("{:.1} | ", std::mem::take(weight(&mut rules.weights)));
         row(name, &shown, &config, &rules);
     }
     for importance in [0.0, 0.3, 0.4, 0.5, 0.6, 0.7] {
-        let config = Config { min_importance: importance, ..Config::default() };
+        let config = MemoryConfig { min_importance: importance, ..MemoryConfig::default() };
         row(&format!("`min_importance` {importance}"), "", &config, &plain);
     }
     let volumes = BTreeMap::from([(100_000, "no limit of volume"), (25, "25 for a hundred")]);
     for (volume, name) in volumes.into_iter().rev() {
-        row(name, "", &config, &Rules { weights: WEIGHTS, volume });
+        row(name, "", &config, &ExtractionRules { weights: WEIGHTS, volume });
     }
 }
 
 #[test]
 fn a_feature_decides_what_is_kept() {
-    let talk = Conversation {
+    let talk = NotedConversation {
         messages: vec![
             said(0, "user", Some("Ada"), "2024-03-11T09:30:00Z", "I moved to Delft last week."),
             said(1, "user", Some("Ben"), "2024-03-11T09:31:00Z", "Hi there!"),
@@ -145,9 +149,13 @@ fn a_feature_decides_what_is_kept() {
         noted: HashSet::from(["m0".to_owned()]),
     };
     let kept = |weights| {
-        measure(std::slice::from_ref(&talk), &Config::default(), &Rules { weights, volume: VOLUME })
+        measure(
+            std::slice::from_ref(&talk),
+            &MemoryConfig::default(),
+            &ExtractionRules { weights, volume: VOLUME },
+        )
     };
     assert_eq!(kept(WEIGHTS), (50.0, 1.0, 1.0));
-    assert_eq!(kept(Weights { past: -9.0, ..WEIGHTS }), (50.0, 1.0, 1.0), "it fills a slot");
-    assert_eq!(kept(Weights { chatty: 9.0, ..WEIGHTS }).2, 0.5);
+    assert_eq!(kept(RankWeights { past: -9.0, ..WEIGHTS }), (50.0, 1.0, 1.0), "it fills a slot");
+    assert_eq!(kept(RankWeights { chatty: 9.0, ..WEIGHTS }).2, 0.5);
 }

@@ -7,7 +7,7 @@ use crate::model::MemoryKind;
 
 /// A sentence that may become a fact.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct FactCandidate {
     /// The text: third person, dates resolved, in the language of its message.
     pub content: String,
     /// Its category.
@@ -35,14 +35,14 @@ pub struct Candidate {
 
 /// The outcome of an extraction.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Extraction {
+pub struct FactExtraction {
     /// In the order of their messages; no two have the same content.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<FactCandidate>,
     /// Number of rejected sentences by reason.
     pub rejected: BTreeMap<RejectReason, u64>,
 }
 
-impl Extraction {
+impl FactExtraction {
     /// The texts of the candidates.
     pub fn contents(&self) -> impl Iterator<Item = &str> {
         self.candidates.iter().map(|candidate| candidate.content.as_str())

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use super::candidate::Candidate;
-use crate::fork::Lazy;
-use crate::generate::episode::Told;
+use super::candidate::FactCandidate;
+use crate::fork::ForkLazy;
+use crate::generate::episode::ToldSentence;
 use crate::model::{MemoryKind, Message};
-use crate::text::expression::Expression;
+use crate::text::expression::TextExpression;
 
 /// Messages between a request and what confirms it: calls of tools and their results.
 const REACH: usize = 4;
@@ -23,8 +23,8 @@ const DID: &str = concat!(
 );
 
 /// Sentences that tell what has been done, or how it is now.
-static DONE: Lazy<Expression> = Lazy::new(|| {
-    Expression::new(
+static DONE: ForkLazy<TextExpression> = ForkLazy::new(|| {
+    TextExpression::new(
         concat!(
             r"^(?:done|ok|okay|sure|all set)?[.,:! –-]*(?:i(?:'ve| have)? )?(?:re)?{DID}\b|",
             r"\b(?:is|are) now\b|\bnow (?:is|are|set|runs?|uses?|points?|on|at)\b|",
@@ -39,8 +39,8 @@ static DONE: Lazy<Expression> = Lazy::new(|| {
 });
 
 /// Words of what is not done yet.
-static OPEN: Lazy<Expression> = Lazy::new(|| {
-    Expression::new(
+static OPEN: ForkLazy<TextExpression> = ForkLazy::new(|| {
+    TextExpression::new(
         concat!(
             r"\b(?:will|'ll|would|could|can|should|shall|may|might|if|let me|want|going to|",
             r"please|not|n't|you)\b|\?",
@@ -51,10 +51,10 @@ static OPEN: Lazy<Expression> = Lazy::new(|| {
 
 /// The fact that a sentence of an agent confirms a request; it cites both messages.
 pub(super) fn confirmed(
-    told: &Told,
-    before: &[Told],
+    told: &ToldSentence,
+    before: &[ToldSentence],
     messages: &[Arc<Message>],
-) -> Option<Candidate> {
+) -> Option<FactCandidate> {
     let message = &messages[told.message];
     let is_state = told.form.has_digit || told.form.has_name || told.form.content > 1;
     if told.asks
@@ -77,7 +77,7 @@ pub(super) fn confirmed(
         return None;
     }
     let asked = &messages[request.message];
-    Some(Candidate {
+    Some(FactCandidate {
         content: format!("{} {}", request.content, told.content),
         kind: MemoryKind::Decision,
         confidence: 0.75,

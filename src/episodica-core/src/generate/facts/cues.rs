@@ -2,18 +2,18 @@
 //!
 //! The expressions are data (`cues.txt`).
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use rustc_hash::FxHashMap;
 
 use crate::text::script::is_alphanumeric;
 use crate::text::words::runs;
-use crate::text::{Phrases, is_cjk};
+use crate::text::{PhraseTable, is_cjk};
 
 const TABLE: &str = include_str!("cues.txt");
 
 /// What a message says about earlier messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Cues {
+pub(crate) struct BackReferences {
     /// A new value replaces the old one.
     pub change: bool,
     /// Something has ended.
@@ -28,7 +28,7 @@ pub(crate) struct Cues {
     pub dreamt: bool,
 }
 
-impl Cues {
+impl BackReferences {
     /// Reads a sentence.
     pub fn of(text: &str) -> Self {
         let mut cues = Self::default();
@@ -59,20 +59,20 @@ impl Cues {
         self.is_real() && (!(self.limit || self.beside) || self.change)
     }
 
-    fn add(&mut self, sign: Sign) {
+    fn add(&mut self, sign: CueSign) {
         match sign {
-            Sign::Change => self.change = true,
-            Sign::End => self.end = true,
-            Sign::Limit => self.limit = true,
-            Sign::Beside => self.beside = true,
-            Sign::Supposed => self.supposed = true,
-            Sign::Dreamt => self.dreamt = true,
+            CueSign::Change => self.change = true,
+            CueSign::End => self.end = true,
+            CueSign::Limit => self.limit = true,
+            CueSign::Beside => self.beside = true,
+            CueSign::Supposed => self.supposed = true,
+            CueSign::Dreamt => self.dreamt = true,
         }
     }
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Sign {
+enum CueSign {
     Change,
     End,
     Limit,
@@ -89,9 +89,9 @@ fn matches(words: &[&str], rest: &[&str]) -> bool {
 }
 
 /// Expressions by their first word: the following words and the sign.
-type Spaced = FxHashMap<&'static str, Vec<(Vec<&'static str>, Sign)>>;
+type Spaced = FxHashMap<&'static str, Vec<(Vec<&'static str>, CueSign)>>;
 
-static SPACED: Lazy<Spaced> = Lazy::new(|| {
+static SPACED: ForkLazy<Spaced> = ForkLazy::new(|| {
     let mut spaced = Spaced::default();
     for (expression, sign) in expressions().filter(|(text, _)| !text.contains(is_cjk)) {
         let mut words = expression.split_whitespace();
@@ -101,28 +101,28 @@ static SPACED: Lazy<Spaced> = Lazy::new(|| {
     spaced
 });
 
-static UNSPACED: Lazy<Phrases<Sign>> =
-    Lazy::new(|| Phrases::new(expressions().filter(|(text, _)| text.contains(is_cjk))));
+static UNSPACED: ForkLazy<PhraseTable<CueSign>> =
+    ForkLazy::new(|| PhraseTable::new(expressions().filter(|(text, _)| text.contains(is_cjk))));
 
-fn expressions() -> impl Iterator<Item = (&'static str, Sign)> {
-    let mut sign = Sign::Change;
+fn expressions() -> impl Iterator<Item = (&'static str, CueSign)> {
+    let mut sign = CueSign::Change;
     TABLE
         .lines()
         .filter(|line| !line.starts_with('#'))
         .filter_map(move |line| match line {
-            "@change" => set(&mut sign, Sign::Change),
-            "@end" => set(&mut sign, Sign::End),
-            "@limit" => set(&mut sign, Sign::Limit),
-            "@beside" => set(&mut sign, Sign::Beside),
-            "@supposed" => set(&mut sign, Sign::Supposed),
-            "@dreamt" => set(&mut sign, Sign::Dreamt),
+            "@change" => set(&mut sign, CueSign::Change),
+            "@end" => set(&mut sign, CueSign::End),
+            "@limit" => set(&mut sign, CueSign::Limit),
+            "@beside" => set(&mut sign, CueSign::Beside),
+            "@supposed" => set(&mut sign, CueSign::Supposed),
+            "@dreamt" => set(&mut sign, CueSign::Dreamt),
             line => Some((line, sign)),
         })
         .flat_map(|(line, sign)| line.split(" | ").map(move |text| (text.trim(), sign)))
         .filter(|(text, _)| !text.is_empty())
 }
 
-fn set<T>(sign: &mut Sign, to: Sign) -> Option<T> {
+fn set<T>(sign: &mut CueSign, to: CueSign) -> Option<T> {
     *sign = to;
     None
 }
@@ -133,11 +133,19 @@ mod tests {
 
     #[test]
     fn cues_are_whole_words_in_any_language() {
-        assert!(Cues::of("I no longer eat meat.").end && Cues::of("Ab Mai, Tina!").change);
-        assert!(Cues::of("我改主意了").change && Cues::of("Ya no trabajo ahí.").end);
-        assert!(Cues::of("It's temporary, for a fortnight.").limit);
-        assert_eq!(Cues::of("I know the nowhere man."), Cues::default());
-        assert!(!Cues::of("If we moved to Rome now, I'd sing.").is_real());
-        assert!(Cues::of("It goes up to 45 mg.").change && !Cues::of("I went up to Ben.").change);
+        assert!(
+            BackReferences::of("I no longer eat meat.").end
+                && BackReferences::of("Ab Mai, Tina!").change
+        );
+        assert!(
+            BackReferences::of("我改主意了").change && BackReferences::of("Ya no trabajo ahí.").end
+        );
+        assert!(BackReferences::of("It's temporary, for a fortnight.").limit);
+        assert_eq!(BackReferences::of("I know the nowhere man."), BackReferences::default());
+        assert!(!BackReferences::of("If we moved to Rome now, I'd sing.").is_real());
+        assert!(
+            BackReferences::of("It goes up to 45 mg.").change
+                && !BackReferences::of("I went up to Ben.").change
+        );
     }
 }

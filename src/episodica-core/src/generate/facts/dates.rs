@@ -3,7 +3,7 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use crate::text::time::{Grain, TimeMention};
+use crate::text::time::{DateGrain, TimeMention};
 
 const WEEKDAYS: [&str; 9] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "周", "星期"];
 
@@ -37,7 +37,7 @@ pub(super) fn stated(text: &str, mention: &TimeMention) -> (Date, Date) {
     } else {
         0
     };
-    let to = if mention.grain == Grain::Day {
+    let to = if mention.grain == DateGrain::Day {
         mention.to.checked_add(days.days()).unwrap_or(mention.to)
     } else {
         mention.to

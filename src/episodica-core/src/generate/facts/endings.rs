@@ -2,13 +2,13 @@
 //!
 //! The expressions are data (`endings.txt`).
 
-use crate::fork::Lazy;
-use crate::text::expressions::Expressions;
+use crate::fork::ForkLazy;
+use crate::text::expressions::ExpressionTable;
 
 const TABLE: &str = include_str!("endings.txt");
 
 /// The expressions, each with the slots that it ends.
-static ENDINGS: Lazy<Expressions<Vec<&'static str>>> = Lazy::new(|| {
+static ENDINGS: ForkLazy<ExpressionTable<Vec<&'static str>>> = ForkLazy::new(|| {
     let (mut slots, mut lines) = (Vec::new(), Vec::new());
     for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match line.strip_prefix("@ends ") {
@@ -16,7 +16,7 @@ static ENDINGS: Lazy<Expressions<Vec<&'static str>>> = Lazy::new(|| {
             None => lines.push((line.to_owned(), slots.clone())),
         }
     }
-    Expressions::new(lines)
+    ExpressionTable::new(lines)
 });
 
 /// The slots of the speaker that a sentence ends.

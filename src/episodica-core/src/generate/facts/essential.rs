@@ -2,14 +2,14 @@
 //!
 //! The expressions are data (`essential.txt`).
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use crate::model::MemoryKind;
-use crate::text::expressions::Expressions;
+use crate::text::expressions::ExpressionTable;
 
 const TABLE: &str = include_str!("essential.txt");
 
 /// The expressions, each with the kind of what it finds; `None` below `@nothing`, the first part.
-static EXPRESSIONS: Lazy<Expressions<Option<MemoryKind>>> = Lazy::new(|| {
+static EXPRESSIONS: ForkLazy<ExpressionTable<Option<MemoryKind>>> = ForkLazy::new(|| {
     let mut kind = None;
     let mut lines = Vec::new();
     for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -22,7 +22,7 @@ static EXPRESSIONS: Lazy<Expressions<Option<MemoryKind>>> = Lazy::new(|| {
             None => lines.push((line.to_owned(), kind)),
         }
     }
-    Expressions::new(lines)
+    ExpressionTable::new(lines)
 });
 
 /// The kind of a sentence in its speaker's own words that must be kept; `None` for all others.

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
-use super::apart;
-use super::candidate::{Candidate, Extraction, RejectReason, TurnedDown};
+use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
 use super::confirmed;
-use super::cues::Cues;
+use super::cues::BackReferences;
 use super::endings::ended;
 use super::essential::essential;
 use super::know_how;
-use super::rank::{WEIGHTS, Weights, importance, score};
+use super::rank::{RankWeights, WEIGHTS, importance, score};
 use super::reported::without_reported;
-use super::slots::{self, Filled};
-use super::words::{Reading, Signs};
+use super::separate_clauses;
+use super::slots::{self, FilledSlot};
+use super::words::{SentenceSigns, WordSigns};
 use crate::clock::Moment;
-use crate::config::{Config, LearnFrom};
-use crate::generate::episode::{EpisodeText, Told, sentences_told, write_and_tell};
+use crate::config::{LearnFrom, MemoryConfig};
+use crate::generate::episode::{EpisodeText, ToldSentence, sentences_told, write_and_tell};
 use crate::generate::reconcile::is_single_valued;
 use crate::model::{MemoryKind, Message};
 use crate::text::normalized;
@@ -40,8 +40,8 @@ const SLOT_IMPORTANCE: f32 = 0.7;
 const PROCEDURE_IMPORTANCE: f32 = 0.55;
 
 /// A candidate with its rank.
-struct Ranked {
-    candidate: Candidate,
+struct RankedCandidate {
+    candidate: FactCandidate,
     score: f32,
     /// Kept even if the volume is used up.
     is_certain: bool,
@@ -53,19 +53,26 @@ struct Ranked {
 /// Deterministic: the same messages and configuration give the same candidates. Candidates cite ids
 /// of `messages`. Facts about a user come from the user's messages and from what an agent says
 /// about the user; in a talk between two people, both are users.
-pub fn extract_offline(messages: &[Arc<Message>], config: &Config) -> Extraction {
+pub fn extract_offline(messages: &[Arc<Message>], config: &MemoryConfig) -> FactExtraction {
     extract_told(&sentences_told(messages), messages, config)
 }
 
 /// Writes the episode of `messages` and extracts its facts from one reading, as
 /// [`write_offline`](crate::generate::episode::write_offline) and [`extract_offline`] do.
-pub fn write_and_extract(messages: &[Arc<Message>], config: &Config) -> (EpisodeText, Extraction) {
+pub fn write_and_extract(
+    messages: &[Arc<Message>],
+    config: &MemoryConfig,
+) -> (EpisodeText, FactExtraction) {
     let (text, told) = write_and_tell(messages);
     (text, extract_told(&told, messages, config))
 }
 
-fn extract_told(told: &[Told], messages: &[Arc<Message>], config: &Config) -> Extraction {
-    let rules = Rules { weights: WEIGHTS, volume: VOLUME };
+fn extract_told(
+    told: &[ToldSentence],
+    messages: &[Arc<Message>],
+    config: &MemoryConfig,
+) -> FactExtraction {
+    let rules = ExtractionRules { weights: WEIGHTS, volume: VOLUME };
     let mut found = extract(told, messages, config, &rules);
     found.candidates.retain(|candidate| is_learned(candidate, messages, config.learn_from));
     found
@@ -74,7 +81,7 @@ fn extract_told(told: &[Told], messages: &[Arc<Message>], config: &Config) -> Ex
 /// True if one of the messages that prove a candidate is by somebody whose messages are learned
 /// from.
 pub(super) fn is_learned(
-    candidate: &Candidate,
+    candidate: &FactCandidate,
     messages: &[Arc<Message>],
     from: LearnFrom,
 ) -> bool {
@@ -88,15 +95,15 @@ pub(super) fn is_learned(
 }
 
 /// Settings that decide which sentences are kept.
-pub(super) struct Rules {
-    pub weights: Weights,
+pub(super) struct ExtractionRules {
+    pub weights: RankWeights,
     /// Maximum number of facts per hundred messages.
     pub volume: usize,
 }
 
 /// The sentences of a segment that are no facts.
-pub fn turned_down(messages: &[Arc<Message>], config: &Config) -> Vec<TurnedDown> {
-    let rules = Rules { weights: WEIGHTS, volume: VOLUME };
+pub fn turned_down(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<TurnedDown> {
+    let rules = ExtractionRules { weights: WEIGHTS, volume: VOLUME };
     let mut found = Vec::new();
     extract_noting(&sentences_told(messages), messages, config, &rules, &mut |at, text, reason| {
         // What an agent did in several messages has the place of none.
@@ -110,12 +117,12 @@ pub fn turned_down(messages: &[Arc<Message>], config: &Config) -> Vec<TurnedDown
 }
 
 pub(super) fn extract(
-    told: &[Told],
+    told: &[ToldSentence],
     messages: &[Arc<Message>],
-    config: &Config,
-    rules: &Rules,
-) -> Extraction {
-    let mut out = Extraction::default();
+    config: &MemoryConfig,
+    rules: &ExtractionRules,
+) -> FactExtraction {
+    let mut out = FactExtraction::default();
     out.candidates =
         extract_noting(told, messages, config, rules, &mut |_, _, reason| out.reject(reason));
     out
@@ -123,13 +130,13 @@ pub(super) fn extract(
 
 /// The candidates; `turned_down` gets the message, the text and the reason of every other sentence.
 fn extract_noting(
-    told: &[Told],
+    told: &[ToldSentence],
     messages: &[Arc<Message>],
-    config: &Config,
-    rules: &Rules,
+    config: &MemoryConfig,
+    rules: &ExtractionRules,
     turned_down: &mut dyn FnMut(usize, &str, RejectReason),
-) -> Vec<Candidate> {
-    let mut ranked: Vec<Ranked> = Vec::new();
+) -> Vec<FactCandidate> {
+    let mut ranked: Vec<RankedCandidate> = Vec::new();
     for (at, sentence) in told.iter().enumerate() {
         match read(sentence, &told[..at], messages, config, &rules.weights) {
             Ok(found) => ranked.extend(found),
@@ -137,7 +144,7 @@ fn extract_noting(
             Err(None) => {}
         }
     }
-    ranked.extend(know_how::cases(told, messages).map(|candidate| Ranked {
+    ranked.extend(know_how::cases(told, messages).map(|candidate| RankedCandidate {
         score: f32::INFINITY,
         is_certain: true,
         message: usize::MAX,
@@ -146,7 +153,7 @@ fn extract_noting(
     keep_best(&mut ranked, messages.len(), rules, turned_down);
     let mut seen = HashSet::new();
     let mut candidates = Vec::with_capacity(ranked.len());
-    for Ranked { candidate, message, .. } in ranked {
+    for RankedCandidate { candidate, message, .. } in ranked {
         if seen.insert(normalized(&candidate.content)) {
             candidates.push(candidate);
         } else {
@@ -158,9 +165,9 @@ fn extract_noting(
 
 /// Keeps the best sentences, in the order of their messages.
 fn keep_best(
-    ranked: &mut Vec<Ranked>,
+    ranked: &mut Vec<RankedCandidate>,
     messages: usize,
-    rules: &Rules,
+    rules: &ExtractionRules,
     turned_down: &mut dyn FnMut(usize, &str, RejectReason),
 ) {
     let volume = messages.saturating_mul(rules.volume).div_ceil(100).max(MIN_VOLUME);
@@ -177,7 +184,7 @@ fn keep_best(
     for (rank, at) in order.into_iter().enumerate() {
         kept[at] = rank < volume || ranked[at].is_certain;
         if !kept[at] {
-            let Ranked { candidate, message, .. } = &ranked[at];
+            let RankedCandidate { candidate, message, .. } = &ranked[at];
             turned_down(*message, &candidate.content, RejectReason::Volume);
         }
     }
@@ -188,17 +195,17 @@ fn keep_best(
 /// Reads one sentence: mostly one fact, one for each clause of a person's sentence that says two
 /// things of them; `Err(None)` if the sentence is not a possible fact at all.
 fn read(
-    told: &Told,
-    before: &[Told],
+    told: &ToldSentence,
+    before: &[ToldSentence],
     messages: &[Arc<Message>],
-    config: &Config,
-    weights: &Weights,
-) -> Result<Vec<Ranked>, Option<RejectReason>> {
+    config: &MemoryConfig,
+    weights: &RankWeights,
+) -> Result<Vec<RankedCandidate>, Option<RejectReason>> {
     let message = &*messages[told.message];
     if message.is_agent()
         && let Some(candidate) = confirmed::confirmed(told, before, messages)
     {
-        return Ok(vec![Ranked {
+        return Ok(vec![RankedCandidate {
             candidate,
             score: f32::INFINITY,
             is_certain: true,
@@ -215,8 +222,8 @@ fn read(
     if told.own.is_some() && !own.contains(char::is_alphanumeric) {
         return Err(Some(RejectReason::Quoted));
     }
-    let reading = Reading::of(own);
-    if reading.first.has(Signs::HYPOTHETICAL) {
+    let reading = SentenceSigns::of(own);
+    if reading.first.has(WordSigns::HYPOTHETICAL) {
         return Err(Some(RejectReason::Hypothetical));
     }
     let is_procedure = told.own.is_none() && know_how::is_procedure(&told.said, told.language);
@@ -227,9 +234,10 @@ fn read(
     };
     let answers = told.message > 0 && answers(&messages[told.message - 1], message);
     let score = score(weights, told, reading, answers);
-    let says = if message.is_agent() { Says::default() } else { Says::of(told, own, message) };
+    let says =
+        if message.is_agent() { OwnWords::default() } else { OwnWords::of(told, own, message) };
     let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
-    let fact = |says: Says, content: String| {
+    let fact = |says: OwnWords, content: String| {
         let must = says.slot.is_some() || !says.ends.is_empty() || says.essential.is_some();
         let least = if must { SLOT_IMPORTANCE } else { 0.0 };
         let least = if is_procedure { PROCEDURE_IMPORTANCE } else { least };
@@ -241,7 +249,7 @@ fn read(
                 (kind, String::new(), String::new(), None)
             }
         };
-        let candidate = Candidate {
+        let candidate = FactCandidate {
             content,
             kind,
             confidence,
@@ -257,13 +265,18 @@ fn read(
             said: message.timestamp,
             source_messages: vec![message.message_id.clone()],
         };
-        Ranked { candidate, score, is_certain: is_procedure || must, message: told.message }
+        RankedCandidate {
+            candidate,
+            score,
+            is_certain: is_procedure || must,
+            message: told.message,
+        }
     };
-    let may_end = |slot: &Filled| is_single_valued(&slot.attribute);
+    let may_end = |slot: &FilledSlot| is_single_valued(&slot.attribute);
     let parts = if says.slot.as_ref().is_some_and(may_end) && told.own.is_none() {
-        apart::clauses(told)
+        separate_clauses::clauses(told)
             .into_iter()
-            .map(|(own, content)| (Says::of(told, &own, message), content))
+            .map(|(own, content)| (OwnWords::of(told, &own, message), content))
             .collect()
     } else {
         Vec::new()
@@ -277,7 +290,8 @@ fn read(
         }
         vec![fact]
     };
-    if facts.iter().all(|fact: &Ranked| fact.candidate.importance < config.min_importance) {
+    if facts.iter().all(|fact: &RankedCandidate| fact.candidate.importance < config.min_importance)
+    {
         return Err(Some(RejectReason::LowImportance));
     }
     if confidence < config.min_confidence {
@@ -293,7 +307,12 @@ const MAX_TOGETHER: usize = 300;
 
 /// A sentence that points back ("He's booked us for his ninetieth") is kept with the sentence
 /// before it, of the same speaker.
-fn stand_alone(candidate: &mut Candidate, told: &Told, before: &[Told], messages: &[Arc<Message>]) {
+fn stand_alone(
+    candidate: &mut FactCandidate,
+    told: &ToldSentence,
+    before: &[ToldSentence],
+    messages: &[Arc<Message>],
+) {
     let Some(earlier) = before.iter().rev().find(|earlier| earlier.speaker == told.speaker) else {
         return;
     };
@@ -314,21 +333,21 @@ fn stand_alone(candidate: &mut Candidate, told: &Told, before: &[Told], messages
 
 /// What a person's own words say beyond their rank.
 #[derive(Default)]
-struct Says {
+struct OwnWords {
     /// The slot that they fill.
-    slot: Option<Filled>,
+    slot: Option<FilledSlot>,
     /// The slots that they end.
     ends: Vec<&'static str>,
     /// The kind of what must be kept.
     essential: Option<MemoryKind>,
 }
 
-impl Says {
+impl OwnWords {
     /// Reads a sentence. What others say, what is supposed or dreamt and what holds only for a
     /// while fills no slot and ends nothing.
-    fn of(told: &Told, own: &str, message: &Message) -> Self {
+    fn of(told: &ToldSentence, own: &str, message: &Message) -> Self {
         let own = without_reported(own);
-        let cues = Cues::of(&own);
+        let cues = BackReferences::of(&own);
         if !cues.is_real() {
             return Self::default();
         }
@@ -363,7 +382,7 @@ const RECENT_SECONDS: f64 = 400.0 * 86_400.0;
 
 /// True if a sentence tells a past that may be over: "then I moved to Lyon for two years", "I moved
 /// to Lyon in 2009."
-fn is_history(told: &Told, own: &str, message: &Message) -> bool {
+fn is_history(told: &ToldSentence, own: &str, message: &Message) -> bool {
     let lower = format!(" {} ", own.to_lowercase());
     let long_ago = told.date.and_then(|date| midnight(date.to, message.timestamp));
     let long_ago =
@@ -381,23 +400,23 @@ fn answers(before: &Message, message: &Message) -> bool {
 }
 
 /// The category of a sentence without a slot.
-pub(super) fn kind(is_dated: bool, reading: Reading) -> MemoryKind {
+pub(super) fn kind(is_dated: bool, reading: SentenceSigns) -> MemoryKind {
     let signs = reading.all;
-    if signs.has(Signs::CHOICE) {
+    if signs.has(WordSigns::CHOICE) {
         MemoryKind::Decision
-    } else if signs.has(Signs::TASTE) {
+    } else if signs.has(WordSigns::TASTE) {
         MemoryKind::Preference
-    } else if signs.has(Signs::PAST) && is_dated {
+    } else if signs.has(WordSigns::PAST) && is_dated {
         MemoryKind::Event
-    } else if signs.has(Signs::INTENT) {
+    } else if signs.has(WordSigns::INTENT) {
         MemoryKind::Goal
-    } else if signs.has(Signs::PEOPLE) {
+    } else if signs.has(WordSigns::PEOPLE) {
         MemoryKind::Relationship
-    } else if signs.has(Signs::WORK) {
+    } else if signs.has(WordSigns::WORK) {
         MemoryKind::WorkHistory
-    } else if signs.has(Signs::PERSON) {
+    } else if signs.has(WordSigns::PERSON) {
         MemoryKind::PersonalInfo
-    } else if signs.has(Signs::PAST) {
+    } else if signs.has(WordSigns::PAST) {
         MemoryKind::Event
     } else {
         MemoryKind::Entity
@@ -406,7 +425,7 @@ pub(super) fn kind(is_dated: bool, reading: Reading) -> MemoryKind {
 
 /// Start of validity: the day that the sentence names, if that day is past; else the time of the
 /// message.
-fn valid_from(told: &Told, said: Moment) -> Moment {
+fn valid_from(told: &ToldSentence, said: Moment) -> Moment {
     told.date
         .and_then(|mention| midnight(mention.from, said))
         .filter(|moment| *moment < said)

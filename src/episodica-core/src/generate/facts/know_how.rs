@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::candidate::Candidate;
-use crate::fork::Lazy;
-use crate::generate::episode::Told;
+use super::candidate::FactCandidate;
+use crate::fork::ForkLazy;
+use crate::generate::episode::ToldSentence;
 use crate::model::{MemoryKind, Message};
 use crate::text::words::runs;
-use crate::text::{Language, Phrases};
+use crate::text::{Language, PhraseTable};
 
 /// Maximum number of messages between a problem and its solution.
 const CASE_REACH: usize = 8;
@@ -112,8 +112,8 @@ const SOLUTIONS: [&str; 23] = [
     "就正常了",
 ];
 
-static SOLUTION: Lazy<Phrases<()>> =
-    Lazy::new(|| Phrases::new(SOLUTIONS.into_iter().map(|phrase| (phrase, ()))));
+static SOLUTION: ForkLazy<PhraseTable<()>> =
+    ForkLazy::new(|| PhraseTable::new(SOLUTIONS.into_iter().map(|phrase| (phrase, ()))));
 
 /// True if the sentence explains a procedure: "To deploy, run `make ship`."
 pub(super) fn is_procedure(sentence: &str, language: Language) -> bool {
@@ -149,7 +149,7 @@ pub(super) fn is_procedure(sentence: &str, language: Language) -> bool {
 }
 
 /// An agent's sentence about its user: "Your order was shipped." is about the user's order.
-pub(super) fn about_user(told: &Told) -> Option<String> {
+pub(super) fn about_user(told: &ToldSentence) -> Option<String> {
     if told.language == Language::Chinese {
         let rest = told.said.strip_prefix("您的").or_else(|| told.said.strip_prefix("你的"))?;
         return (!rest.contains(['你', '您', '我'])).then(|| format!("用户的{rest}"));
@@ -163,7 +163,10 @@ pub(super) fn about_user(told: &Told) -> Option<String> {
 }
 
 /// Solutions, each with the latest problem before it.
-pub(super) fn cases(told: &[Told], messages: &[Arc<Message>]) -> impl Iterator<Item = Candidate> {
+pub(super) fn cases(
+    told: &[ToldSentence],
+    messages: &[Arc<Message>],
+) -> impl Iterator<Item = FactCandidate> {
     told.iter().enumerate().filter_map(|(at, solution)| {
         if messages[solution.message].is_machinery() || !is_solution(&solution.said) {
             return None;
@@ -177,7 +180,11 @@ pub(super) fn cases(told: &[Told], messages: &[Arc<Message>]) -> impl Iterator<I
     })
 }
 
-fn case(problem: &Told, solution: &Told, messages: &[Arc<Message>]) -> Candidate {
+fn case(
+    problem: &ToldSentence,
+    solution: &ToldSentence,
+    messages: &[Arc<Message>],
+) -> FactCandidate {
     let (subject, content) = if solution.language == Language::Chinese {
         ("助手", format!("问题：{} 解决：{}", problem.said, solution.said))
     } else {
@@ -185,7 +192,7 @@ fn case(problem: &Told, solution: &Told, messages: &[Arc<Message>]) -> Candidate
     };
     let mut sources = vec![problem.message, solution.message];
     sources.dedup();
-    Candidate {
+    FactCandidate {
         content,
         kind: MemoryKind::Case,
         confidence: 0.75,
@@ -200,7 +207,7 @@ fn case(problem: &Told, solution: &Told, messages: &[Arc<Message>]) -> Candidate
     }
 }
 
-fn is_problem(told: &Told) -> bool {
+fn is_problem(told: &ToldSentence) -> bool {
     let lower = told.said.to_lowercase();
     let mut words = runs(&lower, char::is_alphanumeric);
     !told.asks

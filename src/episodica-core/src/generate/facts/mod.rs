@@ -9,38 +9,38 @@
 
 #[cfg(test)]
 mod ablation;
-mod apart;
 mod candidate;
 mod confirmed;
 mod cues;
 mod dates;
 mod endings;
 mod essential;
+mod evidence_check;
 mod extract;
-mod grounds;
 mod know_how;
 pub mod model;
+mod never_forgotten;
 mod numbers;
 mod rank;
 mod reported;
+mod separate_clauses;
 mod slots;
-mod stated;
+mod stated_fact;
 mod support;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_grounds;
-mod vital;
 mod words;
 
 #[cfg(test)]
 pub(crate) use candidate::RejectReason;
-pub use candidate::{Candidate, Extraction, TurnedDown};
+pub use candidate::{FactCandidate, FactExtraction, TurnedDown};
 pub(crate) use endings::ended;
+pub use evidence_check::grounded;
 pub use extract::{RULES_VERSION, extract_offline, turned_down, write_and_extract};
-pub use grounds::grounded;
-pub(crate) use stated::{of_kind, stated};
+pub use never_forgotten::is_vital;
+pub(crate) use stated_fact::{of_kind, stated};
 pub(crate) use support::keys;
 pub use support::shares_words;
-pub use vital::is_vital;
 pub(crate) use words::tells_the_past;

@@ -15,17 +15,17 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::candidate::{Candidate, Extraction, RejectReason};
+use super::candidate::{FactCandidate, FactExtraction, RejectReason};
+use super::evidence_check::grounded;
 use super::extract::is_learned;
-use super::grounds::grounded;
 use super::support::{date_supported, keys};
 use crate::clock::Moment;
-use crate::config::Config;
+use crate::config::MemoryConfig;
 use crate::error::Result;
-use crate::generate::reconcile::Words;
+use crate::generate::reconcile::PaddedWords;
 use crate::llm::{
-    AnswerSchema, Budget, Prompt, Template, before, conversation, is_chinese, is_from_prompt, json,
-    render, single_line,
+    AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, before, conversation, is_chinese,
+    is_from_prompt, json, render, single_line,
 };
 use crate::model::{MemoryKind, Message, SemanticMemory};
 use crate::text::normalized;
@@ -42,7 +42,7 @@ const UNQUOTED: f32 = 0.9;
 
 /// What the model is shown beside the messages.
 #[derive(Debug, Clone, Default)]
-pub struct Shown {
+pub struct ShownFacts {
     /// Known facts, by number.
     pub known: Vec<Arc<SemanticMemory>>,
     /// The last messages before.
@@ -50,7 +50,7 @@ pub struct Shown {
 }
 
 #[derive(Serialize)]
-struct Values {
+struct FactsAnswer {
     known: Option<String>,
     before: Option<String>,
     conversation: String,
@@ -60,21 +60,25 @@ struct Values {
 ///
 /// # Errors
 /// `Internal` if the prompt can't be rendered.
-pub fn question(messages: &[Arc<Message>], shown: &Shown, budget: Budget) -> Result<Prompt> {
-    let values = Values {
+pub fn question(
+    messages: &[Arc<Message>],
+    shown: &ShownFacts,
+    budget: WindowBudget,
+) -> Result<ChatPrompt> {
+    let values = FactsAnswer {
         known: known_lines(&shown.known),
         before: before(&shown.before, budget),
         conversation: conversation(messages, budget),
     };
-    let (system, user) = render(Template::Extract, is_chinese(messages), &values)?;
+    let (system, user) = render(PromptTemplate::Extract, is_chinese(messages), &values)?;
     let schema = json!({
         "type": "object",
         "properties": {"facts": facts_schema()},
         "required": ["facts"],
         "additionalProperties": false,
     });
-    Ok(Prompt {
-        phase: Template::Extract.phase(),
+    Ok(ChatPrompt {
+        phase: PromptTemplate::Extract.phase(),
         system,
         user,
         schema: AnswerSchema { name: "facts", schema },
@@ -130,18 +134,18 @@ fn item(value: &Value) -> Cow<'_, Value> {
 
 /// The facts in an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Facts {
+pub struct AnsweredFacts {
     /// Kept candidates, and counts of rejected ones.
-    pub extraction: Extraction,
+    pub extraction: FactExtraction,
     /// What else is told of each candidate.
-    pub told: Vec<Told>,
+    pub told: Vec<FactDetails>,
     /// True if the JSON needed repair or an item was lost.
     pub salvaged: bool,
 }
 
 /// What a model tells of a fact beside the sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct FactDetails {
     /// First day, month or year of the event or state, as ISO 8601; empty if unknown.
     pub from: String,
     /// The last one.
@@ -152,7 +156,7 @@ pub struct Told {
     pub corrects: Vec<String>,
 }
 
-impl Told {
+impl FactDetails {
     /// The day of the event, in the zone of `said`.
     pub fn since(&self, said: Moment) -> Option<Moment> {
         let date = match self.from.len() {
@@ -173,9 +177,9 @@ impl Told {
 pub fn read(
     answer: &str,
     messages: &[Arc<Message>],
-    shown: &Shown,
-    config: &Config,
-) -> Option<Facts> {
+    shown: &ShownFacts,
+    config: &MemoryConfig,
+) -> Option<AnsweredFacts> {
     let items = json::items(answer, "facts");
     let is_nothing = items.values.is_empty() && items.lost == 0;
     if !items.found || is_nothing && (!items.keyed || messages.iter().any(|one| orders(one))) {
@@ -189,7 +193,8 @@ pub fn read(
     // What is known already is nothing new.
     let mut seen: HashSet<String> =
         shown.known.iter().map(|fact| normalized(&fact.content)).collect();
-    let mut facts = Facts { salvaged: items.salvaged || items.lost > 0, ..Facts::default() };
+    let mut facts =
+        AnsweredFacts { salvaged: items.salvaged || items.lost > 0, ..AnsweredFacts::default() };
     for value in items.values.iter().take(MAX_FACTS) {
         let value = &*item(value);
         match read_one(value, messages, &context, &names, config) {
@@ -222,12 +227,12 @@ fn named(
     facts.filter(|fact| passes(fact)).map(|fact| fact.memory_id.clone()).collect()
 }
 
-fn ends(candidate: &Candidate, known: &SemanticMemory) -> bool {
+fn ends(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     known.kind != MemoryKind::Event && is_same_subject(&candidate.subject, &known.subject)
 }
 
 /// A correction may be of the subject itself: then the two share another word.
-fn corrects(candidate: &Candidate, known: &SemanticMemory) -> bool {
+fn corrects(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let others = keys(&known.content);
     is_same_subject(&candidate.subject, &known.subject)
         || keys(&candidate.content).iter().any(|key| others.contains(key))
@@ -235,7 +240,7 @@ fn corrects(candidate: &Candidate, known: &SemanticMemory) -> bool {
 
 /// True if one subject names the other: "Ann" and "Ann's dose".
 fn is_same_subject(one: &str, other: &str) -> bool {
-    let words = |text: &str| Words::of(&text.replace('’', "'").replace("'s", ""));
+    let words = |text: &str| PaddedWords::of(&text.replace('’', "'").replace("'s", ""));
     let (one, other) = (words(one), words(other));
     !one.is_empty() && !other.is_empty() && (one.contain(&other) || other.contain(&one))
 }
@@ -281,8 +286,8 @@ fn read_one(
     messages: &[Arc<Message>],
     context: &[&Message],
     names: &[&str],
-    config: &Config,
-) -> Result<(Candidate, Told), RejectReason> {
+    config: &MemoryConfig,
+) -> Result<(FactCandidate, FactDetails), RejectReason> {
     let text = |key: &str| single_line(value.get(key).and_then(Value::as_str).unwrap_or_default());
     let content = text("content");
     if !content.chars().any(char::is_alphanumeric) || content.chars().count() > MAX_FACT_CHARS {
@@ -329,7 +334,7 @@ fn read_one(
     }
     let told = told(&text("when"), &sources);
     let said = sources.iter().map(|message| message.timestamp).max().unwrap_or(Moment::MIN);
-    let candidate = Candidate {
+    let candidate = FactCandidate {
         content,
         kind,
         confidence,
@@ -347,7 +352,7 @@ fn read_one(
 }
 
 /// When it happened, as far as the cited messages support it.
-fn told(when: &str, sources: &[&Message]) -> Told {
+fn told(when: &str, sources: &[&Message]) -> FactDetails {
     let date = |text: &str| {
         let is_date = text.len() <= 10 && text.starts_with(|first: char| first.is_ascii_digit());
         if is_date && date_supported(text, sources) { text.to_owned() } else { String::new() }
@@ -355,7 +360,7 @@ fn told(when: &str, sources: &[&Message]) -> Told {
     let (from, to) = when.split_once('/').unwrap_or((when, ""));
     let (from, to) = (date(from.trim()), date(to.trim()));
     let to = if !from.is_empty() && to < from { String::new() } else { to };
-    Told { from, to, ..Told::default() }
+    FactDetails { from, to, ..FactDetails::default() }
 }
 
 fn same_name(a: &str, b: &str) -> bool {
@@ -425,7 +430,7 @@ pub(in crate::generate) fn participants(messages: &[Arc<Message>]) -> Vec<&str> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::reconcile::{Decision, apply};
+    use crate::generate::reconcile::{FactDecision, apply};
     use crate::ids::Owner;
     use crate::model::EventKind;
     use crate::model::testing::said;
@@ -452,9 +457,11 @@ mod tests {
         })
     }
 
-    fn read_all(facts: Vec<Value>) -> Extraction {
+    fn read_all(facts: Vec<Value>) -> FactExtraction {
         let answer = json!({"facts": facts}).to_string();
-        read(&answer, &talk(), &Shown::default(), &Config::default()).expect("a list").extraction
+        read(&answer, &talk(), &ShownFacts::default(), &MemoryConfig::default())
+            .expect("a list")
+            .extraction
     }
 
     #[test]
@@ -476,7 +483,8 @@ mod tests {
                     Ann moved to Lyon on 8 March 2024 | or so.";
         let cut = "event | Ann moved to Lyon.";
         let answer = json!({"facts": [line, cut, "Ann started at Renault."]}).to_string();
-        let facts = read(&answer, &talk(), &Shown::default(), &Config::default()).expect("a list");
+        let facts = read(&answer, &talk(), &ShownFacts::default(), &MemoryConfig::default())
+            .expect("a list");
         let found = &facts.extraction.candidates;
         let texts: Vec<&str> = found.iter().map(|one| one.content.as_str()).collect();
         let long = "Ann moved to Lyon on 8 March 2024 | or so.";
@@ -521,11 +529,12 @@ mod tests {
             r#"{"facts":[{"content":"Ann works at Renault.","kind":"work_history","#,
             r#""messages":[0]}, 7, {"content":"Ann mov"#,
         );
-        let found = read(answer, &talk(), &Shown::default(), &Config::default()).expect("a list");
+        let found = read(answer, &talk(), &ShownFacts::default(), &MemoryConfig::default())
+            .expect("a list");
         assert_eq!(found.extraction.candidates.len(), 1);
         assert!(found.salvaged);
         let empty = |answer: &str, messages: &[Arc<Message>]| {
-            let facts = read(answer, messages, &Shown::default(), &Config::default());
+            let facts = read(answer, messages, &ShownFacts::default(), &MemoryConfig::default());
             facts.map(|facts| facts.told.len())
         };
         assert_eq!(empty(r#"{"facts":[]}"#, &talk()), Some(0));
@@ -542,7 +551,7 @@ mod tests {
             let mut fact = statement("Ann moved to Lyon.", "Ann", json!([0]));
             fact["when"] = json!(when);
             let answer = json!({"facts": [fact]}).to_string();
-            let facts = read(&answer, &talk(), &Shown::default(), &Config::default());
+            let facts = read(&answer, &talk(), &ShownFacts::default(), &MemoryConfig::default());
             let told = facts.expect("a list").told.remove(0);
             (told.from, told.to)
         };
@@ -557,7 +566,7 @@ mod tests {
     fn a_day_is_that_of_the_speaker() {
         let said = Moment::parse(DAY).expect("valid");
         let since = |from: &str| {
-            let told = Told { from: from.to_owned(), ..Told::default() };
+            let told = FactDetails { from: from.to_owned(), ..FactDetails::default() };
             told.since(said).map(|since| since.local().to_string())
         };
         assert_eq!(since("2024-03-08").as_deref(), Some("2024-03-08T00:00:00"));
@@ -570,11 +579,20 @@ mod tests {
     fn numbers_name_known_facts_of_the_same_subject_and_no_events() {
         let known = |id: &str, subject: &str, kind, content: &str| {
             let answer = json!({"facts": [statement("Ann moved to Lyon.", "Ann", json!([0]))]});
-            let facts = read(&answer.to_string(), &talk(), &Shown::default(), &Config::default());
+            let facts = read(
+                &answer.to_string(),
+                &talk(),
+                &ShownFacts::default(),
+                &MemoryConfig::default(),
+            );
             let any = facts.expect("a list").extraction.candidates.remove(0);
-            let candidate =
-                Candidate { content: content.to_owned(), subject: subject.to_owned(), kind, ..any };
-            let add = Decision {
+            let candidate = FactCandidate {
+                content: content.to_owned(),
+                subject: subject.to_owned(),
+                kind,
+                ..any
+            };
+            let add = FactDecision {
                 event: EventKind::Add,
                 target: None,
                 content: None,
@@ -584,7 +602,7 @@ mod tests {
             let made = apply(&owner, &candidate, &add, &[], &[], candidate.said).records.remove(0);
             Arc::new(SemanticMemory { memory_id: id.to_owned(), ..made })
         };
-        let shown = Shown {
+        let shown = ShownFacts {
             known: vec![
                 known("old", "ann", MemoryKind::PersonalInfo, "Ann lives in Nice."),
                 known("ben", "Ben", MemoryKind::PersonalInfo, "Ben lives in Nice."),
@@ -599,7 +617,7 @@ mod tests {
         fact["ends"] = json!([0, 1, 2, "3", 4, 99, -1]);
         fact["corrects"] = json!([2, 4, 5]);
         let answer = json!({"facts": [fact]}).to_string();
-        let facts = read(&answer, &talk(), &shown, &Config::default()).expect("a list");
+        let facts = read(&answer, &talk(), &shown, &MemoryConfig::default()).expect("a list");
         assert_eq!(facts.told[0].ends, ["old", "home"]);
         assert_eq!(facts.told[0].corrects, ["trip", "anna"], "a subject may be corrected");
     }

@@ -2,12 +2,12 @@
 //!
 //! The weights were set by hand and checked by an ablation of each (`docs/facts.md`).
 
-use super::words::{Reading, Signs};
-use crate::generate::episode::Told;
+use super::words::{SentenceSigns, WordSigns};
+use crate::generate::episode::ToldSentence;
 
 /// The weight of each feature in the score of a sentence.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Weights {
+pub(super) struct RankWeights {
     /// Multiplies the logarithm of the number of content words; all other features are yes or no.
     pub content: f32,
     pub digit: f32,
@@ -28,7 +28,7 @@ pub(super) struct Weights {
     pub same_message: f32,
 }
 
-pub(super) const WEIGHTS: Weights = Weights {
+pub(super) const WEIGHTS: RankWeights = RankWeights {
     content: 1.0,
     digit: 0.5,
     name: 0.7,
@@ -54,29 +54,34 @@ const MIDDLE: f32 = 2.8;
 const SLOPE: f32 = 0.12;
 
 /// The score of a sentence; `answers` is true if the message before is another speaker's question.
-pub(super) fn score(weights: &Weights, told: &Told, reading: Reading, answers: bool) -> f32 {
+pub(super) fn score(
+    weights: &RankWeights,
+    told: &ToldSentence,
+    reading: SentenceSigns,
+    answers: bool,
+) -> f32 {
     let form = told.form;
     let yes = |holds: bool, weight: f32| if holds { weight } else { 0.0 };
     let signs = reading.all;
-    let first_person = signs.has(Signs::FIRST_PERSON) || told.said.starts_with(&told.speaker);
-    let of_life = [Signs::PEOPLE, Signs::PERSON, Signs::TASTE, Signs::WORK];
+    let first_person = signs.has(WordSigns::FIRST_PERSON) || told.said.starts_with(&told.speaker);
+    let of_life = [WordSigns::PEOPLE, WordSigns::PERSON, WordSigns::TASTE, WordSigns::WORK];
     let lasts = first_person
         && of_life.into_iter().any(|sign| signs.has(sign))
-        && !signs.has(Signs::PAST)
-        && !signs.has(Signs::INTENT);
+        && !signs.has(WordSigns::PAST)
+        && !signs.has(WordSigns::INTENT);
     weights.content * (1.0 + form.content as f32).ln()
         + yes(form.has_digit, weights.digit)
         + yes(form.has_name, weights.name)
         + yes(told.date.is_some(), weights.date)
         + yes(first_person, weights.first_person)
-        + yes(signs.has(Signs::SECOND_PERSON), weights.second_person)
+        + yes(signs.has(WordSigns::SECOND_PERSON), weights.second_person)
         + yes(told.said.ends_with(['!', '！']), weights.exclamation)
-        + yes(reading.first.has(Signs::CHATTY), weights.chatty)
-        + yes(signs.has(Signs::PAST), weights.past)
+        + yes(reading.first.has(WordSigns::CHATTY), weights.chatty)
+        + yes(signs.has(WordSigns::PAST), weights.past)
         + yes(answers, weights.answer)
         + yes(form.words < SHORT_WORDS, weights.short)
         + yes(form.dangles, weights.dangling)
-        + yes(reading.first.has(Signs::REQUEST), weights.request)
+        + yes(reading.first.has(WordSigns::REQUEST), weights.request)
         + yes(lasts, weights.lasting)
 }
 

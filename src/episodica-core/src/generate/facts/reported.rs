@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use crate::fork::Lazy;
-use crate::text::expression::Expression;
+use crate::fork::ForkLazy;
+use crate::text::expression::TextExpression;
 
 /// Verbs of saying, in forms that report what somebody said.
-static SAYING: Lazy<Expression> = Lazy::new(|| {
-    Expression::new(
+static SAYING: ForkLazy<TextExpression> = ForkLazy::new(|| {
+    TextExpression::new(
         concat!(
             r"\b(?:said|says?|told|tells?|asks?|asked|wonder(?:s|ed)?|wrote|writes|texted|claims?|",
             r"claimed|insists?|insisted|believes?|thinks|reckons?|assumes?|replied|announced|",

@@ -3,11 +3,11 @@
 //! The table is data (`slots.txt`): a slot is a few regular expressions per language. A sentence
 //! fills the first slot that it matches.
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 
 use crate::model::MemoryKind;
-use crate::text::expression::Match;
-use crate::text::expressions::Expressions;
+use crate::text::expression::TextMatch;
+use crate::text::expressions::ExpressionTable;
 use crate::text::time::TimeMention;
 
 const TABLE: &str = include_str!("slots.txt");
@@ -120,7 +120,7 @@ const VALUE_ENDS: [&str; 28] = [
 
 /// The slot that a sentence fills, with the value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Filled {
+pub(super) struct FilledSlot {
     /// The slot, with its object if it has one: `favourite:film`.
     pub attribute: String,
     /// The value, normalised: lower case, without articles and final punctuation.
@@ -130,7 +130,7 @@ pub(super) struct Filled {
     pub whose: Option<String>,
 }
 
-struct Slot {
+struct FactSlot {
     name: &'static str,
     kind: MemoryKind,
     dated: bool,
@@ -138,15 +138,15 @@ struct Slot {
     is_contact: bool,
 }
 
-struct Table {
-    slots: Vec<Slot>,
+struct SlotTable {
+    slots: Vec<FactSlot>,
     /// The patterns, each with the index of its slot.
-    lines: Expressions<usize>,
+    lines: ExpressionTable<usize>,
 }
 
-static SLOTS: Lazy<Table> = Lazy::new(|| read_table(TABLE));
+static SLOTS: ForkLazy<SlotTable> = ForkLazy::new(|| read_table(TABLE));
 
-fn read_table(text: &'static str) -> Table {
+fn read_table(text: &'static str) -> SlotTable {
     let (mut slots, mut lines) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(head) = line.strip_prefix('@') {
@@ -156,7 +156,7 @@ fn read_table(text: &'static str) -> Table {
             let kind = MemoryKind::ALL.into_iter().find(|known| known.name() == kind);
             let kind = kind.expect("invariant: a slot has a kind");
             let is_contact = matches!(name, "phone" | "email");
-            slots.push(Slot { name, kind, dated: name == "plan", is_contact });
+            slots.push(FactSlot { name, kind, dated: name == "plan", is_contact });
             continue;
         }
         let pattern = MACROS
@@ -164,12 +164,12 @@ fn read_table(text: &'static str) -> Table {
             .fold(line.to_owned(), |text, (name, meaning)| text.replace(name, meaning));
         lines.push((pattern, slots.len() - 1));
     }
-    Table { slots, lines: Expressions::new(lines) }
+    SlotTable { slots, lines: ExpressionTable::new(lines) }
 }
 
 /// The slot that a sentence fills; `date` is its first date. A sentence that denies a value fills
 /// the slot with `not` and the value: "I no longer live in Lyon."
-pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<Filled> {
+pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<FilledSlot> {
     if sentence.len() > MAX_BYTES {
         return None;
     }
@@ -179,10 +179,10 @@ pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<Filled>
     }
     let found = affirmed(&without_denial(&plain)?, date)?;
     (!found.value.starts_with(NOT))
-        .then(|| Filled { value: format!("{NOT}{}", found.value), ..found })
+        .then(|| FilledSlot { value: format!("{NOT}{}", found.value), ..found })
 }
 
-fn affirmed(plain: &str, date: Option<&TimeMention>) -> Option<Filled> {
+fn affirmed(plain: &str, date: Option<&TimeMention>) -> Option<FilledSlot> {
     let table = &*SLOTS;
     let mut candidates = table.lines.candidates(plain);
     candidates
@@ -262,11 +262,11 @@ const NOT_MINE: [&str; 13] = [
 ];
 
 fn filled(
-    slot: &Slot,
-    found: &Match<'_>,
+    slot: &FactSlot,
+    found: &TextMatch<'_>,
     plain: &str,
     date: Option<&TimeMention>,
-) -> Option<Filled> {
+) -> Option<FilledSlot> {
     let group = |name| found.group(name);
     let given = group("v").or_else(|| group("n"));
     let value = match date.filter(|_| slot.dated) {
@@ -285,7 +285,7 @@ fn filled(
             return None;
         }
         if DENIED.iter().any(|denial| lower.contains(denial)) {
-            return Some(Filled {
+            return Some(FilledSlot {
                 attribute: with_object(slot.name, group("o")),
                 value: format!("{NOT}{value}"),
                 kind: slot.kind,
@@ -298,7 +298,7 @@ fn filled(
     let value = if group("n").is_some() || is_denied { format!("{NOT}{value}") } else { value };
     let attribute = with_object(slot.name, group("o"));
     let is_value = !value.is_empty() && !matches!(&*value, "i" | "it" | "the" | "家" | "家了");
-    is_value.then(|| Filled {
+    is_value.then(|| FilledSlot {
         attribute,
         value,
         kind: slot.kind,

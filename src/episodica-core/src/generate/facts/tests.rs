@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::clock::Moment;
-use crate::config::Config;
+use crate::config::MemoryConfig;
 use crate::generate::episode::write_offline;
 use crate::model::testing::said;
 use crate::model::{MemoryKind, Message};
@@ -14,7 +14,7 @@ use crate::model::{MemoryKind, Message};
 const DAY: &str = "2024-03-11T09:30:00+01:00";
 
 fn contents(messages: &[Arc<Message>]) -> Vec<String> {
-    extract_offline(messages, &Config::default())
+    extract_offline(messages, &MemoryConfig::default())
         .candidates
         .into_iter()
         .map(|candidate| candidate.content)
@@ -28,7 +28,7 @@ fn one(name: &str, text: &str) -> Vec<String> {
 #[test]
 fn dates_come_from_the_message_and_date_the_fact() {
     let talk = [said(0, "user", Some("Alice"), DAY, "I moved to Lyon last Friday.")];
-    let candidate = extract_offline(&talk, &Config::default()).candidates.remove(0);
+    let candidate = extract_offline(&talk, &MemoryConfig::default()).candidates.remove(0);
     assert_eq!(candidate.content, "Alice moved to Lyon last Friday [8 March 2024].");
     assert_eq!(candidate.valid_from, Moment::parse("2024-03-08T00:00:00+01:00").expect("valid"));
     assert_eq!(
@@ -203,7 +203,7 @@ fn a_problem_and_its_solution_make_a_case() {
         ),
         said(1, "assistant", None, DAY, "The fix is a newer linker in the base image."),
     ];
-    let found = extract_offline(&talk, &Config::default()).candidates;
+    let found = extract_offline(&talk, &MemoryConfig::default()).candidates;
     let case = found.iter().find(|found| found.kind == MemoryKind::Case).expect("a case");
     assert_eq!(
         case.content,
@@ -219,7 +219,7 @@ fn a_problem_and_its_solution_make_a_case() {
 #[test]
 fn instructions_are_kept_as_they_are() {
     let agent = said(0, "assistant", None, DAY, "To deploy, run `make ship` on the build host.");
-    let found = extract_offline(&[agent], &Config::default()).candidates.remove(0);
+    let found = extract_offline(&[agent], &MemoryConfig::default()).candidates.remove(0);
     assert_eq!(found.kind, MemoryKind::Procedure);
     assert_eq!(found.content, "To deploy, run `make ship` on the build host.");
 }
@@ -229,7 +229,7 @@ fn gates_are_counted() {
     let text = "I love hiking in Bath. I love hiking in Bath. Do I love hiking? If I moved to \
                 Rome, I would sing. Wow!";
     let talk = [said(0, "user", Some("Ada"), DAY, text)];
-    let found = extract_offline(&talk, &Config::default());
+    let found = extract_offline(&talk, &MemoryConfig::default());
     assert_eq!(found.candidates.len(), 1);
     for reason in [
         RejectReason::Duplicate,
@@ -239,12 +239,12 @@ fn gates_are_counted() {
     ] {
         assert_eq!(found.rejected.get(&reason), Some(&1), "{reason:?}");
     }
-    let sure = Config { min_confidence: 0.99, ..Config::default() };
+    let sure = MemoryConfig { min_confidence: 0.99, ..MemoryConfig::default() };
     assert_eq!(extract_offline(&talk, &sure).rejected[&RejectReason::LowConfidence], 2);
     let many =
         (0..10).map(|at| format!("I bought lamp {at} in Bath on Friday. ")).collect::<String>();
     let talk = [said(0, "user", Some("Ada"), DAY, &many)];
-    assert_eq!(extract_offline(&talk, &Config::default()).rejected[&RejectReason::Volume], 8);
+    assert_eq!(extract_offline(&talk, &MemoryConfig::default()).rejected[&RejectReason::Volume], 8);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn what_holds_for_a_while_or_in_a_dream_fills_no_slot() {
         "We also live in a second flat in Bath.",
     ] {
         let talk = [said(0, "user", Some("Ada"), DAY, text)];
-        let found = extract_offline(&talk, &Config::default()).candidates;
+        let found = extract_offline(&talk, &MemoryConfig::default()).candidates;
         assert!(found.iter().all(|found| found.attribute.is_empty()), "{text}");
     }
 }
@@ -273,7 +273,7 @@ fn every_fact_is_supported_by_its_messages() {
     let text = "I moved to Lyon last Friday with 3 cats. My sister Lena and I met in May. \
                 Yesterday we sold the red van for 900 euros.";
     let talk = [said(0, "user", Some("Ada"), DAY, text)];
-    for found in extract_offline(&talk, &Config::default()).candidates {
+    for found in extract_offline(&talk, &MemoryConfig::default()).candidates {
         let checked = grounded(&found.content, "", &[&talk[0]], &[&talk[0]], &["Ada"]);
         assert_eq!(checked, Ok(()), "{}", found.content);
     }
@@ -286,7 +286,7 @@ proptest! {
             [said(0, "user", Some(&name), DAY, &text), said(1, "assistant", None, DAY, &text)];
         extract_offline(
             &talk,
-            &Config { min_confidence: 0.0, min_importance: 0.0, ..Config::default() },
+            &MemoryConfig { min_confidence: 0.0, min_importance: 0.0, ..MemoryConfig::default() },
         );
     }
 
@@ -306,7 +306,7 @@ proptest! {
             [said(0, "user", Some("Ada"), DAY, &text), said(1, "assistant", None, DAY, &text)];
         let found = extract_offline(
             &talk,
-            &Config { min_confidence: 0.0, min_importance: 0.0, ..Config::default() },
+            &MemoryConfig { min_confidence: 0.0, min_importance: 0.0, ..MemoryConfig::default() },
         );
         for candidate in &found.candidates {
             prop_assert!(!candidate.content.is_empty() && !candidate.source_messages.is_empty());
@@ -335,7 +335,7 @@ proptest! {
                 said(at as u64, role, name, DAY, &text.join(" "))
             })
             .collect();
-        let config = Config::default();
+        let config = MemoryConfig::default();
         let together = write_and_extract(&talk, &config);
         prop_assert_eq!(together, (write_offline(&talk), extract_offline(&talk, &config)));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::candidate::RejectReason;
-use super::grounds::grounded;
+use super::evidence_check::grounded;
 use crate::model::Message;
 use crate::model::testing::said;
 

@@ -2,16 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use crate::text::script::is_alphanumeric;
 use crate::text::words::runs;
-use crate::text::{Phrases, is_cjk};
+use crate::text::{PhraseTable, is_cjk};
 
 /// The signs of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Signs(u16);
+pub(super) struct WordSigns(u16);
 
-impl Signs {
+impl WordSigns {
     /// The speaker, alone or with others.
     pub const FIRST_PERSON: Self = Self(1);
     /// The listener.
@@ -50,14 +50,14 @@ impl Signs {
 
 /// The lists. Entries are lower-case words; an entry in a script without spaces is a run of
 /// characters that occurs anywhere in a sentence.
-const LISTS: [(Signs, &str); 12] = [
+const LISTS: [(WordSigns, &str); 12] = [
     (
-        Signs::REQUEST,
+        WordSigns::REQUEST,
         "let let's keep take check tell give look have remember try make don't stay can could \
          would do did are is how what when where who why which",
     ),
     (
-        Signs::FIRST_PERSON,
+        WordSigns::FIRST_PERSON,
         "i i'm i've i'll i'd im ive me my mine myself we we're we've we'll we'd us our ours \
          ich mich mir mein meine meinen meinem meiner wir uns unser unsere unseren \
          yo mi mis me mí conmigo nosotros nosotras nuestro nuestra nuestros nuestras nos \
@@ -66,13 +66,13 @@ const LISTS: [(Signs, &str); 12] = [
          我 咱 私 僕 俺",
     ),
     (
-        Signs::SECOND_PERSON,
+        WordSigns::SECOND_PERSON,
         "you you're you've you'll you'd your yours yourself u ur y'all \
          du dich dir dein deine deinen deinem tú tu te tus usted ustedes ti vous votre vos toi \
          ton ta tes você vocês 你 您 あなた",
     ),
     (
-        Signs::PAST,
+        WordSigns::PAST,
         "was were had did went got made took came saw met bought found left felt gave thought told \
          became began brought built broke caught chose drove ate fell flew forgot grew heard held \
          kept knew led lost paid ran read said sent sold spent spoke started stood swam taught \
@@ -81,7 +81,7 @@ const LISTS: [(Signs, &str); 12] = [
          été avait était eu fait sono stato ho fui estava 了 过",
     ),
     (
-        Signs::CHATTY,
+        WordSigns::CHATTY,
         "thanks thank thx wow that's thats sounds great congrats congratulations yeah yep yes yup \
          hi hey hello bye goodbye awesome amazing cool nice absolutely totally definitely sure ok \
          okay haha lol aw aww oh glad good exactly agreed true right please sorry welcome well no \
@@ -89,12 +89,12 @@ const LISTS: [(Signs, &str); 12] = [
          grazie ciao obrigado obrigada olá 谢谢 哈哈 好的 恭喜 加油 不客气 再见 你好 嗯 是啊 对啊",
     ),
     (
-        Signs::HYPOTHETICAL,
+        WordSigns::HYPOTHETICAL,
         "if maybe perhaps suppose imagine unless wenn falls vielleicht si quizás ojalá peut-être \
          se forse talvez 如果 要是 假如 也许 要不",
     ),
     (
-        Signs::PEOPLE,
+        WordSigns::PEOPLE,
         "wife husband spouse partner boyfriend girlfriend fiancé fiancée son sons daughter \
          daughters kid kids child children baby mother mom mum father dad parents brother brothers \
          sister sisters grandma grandmother grandpa grandfather aunt uncle cousin nephew niece \
@@ -106,7 +106,7 @@ const LISTS: [(Signs, &str); 12] = [
          老婆 太太 妻子 老公 丈夫 男朋友 女朋友 儿子 女儿 孩子 妈 爸 哥 姐 弟 妹 朋友 同事 狗 猫",
     ),
     (
-        Signs::WORK,
+        WordSigns::WORK,
         "job work works worked working company office career boss team client clients project \
          promoted promotion hired fired salary interview degree university college school class \
          course exam thesis internship business startup employer shift \
@@ -115,33 +115,33 @@ const LISTS: [(Signs, &str); 12] = [
          公司 工作 上班 辞职 入职 老板 项目 大学 考试 面试",
     ),
     (
-        Signs::TASTE,
+        WordSigns::TASTE,
         "love loves like likes enjoy enjoys prefer prefers favorite favourite hate hates dislike \
          adore fan allergic vegan vegetarian liebe mag lieber lieblings hasse \
          gusta gustan encanta prefiero odio favorito favorita j'aime j'adore préfère déteste \
          préféré 喜欢 爱 讨厌 最爱 偏好 过敏",
     ),
     (
-        Signs::INTENT,
+        WordSigns::INTENT,
         "plan plans planning planned want wants hope hopes hoping goal goals dream dreaming aim \
          intend saving booked will gonna möchte will plane vorhabe quiero \
          espero planeo veux espère 打算 计划 想 希望 准备 目标 要去",
     ),
     (
-        Signs::CHOICE,
+        WordSigns::CHOICE,
         "decided decision chose chosen settled agreed entschieden decidido decidí décidé \
          决定 定了 选了",
     ),
     (
-        Signs::PERSON,
+        WordSigns::PERSON,
         "live lives born birthday age email phone address name moved diagnosed allergy \
          surgery hospital doctor wohne geboren geburtstag vivo nací cumpleaños habite né née \
          anniversaire 住 搬 生日 岁 电话 手机 邮箱 地址 医院 手术",
     ),
 ];
 
-static SPACED: Lazy<FxHashMap<&'static str, Signs>> = Lazy::new(|| {
-    let mut words: FxHashMap<&str, Signs> = FxHashMap::default();
+static SPACED: ForkLazy<FxHashMap<&'static str, WordSigns>> = ForkLazy::new(|| {
+    let mut words: FxHashMap<&str, WordSigns> = FxHashMap::default();
     for (sign, list) in LISTS {
         for word in list.split_whitespace().filter(|word| !word.contains(is_cjk)) {
             words.entry(word).or_default().add(sign);
@@ -150,28 +150,28 @@ static SPACED: Lazy<FxHashMap<&'static str, Signs>> = Lazy::new(|| {
     words
 });
 
-static UNSPACED: Lazy<Phrases<Signs>> = Lazy::new(|| {
+static UNSPACED: ForkLazy<PhraseTable<WordSigns>> = ForkLazy::new(|| {
     let all = LISTS.iter().flat_map(|(sign, list)| {
         list.split_whitespace().filter(|word| word.contains(is_cjk)).map(|word| (word, *sign))
     });
-    Phrases::new(all)
+    PhraseTable::new(all)
 });
 
 /// Does a sentence have a verb in the past?
 pub(crate) fn tells_the_past(sentence: &str) -> bool {
-    Reading::of(sentence).all.has(Signs::PAST)
+    SentenceSigns::of(sentence).all.has(WordSigns::PAST)
 }
 
 /// The signs of the words of a sentence.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Reading {
+pub(super) struct SentenceSigns {
     /// The signs of all words.
-    pub all: Signs,
+    pub all: WordSigns,
     /// The signs of the first word.
-    pub first: Signs,
+    pub first: WordSigns,
 }
 
-impl Reading {
+impl SentenceSigns {
     /// Reads a sentence.
     pub fn of(sentence: &str) -> Self {
         let mut reading = Self::default();
@@ -181,7 +181,7 @@ impl Reading {
         for (at, word) in words.filter(|word| !word.is_empty()).enumerate() {
             let mut signs = SPACED.get(word).copied().unwrap_or_default();
             if word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed") {
-                signs.add(Signs::PAST);
+                signs.add(WordSigns::PAST);
             }
             if at == 0 {
                 reading.first = signs;

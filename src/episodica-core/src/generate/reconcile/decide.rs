@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashSet;
 
 use crate::clock::Moment;
-use crate::generate::facts::Candidate;
+use crate::generate::facts::FactCandidate;
 use crate::model::{EventKind, SemanticMemory};
 use crate::text::hash::Fnv1a;
 use crate::text::is_normalized_as;
@@ -14,7 +14,7 @@ use crate::text::words::for_each_word_letter;
 
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decision {
+pub struct FactDecision {
     /// The outcome, one of five.
     pub event: EventKind,
     /// Index into the nearest facts. With `Add` it names a newer fact of the same attribute: the
@@ -31,7 +31,7 @@ pub struct Decision {
 const MANY_PROOFS: usize = 64;
 const DAY_SECONDS: f64 = 86_400.0;
 
-impl Decision {
+impl FactDecision {
     /// Stores the candidate beside what is known.
     pub(crate) fn add() -> Self {
         decision(EventKind::Add, None, "new")
@@ -95,21 +95,21 @@ pub fn is_single_valued(attribute: &str) -> bool {
 }
 
 /// What a candidate says, read once for all facts that it is compared with.
-pub(crate) struct Said<'a> {
-    candidate: &'a Candidate,
+pub(crate) struct CandidateWords<'a> {
+    candidate: &'a FactCandidate,
     /// Its [`normalized`](crate::text::normalized) text.
     normalized: &'a str,
     /// When a known fact was last said; without it, the start of its validity counts.
     said_at: Option<SaidAt<'a>>,
-    words: OnceCell<Words>,
+    words: OnceCell<PaddedWords>,
 }
 
 /// When a fact was last said.
 type SaidAt<'a> = &'a dyn Fn(&SemanticMemory) -> Moment;
 
-impl<'a> Said<'a> {
+impl<'a> CandidateWords<'a> {
     /// What a candidate says, whose text is so when normalized.
-    pub fn by(candidate: &'a Candidate, normalized: &'a str) -> Self {
+    pub fn by(candidate: &'a FactCandidate, normalized: &'a str) -> Self {
         Self { candidate, normalized, said_at: None, words: OnceCell::new() }
     }
 
@@ -126,8 +126,8 @@ impl<'a> Said<'a> {
         }
     }
 
-    fn words(&self) -> &Words {
-        self.words.get_or_init(|| Words::of(&self.candidate.content))
+    fn words(&self) -> &PaddedWords {
+        self.words.get_or_init(|| PaddedWords::of(&self.candidate.content))
     }
 
     /// Decides by rules what to do with the candidate, given the owner's facts that may concern it;
@@ -135,7 +135,7 @@ impl<'a> Said<'a> {
     ///
     /// Conservative: adds the candidate if no rule applies. Supersedes a fact only by a later fact
     /// with another value of the same single-valued attribute of the same subject.
-    pub fn reconcile_offline(&self, known: &[&SemanticMemory]) -> Decision {
+    pub fn reconcile_offline(&self, known: &[&SemanticMemory]) -> FactDecision {
         // What an agent did is no statement that another could repeat.
         let current =
             || (0..).zip(known).filter(|(_, fact)| fact.is_current() && !fact.is_procedure());
@@ -159,7 +159,11 @@ impl<'a> Said<'a> {
 }
 
 /// Another value of the same single-valued attribute: the later value wins.
-fn by_attribute(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option<Decision> {
+fn by_attribute(
+    said: &CandidateWords<'_>,
+    known: &SemanticMemory,
+    index: usize,
+) -> Option<FactDecision> {
     let candidate = said.candidate;
     let value = known_value(known);
     if !known.is_current()
@@ -172,7 +176,7 @@ fn by_attribute(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option
     if candidate.value == value {
         // A repeated value with fewer or other words is not news; `by_extent` handles one with more
         // words.
-        let news = said.words().count() > Words::of(&known.content).count();
+        let news = said.words().count() > PaddedWords::of(&known.content).count();
         return (!news && is_single_valued(&candidate.attribute)).then(|| {
             let why = format!("{} is known to be {value}", candidate.attribute);
             repeats(candidate, known, index, &why)
@@ -193,7 +197,7 @@ fn by_attribute(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option
 }
 
 /// Can the two not both hold? A slot with one value at a time has another, or one denies the other.
-fn contradicts(candidate: &Candidate, known: &SemanticMemory) -> bool {
+fn contradicts(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let (new, old) = (candidate.value.as_str(), known_value(known));
     if !known.is_current()
         || !same_attribute(candidate, known)
@@ -218,12 +222,16 @@ fn is_more_of(one: &str, other: &str) -> bool {
 }
 
 /// One fact contains the other, word for word, about the same subject.
-fn by_extent(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option<Decision> {
+fn by_extent(
+    said: &CandidateWords<'_>,
+    known: &SemanticMemory,
+    index: usize,
+) -> Option<FactDecision> {
     let candidate = said.candidate;
     if !same_subject(candidate, known) || candidate.kind != known.kind {
         return None;
     }
-    let (new, old) = (said.words(), Words::of(&known.content));
+    let (new, old) = (said.words(), PaddedWords::of(&known.content));
     if new.is_empty() || old.is_empty() {
         return None;
     }
@@ -246,20 +254,25 @@ fn by_extent(said: &Said<'_>, known: &SemanticMemory, index: usize) -> Option<De
 
 /// Further evidence of a known fact: adds its sources and keeps its text. Does nothing if the
 /// sources are known, too.
-fn repeats(candidate: &Candidate, known: &SemanticMemory, index: usize, why: &str) -> Decision {
+fn repeats(
+    candidate: &FactCandidate,
+    known: &SemanticMemory,
+    index: usize,
+    why: &str,
+) -> FactDecision {
     let proves = |id| known.source_messages.contains(id);
     if candidate.source_messages.iter().all(proves) {
         return decision(EventKind::Ignore, Some(index), why);
     }
     let content = Some(known.content.clone());
-    Decision { content, ..decision(EventKind::Merge, Some(index), why) }
+    FactDecision { content, ..decision(EventKind::Merge, Some(index), why) }
 }
 
-fn decision(event: EventKind, target: Option<usize>, reason: &str) -> Decision {
-    Decision { event, target, content: None, reason: reason.to_owned() }
+fn decision(event: EventKind, target: Option<usize>, reason: &str) -> FactDecision {
+    FactDecision { event, target, content: None, reason: reason.to_owned() }
 }
 
-pub(super) fn same_subject(candidate: &Candidate, known: &SemanticMemory) -> bool {
+pub(super) fn same_subject(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let (new, old) = (&candidate.subject, &known.subject);
     let same = || {
         if new.is_ascii() && old.is_ascii() {
@@ -271,18 +284,18 @@ pub(super) fn same_subject(candidate: &Candidate, known: &SemanticMemory) -> boo
     !new.is_empty() && same()
 }
 
-pub(super) fn same_attribute(candidate: &Candidate, known: &SemanticMemory) -> bool {
+pub(super) fn same_attribute(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     same_subject(candidate, known)
         && candidate.attribute == known.attribute
         && !candidate.attribute.is_empty()
 }
 
 /// Does a known fact say what the candidate says, and more: the same value, or all of its words?
-pub(crate) fn same_words(candidate: &Candidate, known: &SemanticMemory) -> bool {
+pub(crate) fn same_words(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let value = known_value(known);
     same_attribute(candidate, known) && !value.is_empty() && candidate.value == value
         || same_subject(candidate, known)
-            && Words::of(&candidate.content).are_among(&Words::of(&known.content))
+            && PaddedWords::of(&candidate.content).are_among(&PaddedWords::of(&known.content))
 }
 
 /// The value of a fact's attribute, as [`apply`](super::apply) stored it.
@@ -291,9 +304,9 @@ pub(crate) fn known_value(known: &SemanticMemory) -> &str {
 }
 
 /// The words of a fact in lower case, with a space before each and behind the last.
-pub(crate) struct Words(String);
+pub(crate) struct PaddedWords(String);
 
-impl Words {
+impl PaddedWords {
     pub fn of(text: &str) -> Self {
         let mut words = String::with_capacity(text.len() + 2);
         for_each_word_letter(text, |letter, begins| {
@@ -344,9 +357,9 @@ impl Words {
 /// contain each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
-pub(crate) struct Signature(u64);
+pub(crate) struct WordSignature(u64);
 
-impl Signature {
+impl WordSignature {
     /// The word set of a fact.
     pub fn of(text: &str) -> Self {
         let (mut bits, mut hash) = (0, None::<Fnv1a>);

@@ -119,14 +119,14 @@ fn terms(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::clock::Moment;
-    use crate::generate::facts::Candidate;
-    use crate::generate::reconcile::{Decision, apply};
+    use crate::generate::facts::FactCandidate;
+    use crate::generate::reconcile::{FactDecision, apply};
     use crate::ids::Owner;
     use crate::model::EventKind;
 
     fn fact(content: &str) -> SemanticMemory {
         let at = Moment::parse("2024-03-11").expect("valid");
-        let candidate = Candidate {
+        let candidate = FactCandidate {
             content: content.to_owned(),
             kind: MemoryKind::Entity,
             confidence: 0.8,
@@ -139,8 +139,12 @@ mod tests {
             said: at,
             source_messages: vec!["m0".to_owned()],
         };
-        let add =
-            Decision { event: EventKind::Add, target: None, content: None, reason: String::new() };
+        let add = FactDecision {
+            event: EventKind::Add,
+            target: None,
+            content: None,
+            reason: String::new(),
+        };
         let owner = Owner::new("default", "ann").expect("valid");
         apply(&owner, &candidate, &add, &[], &[], at).records.remove(0)
     }

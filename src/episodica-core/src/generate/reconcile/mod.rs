@@ -1,6 +1,6 @@
 //! What to do with a candidate, given the known facts: add, update, supersede or ignore it.
 //!
-//! [`Said::reconcile_offline`] decides by rules over subject, attribute, value and date, never by
+//! [`CandidateWords::reconcile_offline`] decides by rules over subject, attribute, value and date, never by
 //! the similarity of characters or vectors alone. [`apply`] turns a decision into the records to
 //! append; [`restore`] undoes a supersession. What a language model says of the facts that one ends
 //! is read where its facts are (`facts::model`). Nothing here reads or writes a store.
@@ -11,10 +11,11 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Decision, is_single_valued};
-pub(crate) use decide::{Said, Signature, Words, known_value, same_words};
+pub(crate) use decide::{CandidateWords, PaddedWords, WordSignature, known_value, same_words};
+pub use decide::{FactDecision, is_single_valued};
 pub(crate) use denial::{denied, ends};
 pub use records::apply;
 pub(crate) use records::{
-    Applied, BY_RULES, BY_USER, SUPERSEDES, close, is_ahead, note_statement, restore, superseded,
+    AppliedDecision, BY_RULES, BY_USER, SUPERSEDES, close, is_ahead, note_statement, restore,
+    superseded,
 };

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::decide::Decision;
+use super::decide::FactDecision;
 use crate::clock::Moment;
-use crate::generate::facts::{Candidate, RULES_VERSION};
+use crate::generate::facts::{FactCandidate, RULES_VERSION};
 use crate::ids::{Owner, record_id};
-use crate::model::{EventKind, Provenance, STATED, SemanticEvent, SemanticMemory};
+use crate::model::{EventKind, STATED, SemanticEvent, SemanticMemory, TextProvenance};
 
 /// The method of what the rules wrote.
 pub(crate) const BY_RULES: &str = "offline";
@@ -34,7 +34,7 @@ pub(crate) fn note_statement(
 
 /// The outcome of applying a decision.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Applied {
+pub struct AppliedDecision {
     /// Records to append, in this order; a later record with the same id replaces an earlier one.
     /// Empty for IGNORE.
     pub records: Vec<SemanticMemory>,
@@ -52,12 +52,12 @@ pub struct Applied {
 /// callers with a model overwrite it.
 pub fn apply(
     owner: &Owner,
-    candidate: &Candidate,
-    decision: &Decision,
+    candidate: &FactCandidate,
+    decision: &FactDecision,
     nearest: &[&SemanticMemory],
     sources: &[String],
     now: Moment,
-) -> Applied {
+) -> AppliedDecision {
     let target = decision.target.and_then(|index| nearest.get(index).copied());
     let content = decision.content.as_deref().unwrap_or(&candidate.content);
     // What begins in the future ends nothing before its day, and nothing is over because of it.
@@ -67,24 +67,28 @@ pub fn apply(
         _ => target,
     };
     match (decision.event, target) {
-        (EventKind::Ignore, Some(known)) => {
-            Applied { records: Vec::new(), event: event(EventKind::Ignore, known, None, decision) }
-        }
+        (EventKind::Ignore, Some(known)) => AppliedDecision {
+            records: Vec::new(),
+            event: event(EventKind::Ignore, known, None, decision),
+        },
         (EventKind::Ignore, None) => {
             let fresh = fresh(owner, candidate, content, sources, now);
-            Applied { records: Vec::new(), event: event(EventKind::Ignore, &fresh, None, decision) }
+            AppliedDecision {
+                records: Vec::new(),
+                event: event(EventKind::Ignore, &fresh, None, decision),
+            }
         }
         (kind @ (EventKind::Update | EventKind::Merge), Some(known)) => {
             let revised = revise(known, candidate, content, sources, now);
             let event = event(kind, &revised, Some(&known.content), decision);
-            Applied { records: vec![revised], event }
+            AppliedDecision { records: vec![revised], event }
         }
         (EventKind::Supersede, Some(known)) => {
             let mut new = fresh(owner, candidate, content, sources, now);
             new.metadata.insert(SUPERSEDES.to_owned(), Value::String(known.memory_id.clone()));
             let old = close(known, candidate.valid_from, &new.memory_id, now);
             let event = event(EventKind::Supersede, &old, Some(&known.content), decision);
-            Applied { records: vec![old, new], event }
+            AppliedDecision { records: vec![old, new], event }
         }
         (EventKind::Add, Some(newer)) => {
             let mut new = fresh(owner, candidate, content, sources, now);
@@ -92,12 +96,12 @@ pub fn apply(
             new.valid_to = Some(newer.valid_from.max(new.valid_from));
             new.superseded_by = Some(newer.memory_id.clone());
             let event = event(EventKind::Add, &new, None, decision);
-            Applied { records: vec![new], event }
+            AppliedDecision { records: vec![new], event }
         }
         (EventKind::Add | EventKind::Update | EventKind::Merge | EventKind::Supersede, None) => {
             let new = fresh(owner, candidate, content, sources, now);
             let event = event(EventKind::Add, &new, None, decision);
-            Applied { records: vec![new], event }
+            AppliedDecision { records: vec![new], event }
         }
     }
 }
@@ -140,7 +144,7 @@ pub(crate) fn close(
 
 fn revise(
     known: &SemanticMemory,
-    candidate: &Candidate,
+    candidate: &FactCandidate,
     content: &str,
     sources: &[String],
     now: Moment,
@@ -173,7 +177,7 @@ fn revise(
 
 fn fresh(
     owner: &Owner,
-    candidate: &Candidate,
+    candidate: &FactCandidate,
     content: &str,
     sources: &[String],
     now: Moment,
@@ -209,10 +213,10 @@ fn fresh(
         archived_at: None,
         updated_at: now,
         revision_count: 0,
-        provenance: Provenance {
+        provenance: TextProvenance {
             method: BY_RULES.to_owned(),
             prompt_version: RULES_VERSION.to_owned(),
-            ..Provenance::default()
+            ..TextProvenance::default()
         },
     }
 }
@@ -229,7 +233,7 @@ fn event(
     kind: EventKind,
     memory: &SemanticMemory,
     previous: Option<&str>,
-    decision: &Decision,
+    decision: &FactDecision,
 ) -> SemanticEvent {
     SemanticEvent {
         event: kind,

@@ -2,26 +2,32 @@
 
 use proptest::prelude::*;
 
-use super::records::Applied;
+use super::records::AppliedDecision;
 use super::*;
 use crate::clock::Moment;
-use crate::generate::facts::Candidate;
+use crate::generate::facts::FactCandidate;
 use crate::ids::Owner;
 use crate::model::{EventKind, MemoryKind, SemanticMemory};
 use crate::text::normalized;
 
 const NOW: &str = "2024-06-01T12:00:00Z";
 
-fn reconcile_offline(candidate: &Candidate, nearest: &[&SemanticMemory]) -> Decision {
-    Said::by(candidate, &normalized(&candidate.content)).reconcile_offline(nearest)
+fn reconcile_offline(candidate: &FactCandidate, nearest: &[&SemanticMemory]) -> FactDecision {
+    CandidateWords::by(candidate, &normalized(&candidate.content)).reconcile_offline(nearest)
 }
 
 fn moment(text: &str) -> Moment {
     Moment::parse(text).expect("valid")
 }
 
-fn candidate(subject: &str, attribute: &str, value: &str, from: &str, content: &str) -> Candidate {
-    Candidate {
+fn candidate(
+    subject: &str,
+    attribute: &str,
+    value: &str,
+    from: &str,
+    content: &str,
+) -> FactCandidate {
+    FactCandidate {
         content: content.to_owned(),
         kind: MemoryKind::PersonalInfo,
         confidence: 0.8,
@@ -41,7 +47,7 @@ fn candidate(subject: &str, attribute: &str, value: &str, from: &str, content: &
 struct Store(Vec<SemanticMemory>);
 
 impl Store {
-    fn learn(&mut self, candidate: &Candidate) -> (Decision, Applied) {
+    fn learn(&mut self, candidate: &FactCandidate) -> (FactDecision, AppliedDecision) {
         let owner = Owner::new("default", "alice").expect("valid");
         let nearest: Vec<&SemanticMemory> = self.0.iter().collect();
         let decision = reconcile_offline(candidate, &nearest);
@@ -65,7 +71,7 @@ impl Store {
     }
 }
 
-fn job(place: &str, from: &str) -> Candidate {
+fn job(place: &str, from: &str) -> FactCandidate {
     candidate("Alice", "employer", &place.to_lowercase(), from, &format!("Alice works at {place}."))
 }
 
@@ -201,7 +207,7 @@ fn repeats_and_parts_join_the_proofs_of_the_known_fact() {
 #[test]
 fn a_fact_with_many_proofs_gains_one_a_day() {
     let mut store = Store::default();
-    let said = |number: usize| Candidate {
+    let said = |number: usize| FactCandidate {
         source_messages: vec![format!("m{number}")],
         ..job("Acme", "2020-01-01T00:00:00Z")
     };
@@ -210,7 +216,7 @@ fn a_fact_with_many_proofs_gains_one_a_day() {
     }
     let [known] = &store.0[..] else { panic!("one fact: {:?}", store.0) };
     assert_eq!(known.source_messages.len(), 64);
-    let decide = |known: &SemanticMemory, candidate: &Candidate, now: &str| {
+    let decide = |known: &SemanticMemory, candidate: &FactCandidate, now: &str| {
         let decision = reconcile_offline(candidate, &[known]);
         decision.without_surplus(&[known], moment(now)).event
     };
@@ -218,7 +224,7 @@ fn a_fact_with_many_proofs_gains_one_a_day() {
     assert_eq!(decide(known, &said(64), soon), EventKind::Ignore);
     assert_eq!(decide(known, &said(64), tomorrow), EventKind::Merge);
     let longer =
-        Candidate { content: "Alice works at Acme as an engineer.".to_owned(), ..said(64) };
+        FactCandidate { content: "Alice works at Acme as an engineer.".to_owned(), ..said(64) };
     assert_eq!(decide(known, &longer, soon), EventKind::Update, "it says more");
     let other = job("Zorg", "2021-01-01T00:00:00Z");
     assert_eq!(decide(known, &other, soon), EventKind::Supersede);
@@ -274,7 +280,7 @@ fn ids_follow_from_what_they_name() {
 #[test]
 fn an_index_beyond_the_list_is_an_addition() {
     let owner = Owner::new("default", "alice").expect("valid");
-    let decision = Decision {
+    let decision = FactDecision {
         event: EventKind::Update,
         target: Some(7),
         content: None,

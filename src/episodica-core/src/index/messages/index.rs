@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::names::name_words;
-use super::prior::{Day, Prior};
+use super::prior::{LocalDay, MessagePrior};
 use super::reading::MessageReading;
-use super::sample::Sample;
-use super::threads::{Links, NONE, Row, is_connected};
+use super::sample::IdSample;
+use super::threads::{NONE, ThreadLinks, ThreadPlace, is_connected};
 use crate::error::Result;
-use crate::index::{Field, Keys, Ragged};
-use crate::model::{InMemory, Message, Shelf, block, map_bytes};
+use crate::index::{ListColumn, StringInterner, TextIndex};
+use crate::model::{InMemory, Message, RecordShelf, block, map_bytes};
 
 /// Names one of the speakers of an index.
 pub type SpeakerId = u32;
@@ -20,29 +20,29 @@ pub type SpeakerId = u32;
 #[derive(Default)]
 pub struct MessageIndex {
     /// Words and meaning.
-    pub field: Field,
-    pub(super) rows: Vec<Row>,
-    pub(super) links: Vec<Links>,
-    pub(super) priors: Vec<Prior>,
+    pub field: TextIndex,
+    pub(super) rows: Vec<ThreadPlace>,
+    pub(super) links: Vec<ThreadLinks>,
+    pub(super) priors: Vec<MessagePrior>,
     /// The first messages, as far as they came from a snapshot.
-    pub(super) shelf: Arc<Shelf<Message>>,
+    pub(super) shelf: Arc<RecordShelf<Message>>,
     /// Those after them.
     pub(super) records: Vec<Arc<Message>>,
     /// Their ids; the number of an id is the slot.
-    pub(super) ids: Keys,
+    pub(super) ids: StringInterner,
     /// The names of speakers; the number of a name is the [`SpeakerId`].
-    pub(super) names: Keys,
+    pub(super) names: StringInterner,
     pub(super) speakers: Vec<Vec<String>>,
     /// How many messages each speaker has.
     pub(super) spoken: Vec<u32>,
     /// The last message of each session; messages without a session are cut into threads by pauses.
     pub(super) ends: HashMap<Option<Arc<str>>, u32>,
     /// WordPiece ids of every message.
-    pub(super) tokens: Ragged<u16>,
+    pub(super) tokens: ListColumn<u16>,
     /// What the messages take that the shelf does not hold.
     pub(super) record_bytes: usize,
     /// Messages that stand for all.
-    pub(super) sample: Sample,
+    pub(super) sample: IdSample,
 }
 
 impl MessageIndex {
@@ -66,18 +66,18 @@ impl MessageIndex {
         let previous = end.filter(|end| is_connected(self.get(*end), &message));
         let speaker = self.speaker(message.speaker());
         self.field.postings.add_terms(slot, &reading.terms);
-        self.rows.push(Row { previous: NONE, next: NONE, line_tokens: AtomicU32::new(0) });
-        self.links.push(Links(0));
+        self.rows.push(ThreadPlace { previous: NONE, next: NONE, line_tokens: AtomicU32::new(0) });
+        self.links.push(ThreadLinks(0));
         if let Some(previous) = previous {
             self.connect(previous, slot);
         }
         let answers =
             previous.map_or(0.0, |previous| self.priors[previous as usize].question_share);
-        self.priors.push(Prior {
+        self.priors.push(MessagePrior {
             speaker,
             question_share: reading.question_share,
             answers,
-            day: Day::of(message.timestamp),
+            day: LocalDay::of(message.timestamp),
             tells_time: reading.tells_time,
             has_number: reading.has_number,
             by_agent: message.is_agent(),
@@ -109,7 +109,7 @@ impl MessageIndex {
             self.sample = self.drawn();
         }
         self.tidy_speaker(slot);
-        self.links[slot as usize] = Links(0);
+        self.links[slot as usize] = ThreadLinks(0);
         if let Some(later) = (slot as usize).checked_sub(self.shelf.len()) {
             let empty = Message { content: String::new(), metadata: None, ..(*message).clone() };
             self.record_bytes -= message.heap_bytes();
@@ -117,10 +117,11 @@ impl MessageIndex {
             self.records[later] = Arc::new(empty);
         }
         if let Some(linked) = linked {
-            self.links[linked as usize].0 &= !(Links::NEXT_BESIDE | Links::NEXT_AFAR);
+            self.links[linked as usize].0 &= !(ThreadLinks::NEXT_BESIDE | ThreadLinks::NEXT_AFAR);
         }
         if let Some(next) = next {
-            self.links[next as usize].0 &= !(Links::PREVIOUS_BESIDE | Links::PREVIOUS_AFAR);
+            self.links[next as usize].0 &=
+                !(ThreadLinks::PREVIOUS_BESIDE | ThreadLinks::PREVIOUS_AFAR);
             let joined = before.filter(|before| is_connected(self.get(*before), self.get(next)));
             if let Some(before) = joined {
                 self.connect(before, next);
@@ -213,7 +214,7 @@ impl MessageIndex {
     }
 
     /// The features of each message that do not depend on the question, by slot.
-    pub(crate) fn priors(&self) -> &[Prior] {
+    pub(crate) fn priors(&self) -> &[MessagePrior] {
         &self.priors
     }
 
@@ -249,7 +250,7 @@ impl MessageIndex {
 
     /// Size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        let a_row = size_of::<Row>() + size_of::<Links>() + size_of::<Prior>();
+        let a_row = size_of::<ThreadPlace>() + size_of::<ThreadLinks>() + size_of::<MessagePrior>();
         let sessions = map_bytes(self.ends.capacity(), size_of::<(Option<Arc<str>>, u32)>());
         self.record_bytes
             + self.shelf.heap_bytes()
@@ -262,7 +263,7 @@ impl MessageIndex {
     }
 
     /// The first messages, where they came from a snapshot.
-    pub(crate) fn shelf(&self) -> &Arc<Shelf<Message>> {
+    pub(crate) fn shelf(&self) -> &Arc<RecordShelf<Message>> {
         &self.shelf
     }
 

@@ -14,6 +14,6 @@ mod threads;
 
 pub use index::{MessageIndex, SpeakerId};
 pub use names::name_forms;
-pub use prior::{Day, Prior};
+pub use prior::{LocalDay, MessagePrior};
 pub use reading::MessageReading;
 pub(crate) use threads::OWN_WEIGHT;

@@ -5,7 +5,7 @@ use crate::clock::Moment;
 
 /// The calendar day of a message on its speaker's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Day {
+pub struct LocalDay {
     /// Year.
     pub year: i16,
     /// Month, 1 to 12.
@@ -16,7 +16,7 @@ pub struct Day {
     pub weekday: i8,
 }
 
-impl Day {
+impl LocalDay {
     /// The day of a moment.
     pub fn of(moment: Moment) -> Self {
         let local = moment.local();
@@ -32,7 +32,7 @@ impl Day {
 /// The features of a message that do not depend on the question. Short, because choosing candidates
 /// reads it for every message.
 #[derive(Debug, Clone, Copy)]
-pub struct Prior {
+pub struct MessagePrior {
     /// The speaker.
     pub speaker: SpeakerId,
     /// Share of its sentences that ask something, 0 to 1.
@@ -40,7 +40,7 @@ pub struct Prior {
     /// The same of the message before it; 0 without one.
     pub answers: f32,
     /// When, on its speaker's clock.
-    pub day: Day,
+    pub day: LocalDay,
     /// Whether it has an expression of time.
     pub tells_time: bool,
     /// Whether it has a digit.

@@ -1,6 +1,6 @@
 //! Features of a message's text alone.
 
-use crate::index::Terms;
+use crate::index::TextTerms;
 use crate::text::script::is_alphanumeric;
 use crate::text::vocabulary::tells_time;
 
@@ -8,7 +8,7 @@ use crate::text::vocabulary::tells_time;
 /// before they are added one by one.
 #[derive(Debug, Clone, Default)]
 pub struct MessageReading {
-    pub(super) terms: Terms,
+    pub(super) terms: TextTerms,
     pub(super) tokens: Vec<u16>,
     pub(super) question_share: f32,
     pub(super) tells_time: bool,
@@ -19,7 +19,8 @@ impl MessageReading {
     /// Of a message's text with its WordPiece ids.
     pub fn of(content: &str, tokens: Vec<u16>) -> Self {
         let mut time = false;
-        let terms = Terms::of_words(content, |word, unspaced| time |= tells_time(word, unspaced));
+        let terms =
+            TextTerms::of_words(content, |word, unspaced| time |= tells_time(word, unspaced));
         let has_number = content.bytes().any(|byte| byte.is_ascii_digit());
         let question_share = question_share(content);
         Self { terms, tokens, question_share, tells_time: time, has_number }

@@ -11,9 +11,9 @@ const SIZE: usize = 32;
 
 /// Hashes of ids with their slots, the smallest hashes, rising.
 #[derive(Debug, Default)]
-pub(super) struct Sample(Vec<(u64, u32)>);
+pub(super) struct IdSample(Vec<(u64, u32)>);
 
-impl Sample {
+impl IdSample {
     /// Takes a message in if its turn comes.
     pub fn offer(&mut self, message_id: &str, slot: u32) {
         let offered = (mix(fnv1a(message_id.bytes())), slot);
@@ -38,8 +38,8 @@ impl MessageIndex {
     }
 
     /// The sample, drawn anew.
-    pub(super) fn drawn(&self) -> Sample {
-        let mut sample = Sample::default();
+    pub(super) fn drawn(&self) -> IdSample {
+        let mut sample = IdSample::default();
         self.slots().for_each(|slot| sample.offer(self.ids.key(slot), slot));
         sample
     }

@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicU32;
 use bytemuck::{Pod, Zeroable};
 
 use super::names::name_words;
-use super::prior::{Day, Prior};
-use super::sample::Sample;
-use super::threads::{Links, Row};
+use super::prior::{LocalDay, MessagePrior};
+use super::sample::IdSample;
+use super::threads::{ThreadLinks, ThreadPlace};
 use super::{MessageIndex, SpeakerId};
-use crate::index::{Field, Keys, Postings, Ragged};
-use crate::model::{Message, Shelf};
-use crate::pack::{Packer, Unpacker};
+use crate::index::{ListColumn, Postings, StringInterner, TextIndex};
+use crate::model::{Message, RecordShelf};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
 
-/// The form of a [`Prior`] in a snapshot.
+/// The form of a [`MessagePrior`] in a snapshot.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct PackedPrior {
@@ -30,11 +30,18 @@ struct PackedPrior {
     by_agent: u8,
 }
 
-impl From<&Prior> for PackedPrior {
-    fn from(prior: &Prior) -> Self {
-        let Prior { speaker, question_share, answers, day, tells_time, has_number, by_agent } =
-            *prior;
-        let Day { year, month, day, weekday } = day;
+impl From<&MessagePrior> for PackedPrior {
+    fn from(prior: &MessagePrior) -> Self {
+        let MessagePrior {
+            speaker,
+            question_share,
+            answers,
+            day,
+            tells_time,
+            has_number,
+            by_agent,
+        } = *prior;
+        let LocalDay { year, month, day, weekday } = day;
         Self {
             speaker,
             question_share,
@@ -50,7 +57,7 @@ impl From<&Prior> for PackedPrior {
     }
 }
 
-impl From<PackedPrior> for Prior {
+impl From<PackedPrior> for MessagePrior {
     fn from(packed: PackedPrior) -> Self {
         let PackedPrior {
             speaker,
@@ -64,7 +71,7 @@ impl From<PackedPrior> for Prior {
             has_number,
             by_agent,
         } = packed;
-        let day = Day { year, month, day, weekday };
+        let day = LocalDay { year, month, day, weekday };
         Self {
             speaker,
             question_share,
@@ -79,7 +86,7 @@ impl From<PackedPrior> for Prior {
 
 impl MessageIndex {
     /// For a snapshot: all but the messages themselves and the vectors.
-    pub fn pack(&self, packer: &mut Packer) {
+    pub fn pack(&self, packer: &mut ColumnPacker) {
         self.field.postings.pack(packer);
         packer.values(self.rows.iter().map(|row| [row.previous, row.next]));
         packer.column(&self.links);
@@ -91,17 +98,20 @@ impl MessageIndex {
     }
 
     /// From a snapshot, with the messages in their order.
-    pub(crate) fn unpack(unpacker: &mut Unpacker<'_>, shelf: Arc<Shelf<Message>>) -> Option<Self> {
-        let field = Field::of_words(Postings::unpack(unpacker)?);
+    pub(crate) fn unpack(
+        unpacker: &mut ColumnUnpacker<'_>,
+        shelf: Arc<RecordShelf<Message>>,
+    ) -> Option<Self> {
+        let field = TextIndex::of_words(Postings::unpack(unpacker)?);
         let rows: Vec<[u32; 2]> = unpacker.column()?;
         let rows = rows
             .into_iter()
-            .map(|[previous, next]| Row { previous, next, line_tokens: AtomicU32::new(0) })
+            .map(|[previous, next]| ThreadPlace { previous, next, line_tokens: AtomicU32::new(0) })
             .collect();
         let links = unpacker.column()?;
-        let priors: Vec<Prior> =
-            unpacker.column::<PackedPrior>()?.into_iter().map(Prior::from).collect();
-        let (ids, names) = (Keys::unpack(unpacker)?, Keys::unpack(unpacker)?);
+        let priors: Vec<MessagePrior> =
+            unpacker.column::<PackedPrior>()?.into_iter().map(MessagePrior::from).collect();
+        let (ids, names) = (StringInterner::unpack(unpacker)?, StringInterner::unpack(unpacker)?);
         let speakers: Vec<_> =
             (0..names.len() as u32).map(|name| name_words(names.key(name))).collect();
         let mut spoken = vec![0; names.len()];
@@ -109,7 +119,7 @@ impl MessageIndex {
             *spoken.get_mut(prior.speaker as usize)? += 1;
         }
         let ends = unpacker.json::<Vec<(Option<Arc<str>>, u32)>>()?.into_iter().collect();
-        let tokens = Ragged::unpack(unpacker)?;
+        let tokens = ListColumn::unpack(unpacker)?;
         let records = Vec::new();
         let mut index = Self {
             field,
@@ -125,7 +135,7 @@ impl MessageIndex {
             ends,
             tokens,
             record_bytes: 0,
-            sample: Sample::default(),
+            sample: IdSample::default(),
         };
         let lengths = [
             index.rows.len(),
@@ -146,12 +156,12 @@ impl MessageIndex {
     /// Whether every slot number is within the index and every other number is finite.
     fn is_sound(&self) -> bool {
         let count = self.rows.len() as u32;
-        let leads = |(slot, (row, links)): (u32, (&Row, &Links))| {
+        let leads = |(slot, (row, links)): (u32, (&ThreadPlace, &ThreadLinks))| {
             let (links, next) = (links.0, slot + 1);
-            (links & Links::PREVIOUS_BESIDE == 0 || slot > 0)
-                && (links & Links::PREVIOUS_AFAR == 0 || row.previous < slot)
-                && (links & Links::NEXT_BESIDE == 0 || next < count)
-                && (links & Links::NEXT_AFAR == 0 || (next..count).contains(&row.next))
+            (links & ThreadLinks::PREVIOUS_BESIDE == 0 || slot > 0)
+                && (links & ThreadLinks::PREVIOUS_AFAR == 0 || row.previous < slot)
+                && (links & ThreadLinks::NEXT_BESIDE == 0 || next < count)
+                && (links & ThreadLinks::NEXT_AFAR == 0 || (next..count).contains(&row.next))
         };
         (0..).zip(self.rows.iter().zip(&self.links)).all(leads)
             && self.priors.iter().all(is_sound)
@@ -159,8 +169,8 @@ impl MessageIndex {
     }
 }
 
-fn is_sound(prior: &Prior) -> bool {
-    let Day { year, month, day, weekday } = prior.day;
+fn is_sound(prior: &MessagePrior) -> bool {
+    let LocalDay { year, month, day, weekday } = prior.day;
     [prior.question_share, prior.answers].iter().all(|share| share.is_finite())
         && jiff::civil::Date::new(year, month, day).is_ok()
         && (0..7).contains(&weekday)

@@ -32,7 +32,7 @@ const THREAD_GAP_SECONDS: f64 = 6.0 * 3600.0;
 
 /// A place in the thread of talk.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct ThreadPlace {
     pub previous: u32,
     pub next: u32,
     /// Tokens of the message as a line of a context, counted when first asked for; 0 = not yet.
@@ -43,9 +43,9 @@ pub(super) struct Row {
 /// a thread then reads little memory.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Links(pub u8);
+pub(super) struct ThreadLinks(pub u8);
 
-impl Links {
+impl ThreadLinks {
     pub const PREVIOUS_BESIDE: u8 = 1;
     pub const PREVIOUS_AFAR: u8 = 2;
     pub const NEXT_BESIDE: u8 = 4;
@@ -55,10 +55,10 @@ impl Links {
     /// before it and three after it stand right beside each other?
     fn are_beside(links: [Self; 4]) -> bool {
         const WANTED: u32 = u32::from_le_bytes([
-            Links::PREVIOUS_BESIDE,
-            Links::PREVIOUS_BESIDE | Links::NEXT_BESIDE,
-            Links::NEXT_BESIDE,
-            Links::NEXT_BESIDE,
+            ThreadLinks::PREVIOUS_BESIDE,
+            ThreadLinks::PREVIOUS_BESIDE | ThreadLinks::NEXT_BESIDE,
+            ThreadLinks::NEXT_BESIDE,
+            ThreadLinks::NEXT_BESIDE,
         ]);
         u32::from_le_bytes(links.map(|links| links.0)) & WANTED == WANTED
     }
@@ -69,10 +69,11 @@ impl MessageIndex {
     pub(super) fn connect(&mut self, before: u32, after: u32) {
         let beside = before + 1 == after;
         self.rows[before as usize].next = after;
-        self.links[before as usize].0 |= if beside { Links::NEXT_BESIDE } else { Links::NEXT_AFAR };
+        self.links[before as usize].0 |=
+            if beside { ThreadLinks::NEXT_BESIDE } else { ThreadLinks::NEXT_AFAR };
         self.rows[after as usize].previous = before;
         self.links[after as usize].0 |=
-            if beside { Links::PREVIOUS_BESIDE } else { Links::PREVIOUS_AFAR };
+            if beside { ThreadLinks::PREVIOUS_BESIDE } else { ThreadLinks::PREVIOUS_AFAR };
     }
 
     /// The first of these slots with a message without a session, if `message` has none either.
@@ -128,7 +129,7 @@ impl MessageIndex {
         let around =
             at.checked_sub(AFTER).and_then(|first| sums.get_mut(first..)?.first_chunk_mut());
         if let (Some(links), Some(around)) = (links, around)
-            && Links::are_beside(*links)
+            && ThreadLinks::are_beside(*links)
         {
             let around: &mut [f32; WINDOW.len()] = around;
             for (sum, share) in around.iter_mut().zip(WINDOW.iter().rev()) {
@@ -145,8 +146,10 @@ impl MessageIndex {
     /// The message said before this one in the same thread.
     pub(crate) fn previous(&self, slot: u32) -> Option<u32> {
         match self.links[slot as usize].0 {
-            links if links & Links::PREVIOUS_BESIDE != 0 => Some(slot - 1),
-            links if links & Links::PREVIOUS_AFAR != 0 => Some(self.rows[slot as usize].previous),
+            links if links & ThreadLinks::PREVIOUS_BESIDE != 0 => Some(slot - 1),
+            links if links & ThreadLinks::PREVIOUS_AFAR != 0 => {
+                Some(self.rows[slot as usize].previous)
+            }
             _ => None,
         }
     }
@@ -154,8 +157,8 @@ impl MessageIndex {
     /// The message said after this one in the same thread.
     pub fn next(&self, slot: u32) -> Option<u32> {
         match self.links[slot as usize].0 {
-            links if links & Links::NEXT_BESIDE != 0 => Some(slot + 1),
-            links if links & Links::NEXT_AFAR != 0 => Some(self.rows[slot as usize].next),
+            links if links & ThreadLinks::NEXT_BESIDE != 0 => Some(slot + 1),
+            links if links & ThreadLinks::NEXT_AFAR != 0 => Some(self.rows[slot as usize].next),
             _ => None,
         }
     }

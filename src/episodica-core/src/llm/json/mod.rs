@@ -12,4 +12,6 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use read::{Items, MAX_TEXT_BYTES, Salvaged, answer_of, items, numbers, object, object_with};
+pub use read::{
+    MAX_TEXT_BYTES, SalvagedList, SalvagedObject, answer_of, items, numbers, object, object_with,
+};

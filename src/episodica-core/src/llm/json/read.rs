@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::repair::parse;
-use super::scan::Scan;
+use super::scan::JsonScan;
 
 /// Longer texts are cut off here: far more than any answer within a usual token limit, and little
 /// enough to keep as values.
@@ -11,7 +11,7 @@ pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// An object, and how it was read.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Salvaged {
+pub struct SalvagedObject {
     /// Its members.
     pub value: Map<String, Value>,
     /// True if the text was not exactly this object.
@@ -22,7 +22,7 @@ pub struct Salvaged {
 
 /// A list, and how it was read.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Items {
+pub struct SalvagedList {
     /// The readable items, in order.
     pub values: Vec<Value>,
     /// True if the text was not exactly this list.
@@ -43,13 +43,13 @@ pub struct Items {
 /// assert_eq!(salvaged.value["title"], "A walk");
 /// assert!(salvaged.salvaged);
 /// ```
-pub fn object(text: &str) -> Option<Salvaged> {
+pub fn object(text: &str) -> Option<SalvagedObject> {
     object_with(text, &[])
 }
 
 /// The last complete object in `text` that has one of `keys`, because drafts come first; without
 /// one, what [`object`] finds.
-pub fn object_with(text: &str, keys: &[&str]) -> Option<Salvaged> {
+pub fn object_with(text: &str, keys: &[&str]) -> Option<SalvagedObject> {
     let text = bounded(text);
     let strict = serde_json::from_str(text);
     let has_form = |value: &Value| keys.iter().any(|key| value.get(key).is_some());
@@ -57,27 +57,28 @@ pub fn object_with(text: &str, keys: &[&str]) -> Option<Salvaged> {
         Ok(Value::Object(value))
             if keys.is_empty() || keys.iter().any(|one| value.contains_key(*one)) =>
         {
-            return Some(Salvaged { value, salvaged: false, lost: 0 });
+            return Some(SalvagedObject { value, salvaged: false, lost: 0 });
         }
         Ok(Value::String(inner)) if inner.len() < text.len() => {
-            return object_with(&inner, keys).map(|found| Salvaged { salvaged: true, ..found });
+            return object_with(&inner, keys)
+                .map(|found| SalvagedObject { salvaged: true, ..found });
         }
         _ => {}
     }
     let text = answer_of(text);
-    let whole = |value| Some(Salvaged { value, salvaged: true, lost: 0 });
+    let whole = |value| Some(SalvagedObject { value, salvaged: true, lost: 0 });
     if let Some(Value::Object(value)) = last_of_form(text, has_form) {
         return whole(value);
     }
     if let Ok(Value::Object(value)) = serde_json::from_str(text) {
-        return Some(Salvaged { value, salvaged: false, lost: 0 });
+        return Some(SalvagedObject { value, salvaged: false, lost: 0 });
     }
     for inner in fences(text) {
         if let Some(Value::Object(value)) = parse(inner) {
             return whole(value);
         }
     }
-    let mut scan = Scan::new(text);
+    let mut scan = JsonScan::new(text);
     let mut at = 0;
     while let Some(start) = scan.find(at, b"{") {
         let end = scan.balanced(start);
@@ -88,7 +89,7 @@ pub fn object_with(text: &str, keys: &[&str]) -> Option<Salvaged> {
         }
         let (value, lost) = scan.members(start);
         if !value.is_empty() {
-            return Some(Salvaged { value, salvaged: true, lost });
+            return Some(SalvagedObject { value, salvaged: true, lost });
         }
         at = end.unwrap_or(start + 1);
     }
@@ -104,16 +105,16 @@ pub fn object_with(text: &str, keys: &[&str]) -> Option<Salvaged> {
 /// let items = items(r#"{"facts": [{"text": "a"}, {"text": oops}, {"text": "c"}, {"te"#, "facts");
 /// assert_eq!((items.values.len(), items.lost, items.salvaged), (2, 2, true));
 /// ```
-pub fn items(text: &str, key: &str) -> Items {
+pub fn items(text: &str, key: &str) -> SalvagedList {
     let text = bounded(text);
     let read = |value: Value, salvaged: bool| {
         let keyed = value.get(key).is_some_and(Value::is_array);
         let (values, guessed) = list(value, key)?;
-        Some(Items { values, salvaged: salvaged || guessed, lost: 0, found: true, keyed })
+        Some(SalvagedList { values, salvaged: salvaged || guessed, lost: 0, found: true, keyed })
     };
     match serde_json::from_str::<Value>(text) {
         Ok(Value::String(inner)) if inner.len() < text.len() => {
-            return Items { salvaged: true, ..items(&inner, key) };
+            return SalvagedList { salvaged: true, ..items(&inner, key) };
         }
         Ok(value) => {
             if let Some(found) = read(value, false) {
@@ -127,20 +128,20 @@ pub fn items(text: &str, key: &str) -> Items {
     if let Some(found) = last.and_then(|value| read(value, true)) {
         // Without words around it the answer is as it was asked for.
         let is_all = serde_json::from_str::<Value>(text).is_ok_and(|all| all.get(key).is_some());
-        return Items { salvaged: found.salvaged && !is_all, ..found };
+        return SalvagedList { salvaged: found.salvaged && !is_all, ..found };
     }
     for inner in fences(text) {
         if let Some(found) = parse(inner).and_then(|value| read(value, true)) {
             return found;
         }
     }
-    let mut scan = Scan::new(text);
-    let split = |scan: &mut Scan<'_>, start| {
+    let mut scan = JsonScan::new(text);
+    let split = |scan: &mut JsonScan<'_>, start| {
         let (values, lost) = scan.elements(start)?;
-        Some(Items { values, salvaged: true, lost, found: true, keyed: false })
+        Some(SalvagedList { values, salvaged: true, lost, found: true, keyed: false })
     };
     if let Some(start) = scan.list_under(key) {
-        return Items { keyed: true, ..split(&mut scan, start).unwrap_or_default() };
+        return SalvagedList { keyed: true, ..split(&mut scan, start).unwrap_or_default() };
     }
     // Prompts ask for lists of objects, and lists of strings are likely; a list of anything else
     // may be a reference mark in prose.
@@ -163,7 +164,7 @@ pub fn items(text: &str, key: &str) -> Items {
             }
         }
     }
-    Items::default()
+    SalvagedList::default()
 }
 
 /// The items of `value`, and whether reading them took a guess.
@@ -250,7 +251,7 @@ pub fn answer_of(text: &str) -> &str {
 
 /// The last complete object with the form, alone or as the only member of another one.
 fn last_of_form(text: &str, has_form: impl Fn(&Value) -> bool) -> Option<Value> {
-    let mut scan = Scan::new(text);
+    let mut scan = JsonScan::new(text);
     let (mut at, mut last) = (0, None);
     while let Some(start) = scan.find(at, b"{") {
         let end = scan.balanced(start);

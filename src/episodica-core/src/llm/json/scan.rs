@@ -11,13 +11,13 @@ const LOOKS: usize = 16;
 /// Longer names of members are not searched.
 const MAX_KEY_BYTES: usize = 64;
 
-pub(super) struct Scan<'t> {
+pub(super) struct JsonScan<'t> {
     text: &'t str,
     bytes: &'t [u8],
     budget: usize,
 }
 
-impl<'t> Scan<'t> {
+impl<'t> JsonScan<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         Self { text, bytes: text.as_bytes(), budget: LOOKS * text.len() + 1024 }
     }

@@ -22,7 +22,11 @@ fn clean_answers_are_taken_as_they_are() {
     assert_eq!(found(r#"{"facts":null}"#), (vec![], 0, false));
     assert_eq!(
         object(r#"{"a":1}"#).unwrap(),
-        Salvaged { value: json!({"a": 1}).as_object().unwrap().clone(), salvaged: false, lost: 0 }
+        SalvagedObject {
+            value: json!({"a": 1}).as_object().unwrap().clone(),
+            salvaged: false,
+            lost: 0
+        }
     );
     assert_eq!(
         object("\u{feff}<think>maybe {\"a\": 0}?</think>\n{\"a\":1}").unwrap().value["a"],

@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::llm::chat::Prompt;
-use crate::remote::{Cause, Failure};
+use crate::llm::chat::ChatPrompt;
+use crate::remote::{CallFailure, FailureCause};
 
 /// How a request asks for JSON, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum JsonFormat {
     Schema,
     /// `json_object` with the schema inside, as llama.cpp, Together and Fireworks take it.
     ObjectSchema,
@@ -16,7 +16,7 @@ pub(super) enum Format {
     Plain,
 }
 
-impl Format {
+impl JsonFormat {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Schema => "json_schema",
@@ -32,8 +32,8 @@ const THINKING_TOKENS: u32 = 8_000;
 
 /// See the module documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Dialect {
-    pub(super) format: Format,
+pub(super) struct ServerDialect {
+    pub(super) format: JsonFormat,
     /// `max_completion_tokens` instead of `max_tokens`.
     completion_tokens: bool,
     temperature: bool,
@@ -49,10 +49,10 @@ pub(super) struct Dialect {
     pub(super) window: Option<u32>,
 }
 
-impl Default for Dialect {
+impl Default for ServerDialect {
     fn default() -> Self {
         Self {
-            format: Format::Schema,
+            format: JsonFormat::Schema,
             completion_tokens: false,
             temperature: true,
             thinks: false,
@@ -64,7 +64,7 @@ impl Default for Dialect {
     }
 }
 
-impl Dialect {
+impl ServerDialect {
     /// Maximum number of requests that learning adds to one call: each step goes in one direction.
     pub(super) const MAX_STEPS: usize = 8;
 
@@ -72,13 +72,13 @@ impl Dialect {
     pub(super) fn body(
         self,
         model: &str,
-        prompt: &Prompt,
+        prompt: &ChatPrompt,
         max_tokens: u32,
         extra: &Map<String, Value>,
     ) -> Value {
         let schema = &prompt.schema;
         let system = match self.format {
-            Format::Schema => prompt.system.clone(),
+            JsonFormat::Schema => prompt.system.clone(),
             // Servers with `json_object` require the word JSON in the prompt.
             _ => {
                 format!(
@@ -104,15 +104,15 @@ impl Dialect {
             body["temperature"] = 0.into();
         }
         match self.format {
-            Format::Schema => {
+            JsonFormat::Schema => {
                 let form = json!({"name": schema.name, "strict": true, "schema": schema.schema});
                 body["response_format"] = json!({"type": "json_schema", "json_schema": form});
             }
-            Format::ObjectSchema => {
+            JsonFormat::ObjectSchema => {
                 body["response_format"] = json!({"type": "json_object", "schema": schema.schema});
             }
-            Format::Object => body["response_format"] = json!({"type": "json_object"}),
-            Format::Plain => {}
+            JsonFormat::Object => body["response_format"] = json!({"type": "json_object"}),
+            JsonFormat::Plain => {}
         }
         for (key, value) in extra {
             body[key.as_str()] = value.clone();
@@ -131,8 +131,8 @@ impl Dialect {
     }
 
     /// The dialect to try after this refusal; `None` if the form of the request is not the cause.
-    pub(super) fn after(self, failure: &Failure, max_tokens: u32) -> Option<Self> {
-        let Cause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else {
+    pub(super) fn after(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
+        let FailureCause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else {
             return None;
         };
         let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
@@ -177,17 +177,17 @@ impl Dialect {
         ]);
         let silent = status != 404 && !known;
         let format = match self.format {
-            Format::Schema => Format::ObjectSchema,
-            Format::ObjectSchema => Format::Object,
-            Format::Object => Format::Plain,
-            Format::Plain => return None,
+            JsonFormat::Schema => JsonFormat::ObjectSchema,
+            JsonFormat::ObjectSchema => JsonFormat::Object,
+            JsonFormat::Object => JsonFormat::Plain,
+            JsonFormat::Plain => return None,
         };
         (blamed || silent).then_some(Self { format, ..self })
     }
 
     /// The dialect with the limits that a server names in its refusal, if they are narrower than
     /// what was asked for.
-    fn limited(self, failure: &Failure, max_tokens: u32) -> Option<Self> {
+    fn limited(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
         let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
         if mentions(&["context length", "context window", "context size", "n_ctx"]) {
             let window = failure.numbers().into_iter().find(|number| *number >= LEAST_WINDOW)?;

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use crate::sync::Mutex;
 use serde_json::Value;
 
-use super::dialect::Dialect;
-use super::reading::{Read, joined, read};
-use crate::control::Control;
+use super::dialect::ServerDialect;
+use super::reading::{AnswerContents, joined, read};
+use crate::control::CallControl;
 use crate::error::{Error, ErrorKind, Result};
-use crate::llm::chat::{Answer, LanguageModel, NoAnswer, Prompt};
+use crate::llm::chat::{ChatAnswer, ChatPrompt, LanguageModel, NoAnswer};
 use crate::llm::json;
 use crate::llm::settings::LlmSettings;
 use crate::model::ServiceHealth;
-use crate::remote::{Cause, Failure, Remote, SystemTimer, Timer};
+use crate::remote::{CallFailure, FailureCause, RemoteService, RetryTimer, SystemTimer};
 use crate::text::count_tokens;
 
 /// A model behind an endpoint, with its fallback. Thread safe; share one among all users, because
 /// it holds the breaker.
 pub struct OpenAiModel {
     settings: LlmSettings,
-    remote: Remote,
-    dialect: Mutex<Dialect>,
+    remote: RemoteService,
+    dialect: Mutex<ServerDialect>,
     fallback: Option<Box<OpenAiModel>>,
 }
 
@@ -38,7 +38,7 @@ impl OpenAiModel {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_timer(mut settings: LlmSettings, timer: Arc<dyn Timer>) -> Result<Self> {
+    pub fn with_timer(mut settings: LlmSettings, timer: Arc<dyn RetryTimer>) -> Result<Self> {
         if settings.model.trim().is_empty() {
             return Err(Error::new(ErrorKind::Config, "name of the model is empty"));
         }
@@ -52,7 +52,7 @@ impl OpenAiModel {
             let text = format!("context_window of the model must be at least {MIN_WINDOW}");
             return Err(Error::new(ErrorKind::Config, text));
         }
-        let remote = Remote::with_timer(&settings.endpoint, Arc::clone(&timer))?;
+        let remote = RemoteService::with_timer(&settings.endpoint, Arc::clone(&timer))?;
         let fallback = match settings.fallback.take() {
             Some(fallback) => Some(Box::new(Self::with_timer(*fallback, timer)?)),
             None => None,
@@ -61,7 +61,11 @@ impl OpenAiModel {
     }
 
     /// Asks this endpoint, without the fallback.
-    fn ask(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Unanswered> {
+    fn ask(
+        &self,
+        prompt: &ChatPrompt,
+        control: &dyn CallControl,
+    ) -> Result<ChatAnswer, UnansweredRequest> {
         let started = self.remote.seconds();
         let mut dialect = *self.dialect.lock();
         let (mut attempts, mut steps) = (0, 0);
@@ -78,13 +82,13 @@ impl OpenAiModel {
             let max_tokens = self.max_tokens(prompt, dialect);
             let body = dialect.body(&self.settings.model, prompt, max_tokens, &self.settings.extra);
             let outcome = self.remote.post("chat/completions", &body, control);
-            attempts += outcome.as_ref().map_or_else(Failure::attempts, |reply| reply.attempts);
-            let parsed: Result<Value, Failure> = outcome.and_then(|reply| {
+            attempts += outcome.as_ref().map_or_else(CallFailure::attempts, |reply| reply.attempts);
+            let parsed: Result<Value, CallFailure> = outcome.and_then(|reply| {
                 reply.parse("a chat completion").or_else(|fault| joined(&reply.body).ok_or(fault))
             });
             let mut read = match &parsed {
                 Ok(value) => read(value, self.remote.origin(), is_answer),
-                Err(_) => Read::default(),
+                Err(_) => AnswerContents::default(),
             };
             if let (Ok(_), Some((counted, _))) = (&read.text, read.usage)
                 && is_cut(counted, prompt)
@@ -95,7 +99,7 @@ impl OpenAiModel {
                 );
                 dialect.window = dialect.window.max(MIN_WINDOW.max(counted as u32).into());
                 self.dialect.lock().window = dialect.window;
-                read.text = Err(Failure::new(Cause::Unusable, what));
+                read.text = Err(CallFailure::new(FailureCause::Unusable, what));
             }
             let seconds = self.remote.seconds() - started;
             let failure = match (parsed, read.text) {
@@ -106,7 +110,7 @@ impl OpenAiModel {
                         (prompt as u64, count_tokens(&text) as u64)
                     };
                     let (prompt_tokens, completion_tokens) = read.usage.unwrap_or_else(counted);
-                    return Ok(Answer {
+                    return Ok(ChatAnswer {
                         text,
                         model: self.settings.model.clone(),
                         prompt_tokens: prompt_tokens + spent.0,
@@ -129,12 +133,17 @@ impl OpenAiModel {
             } else {
                 dialect.after(&failure, max_tokens)
             };
-            match next.filter(|_| steps < Dialect::MAX_STEPS) {
+            match next.filter(|_| steps < ServerDialect::MAX_STEPS) {
                 Some(next) => dialect = next,
                 None => {
                     let refused = read.is_refusal || failure.is_about_content();
                     let failure = failure.over(attempts, seconds);
-                    return Err(Unanswered { failure, refused, silent: read.is_empty, spent });
+                    return Err(UnansweredRequest {
+                        failure,
+                        refused,
+                        silent: read.is_empty,
+                        spent,
+                    });
                 }
             }
             steps += 1;
@@ -143,7 +152,7 @@ impl OpenAiModel {
 
     /// The token limit of an answer: the configured one or the prompt's usual one, within the
     /// window.
-    fn max_tokens(&self, prompt: &Prompt, dialect: Dialect) -> u32 {
+    fn max_tokens(&self, prompt: &ChatPrompt, dialect: ServerDialect) -> u32 {
         let usual = prompt.max_tokens.saturating_add(dialect.more_tokens());
         let wanted = self.settings.max_tokens.unwrap_or(usual);
         let wanted = dialect.most_tokens.map_or(wanted, |most| wanted.min(most));
@@ -166,24 +175,24 @@ const LEAST_CUT: u64 = 1_024;
 
 /// True if a server read much less than the prompt: Ollama drops what its window does not hold and
 /// says so only in its count, which is the window then.
-fn is_cut(counted: u64, prompt: &Prompt) -> bool {
+fn is_cut(counted: u64, prompt: &ChatPrompt) -> bool {
     let sent = (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64;
     counted >= LEAST_CUT
         && (counted.is_multiple_of(256) && 5 * sent > 6 * counted || sent > 2 * counted)
 }
 
 /// A request that this endpoint did not answer.
-struct Unanswered {
-    failure: Failure,
+struct UnansweredRequest {
+    failure: CallFailure,
     refused: bool,
     silent: bool,
     /// Tokens of prompts and answers that the server counted.
     spent: (u64, u64),
 }
 
-impl From<Unanswered> for Box<NoAnswer> {
-    fn from(unanswered: Unanswered) -> Self {
-        let Unanswered { failure, refused, silent, spent } = unanswered;
+impl From<UnansweredRequest> for Box<NoAnswer> {
+    fn from(unanswered: UnansweredRequest) -> Self {
+        let UnansweredRequest { failure, refused, silent, spent } = unanswered;
         let (attempts, seconds) = (failure.attempts(), failure.seconds());
         Self::new(NoAnswer {
             refused,
@@ -202,19 +211,23 @@ impl LanguageModel for OpenAiModel {
         &self.settings.model
     }
 
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
+    fn complete(
+        &self,
+        prompt: &ChatPrompt,
+        control: &dyn CallControl,
+    ) -> Result<ChatAnswer, Box<NoAnswer>> {
         let first = match self.ask(prompt, control) {
             Ok(answer) => return Ok(answer),
             Err(unanswered) => unanswered,
         };
         let Some(fallback) =
-            self.fallback.as_ref().filter(|_| first.failure.cause() != Cause::Stopped)
+            self.fallback.as_ref().filter(|_| first.failure.cause() != FailureCause::Stopped)
         else {
             return Err(first.into());
         };
         let mut first = Box::<NoAnswer>::from(first);
         match fallback.complete(prompt, control) {
-            Ok(answer) => Ok(Answer {
+            Ok(answer) => Ok(ChatAnswer {
                 attempts: answer.attempts + first.attempts,
                 seconds: answer.seconds + first.seconds,
                 prompt_tokens: answer.prompt_tokens + first.prompt_tokens,

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::llm::json::answer_of;
-use crate::remote::{Cause, Failure};
+use crate::remote::{CallFailure, FailureCause};
 
 /// The contents of an answer.
-pub(super) struct Read {
-    pub(super) text: Result<String, Failure>,
+pub(super) struct AnswerContents {
+    pub(super) text: Result<String, CallFailure>,
     /// The server's own count of prompt and answer tokens.
     pub(super) usage: Option<(u64, u64)>,
     /// True if the token limit was reached before the first word.
@@ -18,7 +18,7 @@ pub(super) struct Read {
     pub(super) is_refusal: bool,
 }
 
-impl Default for Read {
+impl Default for AnswerContents {
     fn default() -> Self {
         Self {
             text: Ok(String::new()),
@@ -31,9 +31,16 @@ impl Default for Read {
 }
 
 /// Reads a reply. `is_answer` tells a model's answer from its reasoning.
-pub(super) fn read(reply: &Value, origin: &str, is_answer: impl Fn(&str) -> bool) -> Read {
+pub(super) fn read(
+    reply: &Value,
+    origin: &str,
+    is_answer: impl Fn(&str) -> bool,
+) -> AnswerContents {
     let unusable = |what: &str| {
-        Failure::new(Cause::Unusable, format!("server answered without {what}: `{origin}`"))
+        CallFailure::new(
+            FailureCause::Unusable,
+            format!("server answered without {what}: `{origin}`"),
+        )
     };
     let tokens = |key: &str| reply["usage"][key].as_u64();
     let usage = match (tokens("prompt_tokens"), tokens("completion_tokens")) {
@@ -44,7 +51,11 @@ pub(super) fn read(reply: &Value, origin: &str, is_answer: impl Fn(&str) -> bool
     // Ollama's own form has the message without a list around it.
     let message = if choice.is_object() { &choice["message"] } else { &reply["message"] };
     if !choice.is_object() && !message.is_object() {
-        return Read { text: Err(unusable("a choice")), usage, ..Read::default() };
+        return AnswerContents {
+            text: Err(unusable("a choice")),
+            usage,
+            ..AnswerContents::default()
+        };
     }
     let said = [
         text_of(&message["content"]),
@@ -61,13 +72,13 @@ pub(super) fn read(reply: &Value, origin: &str, is_answer: impl Fn(&str) -> bool
     let is_blank =
         |text: &String| reason == Some("length") && 2 * text.trim_end().len() < text.len();
     if let Some(text) = text.filter(|text| !is_blank(text)) {
-        return Read { text: Ok(text), usage, ..Read::default() };
+        return AnswerContents { text: Ok(text), usage, ..AnswerContents::default() };
     }
     if reason == Some("error") || choice["error"].is_object() {
-        return Read {
+        return AnswerContents {
             text: Err(unusable("text, because of an error of its own")),
             usage,
-            ..Read::default()
+            ..AnswerContents::default()
         };
     }
     let is_refusal = reason == Some("content_filter") || message["refusal"].is_string();
@@ -80,7 +91,7 @@ pub(super) fn read(reply: &Value, origin: &str, is_answer: impl Fn(&str) -> bool
         "text"
     };
     let is_empty = !is_dry && !is_refusal;
-    Read { text: Err(unusable(what)), usage, is_dry, is_empty, is_refusal }
+    AnswerContents { text: Err(unusable(what)), usage, is_dry, is_empty, is_refusal }
 }
 
 /// A text, or the texts among content parts, in order.

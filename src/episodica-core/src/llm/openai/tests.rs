@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use super::*;
 use crate::control::{CancelFlag, Uninterrupted};
 use crate::error::ErrorKind;
-use crate::llm::{AnswerSchema, LanguageModel, LlmSettings, Phase, Prompt};
-use crate::remote::Secret;
+use crate::llm::{AnswerSchema, ChatPrompt, LanguageModel, LlmSettings, UsagePhase};
+use crate::remote::SecretText;
 use crate::remote::testing::VirtualTimer;
-use crate::remote::testing::{Act, FaultServer, Request};
+use crate::remote::testing::{FaultServer, ReceivedRequest, ScriptedAct};
 
-fn prompt() -> Prompt {
-    Prompt {
-        phase: Phase::Episode,
+fn prompt() -> ChatPrompt {
+    ChatPrompt {
+        phase: UsagePhase::Episode,
         system: "Write it down.".into(),
         user: "the secret diary".into(),
         schema: AnswerSchema { name: "episode", schema: json!({"type": "object"}) },
@@ -20,8 +20,8 @@ fn prompt() -> Prompt {
     }
 }
 
-fn says(content: &Value) -> Act {
-    Act::Json(
+fn says(content: &Value) -> ScriptedAct {
+    ScriptedAct::Json(
         200,
         json!({
             "choices": [{"message": {"content": content}}],
@@ -31,8 +31,8 @@ fn says(content: &Value) -> Act {
     )
 }
 
-fn refuses(status: u16, message: &str) -> Act {
-    Act::Json(status, json!({"error": {"message": message}}).to_string())
+fn refuses(status: u16, message: &str) -> ScriptedAct {
+    ScriptedAct::Json(status, json!({"error": {"message": message}}).to_string())
 }
 
 fn settings(server: &FaultServer) -> LlmSettings {
@@ -86,7 +86,7 @@ fn the_format_goes_down_to_what_the_server_takes_and_stays_there() {
         (404, "no response_format here"),
         (500, invalid),
     ] {
-        let server = FaultServer::start(move |_, request: &Request| {
+        let server = FaultServer::start(move |_, request: &ReceivedRequest| {
             match request.body.get("response_format") {
                 Some(_) => refuses(status, words),
                 None => says(&"{}".into()),
@@ -135,7 +135,7 @@ fn what_is_no_matter_of_form_is_asked_once() {
 
 #[test]
 fn other_names_for_the_limit_and_fixed_temperatures_are_learned() {
-    let server = FaultServer::start(|_, request: &Request| {
+    let server = FaultServer::start(|_, request: &ReceivedRequest| {
         if request.body.get("max_tokens").is_some() {
             return refuses(
                 400,
@@ -166,7 +166,7 @@ fn content_comes_in_parts_and_without_usage_is_counted_here() {
     );
     let server = FaultServer::script(vec![
         says(&parts),
-        Act::Json(200, r#"{"choices":[{"message":{"content":"hello world"}}]}"#.into()),
+        ScriptedAct::Json(200, r#"{"choices":[{"message":{"content":"hello world"}}]}"#.into()),
     ]);
     let model = model(&server);
     assert_eq!(model.complete(&prompt(), &Uninterrupted).unwrap().text, r#"{"a":1}"#);
@@ -193,7 +193,7 @@ fn an_answer_without_text_is_an_error_that_says_why() {
         (json!({"error": {"message": "my diary"}}), "a choice: "),
         (json!([1]), "a choice: "),
     ] {
-        let server = FaultServer::script(vec![Act::Json(200, body.to_string())]);
+        let server = FaultServer::script(vec![ScriptedAct::Json(200, body.to_string())]);
         let error = model(&server).complete(&prompt(), &Uninterrupted).unwrap_err().error;
         assert_eq!(error.kind(), ErrorKind::Llm);
         assert!(
@@ -206,7 +206,7 @@ fn an_answer_without_text_is_an_error_that_says_why() {
 #[test]
 fn the_fallback_answers_while_the_first_endpoint_is_down() {
     let (dead, live) = (
-        FaultServer::script(vec![Act::Json(500, "{}".into())]),
+        FaultServer::script(vec![ScriptedAct::Json(500, "{}".into())]),
         FaultServer::script(vec![says(&"{}".into())]),
     );
     let mut both = settings(&dead);
@@ -232,7 +232,7 @@ fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
         FaultServer::script(vec![refuses(503, "the secret diary")]),
     );
     let mut both = settings(&first);
-    both.endpoint.api_key = Some(Secret::new("sk-1"));
+    both.endpoint.api_key = Some(SecretText::new("sk-1"));
     both.fallback = Some(Box::new(settings(&second)));
     let model = OpenAiModel::with_timer(both, Arc::new(VirtualTimer::default())).unwrap();
     let error = model.complete(&prompt(), &Uninterrupted).unwrap_err().error;
@@ -245,11 +245,12 @@ fn two_dead_endpoints_are_one_error_that_tells_of_both_and_of_no_secret() {
 
 #[test]
 fn every_request_is_counted_also_those_that_only_taught_the_form() {
-    let first =
-        FaultServer::start(|_, request: &Request| match request.body.get("response_format") {
+    let first = FaultServer::start(|_, request: &ReceivedRequest| {
+        match request.body.get("response_format") {
             Some(_) => refuses(400, "no response_format"),
-            None => Act::Json(200, "{}".into()),
-        });
+            None => ScriptedAct::Json(200, "{}".into()),
+        }
+    });
     let second = FaultServer::script(vec![says(&"{}".into())]);
     let mut both = settings(&first);
     both.fallback = Some(Box::new(settings(&second)));
@@ -260,8 +261,10 @@ fn every_request_is_counted_also_those_that_only_taught_the_form() {
 
 #[test]
 fn a_stop_is_no_reason_for_the_fallback() {
-    let (first, second) =
-        (FaultServer::script(vec![Act::Endless]), FaultServer::script(vec![says(&"{}".into())]));
+    let (first, second) = (
+        FaultServer::script(vec![ScriptedAct::Endless]),
+        FaultServer::script(vec![says(&"{}".into())]),
+    );
     let mut both = settings(&first);
     both.fallback = Some(Box::new(settings(&second)));
     let flag = CancelFlag::default();
@@ -272,13 +275,13 @@ fn a_stop_is_no_reason_for_the_fallback() {
 }
 
 fn answered(reply: Value) -> String {
-    let server = FaultServer::script(vec![Act::Json(200, reply.to_string())]);
+    let server = FaultServer::script(vec![ScriptedAct::Json(200, reply.to_string())]);
     model(&server).complete(&prompt_for("title"), &Uninterrupted).unwrap().text
 }
 
-fn prompt_for(key: &str) -> Prompt {
+fn prompt_for(key: &str) -> ChatPrompt {
     let schema = json!({"type": "object", "required": [key]});
-    Prompt { schema: AnswerSchema { name: "episode", schema }, max_tokens: 5_000, ..prompt() }
+    ChatPrompt { schema: AnswerSchema { name: "episode", schema }, max_tokens: 5_000, ..prompt() }
 }
 
 #[test]
@@ -301,7 +304,7 @@ fn an_answer_is_found_wherever_a_server_puts_it() {
     // Thoughts without an answer are none.
     let server = FaultServer::start(|_, _| {
         let message = json!({"content": "<think> hm", "reasoning_content": "I think so"});
-        Act::Json(200, json!({"choices": [{"message": message}]}).to_string())
+        ScriptedAct::Json(200, json!({"choices": [{"message": message}]}).to_string())
     });
     let failure = model(&server).complete(&prompt_for("title"), &Uninterrupted).unwrap_err();
     assert!(failure.silent && !failure.refused);
@@ -315,8 +318,10 @@ fn a_stream_and_a_mark_of_byte_order_are_read() {
         data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}\n\n\
         data: [DONE]\n\n";
     let marked = format!("\u{feff}{}", json!({"choices": [{"message": {"content": "{\"a\":1}"}}]}));
-    let server =
-        FaultServer::script(vec![Act::Json(200, stream.to_owned()), Act::Json(200, marked)]);
+    let server = FaultServer::script(vec![
+        ScriptedAct::Json(200, stream.to_owned()),
+        ScriptedAct::Json(200, marked),
+    ]);
     let model = model(&server);
     let answer = model.complete(&prompt(), &Uninterrupted).unwrap();
     assert_eq!((answer.text.as_str(), answer.prompt_tokens), ("{\"a\":1}", 5));
@@ -325,7 +330,7 @@ fn a_stream_and_a_mark_of_byte_order_are_read() {
 
 #[test]
 fn what_a_server_does_not_take_is_learned_from_its_words() {
-    let server = FaultServer::start(|_, request: &Request| {
+    let server = FaultServer::start(|_, request: &ReceivedRequest| {
         let body = &request.body;
         let most = body["max_tokens"].as_u64().unwrap_or(0);
         if body["messages"][0]["role"] == "system" {
@@ -361,10 +366,10 @@ fn a_prompt_that_was_cut_in_silence_is_said_so() {
     let server = FaultServer::start(|_, _| {
         let usage = json!({"prompt_tokens": 2048, "completion_tokens": 3});
         let reply = json!({"choices": [{"message": {"content": "{}"}}], "usage": usage});
-        Act::Json(200, reply.to_string())
+        ScriptedAct::Json(200, reply.to_string())
     });
     let model = model(&server);
-    let long = Prompt { user: "one two three four ".repeat(1_000), ..prompt() };
+    let long = ChatPrompt { user: "one two three four ".repeat(1_000), ..prompt() };
     let failure = model.complete(&long, &Uninterrupted).unwrap_err();
     assert!(failure.error.to_string().contains("num_ctx"), "{}", failure.error);
     assert_eq!(model.context_window(), Some(2_048), "the next prompts are shorter");

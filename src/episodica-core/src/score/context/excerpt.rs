@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::error::Result;
 use crate::index::{MessageIndex, for_each_term};
-use crate::score::{MaxSim, Query, TokenTable};
+use crate::score::{MaxSim, ParsedQuery, TokenTable};
 use crate::text::sentences;
 
 /// A passage is understood from so many characters on, or of two sentences from so many.
@@ -31,15 +31,15 @@ const BETWEEN_CHECKS: usize = 4_096;
 pub type Parts = Vec<Range<usize>>;
 
 /// What excerpts look for.
-pub(super) struct Sought<'a> {
+pub(super) struct ExcerptTerms<'a> {
     table: &'a dyn TokenTable,
     question: MaxSim<'a>,
     /// The share of each term, variants included, in the question.
     shares: FxHashMap<&'a str, f32>,
 }
 
-impl<'a> Sought<'a> {
-    pub fn new(query: &'a Query, index: &MessageIndex, table: &'a dyn TokenTable) -> Self {
+impl<'a> ExcerptTerms<'a> {
+    pub fn new(query: &'a ParsedQuery, index: &MessageIndex, table: &'a dyn TokenTable) -> Self {
         let postings = &index.field.postings;
         let mut shares: FxHashMap<&str, f32> = FxHashMap::default();
         let mut total = 0.0;
@@ -71,7 +71,11 @@ impl<'a> Sought<'a> {
     }
 
     /// The sentences of a message, compared with the question.
-    pub fn compare<'m>(&mut self, content: &'m str, control: &dyn Control) -> Result<Compared<'m>> {
+    pub fn compare<'m>(
+        &mut self,
+        content: &'m str,
+        control: &dyn CallControl,
+    ) -> Result<ScoredSentences<'m>> {
         let pieces = pieces(content);
         let mut scores = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
@@ -88,12 +92,12 @@ impl<'a> Sought<'a> {
         }
         best.truncate(COMPARED);
         best.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
-        Ok(Compared { content, pieces, scores, best })
+        Ok(ScoredSentences { content, pieces, scores, best })
     }
 }
 
 /// The sentences of a message with their scores.
-pub(super) struct Compared<'m> {
+pub(super) struct ScoredSentences<'m> {
     content: &'m str,
     pieces: Parts,
     scores: Vec<f32>,
@@ -101,7 +105,7 @@ pub(super) struct Compared<'m> {
     best: Vec<usize>,
 }
 
-impl Compared<'_> {
+impl ScoredSentences<'_> {
     /// The parts that match best, of about `most` characters, but never less than can be
     /// understood.
     pub fn excerpt(&self, most: usize) -> Parts {

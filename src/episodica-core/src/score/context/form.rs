@@ -19,7 +19,7 @@ const SUMMARIES: &str = "# Summaries\n";
 
 /// Output format of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum OutputForm {
     /// Lines under headings; uses the fewest tokens.
     #[default]
     Text,
@@ -31,7 +31,7 @@ pub enum Form {
 
 /// Where the facts of a context stand, in output order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Section {
+pub enum FactSection {
     /// What is known of the user and their world, under the years.
     #[default]
     Facts,
@@ -45,7 +45,7 @@ pub enum Section {
     Tried,
 }
 
-impl Section {
+impl FactSection {
     /// Heading in plain text; that of facts has the year.
     fn heading(self) -> &'static str {
         match self {
@@ -71,14 +71,14 @@ impl Section {
 
 /// Since when a fact holds, as exactly as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Since {
+pub(super) struct FactSince {
     pub date: Date,
-    pub known: Known,
+    pub known: DatePrecision,
 }
 
 /// How exactly a date is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum DatePrecision {
     Day,
     Month,
     Year,
@@ -86,16 +86,16 @@ pub(super) enum Known {
     Told,
 }
 
-impl Since {
+impl FactSince {
     /// The date as it stands before a fact; empty where the heading or the text says it.
     fn in_text(self, year: bool) -> String {
         let form = match (self.known, year) {
-            (Known::Day, true) => "%-d %b %Y: ",
-            (Known::Day, false) => "%-d %b: ",
-            (Known::Month, true) => "%b %Y: ",
-            (Known::Month, false) => "%b: ",
-            (Known::Year, true) => "%Y: ",
-            (Known::Year, false) | (Known::Told, _) => "",
+            (DatePrecision::Day, true) => "%-d %b %Y: ",
+            (DatePrecision::Day, false) => "%-d %b: ",
+            (DatePrecision::Month, true) => "%b %Y: ",
+            (DatePrecision::Month, false) => "%b: ",
+            (DatePrecision::Year, true) => "%Y: ",
+            (DatePrecision::Year, false) | (DatePrecision::Told, _) => "",
         };
         self.date.strftime(form).to_string()
     }
@@ -103,24 +103,24 @@ impl Since {
     /// The date in the notation of ISO 8601, cut to what is known.
     fn iso(self) -> String {
         let form = match self.known {
-            Known::Day | Known::Told => "%Y-%m-%d",
-            Known::Month => "%Y-%m",
-            Known::Year => "%Y",
+            DatePrecision::Day | DatePrecision::Told => "%Y-%m-%d",
+            DatePrecision::Month => "%Y-%m",
+            DatePrecision::Year => "%Y",
         };
         self.date.strftime(form).to_string()
     }
 }
 
 /// The parts of a context, in output order.
-pub(super) enum Piece<'a> {
-    Fact { section: Section, since: Since, text: &'a str },
+pub(super) enum ContextPiece<'a> {
+    Fact { section: FactSection, since: FactSince, text: &'a str },
     Summary(&'a str),
     Day(Date),
-    Message(Line<'a>),
+    Message(ContextLine<'a>),
 }
 
 /// A message in a context.
-pub(super) struct Line<'a> {
+pub(super) struct ContextLine<'a> {
     pub date: Date,
     pub speaker: &'a str,
     pub content: Cow<'a, str>,
@@ -134,7 +134,7 @@ pub(super) struct Line<'a> {
     pub goes_on: bool,
 }
 
-impl Form {
+impl OutputForm {
     /// Looks a format up by name.
     ///
     /// # Errors
@@ -199,17 +199,17 @@ impl Form {
         }
     }
 
-    pub(super) fn fact(self, section: Section, since: Since, text: &str) -> String {
+    pub(super) fn fact(self, section: FactSection, since: FactSince, text: &str) -> String {
         match self {
             // Facts stand under their year.
             Self::Text => {
-                format!("- {}{}\n", since.in_text(section != Section::Facts), one_line(text))
+                format!("- {}{}\n", since.in_text(section != FactSection::Facts), one_line(text))
             }
             Self::Json => {
                 format!("{},\n", json!({"since": since.iso(), "fact": one_line(text)}))
             }
             Self::Xml => {
-                let tag = if section == Section::Facts { "fact" } else { section.name() };
+                let tag = if section == FactSection::Facts { "fact" } else { section.name() };
                 let mut line = format!("<{tag} since=\"{}\">", since.iso());
                 push_tagged(&mut line, &one_line(text));
                 line + &format!("</{tag}>\n")
@@ -229,7 +229,7 @@ impl Form {
         }
     }
 
-    pub(super) fn message(self, line: &Line<'_>) -> String {
+    pub(super) fn message(self, line: &ContextLine<'_>) -> String {
         let mut text = String::with_capacity(line.content.len() + 64);
         match self {
             Self::Text => {
@@ -281,7 +281,7 @@ impl Form {
     }
 
     /// Writes the whole context.
-    pub(super) fn write(self, pieces: &[Piece<'_>]) -> String {
+    pub(super) fn write(self, pieces: &[ContextPiece<'_>]) -> String {
         if pieces.is_empty() {
             return self.empty().to_owned();
         }
@@ -292,52 +292,52 @@ impl Form {
         }
     }
 
-    fn as_text(self, pieces: &[Piece<'_>]) -> String {
+    fn as_text(self, pieces: &[ContextPiece<'_>]) -> String {
         let (mut text, mut under, mut summarised) = (String::new(), None, false);
         let mut year = None;
         for piece in pieces {
             match piece {
-                Piece::Fact { section, since, text: fact } => {
-                    let year = if *section == Section::Facts { since.date.year() } else { 0 };
+                ContextPiece::Fact { section, since, text: fact } => {
+                    let year = if *section == FactSection::Facts { since.date.year() } else { 0 };
                     if under != Some((*section, year)) {
                         under = Some((*section, year));
                         match section {
-                            Section::Facts => text.push_str(&fact_heading(year)),
+                            FactSection::Facts => text.push_str(&fact_heading(year)),
                             other => text.push_str(other.heading()),
                         }
                     }
                     text.push_str(&self.fact(*section, *since, fact));
                 }
-                Piece::Summary(summary) => {
+                ContextPiece::Summary(summary) => {
                     if !std::mem::replace(&mut summarised, true) {
                         text.push_str(SUMMARIES);
                     }
                     text.push_str(&self.summary(summary));
                 }
-                Piece::Day(date) => {
+                ContextPiece::Day(date) => {
                     let is_new = year.replace(date.year()) != Some(date.year());
                     text.push_str(&day_heading(*date, is_new));
                 }
-                Piece::Message(line) => text.push_str(&self.message(line)),
+                ContextPiece::Message(line) => text.push_str(&self.message(line)),
             }
         }
         text.truncate(text.trim_end_matches('\n').len());
         text
     }
 
-    fn as_json(self, pieces: &[Piece<'_>]) -> String {
-        use Section::{Agent, Facts, Failed, Tried, Worked};
-        let names = [Facts, Agent, Worked, Failed, Tried].map(Section::name);
+    fn as_json(self, pieces: &[ContextPiece<'_>]) -> String {
+        use FactSection::{Agent, Facts, Failed, Tried, Worked};
+        let names = [Facts, Agent, Worked, Failed, Tried].map(FactSection::name);
         let names = names.into_iter().chain(["summaries", "messages"]);
         let mut lists: Vec<(&str, String)> = names.map(|name| (name, String::new())).collect();
         for piece in pieces {
             let (name, item) = match piece {
-                Piece::Fact { section, since, text } => {
+                ContextPiece::Fact { section, since, text } => {
                     (section.name(), self.fact(*section, *since, text))
                 }
-                Piece::Summary(text) => ("summaries", self.summary(text)),
-                Piece::Day(_) => continue,
-                Piece::Message(line) => ("messages", self.message(line)),
+                ContextPiece::Summary(text) => ("summaries", self.summary(text)),
+                ContextPiece::Day(_) => continue,
+                ContextPiece::Message(line) => ("messages", self.message(line)),
             };
             for (_, items) in lists.iter_mut().filter(|(list, _)| *list == name) {
                 items.push_str(&item);
@@ -351,21 +351,21 @@ impl Form {
         format!("{{{}}}", lists.join(",\n"))
     }
 
-    fn as_xml(self, pieces: &[Piece<'_>]) -> String {
+    fn as_xml(self, pieces: &[ContextPiece<'_>]) -> String {
         let (mut text, mut open) = ("<memory>\n".to_owned(), false);
         for piece in pieces {
             match piece {
-                Piece::Fact { section, since, text: fact } => {
+                ContextPiece::Fact { section, since, text: fact } => {
                     text.push_str(&self.fact(*section, *since, fact))
                 }
-                Piece::Summary(summary) => text.push_str(&self.summary(summary)),
-                Piece::Day(date) => {
+                ContextPiece::Summary(summary) => text.push_str(&self.summary(summary)),
+                ContextPiece::Day(date) => {
                     if std::mem::replace(&mut open, true) {
                         text.push_str(DAY_END);
                     }
                     text.push_str(&day_tag(*date));
                 }
-                Piece::Message(line) => text.push_str(&self.message(line)),
+                ContextPiece::Message(line) => text.push_str(&self.message(line)),
             }
         }
         text.push_str(if open { DAY_END } else { "" });

@@ -17,7 +17,7 @@ mod tests;
 mod text;
 
 pub use excerpt::Parts;
-pub use form::{Form, Section};
-pub use packing::{Material, Packed, Reason, pack};
+pub use form::{FactSection, OutputForm};
+pub use packing::{ContextCandidates, ContextParts, LineReason, pack};
 pub use recalled::{is_date, without_contexts};
-pub use text::{KnownFact, Outdated, Summary};
+pub use text::{EpisodeSummary, KnownFact, Outdated};

@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
-use super::excerpt::{Parts, Sought};
+use super::excerpt::{ExcerptTerms, Parts};
 use super::exchange::{is_small_talk, question_of, reply_to, said_later};
-use super::form::Form;
-use super::text::{Excerpts, KnownFact, Outdated, Summary, Writer, Written};
-use crate::clock::Zone;
-use crate::control::Control;
+use super::form::OutputForm;
+use super::text::{ContextWriter, EpisodeSummary, Excerpts, KnownFact, Outdated, WrittenContext};
+use crate::clock::DisplayZone;
+use crate::control::CallControl;
 use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::score::ranking::LONG_TALK;
-use crate::score::{Query, QueryTerm, ScoredMessage, TokenTable};
+use crate::score::{ParsedQuery, QueryTerm, ScoredMessage, TokenTable};
 use crate::text::count_tokens;
 
 /// How much better a message must score to justify e times the tokens: messages are ranked by
@@ -52,11 +52,11 @@ const TOKEN_CHARS: usize = 4;
 const BETWEEN_CHECKS: usize = 64;
 
 /// The candidates for a context, each kind best first.
-pub struct Material<'a> {
+pub struct ContextCandidates<'a> {
     /// All messages.
     pub index: &'a MessageIndex,
     /// The question.
-    pub query: &'a Query,
+    pub query: &'a ParsedQuery,
     /// Word-by-word comparison.
     pub table: &'a dyn TokenTable,
     /// True if messages are found by their words alone, without a sentence embedder.
@@ -75,16 +75,16 @@ pub struct Material<'a> {
     /// Messages whose content was superseded.
     pub outdated: &'a Outdated,
     /// Summaries of episodes.
-    pub summaries: &'a [Summary],
+    pub summaries: &'a [EpisodeSummary],
     /// The output format.
-    pub form: Form,
+    pub form: OutputForm,
     /// Time zone in which dates are shown.
-    pub zone: &'a Zone,
+    pub zone: &'a DisplayZone,
 }
 
 /// A packed context.
 #[derive(Debug, Clone, Default)]
-pub struct Packed {
+pub struct ContextParts {
     /// The text, ready for a prompt; never more tokens than the budget.
     pub text: String,
     /// Tokens of `text` (o200k_base).
@@ -98,12 +98,12 @@ pub struct Packed {
     /// The included summaries, by index.
     pub summaries: Vec<usize>,
     /// Why a message is included that is no hit.
-    pub reasons: FxHashMap<u32, Reason>,
+    pub reasons: FxHashMap<u32, LineReason>,
 }
 
 /// Why a message is in a context although it did not match by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum LineReason {
     /// It replies to the question of a hit.
     Reply,
     /// It asks what a hit of few words answers.
@@ -112,7 +112,7 @@ pub enum Reason {
     Later,
 }
 
-impl Reason {
+impl LineReason {
     /// The name in the public interface.
     pub fn name(self) -> &'static str {
         match self {
@@ -123,9 +123,9 @@ impl Reason {
     }
 }
 
-impl Packed {
+impl ContextParts {
     /// The empty context of the format, if the budget has room for its frame.
-    pub fn empty(form: Form, budget: usize) -> Self {
+    pub fn empty(form: OutputForm, budget: usize) -> Self {
         let tokens = count_tokens(form.empty());
         if tokens > budget {
             return Self::default();
@@ -139,15 +139,19 @@ impl Packed {
 ///
 /// # Errors
 /// What `control` says when the caller gives up.
-pub fn pack(material: &Material<'_>, budget: usize, control: &dyn Control) -> Result<Packed> {
-    let Material { index, facts, outdated, summaries, form, zone, .. } = *material;
-    let writer = Writer { index, facts, summaries, outdated, form, zone, control };
+pub fn pack(
+    material: &ContextCandidates<'_>,
+    budget: usize,
+    control: &dyn CallControl,
+) -> Result<ContextParts> {
+    let ContextCandidates { index, facts, outdated, summaries, form, zone, .. } = *material;
+    let writer = ContextWriter { index, facts, summaries, outdated, form, zone, control };
     let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));
-    Packing {
+    PackingRun {
         fact_tokens: fact_tokens.collect::<Result<_>>()?,
         day_tokens: [form.day_tokens(false), form.day_tokens(true)],
         year_tokens: form.year_tokens(),
-        sought: Sought::new(material.query, index, material.table),
+        sought: ExcerptTerms::new(material.query, index, material.table),
         material,
         writer,
         budget,
@@ -168,7 +172,7 @@ fn fact_tokens(budget: usize) -> usize {
 }
 
 /// A message that may enter a context.
-struct Wanted {
+struct WantedMessage {
     slot: u32,
     /// A lower bound if the whole message can't fit.
     tokens: usize,
@@ -179,16 +183,16 @@ struct Wanted {
 }
 
 /// What a selection takes of the budget, and the headings that it has.
-struct Room {
+struct BudgetUse {
     used: usize,
     days: HashSet<Date>,
     years: HashSet<i16>,
 }
 
-struct Packing<'a> {
-    material: &'a Material<'a>,
-    writer: Writer<'a>,
-    sought: Sought<'a>,
+struct PackingRun<'a> {
+    material: &'a ContextCandidates<'a>,
+    writer: ContextWriter<'a>,
+    sought: ExcerptTerms<'a>,
     budget: usize,
     /// Tokens of a day heading without its year and with it.
     day_tokens: [usize; 2],
@@ -197,15 +201,15 @@ struct Packing<'a> {
     /// The selected messages, in the order of selection.
     chosen: Vec<u32>,
     inside: HashSet<u32>,
-    reasons: FxHashMap<u32, Reason>,
+    reasons: FxHashMap<u32, LineReason>,
     /// Of the selected messages, what is quoted of those that did not fit.
     excerpts: Excerpts,
     /// The selected facts, in the order of selection.
     known: Vec<usize>,
 }
 
-impl Packing<'_> {
-    fn pack(mut self) -> Result<Packed> {
+impl PackingRun<'_> {
+    fn pack(mut self) -> Result<ContextParts> {
         let share = fact_tokens(self.budget);
         let wanted = self.wanted()?;
         self.add_facts(share, |fact| fact.bears);
@@ -239,7 +243,7 @@ impl Packing<'_> {
     /// The best messages without those that do not bear on the question. To a greeting, a single
     /// word or a question of which the talk knows no word most messages are equally far.
     fn bearing(&self) -> Vec<&ScoredMessage> {
-        let Material { messages, query, index, by_words, .. } = *self.material;
+        let ContextCandidates { messages, query, index, by_words, .. } = *self.material;
         let considered = messages.iter().take(CONSIDERED.max(self.budget / 8));
         let is_short = index.len() < LONG_TALK;
         if is_short || !query.named.is_empty() || query.names_a_day() {
@@ -267,9 +271,9 @@ impl Packing<'_> {
     }
 
     /// Messages ranked by score for their tokens.
-    fn wanted(&self) -> Result<Vec<Wanted>> {
+    fn wanted(&self) -> Result<Vec<WantedMessage>> {
         let messages = self.bearing();
-        let mut wanted: Vec<(f64, Wanted)> = messages
+        let mut wanted: Vec<(f64, WantedMessage)> = messages
             .iter()
             .enumerate()
             .filter(|(number, message)| *number == 0 || !self.is_small_talk(message.slot))
@@ -294,7 +298,7 @@ impl Packing<'_> {
                     if is_long && (!is_best || tokens > self.budget) { part } else { tokens };
                 let worth = message.score - PRICE * (cost.max(SHORT) as f64).ln();
                 let cost = if is_long { part } else { tokens };
-                Ok((worth, Wanted { slot: message.slot, tokens, cost, is_best }))
+                Ok((worth, WantedMessage { slot: message.slot, tokens, cost, is_best }))
             })
             .collect::<Result<_>>()?;
         wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -303,7 +307,7 @@ impl Packing<'_> {
 
     /// Adds messages while they fit, each with the facts that superseded its content and with what
     /// belongs to it in the talk; of the best, excerpts where they do not fit.
-    fn add_messages(&mut self, wanted: &[Wanted]) -> Result<()> {
+    fn add_messages(&mut self, wanted: &[WantedMessage]) -> Result<()> {
         let mut room = self.room()?;
         let best = wanted.first().map(|wanted| wanted.slot);
         let all: usize = wanted.iter().map(|wanted| wanted.cost).sum();
@@ -323,10 +327,10 @@ impl Packing<'_> {
             let is_best = best == Some(*slot) && self.budget >= LATER_FROM;
             let place = |slot| self.writer.place(slot);
             let companions = [
-                (Reason::Reply, reply_to(index, *slot)),
-                (Reason::Question, question_of(index, *slot)),
+                (LineReason::Reply, reply_to(index, *slot)),
+                (LineReason::Question, question_of(index, *slot)),
                 (
-                    Reason::Later,
+                    LineReason::Later,
                     is_best
                         .then(|| said_later(index, *slot, place, self.material.admits))
                         .flatten(),
@@ -338,7 +342,8 @@ impl Packing<'_> {
                     continue;
                 }
                 let tokens = self.writer.message_tokens(companion, COMPANION)?;
-                let companion = Wanted { slot: companion, tokens, cost: tokens, is_best: false };
+                let companion =
+                    WantedMessage { slot: companion, tokens, cost: tokens, is_best: false };
                 let fits = tokens <= COMPANION;
                 if fits && self.add_message(&mut room, &companion, 0)? {
                     self.reasons.insert(companion.slot, reason);
@@ -350,8 +355,13 @@ impl Packing<'_> {
 
     /// Adds a message if it fits, with the facts that superseded its content; a long one in part,
     /// unless the `others` leave room for it.
-    fn add_message(&mut self, room: &mut Room, wanted: &Wanted, others: usize) -> Result<bool> {
-        let Wanted { slot, mut tokens, cost, is_best } = *wanted;
+    fn add_message(
+        &mut self,
+        room: &mut BudgetUse,
+        wanted: &WantedMessage,
+        others: usize,
+    ) -> Result<bool> {
+        let WantedMessage { slot, mut tokens, cost, is_best } = *wanted;
         let (day, _) = self.writer.place(slot);
         let is_new_year = !room.years.contains(&day.year());
         let is_new_day = !room.days.contains(&day);
@@ -382,11 +392,11 @@ impl Packing<'_> {
     }
 
     /// What the selection so far takes.
-    fn room(&self) -> Result<Room> {
+    fn room(&self) -> Result<BudgetUse> {
         let days: HashSet<Date> =
             self.chosen.iter().map(|slot| self.writer.place(*slot).0).collect();
         let years = days.iter().map(|day| day.year()).collect();
-        Ok(Room { used: self.used()?, days, years })
+        Ok(BudgetUse { used: self.used()?, days, years })
     }
 
     /// The parts of a message that match, in about `room` tokens, and their tokens; `None` if not
@@ -512,15 +522,15 @@ impl Packing<'_> {
 
     /// Counts the whole text and removes the latest selections until it fits: pieces can have more
     /// tokens together than separately.
-    fn fit(mut self, mut summaries: Vec<usize>) -> Result<Packed> {
+    fn fit(mut self, mut summaries: Vec<usize>) -> Result<ContextParts> {
         loop {
-            let Written { text, tokens, messages, facts } =
+            let WrittenContext { text, tokens, messages, facts } =
                 self.writer.write(&self.known, &self.chosen, &summaries, &self.excerpts)?;
             if tokens <= self.budget {
                 let excerpts = messages.iter().copied();
                 let excerpts = excerpts.filter(|slot| self.excerpts.contains_key(slot)).collect();
                 self.reasons.retain(|slot, _| messages.contains(slot));
-                return Ok(Packed {
+                return Ok(ContextParts {
                     text,
                     token_count: tokens,
                     messages,
@@ -534,7 +544,7 @@ impl Packing<'_> {
                 && self.chosen.pop().is_none()
                 && self.known.pop().is_none();
             if emptied {
-                return Ok(Packed::empty(self.material.form, self.budget));
+                return Ok(ContextParts::empty(self.material.form, self.budget));
             }
         }
     }

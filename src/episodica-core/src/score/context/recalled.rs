@@ -21,7 +21,7 @@ const MAX_START: usize = 120;
 
 /// The contexts inside a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recollection {
+pub struct RecalledText {
     /// The parts of the message without them, in bytes; none of a message that is JSON.
     pub rest: Vec<Range<usize>>,
     /// The words of the quoted messages, with their days, and those of facts.
@@ -29,7 +29,7 @@ pub struct Recollection {
 }
 
 /// The contexts inside a message; `None` if it holds none.
-pub fn without_contexts(text: &str) -> Option<Recollection> {
+pub fn without_contexts(text: &str) -> Option<RecalledText> {
     // Nearly every message holds none, so a look at the marks comes before reading the lines.
     if !["# ", "<day date=", "\"date\":\"", "\"date\\\":"].iter().any(|mark| text.contains(mark)) {
         return None;
@@ -41,7 +41,7 @@ pub fn without_contexts(text: &str) -> Option<Recollection> {
     } else {
         text.into()
     };
-    let mut found = Recollection::default();
+    let mut found = RecalledText::default();
     // Of the text form: whether a line stands under a heading, and the day of the one above.
     let (mut is_open, mut day, mut start) = (false, None, 0);
     for whole in text.split_inclusive('\n') {

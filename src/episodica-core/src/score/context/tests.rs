@@ -4,14 +4,14 @@ use rustc_hash::FxHashMap;
 
 use super::excerpt::Parts;
 use super::*;
-use crate::clock::{Moment, Zone};
-use crate::control::{CancelFlag, Control, Uninterrupted};
+use crate::clock::{DisplayZone, Moment};
+use crate::control::{CallControl, CancelFlag, Uninterrupted};
 use crate::embed::StaticTable;
 use crate::error::{ErrorKind, Result};
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use crate::index::MessageIndex;
 use crate::model::testing;
-use crate::score::{Query, ScoredMessage};
+use crate::score::{ParsedQuery, ScoredMessage};
 use crate::text::count_tokens;
 
 fn index(said: &[(&str, &str, &str)]) -> MessageIndex {
@@ -52,17 +52,19 @@ fn packed(
     facts: &[KnownFact],
     outdated: &Outdated,
     budget: usize,
-) -> Packed {
-    let query = Query::new("", index, StaticTable::shared());
-    let material = Material { facts, asked: facts.len(), outdated, ..of(index, &query) };
+) -> ContextParts {
+    let query = ParsedQuery::new("", index, StaticTable::shared());
+    let material = ContextCandidates { facts, asked: facts.len(), outdated, ..of(index, &query) };
     let messages = ranked(scores);
-    pack(&Material { messages: &messages, ..material }, budget, &Uninterrupted).expect("packs")
+    pack(&ContextCandidates { messages: &messages, ..material }, budget, &Uninterrupted)
+        .expect("packs")
 }
 
 /// Nothing to pack yet, and no facts.
-fn of<'a>(index: &'a MessageIndex, query: &'a Query) -> Material<'a> {
-    static NONE: Lazy<(Outdated, Zone, FxHashMap<u32, Parts>)> = Lazy::new(Default::default);
-    Material {
+fn of<'a>(index: &'a MessageIndex, query: &'a ParsedQuery) -> ContextCandidates<'a> {
+    static NONE: ForkLazy<(Outdated, DisplayZone, FxHashMap<u32, Parts>)> =
+        ForkLazy::new(Default::default);
+    ContextCandidates {
         index,
         query,
         table: StaticTable::shared(),
@@ -74,16 +76,16 @@ fn of<'a>(index: &'a MessageIndex, query: &'a Query) -> Material<'a> {
         asked: 0,
         outdated: &NONE.0,
         summaries: &[],
-        form: Form::Text,
+        form: OutputForm::Text,
         zone: &NONE.1,
     }
 }
 
 /// A context of the only message about a question.
-fn of_one(content: &str, question: &str, form: Form, budget: usize) -> Packed {
+fn of_one(content: &str, question: &str, form: OutputForm, budget: usize) -> ContextParts {
     let index = index(&[("Ann", "2024-03-11T09:00:00Z", content)]);
-    let query = Query::new(question, &index, StaticTable::shared());
-    let material = Material { messages: &ranked(&[3.0]), form, ..of(&index, &query) };
+    let query = ParsedQuery::new(question, &index, StaticTable::shared());
+    let material = ContextCandidates { messages: &ranked(&[3.0]), form, ..of(&index, &query) };
     pack(&material, budget, &Uninterrupted).expect("packs")
 }
 
@@ -94,7 +96,7 @@ struct Impatient {
     flag: CancelFlag,
 }
 
-impl Control for Impatient {
+impl CallControl for Impatient {
     fn check(&self) -> Result<()> {
         if self.checks.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= self.most {
             self.flag.cancel();
@@ -112,10 +114,10 @@ fn tokens_of_long_messages_are_counted_only_if_they_may_fit_and_the_caller_still
         ("Ben", "2024-03-11T09:02:00Z", "It rained."),
         ("Ben", "2024-03-11T09:03:00Z", "We swam."),
     ]);
-    let query = Query::new("", &index, StaticTable::shared());
+    let query = ParsedQuery::new("", &index, StaticTable::shared());
     // Three that score better.
     let messages = ranked(&[2.0, 3.0, 4.0, 5.0]);
-    let material = Material { messages: &messages, ..of(&index, &query) };
+    let material = ContextCandidates { messages: &messages, ..of(&index, &query) };
     let patience = |most| Impatient { checks: 0.into(), most, flag: CancelFlag::default() };
     let packed = pack(&material, 2_000, &Uninterrupted).expect("nobody interrupts");
     assert_eq!((packed.messages, packed.excerpts), (vec![0, 1, 2, 3], vec![0]));
@@ -133,8 +135,8 @@ fn the_best_message_is_quoted_where_it_matches_and_the_caller_may_still_give_up(
         ("Ann", "2024-03-11T09:00:00Z", &long),
         ("Ben", "2024-03-11T09:01:00Z", "We rowed."),
     ]);
-    let query = Query::new("What is the boat called?", &index, StaticTable::shared());
-    let material = Material { messages: &ranked(&[3.0, 2.0]), ..of(&index, &query) };
+    let query = ParsedQuery::new("What is the boat called?", &index, StaticTable::shared());
+    let material = ContextCandidates { messages: &ranked(&[3.0, 2.0]), ..of(&index, &query) };
     let packed = pack(&material, 300, &Uninterrupted).expect("packs");
     assert_eq!((packed.messages, packed.excerpts), (vec![0, 1], vec![0]));
     assert!(packed.text.contains("Ann: […] On this day"), "{}", packed.text);
@@ -156,7 +158,7 @@ fn logs_and_code_are_cut_by_lines_and_text_without_ends_by_length() {
     let run = "x".repeat(3_000) + " the pump lost pressure " + &"y".repeat(3_000);
     for (text, wanted) in [(&log, "12:04:10 ERROR pump 7 lost pressure\n"), (&run, "the pump lost")]
     {
-        let packed = of_one(text, "Which pump lost pressure?", Form::Text, 300);
+        let packed = of_one(text, "Which pump lost pressure?", OutputForm::Text, 300);
         assert!(packed.text.contains(wanted) && packed.excerpts == [0], "{}", packed.text);
         let quoted: Vec<&str> = packed.text.lines().filter(|line| line.contains("INFO")).collect();
         assert!(!quoted.is_empty() || !text.contains("INFO"), "a neighbour comes along");
@@ -168,7 +170,7 @@ fn logs_and_code_are_cut_by_lines_and_text_without_ends_by_length() {
 fn excerpts_grow_with_the_budget_until_they_are_the_message_in_every_form() {
     let long: String = (0..60).map(|day| format!("On day {day} it rained a lot. ")).collect();
     let long = long + "The tent leaked.";
-    for form in [Form::Text, Form::Json, Form::Xml] {
+    for form in [OutputForm::Text, OutputForm::Json, OutputForm::Xml] {
         let mut before = 0;
         for budget in [120, 160, 200, 280, 400, 560, 1_600] {
             let packed = of_one(&long, "Did the tent leak?", form, budget);
@@ -187,10 +189,11 @@ fn a_fact_is_not_told_by_an_excerpt_that_may_leave_it_out() {
     let long =
         "It rained a lot on that day, and nothing happened. ".repeat(60) + "The tent leaked.";
     let index = index(&[("Ann", "2024-03-11T09:00:00Z", &long)]);
-    let query = Query::new("Did the tent leak?", &index, StaticTable::shared());
+    let query = ParsedQuery::new("Did the tent leak?", &index, StaticTable::shared());
     let facts = [fact("Ann's tent leaked.", "2024-03-11T09:00:00Z", &[0])];
     let messages = ranked(&[3.0]);
-    let material = Material { messages: &messages, facts: &facts, asked: 1, ..of(&index, &query) };
+    let material =
+        ContextCandidates { messages: &messages, facts: &facts, asked: 1, ..of(&index, &query) };
     let packed = pack(&material, 300, &Uninterrupted).expect("packs");
     assert_eq!((packed.facts, packed.excerpts), (vec![0], vec![0]));
 }
@@ -317,14 +320,15 @@ fn a_question_comes_with_its_reply_and_a_short_reply_with_its_question() {
     ]);
     let none = Outdated::default();
     let asked = packed(&index, &[9.0, 0.0, 0.0, 0.0, 0.0], &[], &none, 400);
-    assert_eq!((&*asked.messages, asked.reasons[&1]), (&[0, 1][..], Reason::Reply));
+    assert_eq!((&*asked.messages, asked.reasons[&1]), (&[0, 1][..], LineReason::Reply));
     let replied = packed(&index, &[0.0, 9.0, 0.0, 0.0, 0.0], &[], &none, 400);
-    assert_eq!((&*replied.messages, replied.reasons[&0]), (&[0, 1][..], Reason::Question));
+    assert_eq!((&*replied.messages, replied.reasons[&0]), (&[0, 1][..], LineReason::Question));
     // What the same person says next is no reply.
     let open = packed(&index, &[0.0, 0.0, 0.0, 9.0, 0.0], &[], &none, 400);
     assert_eq!(open.messages, [3]);
-    let (query, messages) = (Query::default(), ranked(&[9.0]));
-    let hidden = Material { admits: &|slot| slot != 1, messages: &messages, ..of(&index, &query) };
+    let (query, messages) = (ParsedQuery::default(), ranked(&[9.0]));
+    let hidden =
+        ContextCandidates { admits: &|slot| slot != 1, messages: &messages, ..of(&index, &query) };
     assert_eq!(pack(&hidden, 400, &Uninterrupted).expect("packs").messages, [0]);
 }
 
@@ -338,7 +342,7 @@ fn the_best_message_comes_with_what_its_speaker_said_later_about_it() {
     ]);
     let scores = [9.0, 0.0, 0.0, 0.0];
     let best = packed(&index, &scores, &[], &Outdated::default(), 400);
-    assert_eq!((&*best.messages, best.reasons[&2]), (&[0, 2][..], Reason::Later));
+    assert_eq!((&*best.messages, best.reasons[&2]), (&[0, 2][..], LineReason::Later));
     let small = packed(&index, &scores, &[], &Outdated::default(), 100);
     assert_eq!(small.messages, [0]);
 }
@@ -368,8 +372,8 @@ fn a_question_of_which_the_talk_knows_no_word_gets_next_to_nothing() {
     let index = index(&said);
     let messages = ranked(&[1.0; 60]);
     let packed = |question: &str, by_words| {
-        let query = Query::new(question, &index, StaticTable::shared());
-        let material = Material { messages: &messages, by_words, ..of(&index, &query) };
+        let query = ParsedQuery::new(question, &index, StaticTable::shared());
+        let material = ContextCandidates { messages: &messages, by_words, ..of(&index, &query) };
         pack(&material, 1_000, &Uninterrupted).expect("packs").messages.len()
     };
     assert_eq!(packed("asdf qwer", true), 3);
@@ -421,11 +425,11 @@ fn dates_of_facts_are_as_wide_as_they_are_known() {
 fn contexts_are_recognised_in_every_form_and_other_texts_are_not() {
     let index = index(&TALK);
     let facts = [fact("Ann lives in Lyon.", "2024-03-11T09:00:00Z", &[])];
-    let query = Query::default();
+    let query = ParsedQuery::default();
     let messages = ranked(&[9.0, 8.0, 7.0, 6.0, 5.0, 4.0]);
-    for form in [Form::Text, Form::Json, Form::Xml] {
-        let material = Material { messages: &messages, form, ..of(&index, &query) };
-        let material = Material { facts: &facts, asked: 1, ..material };
+    for form in [OutputForm::Text, OutputForm::Json, OutputForm::Xml] {
+        let material = ContextCandidates { messages: &messages, form, ..of(&index, &query) };
+        let material = ContextCandidates { facts: &facts, asked: 1, ..material };
         let text = pack(&material, 800, &Uninterrupted).expect("packs").text;
         let prompt = format!("Use this:\n{text}\nWhere does Ann live?");
         let rest = recalled::without_contexts(&prompt).expect("a context").rest;

@@ -8,9 +8,9 @@ use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
 use super::excerpt::{Parts, quoted};
-use super::form::{Form, Known, Line, Piece, Section, Since};
-use crate::clock::{Moment, Zone};
-use crate::control::Control;
+use super::form::{ContextLine, ContextPiece, DatePrecision, FactSection, FactSince, OutputForm};
+use crate::clock::{DisplayZone, Moment};
+use crate::control::CallControl;
 use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::text::{MAX_TOKEN_BYTES, count_tokens_while};
@@ -25,14 +25,14 @@ pub struct KnownFact {
     /// The messages that prove it, by slot.
     pub sources: Vec<u32>,
     /// Under which heading it stands.
-    pub section: Section,
+    pub section: FactSection,
     /// True if it is relevant enough to enter by itself.
     pub bears: bool,
 }
 
 /// The summary of an episode; it can replace messages that did not fit.
 #[derive(Debug, Clone)]
-pub struct Summary {
+pub struct EpisodeSummary {
     /// The summary, one line.
     pub text: String,
     /// The messages of the episode, by slot.
@@ -53,18 +53,18 @@ type Sitting = (Date, Moment, Option<Arc<str>>);
 
 /// Writes contexts over one user's messages.
 #[derive(Clone, Copy)]
-pub(super) struct Writer<'a> {
+pub(super) struct ContextWriter<'a> {
     pub index: &'a MessageIndex,
     pub facts: &'a [KnownFact],
-    pub summaries: &'a [Summary],
+    pub summaries: &'a [EpisodeSummary],
     pub outdated: &'a Outdated,
-    pub form: Form,
-    pub zone: &'a Zone,
-    pub control: &'a dyn Control,
+    pub form: OutputForm,
+    pub zone: &'a DisplayZone,
+    pub control: &'a dyn CallControl,
 }
 
 /// A written context.
-pub(super) struct Written {
+pub(super) struct WrittenContext {
     pub text: String,
     pub tokens: usize,
     /// The messages in the order of the text, by slot.
@@ -73,7 +73,7 @@ pub(super) struct Written {
     pub facts: Vec<usize>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ContextWriter<'a> {
     /// Writes the selected facts, messages and summaries, each kind in chronological order.
     pub fn write(
         &self,
@@ -81,23 +81,25 @@ impl<'a> Writer<'a> {
         messages: &[u32],
         summaries: &[usize],
         excerpts: &Excerpts,
-    ) -> Result<Written> {
+    ) -> Result<WrittenContext> {
         let mut facts = facts.to_vec();
         let place = |number: &usize| {
             let fact = &self.facts[*number];
             (fact.section, fact.since, *number)
         };
         facts.sort_by_key(place);
-        let mut pieces: Vec<Piece<'a>> = Vec::new();
+        let mut pieces: Vec<ContextPiece<'a>> = Vec::new();
         for number in &facts {
             let fact = &self.facts[*number];
             let (section, since) = (fact.section, self.since(fact));
-            pieces.push(Piece::Fact { section, since, text: &fact.text });
+            pieces.push(ContextPiece::Fact { section, since, text: &fact.text });
         }
-        pieces.extend(summaries.iter().map(|number| Piece::Summary(&self.summaries[*number].text)));
+        pieces.extend(
+            summaries.iter().map(|number| ContextPiece::Summary(&self.summaries[*number].text)),
+        );
         let messages = self.arrange(&mut pieces, messages, excerpts);
         let text = self.form.write(&pieces);
-        Ok(Written { tokens: self.count(&text)?, text, messages, facts })
+        Ok(WrittenContext { tokens: self.count(&text)?, text, messages, facts })
     }
 
     /// The number of tokens of a text that may be long.
@@ -108,7 +110,7 @@ impl<'a> Writer<'a> {
     /// Adds the selected messages under their days; returns them in the order of the text.
     fn arrange(
         &self,
-        pieces: &mut Vec<Piece<'a>>,
+        pieces: &mut Vec<ContextPiece<'a>>,
         chosen: &[u32],
         excerpts: &Excerpts,
     ) -> Vec<u32> {
@@ -129,11 +131,16 @@ impl<'a> Writer<'a> {
         for ((date, ..), mut slots) in sittings {
             slots.sort_by_key(|slot| (self.index.get(*slot).timestamp, *slot));
             if day.replace(date) != Some(date) {
-                pieces.push(Piece::Day(date));
+                pieces.push(ContextPiece::Day(date));
                 before = None;
             }
             for slot in slots {
-                pieces.push(Piece::Message(self.line(date, slot, before, excerpts.get(&slot))));
+                pieces.push(ContextPiece::Message(self.line(
+                    date,
+                    slot,
+                    before,
+                    excerpts.get(&slot),
+                )));
                 before = Some(slot);
                 messages.push(slot);
             }
@@ -142,14 +149,20 @@ impl<'a> Writer<'a> {
     }
 
     /// The line of a message, or of its `parts`, that follows `before`, if both have the same day.
-    fn line(&self, date: Date, slot: u32, before: Option<u32>, parts: Option<&Parts>) -> Line<'a> {
+    fn line(
+        &self,
+        date: Date,
+        slot: u32,
+        before: Option<u32>,
+        parts: Option<&Parts>,
+    ) -> ContextLine<'a> {
         let message = self.index.get(slot);
         let follows = before.is_some() && self.index.previous(slot) == before;
         let outdated = |slot: u32| self.outdated.contains_key(&slot);
         let same_speaker = before.is_some_and(|before| {
             !outdated(before) && self.index.get(before).speaker() == message.speaker()
         });
-        Line {
+        ContextLine {
             date,
             speaker: message.speaker(),
             content: match parts {
@@ -183,8 +196,8 @@ impl<'a> Writer<'a> {
         }
         let count = || self.line_tokens(slot, None);
         let plain = match self.form {
-            Form::Text => self.index.line_tokens(slot, count)?,
-            Form::Json | Form::Xml => count()?,
+            OutputForm::Text => self.index.line_tokens(slot, count)?,
+            OutputForm::Json | OutputForm::Xml => count()?,
         };
         Ok(plain + self.mark_tokens(slot))
     }
@@ -196,7 +209,7 @@ impl<'a> Writer<'a> {
 
     fn line_tokens(&self, slot: u32, parts: Option<&Parts>) -> Result<usize> {
         let date = self.date(self.index.get(slot).timestamp);
-        let line = Line { outdated: false, ..self.line(date, slot, None, parts) };
+        let line = ContextLine { outdated: false, ..self.line(date, slot, None, parts) };
         self.count(&self.form.message(&line))
     }
 
@@ -211,22 +224,22 @@ impl<'a> Writer<'a> {
 
     /// Since when a fact holds. The first of January or of a month stands for the year or the month
     /// where the fact was not said on that day.
-    fn since(&self, fact: &KnownFact) -> Since {
+    fn since(&self, fact: &KnownFact) -> FactSince {
         let date = self.date(fact.since);
         let year = date.year().to_string();
         let on_that_day = |slot: &u32| self.date(self.index.get(*slot).timestamp) == date;
         let known = if fact.sources.is_empty() || fact.sources.iter().any(on_that_day) {
-            Known::Day
+            DatePrecision::Day
         } else if fact.text.contains(&year) {
-            Known::Told
+            DatePrecision::Told
         } else if date.day() > 1 {
-            Known::Day
+            DatePrecision::Day
         } else if date.month() > 1 {
-            Known::Month
+            DatePrecision::Month
         } else {
-            Known::Year
+            DatePrecision::Year
         };
-        Since { date, known }
+        FactSince { date, known }
     }
 
     pub fn summary_line(&self, number: usize) -> String {

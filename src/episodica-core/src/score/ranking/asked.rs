@@ -5,20 +5,20 @@ use std::sync::OnceLock;
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
-use super::Corpus;
-use crate::config::Preset;
+use super::UserCorpus;
+use crate::config::RetrievalPreset;
 use crate::error::Result;
-use crate::index::Field;
+use crate::index::TextIndex;
 use crate::model::SemanticMemory;
 use crate::parallel;
 use crate::score::candidates::later_first;
 use crate::score::facts::fact_evidence;
 use crate::score::fusion::{top_k, top_k_and_ties};
 use crate::score::messages::{DATE, SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
-use crate::score::relevance::{Answered, Signs};
+use crate::score::relevance::{AnswerRelevance, AnswerSigns};
 use crate::score::{
-    BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, Filter, HitKind,
-    MessageRanking, Query, ScoredMessage, TokenTable, Weights, bm25, last_successor,
+    BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, HitKind, MessageRanking,
+    ParsedQuery, RecordFilter, ScoredMessage, TermWeights, TokenTable, bm25, last_successor,
 };
 
 /// Length of the list that one leg returns, independent of the number of hits wanted: reciprocal
@@ -41,31 +41,31 @@ const COMPARED_FACTS: usize = 64;
 
 /// The settings of ranking.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct RankingSettings {
     /// The weights of a message's terms.
-    pub weights: Weights,
+    pub weights: TermWeights,
     /// The weights of an episode's three layers.
     pub layer_weights: [f32; 3],
     /// `k` of reciprocal rank fusion.
     pub rrf_k: f32,
     /// The preset whose formulas apply.
-    pub preset: Preset,
+    pub preset: RetrievalPreset,
 }
 
 /// A question, the corpus, and the number of hits wanted.
-pub struct Asked<'a> {
+pub struct RankingInput<'a> {
     /// The records.
-    pub corpus: &'a dyn Corpus,
+    pub corpus: &'a dyn UserCorpus,
     /// The question.
-    pub query: &'a Query,
+    pub query: &'a ParsedQuery,
     /// The question's embedding; `None` if only words are compared.
     pub vector: Option<ArrayView1<'a, f32>>,
     /// Word-by-word comparison.
     pub table: &'a dyn TokenTable,
     /// Restricts which records may be returned.
-    pub filter: &'a Filter,
+    pub filter: &'a RecordFilter,
     /// The settings.
-    pub settings: Settings,
+    pub settings: RankingSettings,
     /// The number of hits wanted of each kind.
     pub wanted: usize,
     /// The number of messages wanted.
@@ -85,14 +85,14 @@ pub struct Asked<'a> {
     episode_scores: OnceLock<EpisodeFields>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RankingInput<'a> {
     /// A question about `corpus`, with `wanted` hits of each kind.
     pub fn new(
-        corpus: &'a dyn Corpus,
-        query: &'a Query,
+        corpus: &'a dyn UserCorpus,
+        query: &'a ParsedQuery,
         table: &'a dyn TokenTable,
-        filter: &'a Filter,
-        settings: Settings,
+        filter: &'a RecordFilter,
+        settings: RankingSettings,
         wanted: usize,
     ) -> Self {
         Self {
@@ -161,12 +161,12 @@ impl<'a> Asked<'a> {
     ///
     /// # Errors
     /// As [`super::Ranking::messages`].
-    pub(crate) fn answered(&self) -> Result<Answered> {
+    pub(crate) fn answered(&self) -> Result<AnswerRelevance> {
         Ok(self.answered_by(self.ranked()?))
     }
 
     /// How well the question is answered by ranked messages.
-    pub(crate) fn answered_by(&self, ranked: &[ScoredMessage]) -> Answered {
+    pub(crate) fn answered_by(&self, ranked: &[ScoredMessage]) -> AnswerRelevance {
         let weights = &self.settings.weights.terms;
         let best = |of: &dyn Fn(&ScoredMessage) -> f64| ranked.iter().map(of).fold(0.0, f64::max);
         let content = |message: &ScoredMessage| self.content(message);
@@ -177,7 +177,7 @@ impl<'a> Asked<'a> {
             0.0
         };
         let top = ranked.first();
-        let signs = Signs {
+        let signs = AnswerSigns {
             best: top.map_or(0.0, |message| message.score),
             statement: top
                 .map_or(0.0, |message| weights[STATEMENT] * f64::from(message.terms[STATEMENT])),
@@ -271,7 +271,7 @@ impl<'a> Asked<'a> {
         Ok(self.leg(found))
     }
 
-    fn field_scores(&self, field: &Field, b: f32) -> FieldScores {
+    fn field_scores(&self, field: &TextIndex, b: f32) -> FieldScores {
         let words = bm25(&field.postings, &self.query.all_terms, b);
         FieldScores::new(field, words, self.vector, self.wanted, None)
     }

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::index::{Field, MessageIndex};
+use crate::index::{MessageIndex, TextIndex};
 use crate::model::{Episode, SemanticMemory};
 use crate::score::{fields, messages};
 
 /// One user's indexes, and the properties of each record that ranking uses.
 ///
-/// Records have slots. Reading a whole record ([`Corpus::fact`], [`Corpus::episode`]) may
+/// Records have slots. Reading a whole record ([`UserCorpus::fact`], [`UserCorpus::episode`]) may
 /// decompress it, so strategies read hits, not candidates, unless a filter needs the candidates.
-pub trait Corpus: Sync {
+pub trait UserCorpus: Sync {
     /// The messages.
     fn messages(&self) -> &MessageIndex;
 
     /// The text of the facts.
-    fn facts(&self) -> &Field;
+    fn facts(&self) -> &TextIndex;
     /// The slots of all facts, superseded ones included, in rising order.
     fn fact_slots(&self) -> Vec<u32>;
     /// True if the slot holds the latest revision of a fact.
@@ -36,9 +36,9 @@ pub trait Corpus: Sync {
     fn successor(&self, slot: u32) -> Option<u32>;
 
     /// Titles and summaries (L0) of the episodes.
-    fn abstracts(&self) -> &Field;
+    fn abstracts(&self) -> &TextIndex;
     /// Narratives (L1) of the episodes.
-    fn narratives(&self) -> &Field;
+    fn narratives(&self) -> &TextIndex;
     /// The slots of all episodes that were not archived, in rising order.
     fn episode_slots(&self) -> Vec<u32>;
     /// True if the slot holds the latest revision of an episode that was not archived.
@@ -56,16 +56,16 @@ pub trait Corpus: Sync {
 }
 
 /// True if there are so few records that all are scored, however many are wanted.
-pub fn is_scored_in_full(corpus: &dyn Corpus) -> bool {
+pub fn is_scored_in_full(corpus: &dyn UserCorpus) -> bool {
     corpus.messages().len() <= messages::SCORE_ALL
         && [corpus.facts(), corpus.abstracts(), corpus.narratives()].into_iter().all(is_small)
 }
 
 /// True if there are so few facts that all are scored, however many are wanted.
-pub fn are_facts_scored_in_full(corpus: &dyn Corpus) -> bool {
+pub fn are_facts_scored_in_full(corpus: &dyn UserCorpus) -> bool {
     is_small(corpus.facts())
 }
 
-fn is_small(field: &Field) -> bool {
+fn is_small(field: &TextIndex) -> bool {
     field.postings.slots().max(field.vector_count()) <= fields::SCORE_ALL
 }

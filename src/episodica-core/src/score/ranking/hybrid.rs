@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Asked, Ranking};
-use crate::config::Preset;
+use super::{Ranking, RankingInput};
+use crate::config::RetrievalPreset;
 use crate::error::Result;
 use crate::score::mean::mean;
 use crate::score::{
-    Explanation, FactTerms, FieldScores, HitKind, MaxSim, ScoredMessage, ScoredRecord,
-    estimate_fact, last_successor, least_of_best, raise_successors, score_fact, sort_records,
+    FactTerms, FieldScores, HitKind, MaxSim, ScoreTerm, ScoredMessage, ScoredRecord, estimate_fact,
+    last_successor, least_of_best, raise_successors, score_fact, sort_records,
 };
 
 /// Weights of similarity and importance in the preset `memo`.
@@ -19,18 +19,18 @@ const MEMO_IMPORTANCE: f64 = 0.3;
 const COMPARED: usize = 256;
 
 /// Weighted sums of named terms.
-pub(super) struct Hybrid;
+pub(super) struct HybridRanking;
 
-impl Ranking for Hybrid {
-    fn prepare(&self, asked: &Asked<'_>, kinds: &[HitKind]) {
+impl Ranking for HybridRanking {
+    fn prepare(&self, asked: &RankingInput<'_>, kinds: &[HitKind]) {
         asked.compare_ahead(kinds);
     }
 
-    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+    fn messages(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredMessage>> {
         asked.default_messages()
     }
 
-    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
+    fn facts(&self, asked: &RankingInput<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
         let mut facts = fact_terms(asked, scores);
         if !asked.exhaustive {
@@ -39,7 +39,7 @@ impl Ranking for Hybrid {
         ranked(asked, scores, facts)
     }
 
-    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+    fn episodes(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredRecord>> {
         let fields = asked.episode_scores();
         let mut slots = asked.admitted_episodes(fields)?;
         let layers = asked.layers(fields, &slots)?;
@@ -59,7 +59,7 @@ impl Ranking for Hybrid {
 
 /// The unweighted terms of every admitted fact. Of many facts, those that the other terms put far
 /// behind are not compared token by token, and count as average there.
-fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> {
+fn fact_terms(asked: &RankingInput<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> {
     let corpus = asked.corpus;
     // Many facts share a subject, so each subject is compared only once.
     let mut named: FxHashMap<u32, bool> = FxHashMap::default();
@@ -96,7 +96,7 @@ fn fact_terms(asked: &Asked<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> 
 
 /// Drops the facts that cannot be among the best: building an explanation tree for each fact would
 /// dominate the cost.
-fn keep_best(asked: &Asked<'_>, scores: &FieldScores, facts: &mut Vec<(u32, FactTerms)>) {
+fn keep_best(asked: &RankingInput<'_>, scores: &FieldScores, facts: &mut Vec<(u32, FactTerms)>) {
     let successor = |slot: u32| last_successor(slot, |slot| asked.corpus.successor(slot));
     let successors: Vec<Option<u32>> = facts.iter().map(|(slot, _)| successor(*slot)).collect();
     let mut worth: FxHashMap<u32, f64> =
@@ -121,12 +121,12 @@ fn keep_best(asked: &Asked<'_>, scores: &FieldScores, facts: &mut Vec<(u32, Fact
 }
 
 fn ranked(
-    asked: &Asked<'_>,
+    asked: &RankingInput<'_>,
     scores: &FieldScores,
     facts: Vec<(u32, FactTerms)>,
 ) -> Vec<ScoredRecord> {
     let score = |(slot, terms): (u32, FactTerms)| {
-        if asked.settings.preset == Preset::Memo {
+        if asked.settings.preset == RetrievalPreset::Memo {
             memo(asked, scores, slot)
         } else {
             score_fact(scores, slot, terms)
@@ -141,12 +141,12 @@ fn ranked(
 }
 
 /// The formula of the preset `memo`.
-fn memo(asked: &Asked<'_>, scores: &FieldScores, slot: u32) -> ScoredRecord {
+fn memo(asked: &RankingInput<'_>, scores: &FieldScores, slot: u32) -> ScoredRecord {
     let cosine = scores.cosine(slot);
     let importance = asked.corpus.fact(slot).map_or(0.0, |fact| f64::from(fact.importance));
     let parts = vec![
-        Explanation::weighted("similarity", MEMO_SIMILARITY, f64::from(cosine.unwrap_or(0.0))),
-        Explanation::weighted("importance", MEMO_IMPORTANCE, importance),
+        ScoreTerm::weighted("similarity", MEMO_SIMILARITY, f64::from(cosine.unwrap_or(0.0))),
+        ScoreTerm::weighted("importance", MEMO_IMPORTANCE, importance),
     ];
-    ScoredRecord { slot, explanation: Explanation::raw(parts), cosine }
+    ScoredRecord { slot, explanation: ScoreTerm::raw(parts), cosine }
 }

@@ -1,6 +1,6 @@
 //! Ranking strategies, one per file, behind the trait [`Ranking`].
 //!
-//! A strategy reads a [`Corpus`] and a question. It has no access to users, files or locks; the
+//! A strategy reads a [`UserCorpus`] and a question. It has no access to users, files or locks; the
 //! calling search applies thresholds and the number of hits.
 
 mod asked;
@@ -12,6 +12,6 @@ mod single;
 mod strategy;
 
 pub(super) use asked::LONG_TALK;
-pub use asked::{Asked, Settings};
-pub use corpus::{Corpus, are_facts_scored_in_full, is_scored_in_full};
+pub use asked::{RankingInput, RankingSettings};
+pub use corpus::{UserCorpus, are_facts_scored_in_full, is_scored_in_full};
 pub use strategy::Ranking;

@@ -10,11 +10,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::hybrid::Hybrid;
-use super::{Asked, Ranking};
+use super::hybrid::HybridRanking;
+use super::{Ranking, RankingInput};
 use crate::error::Result;
 use crate::model::SemanticMemory;
-use crate::score::{Answered, Explanation, HitKind, ScoredMessage, ScoredRecord, sort_records};
+use crate::score::{
+    AnswerRelevance, HitKind, ScoreTerm, ScoredMessage, ScoredRecord, sort_records,
+};
 
 /// Steepness of a vote.
 const LAMBDA: f64 = 2.5;
@@ -27,15 +29,15 @@ const LAYERED_SHARE: f64 = 0.5;
 pub(super) struct NorLift;
 
 impl Ranking for NorLift {
-    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+    fn messages(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredMessage>> {
         asked.default_messages()
     }
 
-    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
-        Hybrid.facts(asked)
+    fn facts(&self, asked: &RankingInput<'_>) -> Vec<ScoredRecord> {
+        HybridRanking.facts(asked)
     }
 
-    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+    fn episodes(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredRecord>> {
         let corpus = asked.corpus;
         let fields = asked.episode_scores();
         let slots = asked.admitted_episodes(fields)?;
@@ -49,10 +51,10 @@ impl Ranking for NorLift {
                 .copied()
                 .unwrap_or(0.0);
             let parts = vec![
-                Explanation::leaf("norlift", lift, "votes of facts"),
-                Explanation { name: "layers", ..layered.explanation.scaled(LAYERED_SHARE) },
+                ScoreTerm::leaf("norlift", lift, "votes of facts"),
+                ScoreTerm { name: "layers", ..layered.explanation.scaled(LAYERED_SHARE) },
             ];
-            ScoredRecord { explanation: Explanation::raw(parts), ..layered }
+            ScoredRecord { explanation: ScoreTerm::raw(parts), ..layered }
         };
         let mut ranked: Vec<ScoredRecord> = slots.into_iter().map(score).collect();
         sort_records(&mut ranked);
@@ -60,16 +62,22 @@ impl Ranking for NorLift {
     }
 
     /// For an episode: its score divided by the highest possible score.
-    fn relevance(&self, asked: &Asked<'_>, kind: HitKind, score: f64, answered: &Answered) -> f64 {
+    fn relevance(
+        &self,
+        asked: &RankingInput<'_>,
+        kind: HitKind,
+        score: f64,
+        answered: &AnswerRelevance,
+    ) -> f64 {
         match kind {
             HitKind::Episodic => (score / (1.0 + LAYERED_SHARE)).clamp(0.0, 1.0),
-            _ => Hybrid.relevance(asked, kind, score, answered),
+            _ => HybridRanking.relevance(asked, kind, score, answered),
         }
     }
 }
 
 /// The votes of all facts for their source episodes, by episode id.
-fn lifts(asked: &Asked<'_>) -> BTreeMap<String, f64> {
+fn lifts(asked: &RankingInput<'_>) -> BTreeMap<String, f64> {
     let corpus = asked.corpus;
     let scores = asked.fact_scores();
     let mut slots = corpus.fact_slots();

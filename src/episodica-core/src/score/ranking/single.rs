@@ -1,27 +1,27 @@
 //! A single leg: words (BM25) or meaning (cosine). A leg returns only records that it matched.
 
 use super::strategy::{leaf, plain_messages};
-use super::{Asked, Ranking};
+use super::{Ranking, RankingInput};
 use crate::error::Result;
 use crate::score::{
-    Answered, Explanation, HitKind, ScoredMessage, ScoredRecord, Weights, sort_records,
+    AnswerRelevance, HitKind, ScoreTerm, ScoredMessage, ScoredRecord, TermWeights, sort_records,
 };
 
 /// Words only: BM25 of each record by itself.
-pub(super) struct Words;
+pub(super) struct WordRanking;
 
-impl Ranking for Words {
-    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+impl Ranking for WordRanking {
+    fn messages(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredMessage>> {
         Ok(plain_messages(asked, asked.messages_by_words()))
     }
 
-    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
+    fn facts(&self, asked: &RankingInput<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
         let facts = asked.admitted_facts(scores).into_iter();
         matched(facts.map(|slot| leaf(slot, "bm25", f64::from(scores.words(slot)), None)).collect())
     }
 
-    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+    fn episodes(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredRecord>> {
         let fields = asked.episode_scores();
         let episodes = asked.admitted_episodes(fields)?.into_iter();
         let words = |slot| f64::from(fields.words(slot));
@@ -29,24 +29,24 @@ impl Ranking for Words {
     }
 
     /// The share of the question that the record answers.
-    fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: &Answered) -> f64 {
+    fn relevance(&self, _: &RankingInput<'_>, _: HitKind, score: f64, _: &AnswerRelevance) -> f64 {
         score.clamp(0.0, 1.0)
     }
 
-    fn explain(&self, message: &ScoredMessage, _: &Weights) -> Explanation {
-        Explanation::leaf("bm25", message.score, "share of the question's words")
+    fn explain(&self, message: &ScoredMessage, _: &TermWeights) -> ScoreTerm {
+        ScoreTerm::leaf("bm25", message.score, "share of the question's words")
     }
 }
 
 /// Meaning only: the cosine of question and record.
-pub(super) struct Meaning;
+pub(super) struct VectorRanking;
 
-impl Ranking for Meaning {
-    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>> {
+impl Ranking for VectorRanking {
+    fn messages(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredMessage>> {
         Ok(plain_messages(asked, asked.messages_by_meaning()?))
     }
 
-    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord> {
+    fn facts(&self, asked: &RankingInput<'_>) -> Vec<ScoredRecord> {
         let scores = asked.fact_scores();
         let facts = asked.admitted_facts(scores).into_iter();
         let cosine = |slot| scores.cosine(slot);
@@ -60,7 +60,7 @@ impl Ranking for Meaning {
         )
     }
 
-    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>> {
+    fn episodes(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredRecord>> {
         let fields = asked.episode_scores();
         let slots = asked.admitted_episodes(fields)?;
         let layers = asked.layers(fields, &slots)?;
@@ -75,12 +75,12 @@ impl Ranking for Meaning {
         ))
     }
 
-    fn relevance(&self, _: &Asked<'_>, _: HitKind, score: f64, _: &Answered) -> f64 {
+    fn relevance(&self, _: &RankingInput<'_>, _: HitKind, score: f64, _: &AnswerRelevance) -> f64 {
         score.clamp(0.0, 1.0)
     }
 
-    fn explain(&self, message: &ScoredMessage, _: &Weights) -> Explanation {
-        Explanation::leaf("cosine", message.score, "of question and message")
+    fn explain(&self, message: &ScoredMessage, _: &TermWeights) -> ScoreTerm {
+        ScoreTerm::leaf("cosine", message.score, "of question and message")
     }
 }
 

@@ -1,56 +1,64 @@
 //! The trait of the strategies, and the mapping from method to strategy.
 
-use super::Asked;
-use super::hybrid::Hybrid;
+use super::RankingInput;
+use super::hybrid::HybridRanking;
 use super::norlift::NorLift;
-use super::rrf::Rrf;
-use super::single::{Meaning, Words};
+use super::rrf::RrfRanking;
+use super::single::{VectorRanking, WordRanking};
 use crate::error::Result;
 use crate::score::candidates::later_first;
 use crate::score::messages::TERMS;
-use crate::score::relevance::Answered;
-use crate::score::{Explanation, HitKind, Method, ScoredMessage, ScoredRecord, Weights, relevance};
+use crate::score::relevance::AnswerRelevance;
+use crate::score::{
+    HitKind, ScoreTerm, ScoredMessage, ScoredRecord, SearchMethod, TermWeights, relevance,
+};
 
 /// A way to rank records. Every list is best first.
 pub trait Ranking: Sync {
     /// Does at once what the rankings of these kinds will need, where that is faster.
-    fn prepare(&self, _: &Asked<'_>, _: &[HitKind]) {}
+    fn prepare(&self, _: &RankingInput<'_>, _: &[HitKind]) {}
 
     /// Messages that the filter admits.
     ///
     /// # Errors
     /// `Index` for a question whose vector has another dimension than the stored ones.
-    fn messages(&self, asked: &Asked<'_>) -> Result<Vec<ScoredMessage>>;
+    fn messages(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredMessage>>;
 
     /// Facts that the filter admits.
-    fn facts(&self, asked: &Asked<'_>) -> Vec<ScoredRecord>;
+    fn facts(&self, asked: &RankingInput<'_>) -> Vec<ScoredRecord>;
 
     /// Episodes that the filter admits.
     ///
     /// # Errors
     /// As [`Ranking::messages`].
-    fn episodes(&self, asked: &Asked<'_>) -> Result<Vec<ScoredRecord>>;
+    fn episodes(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredRecord>>;
 
     /// The probability that a record with this score answers the question, 0 to 1; rises with the
     /// score.
-    fn relevance(&self, _: &Asked<'_>, kind: HitKind, score: f64, answered: &Answered) -> f64 {
+    fn relevance(
+        &self,
+        _: &RankingInput<'_>,
+        kind: HitKind,
+        score: f64,
+        answered: &AnswerRelevance,
+    ) -> f64 {
         relevance(kind, score, answered)
     }
 
     /// The score of a message as an explanation tree.
-    fn explain(&self, message: &ScoredMessage, weights: &Weights) -> Explanation {
+    fn explain(&self, message: &ScoredMessage, weights: &TermWeights) -> ScoreTerm {
         message.explain(weights)
     }
 }
 
-impl Method {
+impl SearchMethod {
     /// The strategy for this method.
     pub fn ranking(self) -> &'static dyn Ranking {
         match self {
-            Self::Hybrid => &Hybrid,
-            Self::Rrf => &Rrf,
-            Self::Vector => &Meaning,
-            Self::Bm25 => &Words,
+            Self::Hybrid => &HybridRanking,
+            Self::Rrf => &RrfRanking,
+            Self::Vector => &VectorRanking,
+            Self::Bm25 => &WordRanking,
             Self::Norlift => &NorLift,
         }
     }
@@ -58,11 +66,14 @@ impl Method {
 
 /// A record whose score is one number.
 pub(super) fn leaf(slot: u32, name: &'static str, value: f64, cosine: Option<f32>) -> ScoredRecord {
-    ScoredRecord { slot, explanation: Explanation::leaf(name, value, ""), cosine }
+    ScoredRecord { slot, explanation: ScoreTerm::leaf(name, value, ""), cosine }
 }
 
 /// Messages with a single-number score and their cosines; best first, ties go to the later message.
-pub(super) fn plain_messages(asked: &Asked<'_>, mut ranked: Vec<(u32, f64)>) -> Vec<ScoredMessage> {
+pub(super) fn plain_messages(
+    asked: &RankingInput<'_>,
+    mut ranked: Vec<(u32, f64)>,
+) -> Vec<ScoredMessage> {
     let index = asked.corpus.messages();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));
     let labels: Vec<u64> = ranked.iter().map(|(slot, _)| u64::from(*slot)).collect();

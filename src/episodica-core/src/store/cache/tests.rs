@@ -4,7 +4,7 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::ids::Owner;
 use crate::store::Store;
-use crate::store::log::Mode;
+use crate::store::log::OpenMode;
 use crate::store::testing::MemoryBackend;
 
 const KIND: LogKind = LogKind::Episodes;
@@ -15,7 +15,7 @@ fn owner() -> Owner {
 
 fn store(disk: &MemoryBackend) -> Store {
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
-    Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadWrite, &clock).unwrap()
+    Store::open_on(Arc::new(disk.clone()), Path::new("/m"), OpenMode::ReadWrite, &clock).unwrap()
 }
 
 fn head() -> VectorCacheHead {
@@ -47,8 +47,10 @@ fn saved(vectors: &Matrix<'_>) -> MemoryBackend {
     disk.after_power_cut()
 }
 
-fn load(disk: &MemoryBackend, problems: &mut Vec<Problem>) -> Option<VectorCache> {
-    store(disk).load_vectors(&owner(), KIND, "table-1", Some(2), Extent::All, problems).unwrap()
+fn load(disk: &MemoryBackend, problems: &mut Vec<StoreProblem>) -> Option<VectorCache> {
+    store(disk)
+        .load_vectors(&owner(), KIND, "table-1", Some(2), CacheExtent::All, problems)
+        .unwrap()
 }
 
 #[test]
@@ -108,7 +110,7 @@ fn a_flat_index_is_not_read_where_only_the_vectors_are_used() {
             store(&disk).load_vectors(&owner(), KIND, "table-1", None, extent, &mut problems);
         (load.unwrap().unwrap().index, problems.len())
     };
-    assert_eq!((found(Extent::Used), found(Extent::All)), ((None, 0), (None, 1)));
+    assert_eq!((found(CacheExtent::Used), found(CacheExtent::All)), ((None, 0), (None, 1)));
 }
 
 fn flipped_bits_are_seen(vectors: &Matrix<'_>) {
@@ -148,7 +150,7 @@ fn another_model_is_named() {
     let disk = saved(&both()[1]);
     let mismatch = |model, dimension| {
         store(&disk)
-            .load_vectors(&owner(), KIND, model, dimension, Extent::All, &mut Vec::new())
+            .load_vectors(&owner(), KIND, model, dimension, CacheExtent::All, &mut Vec::new())
             .unwrap_err()
             .to_string()
     };
@@ -160,7 +162,7 @@ fn another_model_is_named() {
     assert!(mismatch("table-1", Some(3)).contains("`table-1` with 3 dimensions"));
     assert!(
         store(&disk)
-            .load_vectors(&owner(), KIND, "table-1", None, Extent::All, &mut Vec::new())
+            .load_vectors(&owner(), KIND, "table-1", None, CacheExtent::All, &mut Vec::new())
             .unwrap()
             .is_some()
     );
@@ -192,7 +194,7 @@ fn a_cache_of_another_user_is_not_believed() {
     }
     let (mut problems, b) = (Vec::new(), Owner::new("default", "b").unwrap());
     let found = store(&disk)
-        .load_vectors(&b, KIND, "table-1", Some(2), Extent::All, &mut problems)
+        .load_vectors(&b, KIND, "table-1", Some(2), CacheExtent::All, &mut problems)
         .unwrap();
     assert_eq!(found, None);
     assert_eq!(problems[0].message, "the cache belongs to another user");

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Deleted, ERASED_PREFIX, Erased, StateRecord, is_deleted, is_state, read_episode, read_message,
-    read_semantic,
+    DeletedLine, ERASED_PREFIX, ErasedLine, StateRecord, is_deleted, is_state, read_episode,
+    read_message, read_semantic,
 };
 use crate::ids::Owner;
 use crate::model::{Episode, Message, SemanticMemory};
@@ -33,7 +33,7 @@ pub enum LogEntry {
     /// The record with this id is no longer current; its lines stay.
     Removed(String),
     /// Lines were taken out.
-    Erased(Erased),
+    Erased(ErasedLine),
     /// A header, a line of a later version, or no record.
     Other,
 }
@@ -48,7 +48,7 @@ impl LogEntry {
             return serde_json::from_slice(line).map_or(Self::Other, Self::State);
         }
         if is_deleted(line) {
-            let removed = serde_json::from_slice::<Deleted>(line);
+            let removed = serde_json::from_slice::<DeletedLine>(line);
             return removed.map_or(Self::Other, |gone| Self::Removed(gone.deleted));
         }
         match kind {

@@ -14,7 +14,9 @@ use super::lenient::{
 use super::message::MessageRow;
 use crate::clock::Moment;
 use crate::ids::{Owner, record_id};
-use crate::model::{Boundary, BoundaryReason, DetectionMethod, Episode, Message, Provenance};
+use crate::model::{
+    BoundaryJudgement, BoundaryReason, DetectionMethod, Episode, Message, TextProvenance,
+};
 use crate::store::line::identity;
 
 #[derive(Deserialize)]
@@ -50,9 +52,9 @@ struct EpisodeRow<'a> {
     #[serde(default, deserialize_with = "words")]
     entities: Vec<String>,
     #[serde(default)]
-    boundary: Option<Boundary>,
+    boundary: Option<BoundaryJudgement>,
     #[serde(default)]
-    provenance: Option<Provenance>,
+    provenance: Option<TextProvenance>,
     #[serde(default)]
     archived_at: LooseMoment,
     #[serde(default)]
@@ -97,7 +99,7 @@ pub(crate) fn read_episode(
         title: row.title,
         content: row.content,
         message_count: messages.len(),
-        boundary: row.boundary.unwrap_or_else(|| Boundary {
+        boundary: row.boundary.unwrap_or_else(|| BoundaryJudgement {
             should_end: true,
             reason: BoundaryReason::Imported,
             confidence: 1.0,

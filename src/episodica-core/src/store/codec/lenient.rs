@@ -6,7 +6,7 @@ use serde::de::{self, Deserializer, Visitor};
 
 use crate::clock::Moment;
 use crate::ids::Owner;
-use crate::model::Provenance;
+use crate::model::TextProvenance;
 
 /// A record and readable notes about it; `Err` states why the line is not a record.
 pub(crate) type Read<T> = Result<(T, Vec<String>), String>;
@@ -149,8 +149,8 @@ pub(super) fn note_dates(dates: &[(&str, &LooseMoment)]) -> Vec<String> {
 }
 
 /// The provenance of a record without one.
-pub(super) fn imported() -> Provenance {
-    Provenance { method: "imported".into(), ..Provenance::default() }
+pub(super) fn imported() -> TextProvenance {
+    TextProvenance { method: "imported".into(), ..TextProvenance::default() }
 }
 
 #[cfg(test)]

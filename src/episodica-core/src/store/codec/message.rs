@@ -55,11 +55,11 @@ impl MessageRow {
     /// a date.
     pub fn into_message(self, id: impl FnOnce() -> String, fallback: Moment) -> Message {
         #[derive(Deserialize)]
-        struct Speaker {
+        struct SpeakerFields {
             original_speaker: Option<String>,
         }
         let speaker = || {
-            serde_json::from_str::<Speaker>(self.metadata.as_ref()?.get())
+            serde_json::from_str::<SpeakerFields>(self.metadata.as_ref()?.get())
                 .ok()?
                 .original_speaker
                 .filter(|name| !name.is_empty())

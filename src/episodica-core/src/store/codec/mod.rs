@@ -18,5 +18,5 @@ pub(crate) use episode::read_episode;
 pub(crate) use lenient::{MAX_JSON_DEPTH, is_too_deep};
 pub(crate) use message::{UNPLACED, message_of_line, read_message};
 pub(crate) use semantic::read_semantic;
-pub(crate) use state::{Deleted, ERASED_PREFIX, LogHeader, is_deleted, is_state};
-pub use state::{Erased, SessionState, StateRecord};
+pub(crate) use state::{DeletedLine, ERASED_PREFIX, LogHeader, is_deleted, is_state};
+pub use state::{ErasedLine, SessionState, StateRecord};

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::lenient::{LooseMoment, Read, check_owner, imported, note_dates, object, text, words};
 use crate::clock::Moment;
 use crate::ids::{Owner, record_id};
-use crate::model::{MemoryKind, Provenance, SemanticMemory};
+use crate::model::{MemoryKind, SemanticMemory, TextProvenance};
 use crate::store::line::identity;
 
 /// Confidence of a fact that states none: Nemori's own default.
@@ -58,7 +58,7 @@ struct SemanticRow {
     #[serde(default)]
     revision_count: u32,
     #[serde(default)]
-    provenance: Option<Provenance>,
+    provenance: Option<TextProvenance>,
 }
 
 /// Reads a line of the fact log.

@@ -102,18 +102,18 @@ impl LogHeader {
 
 /// Removes the record with this id from the current records; its lines stay as history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Deleted {
+pub(crate) struct DeletedLine {
     pub deleted: String,
 }
 
-/// What a line of an [`Erased`] begins with.
+/// What a line of an [`ErasedLine`] begins with.
 pub(crate) const ERASED_PREFIX: &[u8] = b"{\"type\":\"erased\"";
 
 /// The last line of a log at the time when lines were taken out of it: where, so that places in the
 /// log before can be found again, and marks of the records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "erased")]
-pub struct Erased {
+pub struct ErasedLine {
     /// The generation since which the log is without the lines.
     pub generation: u64,
     /// Offset in the log before, bytes taken out there, bytes put there instead; in order.
@@ -126,7 +126,7 @@ pub struct Erased {
     pub gone: Vec<String>,
 }
 
-impl Erased {
+impl ErasedLine {
     /// Where a place between two lines of the log before is now.
     pub(crate) fn moved(&self, place: u64) -> u64 {
         let (mut gone_before, mut new_before) = (0, 0);
@@ -146,7 +146,7 @@ pub(crate) fn is_state(line: &[u8]) -> bool {
     line.starts_with(b"{\"type\":")
 }
 
-/// True if the line is a [`Deleted`].
+/// True if the line is a [`DeletedLine`].
 pub(crate) fn is_deleted(line: &[u8]) -> bool {
     line.starts_with(b"{\"deleted\":")
 }

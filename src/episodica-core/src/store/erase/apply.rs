@@ -7,21 +7,21 @@ use regex::bytes::Regex;
 
 use super::compact::dead_lines;
 use super::derived::{remove_derived, remove_positioned};
-use super::erasure::Erasure;
-use super::mentions::Mentions;
+use super::erasure::UserErasure;
+use super::mentions::IdMentions;
 use super::removal::settle_directories;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::ids::{Owner, mark_of};
 use crate::model::{Episode, SemanticMemory};
 use crate::store::codec::{
-    Deleted, Erased, StateRecord, is_deleted, is_state, message_of_line, read_episode,
+    DeletedLine, ErasedLine, StateRecord, is_deleted, is_state, message_of_line, read_episode,
     read_semantic,
 };
 use crate::store::layout::SideFile;
-use crate::store::log::{Log, NoteCuts, Rewrite, encode_records};
-use crate::store::scan::Line;
-use crate::store::shared::Shared;
+use crate::store::log::{LineRewrite, NoteCuts, RecordLog, encode_records};
+use crate::store::scan::RawLine;
+use crate::store::shared::SharedStore;
 use crate::store::{dead_letter, quarantine};
 
 /// Minimum length of a text that is searched for in the quarantine; shorter texts are matched by id
@@ -29,18 +29,18 @@ use crate::store::{dead_letter, quarantine};
 const MIN_NEEDLE_BYTES: usize = 8;
 
 /// An erasure with its ids as sets, for testing lines.
-struct Plan<'a> {
+struct ErasePlan<'a> {
     owner: &'a Owner,
     messages: HashSet<&'a str>,
     episodes: HashSet<&'a str>,
     semantic: HashSet<&'a str>,
     replace_episodes: HashMap<&'a str, &'a Episode>,
     replace_semantic: HashMap<&'a str, &'a SemanticMemory>,
-    mentions: Mentions,
+    mentions: IdMentions,
 }
 
-impl<'a> Plan<'a> {
-    fn new(owner: &'a Owner, erasure: &'a Erasure) -> Self {
+impl<'a> ErasePlan<'a> {
+    fn new(owner: &'a Owner, erasure: &'a UserErasure) -> Self {
         let set = |ids: &'a [String]| ids.iter().map(String::as_str).collect();
         let episodes = erasure.replace_episodes.iter();
         let semantic = erasure.replace_semantic.iter();
@@ -55,7 +55,7 @@ impl<'a> Plan<'a> {
             replace_semantic: semantic
                 .map(|memory| (memory.memory_id.as_str(), &**memory))
                 .collect(),
-            mentions: Mentions::of(erasure),
+            mentions: IdMentions::of(erasure),
         }
     }
 
@@ -95,7 +95,7 @@ impl<'a> Plan<'a> {
     }
 
     /// True if a line of the log of facts names an erased message, and is no record.
-    fn has_obsolete(&self, log: &dyn Editable) -> Result<bool> {
+    fn has_obsolete(&self, log: &dyn EditableLog) -> Result<bool> {
         let mut found = false;
         log.for_each(&mut |line| {
             found |= is_state(line.bytes)
@@ -111,63 +111,63 @@ impl<'a> Plan<'a> {
 }
 
 /// A log that lines can be taken out of.
-pub(super) trait Editable {
+pub(super) trait EditableLog {
     fn path(&self) -> &Path;
 
     /// Shows every line, oldest first.
-    fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()>;
+    fn for_each(&self, visit: &mut dyn FnMut(RawLine<'_>)) -> Result<()>;
 
     /// Decides about every line; a line that notes where is added if that changes the log.
     fn edit(
         &mut self,
         note: NoteCuts<'_>,
-        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
     ) -> Result<()>;
 }
 
-impl Editable for Log {
+impl EditableLog for RecordLog {
     fn path(&self) -> &Path {
         Self::path(self)
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()> {
+    fn for_each(&self, visit: &mut dyn FnMut(RawLine<'_>)) -> Result<()> {
         Self::for_each(self, visit)
     }
 
     fn edit(
         &mut self,
         note: NoteCuts<'_>,
-        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
     ) -> Result<()> {
         self.rewrite_noting(note, decide)
     }
 }
 
 /// What a log notes of an erasure.
-struct Noted<'a> {
+struct EraseNote<'a> {
     owner: &'a Owner,
     generation: u64,
     at: Option<Moment>,
 }
 
-impl Noted<'_> {
+impl EraseNote<'_> {
     fn line(&self, cuts: Vec<[u64; 3]>, gone: &[String]) -> Result<Vec<u8>> {
         let gone = gone.iter().map(|id| mark_of(self.owner, id)).collect();
-        encode_records(&[Erased { generation: self.generation, cuts, at: self.at, gone }])
+        encode_records(&[ErasedLine { generation: self.generation, cuts, at: self.at, gone }])
     }
 }
 
 /// Removes the records of an erasure from every file, and the lines of the episode log that are
 /// `tainted`; returns the number of changed files.
 pub(super) fn apply(
-    shared: &Shared,
+    shared: &SharedStore,
     owner: &Owner,
-    erasure: &Erasure,
+    erasure: &UserErasure,
     tainted: &HashSet<u64>,
-    logs: [&mut Log; 3],
+    logs: [&mut RecordLog; 3],
 ) -> Result<usize> {
     let [messages, episodes, semantic] = logs;
-    let plan = Plan::new(owner, erasure);
+    let plan = ErasePlan::new(owner, erasure);
     let generation = shared.locks(owner).generation()?;
     let mut files = 0;
     // Quarantines come first: they are searched for texts that the logs are about to lose.
@@ -199,14 +199,14 @@ pub(super) fn apply(
 /// returns how many logs that concerned.
 pub(super) fn edit_logs(
     owner: &Owner,
-    erasure: &Erasure,
+    erasure: &UserErasure,
     tainted: &HashSet<u64>,
     generation: u64,
-    logs: [&mut dyn Editable; 3],
+    logs: [&mut dyn EditableLog; 3],
 ) -> Result<usize> {
     let [messages, episodes, semantic] = logs;
-    let plan = Plan::new(owner, erasure);
-    let noted = Noted { owner, generation, at: erasure.at };
+    let plan = ErasePlan::new(owner, erasure);
+    let noted = EraseNote { owner, generation, at: erasure.at };
     let mut files = 0;
     if !plan.messages.is_empty() {
         files += 1;
@@ -220,7 +220,7 @@ pub(super) fn edit_logs(
         };
         messages.edit(&|cuts| noted.line(cuts, &erasure.messages), &mut |line| {
             let goes = plan.message(line.bytes).is_some() || is_ended(line.bytes);
-            if goes { Rewrite::Drop } else { Rewrite::Keep }
+            if goes { LineRewrite::Drop } else { LineRewrite::Keep }
         })?;
     }
     if !tainted.is_empty() || !plan.episodes.is_empty() || !plan.replace_episodes.is_empty() {
@@ -243,8 +243,8 @@ pub(super) fn edit_logs(
 
 /// Takes the dead lines out of a log; returns how many logs that concerned.
 fn compact(
-    noted: &Noted<'_>,
-    log: &mut dyn Editable,
+    noted: &EraseNote<'_>,
+    log: &mut dyn EditableLog,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
 ) -> Result<usize> {
     let (dead, gone) = dead_lines(log, id_of)?;
@@ -252,13 +252,13 @@ fn compact(
         return Ok(0);
     }
     log.edit(&|cuts| noted.line(cuts, &gone), &mut |line| {
-        if dead.contains(&line.number) { Rewrite::Drop } else { Rewrite::Keep }
+        if dead.contains(&line.number) { LineRewrite::Drop } else { LineRewrite::Keep }
     })?;
     Ok(1)
 }
 
 /// The sessions all messages of which go: nothing of them is kept, their ids neither.
-fn ended_sessions(plan: &Plan<'_>, messages: &dyn Editable) -> Result<HashSet<String>> {
+fn ended_sessions(plan: &ErasePlan<'_>, messages: &dyn EditableLog) -> Result<HashSet<String>> {
     let mut sessions: HashSet<String> = HashSet::new();
     let mut named: Vec<(String, Option<Regex>)> = Vec::new();
     messages.for_each(&mut |line| {
@@ -292,10 +292,10 @@ fn ended_sessions(plan: &Plan<'_>, messages: &dyn Editable) -> Result<HashSet<St
 
 /// [`apply`] of a deletion that was begun earlier.
 pub(super) fn finish(
-    shared: &Shared,
+    shared: &SharedStore,
     owner: &Owner,
-    erasure: &Erasure,
-    logs: [&mut Log; 3],
+    erasure: &UserErasure,
+    logs: [&mut RecordLog; 3],
 ) -> Result<usize> {
     let tainted = tainted_episodes(owner, erasure, logs[1], false)?;
     apply(shared, owner, erasure, &tainted, logs)
@@ -307,11 +307,11 @@ pub(super) fn finish(
 /// `Internal` if `strict` and a current episode is neither erased nor replaced.
 pub(super) fn tainted_episodes(
     owner: &Owner,
-    erasure: &Erasure,
-    log: &dyn Editable,
+    erasure: &UserErasure,
+    log: &dyn EditableLog,
     strict: bool,
 ) -> Result<HashSet<u64>> {
-    let plan = Plan::new(owner, erasure);
+    let plan = ErasePlan::new(owner, erasure);
     let mut tainted = HashMap::new();
     if plan.messages.is_empty() {
         return Ok(HashSet::new());
@@ -345,11 +345,11 @@ pub(super) fn tainted_episodes(
 }
 
 /// The line number of each current episode.
-fn current_lines(plan: &Plan<'_>, log: &dyn Editable) -> Result<HashMap<String, u64>> {
+fn current_lines(plan: &ErasePlan<'_>, log: &dyn EditableLog) -> Result<HashMap<String, u64>> {
     let mut current = HashMap::new();
     log.for_each(&mut |line| {
         if is_deleted(line.bytes) {
-            if let Ok(gone) = serde_json::from_slice::<Deleted>(line.bytes) {
+            if let Ok(gone) = serde_json::from_slice::<DeletedLine>(line.bytes) {
                 current.remove(&gone.deleted);
             }
         } else if !is_state(line.bytes)
@@ -362,7 +362,7 @@ fn current_lines(plan: &Plan<'_>, log: &dyn Editable) -> Result<HashMap<String, 
 }
 
 /// The removed ids, and the texts that identify quarantined copies of their records, in JSON form.
-fn needles(plan: &Plan<'_>, logs: [&Log; 3]) -> Result<HashSet<String>> {
+fn needles(plan: &ErasePlan<'_>, logs: [&RecordLog; 3]) -> Result<HashSet<String>> {
     let [messages, episodes, semantic] = logs;
     let gone = plan.messages.iter().chain(&plan.episodes).chain(&plan.semantic).copied();
     let replaced = plan.replace_episodes.keys().chain(plan.replace_semantic.keys()).copied();
@@ -404,10 +404,10 @@ fn escaped(text: &str) -> String {
 }
 
 fn rewrite_episodes(
-    plan: &Plan<'_>,
+    plan: &ErasePlan<'_>,
     note: NoteCuts<'_>,
     tainted: &HashSet<u64>,
-    log: &mut dyn Editable,
+    log: &mut dyn EditableLog,
 ) -> Result<()> {
     let mut written = HashSet::new();
     let id_of = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
@@ -415,26 +415,30 @@ fn rewrite_episodes(
         |id: &str| plan.replace_episodes.get(id).map(|episode| encode_records(&[episode]));
     log.edit(note, &mut |line| {
         if !plan.mentions.may_be_in(line.bytes) {
-            return Rewrite::Keep;
+            return LineRewrite::Keep;
         }
         match decide(line, &id_of, &plan.episodes, &replacement, &mut written) {
-            Rewrite::Keep if tainted.contains(&line.number) => Rewrite::Drop,
+            LineRewrite::Keep if tainted.contains(&line.number) => LineRewrite::Drop,
             other => other,
         }
     })
 }
 
-fn rewrite_semantic(plan: &Plan<'_>, note: NoteCuts<'_>, log: &mut dyn Editable) -> Result<()> {
+fn rewrite_semantic(
+    plan: &ErasePlan<'_>,
+    note: NoteCuts<'_>,
+    log: &mut dyn EditableLog,
+) -> Result<()> {
     let mut written = HashSet::new();
     let id_of = |line: &[u8]| plan.fact(line).map(|memory| memory.memory_id);
     let replacement =
         |id: &str| plan.replace_semantic.get(id).map(|memory| encode_records(&[memory]));
     log.edit(note, &mut |line| {
         if !plan.mentions.may_be_in(line.bytes) {
-            return Rewrite::Keep;
+            return LineRewrite::Keep;
         }
         if is_state(line.bytes) && plan.is_obsolete(line.bytes) {
-            return Rewrite::Drop;
+            return LineRewrite::Drop;
         }
         decide(line, &id_of, &plan.semantic, &replacement, &mut written)
     })
@@ -443,31 +447,31 @@ fn rewrite_semantic(plan: &Plan<'_>, note: NoteCuts<'_>, log: &mut dyn Editable)
 /// Decides about a line of the episode or fact log. A removal of an erased id is dropped too; so is
 /// the removal of a replaced id, because the replacement is current.
 fn decide(
-    line: Line<'_>,
+    line: RawLine<'_>,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
     gone: &HashSet<&str>,
     replacement: &dyn Fn(&str) -> Option<Result<Vec<u8>>>,
     written: &mut HashSet<String>,
-) -> Rewrite {
+) -> LineRewrite {
     if is_state(line.bytes) {
-        return Rewrite::Keep;
+        return LineRewrite::Keep;
     }
     if is_deleted(line.bytes) {
-        let id = serde_json::from_slice::<Deleted>(line.bytes)
+        let id = serde_json::from_slice::<DeletedLine>(line.bytes)
             .map(|gone| gone.deleted)
             .unwrap_or_default();
         let settled = gone.contains(id.as_str()) || replacement(&id).is_some();
-        return if settled { Rewrite::Drop } else { Rewrite::Keep };
+        return if settled { LineRewrite::Drop } else { LineRewrite::Keep };
     }
-    let Some(id) = id_of(line.bytes) else { return Rewrite::Keep };
+    let Some(id) = id_of(line.bytes) else { return LineRewrite::Keep };
     if gone.contains(id.as_str()) {
-        return Rewrite::Drop;
+        return LineRewrite::Drop;
     }
     match replacement(&id) {
-        None => Rewrite::Keep,
-        Some(Ok(bytes)) if written.insert(id) => Rewrite::Replace(bytes),
+        None => LineRewrite::Keep,
+        Some(Ok(bytes)) if written.insert(id) => LineRewrite::Replace(bytes),
         // Encoding succeeded for the intent, so it succeeds here. The first line of the id already
         // became the replacement.
-        Some(_) => Rewrite::Drop,
+        Some(_) => LineRewrite::Drop,
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::apply::Editable;
+use super::apply::EditableLog;
 use crate::error::Result;
-use crate::store::codec::{Deleted, StateRecord, is_deleted, is_state};
+use crate::store::codec::{DeletedLine, StateRecord, is_deleted, is_state};
 
 /// Earlier revisions of a record that a compaction keeps, the latest.
 pub const KEPT_REVISIONS: usize = 8;
@@ -14,7 +14,7 @@ pub const KEPT_REVISIONS: usize = 8;
 /// Dead are revisions that many later ones follow, records that were taken back, and states that
 /// later ones replace.
 pub(super) fn dead_lines(
-    log: &dyn Editable,
+    log: &dyn EditableLog,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
 ) -> Result<(HashSet<u64>, Vec<String>)> {
     let mut revisions: HashMap<String, Vec<u64>> = HashMap::new();
@@ -23,7 +23,7 @@ pub(super) fn dead_lines(
     log.for_each(&mut |line| {
         let number = line.number;
         if is_deleted(line.bytes) {
-            if let Ok(Deleted { deleted }) = serde_json::from_slice(line.bytes)
+            if let Ok(DeletedLine { deleted }) = serde_json::from_slice(line.bytes)
                 && let Some(lines) = revisions.remove(&deleted)
             {
                 dead.extend(lines);

@@ -6,14 +6,14 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::store::files::remove;
 use crate::store::layout::{LogKind, SideFile};
-use crate::store::shared::Shared;
+use crate::store::shared::SharedStore;
 
 /// Removes a user's traces, cached answers, counts of uses and what [`remove_positioned`] does;
 /// returns the number of removed files.
 ///
 /// # Errors
 /// `Io`.
-pub(in crate::store) fn remove_derived(shared: &Shared, owner: &Owner) -> Result<usize> {
+pub(in crate::store) fn remove_derived(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     let layout = &shared.layout;
     let mut files = remove_positioned(shared, owner)?;
     let sides = [SideFile::Trace, SideFile::LlmCache].map(|side| layout.side_path(owner, side));
@@ -28,7 +28,7 @@ pub(in crate::store) fn remove_derived(shared: &Shared, owner: &Owner) -> Result
 ///
 /// # Errors
 /// `Io`.
-pub(in crate::store) fn remove_positioned(shared: &Shared, owner: &Owner) -> Result<usize> {
+pub(in crate::store) fn remove_positioned(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     let layout = &shared.layout;
     let mut derived: Vec<PathBuf> = vec![layout.snapshot_path(owner)];
     for kind in LogKind::ALL {

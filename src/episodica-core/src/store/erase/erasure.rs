@@ -9,7 +9,7 @@ use crate::model::{Episode, SemanticMemory};
 
 /// Records to remove, and records that replace all revisions of others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Erasure {
+pub struct UserErasure {
     /// Ids of messages. Every current episode that contains one of them must be removed or replaced
     /// in the same erasure.
     #[serde(default)]
@@ -34,7 +34,7 @@ pub struct Erasure {
     pub at: Option<Moment>,
 }
 
-impl Erasure {
+impl UserErasure {
     /// Only makes the logs smaller.
     pub fn compaction(at: Moment) -> Self {
         Self { compact: true, at: Some(at), ..Self::default() }

@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::derived::remove_derived;
-use super::erasure::Erasure;
+use super::erasure::UserErasure;
 use crate::error::Result;
 use crate::ids::{Owner, digest, to_hex};
-use crate::model::Problem;
-use crate::store::backend::{Backend, EntryKind};
+use crate::model::StoreProblem;
+use crate::store::backend::{EntryKind, FileBackend};
 use crate::store::files::{self, io_error, is_disk_full, put_file, remove, sync_up};
-use crate::store::layout::Layout;
+use crate::store::layout::StoreLayout;
 use crate::store::line::{check_line, encode_line};
-use crate::store::shared::Shared;
+use crate::store::shared::SharedStore;
 
 /// A pending deletion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::store) struct Intent {
+pub(in crate::store) struct DeletionIntent {
     pub tenant: String,
     pub user: String,
     /// `None`: all data of the user.
-    pub erasure: Option<Erasure>,
+    pub erasure: Option<UserErasure>,
 }
 
 /// The intent file of a user's deletion.
-pub(super) fn intent_path(layout: &Layout, owner: &Owner) -> PathBuf {
+pub(super) fn intent_path(layout: &StoreLayout, owner: &Owner) -> PathBuf {
     let hash = digest(&[owner.tenant.as_bytes(), owner.user.as_bytes()]);
     layout.intents().join(format!("{}.json", to_hex(&hash[..16])))
 }
 
 /// True while a deletion of a user is under way, or waits to be finished.
-pub(in crate::store) fn is_under_way(shared: &Shared, owner: &Owner) -> Result<bool> {
+pub(in crate::store) fn is_under_way(shared: &SharedStore, owner: &Owner) -> Result<bool> {
     let path = intent_path(&shared.layout, owner);
     let stamp = shared.backend.glance(&path);
     let stamp = stamp.map_err(|error| io_error("cannot look for a deletion", &path, error))?;
@@ -40,7 +40,10 @@ pub(in crate::store) fn is_under_way(shared: &Shared, owner: &Owner) -> Result<b
 }
 
 /// The deletion in a file; `None` if the file is missing or unreadable.
-pub(super) fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<Intent>> {
+pub(super) fn read_intent(
+    backend: &dyn FileBackend,
+    path: &Path,
+) -> Result<Option<DeletionIntent>> {
     let Some(bytes) = files::read(backend, path, "cannot read a deletion under way")? else {
         return Ok(None);
     };
@@ -50,9 +53,13 @@ pub(super) fn read_intent(backend: &dyn Backend, path: &Path) -> Result<Option<I
 
 /// Writes an intent. The deletion has begun when this returns; it is certain to finish once
 /// [`sync_intent`] returns.
-pub(super) fn place_intent(shared: &Shared, owner: &Owner, erasure: Option<Erasure>) -> Result<()> {
+pub(super) fn place_intent(
+    shared: &SharedStore,
+    owner: &Owner,
+    erasure: Option<UserErasure>,
+) -> Result<()> {
     let backend = &*shared.backend;
-    let intent = Intent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
+    let intent = DeletionIntent { tenant: owner.tenant.clone(), user: owner.user.clone(), erasure };
     let mut line = Vec::new();
     encode_line(&mut line, &intent)?;
     let path = intent_path(&shared.layout, owner);
@@ -68,13 +75,13 @@ pub(super) fn place_intent(shared: &Shared, owner: &Owner, erasure: Option<Erasu
 }
 
 /// Makes a begun deletion certain to finish.
-pub(super) fn sync_intent(shared: &Shared) -> Result<()> {
+pub(super) fn sync_intent(shared: &SharedStore) -> Result<()> {
     let (backend, directory) = (&*shared.backend, shared.layout.intents());
     sync_up(backend, shared.layout.root(), &directory)
 }
 
 /// Ends a deletion, durably.
-pub(super) fn remove_intent(shared: &Shared, path: &Path) -> Result<()> {
+pub(super) fn remove_intent(shared: &SharedStore, path: &Path) -> Result<()> {
     let mut removed = shared.intents_removed.lock();
     removed.push(path.to_owned());
     remove(&*shared.backend, path)?;
@@ -85,26 +92,26 @@ pub(super) fn remove_intent(shared: &Shared, path: &Path) -> Result<()> {
 }
 
 /// Makes the end of a deletion durable if it is not yet; another user's is no concern of this one.
-pub(super) fn settle_intent(shared: &Shared, path: &Path) -> Result<()> {
+pub(super) fn settle_intent(shared: &SharedStore, path: &Path) -> Result<()> {
     let mut removed = shared.intents_removed.lock();
     let is_pending = removed.iter().any(|one| one == path);
     if is_pending { sync_removals(shared, &mut removed) } else { Ok(()) }
 }
 
-fn sync_removals(shared: &Shared, removed: &mut Vec<PathBuf>) -> Result<()> {
+fn sync_removals(shared: &SharedStore, removed: &mut Vec<PathBuf>) -> Result<()> {
     files::sync_dir(&*shared.backend, &shared.layout.intents())?;
     removed.clear();
     Ok(())
 }
 
 /// Pending deletions, each with its file.
-type Pending = Vec<(PathBuf, Intent)>;
+type Pending = Vec<(PathBuf, DeletionIntent)>;
 
 /// Pending deletions, and the problems of unreadable ones.
 pub(in crate::store) fn pending(
-    backend: &dyn Backend,
-    layout: &Layout,
-) -> Result<(Pending, Vec<Problem>)> {
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
+) -> Result<(Pending, Vec<StoreProblem>)> {
     let directory = layout.intents();
     let entries = backend
         .list_dir(&directory)
@@ -124,7 +131,7 @@ pub(in crate::store) fn pending(
                     }
                     None => String::new(),
                 };
-                problems.push(Problem {
+                problems.push(StoreProblem {
                     path,
                     line: None,
                     message: format!("a deletion{whose} was interrupted and can't be read"),
@@ -143,9 +150,9 @@ pub(in crate::store) fn pending(
 
 /// Deletions that an error interrupted in this process. (Opening for writing finishes all of them;
 /// a read-only store shows none of their users.)
-pub(in crate::store) fn stopped(shared: &Shared) -> Result<Vec<Problem>> {
+pub(in crate::store) fn stopped(shared: &SharedStore) -> Result<Vec<StoreProblem>> {
     let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
-    problems.extend(intents.into_iter().map(|(path, intent)| Problem {
+    problems.extend(intents.into_iter().map(|(path, intent)| StoreProblem {
         path,
         line: None,
         message: format!(
@@ -159,7 +166,7 @@ pub(in crate::store) fn stopped(shared: &Shared) -> Result<Vec<Problem>> {
 }
 
 /// The user that an intent's file name refers to.
-fn owner_of(backend: &dyn Backend, layout: &Layout, name: &str) -> Result<Option<Owner>> {
+fn owner_of(backend: &dyn FileBackend, layout: &StoreLayout, name: &str) -> Result<Option<Owner>> {
     for tenant in layout.tenants(backend)? {
         let owners = layout
             .users(backend, &tenant)?

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::apply::{Editable, edit_logs, tainted_episodes};
-use super::erasure::Erasure;
+use super::apply::{EditableLog, edit_logs, tainted_episodes};
+use super::erasure::UserErasure;
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::store::log::{Cuts, NoteCuts, Rewrite};
-use crate::store::scan::Line;
+use crate::store::log::{LineRewrite, LogCuts, NoteCuts};
+use crate::store::scan::RawLine;
 
 /// The lines of a log, in memory.
 #[derive(Debug, Default)]
@@ -20,15 +20,15 @@ pub struct LineLog {
     pub changed_from: Option<usize>,
 }
 
-impl Editable for LineLog {
+impl EditableLog for LineLog {
     fn path(&self) -> &Path {
         &self.path
     }
 
-    fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()> {
+    fn for_each(&self, visit: &mut dyn FnMut(RawLine<'_>)) -> Result<()> {
         let mut offset = 0;
         for (number, bytes) in (1..).zip(&self.lines) {
-            visit(Line { number, offset, bytes });
+            visit(RawLine { number, offset, bytes });
             offset += bytes.len() as u64 + 1;
         }
         Ok(())
@@ -37,20 +37,20 @@ impl Editable for LineLog {
     fn edit(
         &mut self,
         note: NoteCuts<'_>,
-        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
     ) -> Result<()> {
-        let (mut offset, mut cuts, mut kept) = (0, Cuts::default(), Vec::new());
+        let (mut offset, mut cuts, mut kept) = (0, LogCuts::default(), Vec::new());
         for (at, bytes) in std::mem::take(&mut self.lines).into_iter().enumerate() {
-            let line = Line { number: at as u64 + 1, offset, bytes: &bytes };
+            let line = RawLine { number: at as u64 + 1, offset, bytes: &bytes };
             let next = offset + bytes.len() as u64 + 1;
             match decide(line) {
-                Rewrite::Keep => {
+                LineRewrite::Keep => {
                     cuts.kept(line);
                     kept.push(bytes);
                 }
                 other => {
                     self.changed_from.get_or_insert(at);
-                    if let Rewrite::Replace(new) = other {
+                    if let LineRewrite::Replace(new) = other {
                         cuts.replaced(line, new.len() as u64);
                         kept.extend(whole_lines(&new));
                     }
@@ -78,7 +78,7 @@ fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
 /// `Internal` if a current episode would keep an erased message.
 pub fn erase_lines(
     owner: &Owner,
-    erasure: &Erasure,
+    erasure: &UserErasure,
     generation: u64,
     logs: &mut [LineLog; 3],
 ) -> Result<usize> {

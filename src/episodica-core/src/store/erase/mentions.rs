@@ -3,17 +3,17 @@
 
 use regex::bytes::Regex;
 
-use super::erasure::Erasure;
+use super::erasure::UserErasure;
 use crate::store::line::has_checksum;
 
 /// Maximum number of ids that are searched for; with more, every line is parsed.
 const MAX_IDS: usize = 256;
 
 /// The ids of an erasure, as they stand in the lines of this package.
-pub(super) struct Mentions(Option<Regex>);
+pub(super) struct IdMentions(Option<Regex>);
 
-impl Mentions {
-    pub fn of(erasure: &Erasure) -> Self {
+impl IdMentions {
+    pub fn of(erasure: &UserErasure) -> Self {
         let episodes = erasure.replace_episodes.iter().map(|episode| &episode.episode_id);
         let facts = erasure.replace_semantic.iter().map(|fact| &fact.memory_id);
         let ids = erasure.messages.iter().chain(&erasure.episodes).chain(&erasure.semantic);
@@ -50,7 +50,7 @@ mod tests {
     fn lines_with_an_id_and_lines_of_others_are_parsed() {
         let ids = ["m.1", "with \"quotes\"", "line\nfeed", "日本"];
         let messages = ids.map(str::to_owned).to_vec();
-        let mentions = Mentions::of(&Erasure { messages, ..Erasure::default() });
+        let mentions = IdMentions::of(&UserErasure { messages, ..UserErasure::default() });
         for id in ids {
             assert!(mentions.may_be_in(&line(&serde_json::json!({"message_id": id}))), "{id}");
             let held = serde_json::json!({"original_messages": [{"message_id": id}]});
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn with_many_ids_every_line_is_parsed() {
         let messages = (0..MAX_IDS).map(|id| id.to_string()).collect();
-        let mentions = Mentions::of(&Erasure { messages, ..Erasure::default() });
+        let mentions = IdMentions::of(&UserErasure { messages, ..UserErasure::default() });
         assert!(mentions.may_be_in(&line(&serde_json::json!({"message_id": "m"}))));
     }
 }

@@ -19,7 +19,7 @@ mod tests;
 
 pub use compact::KEPT_REVISIONS;
 pub(super) use derived::remove_derived;
-pub use erasure::Erasure;
+pub use erasure::UserErasure;
 pub(super) use intents::{is_under_way, pending, stopped};
 pub use lines::{LineLog, erase_lines};
 pub(super) use records::{erase_records, finish_records};

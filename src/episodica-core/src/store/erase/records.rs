@@ -1,14 +1,15 @@
 //! Removes records of a user whose logs are open.
 
 use super::apply::{apply, finish, tainted_episodes};
-use super::erasure::Erasure;
+use super::erasure::UserErasure;
 use super::intents::{
-    Intent, intent_path, place_intent, read_intent, remove_intent, settle_intent, sync_intent,
+    DeletionIntent, intent_path, place_intent, read_intent, remove_intent, settle_intent,
+    sync_intent,
 };
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::store::log::Log;
-use crate::store::shared::Shared;
+use crate::store::log::RecordLog;
+use crate::store::shared::SharedStore;
 
 /// Removes records, and every revision, quarantined copy, trace and cached model answer of them;
 /// returns the number of removed or rewritten files. `begun` is called when the deletion has begun:
@@ -18,16 +19,16 @@ use crate::store::shared::Shared;
 /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`. After an `Io`
 /// error, [`finish_records`] or opening the store finishes the deletion.
 pub(in crate::store) fn erase_records(
-    shared: &Shared,
+    shared: &SharedStore,
     owner: &Owner,
-    mut erasure: Erasure,
-    logs: [&mut Log; 3],
+    mut erasure: UserErasure,
+    logs: [&mut RecordLog; 3],
     begun: impl FnOnce() -> Result<()>,
 ) -> Result<usize> {
     shared.check_writable()?;
     let path = intent_path(&shared.layout, owner);
     let earlier = read_intent(&*shared.backend, &path)?;
-    if let Some(Intent { erasure: Some(mut earlier), .. }) = earlier {
+    if let Some(DeletionIntent { erasure: Some(mut earlier), .. }) = earlier {
         earlier.merge(erasure);
         erasure = earlier;
     }
@@ -45,13 +46,13 @@ pub(in crate::store) fn erase_records(
 /// # Errors
 /// `Io`; call again.
 pub(in crate::store) fn finish_records(
-    shared: &Shared,
+    shared: &SharedStore,
     owner: &Owner,
-    logs: [&mut Log; 3],
+    logs: [&mut RecordLog; 3],
 ) -> Result<()> {
     let path = intent_path(&shared.layout, owner);
     let intent = read_intent(&*shared.backend, &path)?;
-    if let Some(Intent { erasure: Some(erasure), .. }) = intent {
+    if let Some(DeletionIntent { erasure: Some(erasure), .. }) = intent {
         finish(shared, owner, &erasure, logs)?;
         remove_intent(shared, &path)?;
     }

@@ -5,17 +5,17 @@ use std::io;
 use super::apply::finish;
 use super::derived::remove_derived;
 use super::intents::{
-    Intent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intent,
+    DeletionIntent, intent_path, pending, place_intent, read_intent, remove_intent, settle_intent,
     sync_intent,
 };
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::model::Problem;
-use crate::store::backend::{Backend, parent_of};
+use crate::model::StoreProblem;
+use crate::store::backend::{FileBackend, parent_of};
 use crate::store::files::{io_error, is_disk_full, remove};
-use crate::store::layout::{Layout, LogKind};
-use crate::store::log::Log;
-use crate::store::shared::Shared;
+use crate::store::layout::{LogKind, StoreLayout};
+use crate::store::log::RecordLog;
+use crate::store::shared::SharedStore;
 use std::path::Path;
 
 /// Removes every file of a user; returns how many there were. After a crash in between, opening the
@@ -23,7 +23,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// `ReadOnly`; `Io`: then call again, or open the store again.
-pub(in crate::store) fn erase_user(shared: &Shared, owner: &Owner) -> Result<usize> {
+pub(in crate::store) fn erase_user(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     shared.check_writable()?;
     let (backend, path) = (&*shared.backend, intent_path(&shared.layout, owner));
     let begun = backend
@@ -43,12 +43,12 @@ pub(in crate::store) fn erase_user(shared: &Shared, owner: &Owner) -> Result<usi
 /// Finishes every deletion that a crash interrupted; returns the problems of those that can't be
 /// read or, say on a full disk, not be finished: these users can't be opened until it works, all
 /// others can. The caller holds the writer's lock, and no user is open.
-pub(in crate::store) fn finish_pending(shared: &Shared) -> Result<Vec<Problem>> {
+pub(in crate::store) fn finish_pending(shared: &SharedStore) -> Result<Vec<StoreProblem>> {
     let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
     for (path, intent) in intents {
         let (tenant, user) = (intent.tenant.clone(), intent.user.clone());
         if let Err(error) = finish_intent(shared, &path, intent) {
-            problems.push(Problem {
+            problems.push(StoreProblem {
                 path,
                 line: None,
                 message: format!(
@@ -65,7 +65,7 @@ pub(in crate::store) fn finish_pending(shared: &Shared) -> Result<Vec<Problem>> 
 
 /// Finishes the deletion that an error or a crash interrupted, before the user is opened again;
 /// `true` if there was one. The caller keeps others from writing.
-pub(in crate::store) fn finish_pending_of(shared: &Shared, owner: &Owner) -> Result<bool> {
+pub(in crate::store) fn finish_pending_of(shared: &SharedStore, owner: &Owner) -> Result<bool> {
     let path = intent_path(&shared.layout, owner);
     match read_intent(&*shared.backend, &path)? {
         Some(intent) => finish_intent(shared, &path, intent).map(|()| true),
@@ -74,7 +74,7 @@ pub(in crate::store) fn finish_pending_of(shared: &Shared, owner: &Owner) -> Res
 }
 
 /// On a full disk what can be made again goes first, for the rewritten logs need room.
-fn finish_intent(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
+fn finish_intent(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> Result<()> {
     match try_to_finish(shared, path, intent.clone()) {
         Err(error) if is_disk_full(&error) => {
             let owner = Owner::new(&intent.tenant, &intent.user)?;
@@ -86,7 +86,7 @@ fn finish_intent(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
     }
 }
 
-fn try_to_finish(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
+fn try_to_finish(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> Result<()> {
     let owner = Owner::new(&intent.tenant, &intent.user)?;
     // Places in the logs before belong to an older generation. (On a full disk they are found to be
     // out of date by their checksums.)
@@ -98,7 +98,7 @@ fn try_to_finish(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
         Some(erasure) => {
             let open = |kind| {
                 let place = shared.log_file(shared.layout.log_path(&owner, kind));
-                Log::open(place, &mut |_| Ok(())).map(|(log, _)| log)
+                RecordLog::open(place, &mut |_| Ok(())).map(|(log, _)| log)
             };
             let [messages, episodes, semantic] = LogKind::ALL;
             let (mut messages, mut episodes, mut semantic) =
@@ -114,8 +114,8 @@ fn try_to_finish(shared: &Shared, path: &Path, intent: Intent) -> Result<()> {
 /// # Errors
 /// `Io`.
 pub(in crate::store) fn remove_user_files(
-    backend: &dyn Backend,
-    layout: &Layout,
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
     owner: &Owner,
 ) -> Result<usize> {
     let files = layout.user_files(backend, owner)?;
@@ -127,8 +127,8 @@ pub(in crate::store) fn remove_user_files(
 /// Makes removals durable, including those of an earlier run that failed before syncing. So every
 /// directory is synced, even one that still has entries.
 pub(super) fn settle_directories(
-    backend: &dyn Backend,
-    layout: &Layout,
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
     owner: &Owner,
 ) -> Result<()> {
     for directory in layout.directories_of(owner) {

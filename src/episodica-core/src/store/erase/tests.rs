@@ -9,11 +9,11 @@ use crate::ids::Owner;
 use crate::model::{Episode, Message};
 use crate::store::codec::{read_episode, read_message};
 use crate::store::testing::MemoryBackend;
-use crate::store::{Mode, SideFile, Store};
+use crate::store::{OpenMode, SideFile, Store};
 
 fn open(disk: &MemoryBackend) -> Store {
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
-    Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadWrite, &clock).unwrap()
+    Store::open_on(Arc::new(disk.clone()), Path::new("/m"), OpenMode::ReadWrite, &clock).unwrap()
 }
 
 fn owner() -> Owner {
@@ -60,14 +60,14 @@ fn an_erased_message_is_gone_from_revisions_quarantine_and_side_files() {
         );
     }
     let (user, _) = store.open_user(&owner()).unwrap();
-    let whole = Erasure { messages: vec!["m1".into()], ..Erasure::default() };
+    let whole = UserErasure { messages: vec!["m1".into()], ..UserErasure::default() };
     let error = user.erase(whole.clone()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "an episode would keep an erased message: `e1` in `/m/episodes/a_episodes.jsonl` line 3"
     );
     assert_eq!(traces(&disk, "the words of 1"), 3, "nothing was touched");
-    let replaced = Erasure { replace_episodes: vec![episode("e1", &[0, 2])], ..whole };
+    let replaced = UserErasure { replace_episodes: vec![episode("e1", &[0, 2])], ..whole };
     assert_eq!(user.erase(replaced).unwrap(), 6);
     assert_eq!(
         (traces(&disk, "the words of 1"), traces(&disk, "\"m1\""), traces(&disk, "other")),
@@ -91,7 +91,8 @@ fn reading_only_never_shows_a_user_whose_deletion_began() {
     place_intent(&store.shared, &owner(), None).unwrap();
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
     let reader =
-        Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadOnly, &clock).unwrap();
+        Store::open_on(Arc::new(disk.clone()), Path::new("/m"), OpenMode::ReadOnly, &clock)
+            .unwrap();
     assert!(reader.open_user(&owner()).unwrap().1.messages.is_empty());
     drop(store);
     open(&disk);
@@ -122,7 +123,7 @@ fn deleting_works_on_a_full_disk() {
         }
         let used = disk.files().values().map(Vec::len).sum();
         disk.limit(Some(used));
-        let erasure = Erasure { messages: vec!["m1".into()], ..Erasure::default() };
+        let erasure = UserErasure { messages: vec!["m1".into()], ..UserErasure::default() };
         let full = user.append_messages(&[message(2)], &[]).unwrap_err();
         assert_eq!(
             full.hint(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::open::{Health, Log, LogPosition, Mode};
+use super::open::{LogHealth, LogPosition, OpenMode, RecordLog};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::backend::{BackendFile, parent_of};
 use crate::store::files::{in_directory, io_error, sync_up};
@@ -18,7 +18,7 @@ pub fn encode_records<T: Serialize>(records: &[T]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Log {
+impl RecordLog {
     /// Appends the records in one write and syncs; when this returns, the records survive a power
     /// cut. After an error, no record is acknowledged.
     ///
@@ -34,10 +34,10 @@ impl Log {
         self.append_lines(&lines, records.len() as u64)
     }
 
-    /// Works as [`Log::append`] for `count` records that [`encode_records`] encoded.
+    /// Works as [`RecordLog::append`] for `count` records that [`encode_records`] encoded.
     ///
     /// # Errors
-    /// As [`Log::append`].
+    /// As [`RecordLog::append`].
     pub fn append_lines(&mut self, lines: &[u8], count: u64) -> Result<LogPosition> {
         self.check_writable()?;
         if lines.is_empty() && !self.unsettled {
@@ -63,11 +63,11 @@ impl Log {
         };
         if let Err(error) = file.append(bytes) {
             let error = io_error("cannot append to the log", &self.place.path, error);
-            return Err(self.fail(Health::Cut, error));
+            return Err(self.fail(LogHealth::Cut, error));
         }
         if let Err(error) = file.sync_data() {
             let error = io_error("cannot sync the log", &self.place.path, error);
-            return Err(self.fail(Health::Untrusted, error));
+            return Err(self.fail(LogHealth::Untrusted, error));
         }
         self.handle.put(file);
         if let Some(checksum) = &mut self.checksum {
@@ -82,8 +82,8 @@ impl Log {
 
     pub(super) fn check_writable(&self) -> Result<()> {
         match self.place.mode {
-            Mode::ReadWrite => Ok(()),
-            Mode::ReadOnly => {
+            OpenMode::ReadWrite => Ok(()),
+            OpenMode::ReadOnly => {
                 Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only")
                     .at(&self.place.path, None))
             }
@@ -91,7 +91,7 @@ impl Log {
     }
 
     /// Records the required repair, tries it at once, and returns the error.
-    fn fail(&mut self, health: Health, error: Error) -> Error {
+    fn fail(&mut self, health: LogHealth, error: Error) -> Error {
         self.health = health;
         // If this fails too, the next append repeats the repair before it writes.
         let _ = self.repair();

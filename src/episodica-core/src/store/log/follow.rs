@@ -2,25 +2,25 @@
 
 use std::io::{Cursor, Read};
 
-use super::open::{Health, Log};
+use super::open::{LogHealth, RecordLog};
 use crate::error::Result;
 use crate::store::files::io_error;
-use crate::store::scan::{Start, Visit, scan_from};
+use crate::store::scan::{ScanStart, Visit, scan_from};
 
 /// Bytes that were appended behind the known part of a log: whole lines.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct LogTail {
     bytes: Vec<u8>,
     /// A line behind them without line feed: its writer may not have finished.
     unfinished: Vec<u8>,
     file_number: Option<u64>,
 }
 
-impl Log {
+impl RecordLog {
     /// True if the file still ends where this log ends.
     ///
     /// # Errors
-    /// As [`Log::stamp`].
+    /// As [`RecordLog::stamp`].
     pub(crate) fn is_current(&self) -> Result<bool> {
         let path = &self.place.path;
         let stamp = self.place.backend.glance(path);
@@ -39,15 +39,16 @@ impl Log {
     ///
     /// # Errors
     /// `Io` when the file can't be read.
-    pub(crate) fn tail(&self) -> Result<Option<Tail>> {
-        let nothing =
-            |file_number| Ok(Some(Tail { bytes: Vec::new(), unfinished: Vec::new(), file_number }));
+    pub(crate) fn tail(&self) -> Result<Option<LogTail>> {
+        let nothing = |file_number| {
+            Ok(Some(LogTail { bytes: Vec::new(), unfinished: Vec::new(), file_number }))
+        };
         let before = self.stamp()?;
         let number = before.map(|stamp| stamp.file_number);
         match before {
             None if self.file_number.is_none() => return nothing(None),
             None => return Ok(None),
-            Some(_) if self.health != Health::Sound => return Ok(None),
+            Some(_) if self.health != LogHealth::Sound => return Ok(None),
             Some(stamp) => {
                 let is_same = self.file_number.is_none_or(|own| own == stamp.file_number);
                 if !is_same || stamp.bytes < self.position.bytes {
@@ -69,7 +70,7 @@ impl Log {
         }
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let unfinished = bytes.split_off(whole);
-        Ok(Some(Tail { bytes, unfinished, file_number: number }))
+        Ok(Some(LogTail { bytes, unfinished, file_number: number }))
     }
 
     /// Adds a tail to this log and shows its records. If nobody else can be writing (`alone`), an
@@ -78,7 +79,12 @@ impl Log {
     ///
     /// # Errors
     /// `Io` when the line can't be cut off.
-    pub(crate) fn take_tail(&mut self, tail: Tail, alone: bool, visit: Visit<'_>) -> Result<bool> {
+    pub(crate) fn take_tail(
+        &mut self,
+        tail: LogTail,
+        alone: bool,
+        visit: Visit<'_>,
+    ) -> Result<bool> {
         if !self.take_lines(tail.bytes, tail.file_number, visit)? {
             return Ok(false);
         }
@@ -91,7 +97,7 @@ impl Log {
         if self.file_number.is_none() {
             self.file_number = tail.file_number;
         }
-        self.health = Health::Cut;
+        self.health = LogHealth::Cut;
         self.repair()?;
         Ok(true)
     }
@@ -107,7 +113,7 @@ impl Log {
         }
         let checksum = self.checksum.clone();
         let is_summed = checksum.is_some();
-        let start = Start {
+        let start = ScanStart {
             bytes: self.position.bytes,
             records: self.position.records,
             checksum: checksum.unwrap_or_default(),
@@ -133,13 +139,13 @@ impl Log {
     /// Opens the log anew.
     ///
     /// # Errors
-    /// As [`Log::open`].
+    /// As [`RecordLog::open`].
     pub(crate) fn reopen(&self, visit: Visit<'_>) -> Result<Self> {
         Self::open(self.place.clone(), visit).map(|(log, _)| log)
     }
 
     /// True if a failed append left something that has to be mended first.
     pub(crate) fn is_sound(&self) -> bool {
-        self.health == Health::Sound
+        self.health == LogHealth::Sound
     }
 }

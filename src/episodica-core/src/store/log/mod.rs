@@ -1,7 +1,7 @@
 //! An append-only file of JSON lines that survives crashes, full disks and flipped bits.
 //!
 //! Promises (docs/format.md has them in full):
-//! * When [`Log::append`] returns, its records survive a power cut. A record that was not
+//! * When [`RecordLog::append`] returns, its records survive a power cut. A record that was not
 //!   acknowledged is there whole or not at all; the records of one call reach the disk in order, so
 //!   what survives of an unacknowledged call is a beginning of it.
 //! * After a failed write the file is cut back to its last acknowledged byte before anything else
@@ -21,8 +21,8 @@ mod rewrite;
 mod tests;
 
 pub use append::encode_records;
-pub(crate) use follow::Tail;
+pub(crate) use follow::LogTail;
 pub(crate) use open::LogFile;
-pub use open::{Log, LogPosition, LogSum, Mode, Recovery};
-pub use rewrite::Rewrite;
-pub(crate) use rewrite::{Cuts, NoteCuts};
+pub use open::{LogPosition, LogRecovery, LogSum, OpenMode, RecordLog};
+pub use rewrite::LineRewrite;
+pub(crate) use rewrite::{LogCuts, NoteCuts};

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::rewrite::Rewrite;
+use super::rewrite::LineRewrite;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Problem;
-use crate::store::backend::{Backend, EntryKind, FileStamp};
-use crate::store::files::{Sum, io_error, remove, temporary};
-use crate::store::handles::{Handle, Handles};
+use crate::model::StoreProblem;
+use crate::store::backend::{EntryKind, FileBackend, FileStamp};
+use crate::store::files::{FileSum, io_error, remove, temporary};
+use crate::store::handles::{CachedHandle, HandleCache};
 use crate::store::quarantine;
-use crate::store::root::Root;
-use crate::store::scan::{BadLine, Line, Scan, Start, Visit, scan, scan_from};
+use crate::store::scan::{BadLine, LogScan, RawLine, ScanStart, Visit, scan, scan_from};
+use crate::store::store_root::StoreRoot;
 
 /// Whether the store may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum OpenMode {
     /// Takes no lock and writes nothing, not even repairs.
     ReadOnly,
     /// May write and repair.
@@ -27,7 +27,7 @@ pub enum Mode {
 
 /// The findings and repairs of opening a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recovery {
+pub struct LogRecovery {
     /// Number of records read.
     pub records: u64,
     /// Length of an unfinished last line: cut off, or skipped if read-only.
@@ -35,7 +35,7 @@ pub struct Recovery {
     /// Number of lines moved to the quarantine, or skipped if read-only.
     pub quarantined: u64,
     /// Readable descriptions, one per finding.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
 }
 
 /// The end of a log: identifies the state of the log from which a cache was computed.
@@ -66,7 +66,7 @@ impl Default for LogSum {
 
 /// The repair that the file needs before the next append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Health {
+pub(super) enum LogHealth {
     Sound,
     /// Bytes after the last acknowledged one must be cut off.
     Cut,
@@ -78,15 +78,15 @@ pub(super) enum Health {
 #[derive(Debug, Clone)]
 pub(crate) struct LogFile {
     /// The file operations.
-    pub backend: Arc<dyn Backend>,
+    pub backend: Arc<dyn FileBackend>,
     /// The root of the store: directories are synced from here down.
-    pub root: Arc<Root>,
+    pub root: Arc<StoreRoot>,
     /// The file, somewhere below `root`; it need not exist yet.
     pub path: PathBuf,
     /// Whether the file may be written.
-    pub mode: Mode,
+    pub mode: OpenMode,
     /// The cache of open files.
-    pub handles: Arc<Handles>,
+    pub handles: Arc<HandleCache>,
     /// Opening reads so far, where others may be writing behind.
     pub until: Option<u64>,
     /// May opening remove what a dead writer left? Only while nobody else writes.
@@ -95,16 +95,16 @@ pub(crate) struct LogFile {
 
 /// An open log; see the module's documentation.
 #[derive(Debug)]
-pub struct Log {
+pub struct RecordLog {
     pub(super) place: LogFile,
     /// The file, while it is kept open between two appends.
-    pub(super) handle: Handle,
+    pub(super) handle: CachedHandle,
     /// File number that this log's name refers to; `None` if the file does not exist.
     pub(super) file_number: Option<u64>,
     pub(super) position: LogPosition,
     /// Checksum of the acknowledged part; `None` if computing it requires another read.
     pub(super) checksum: Option<crc32fast::Hasher>,
-    pub(super) health: Health,
+    pub(super) health: LogHealth,
     /// The last record lacks its line feed.
     pub(super) unterminated: bool,
     /// True if a name in the directory was changed and may not be synced: nothing may be
@@ -114,14 +114,14 @@ pub struct Log {
     pub(super) unsettled: bool,
 }
 
-impl Log {
+impl RecordLog {
     /// Opens a log and passes every record to `visit`, oldest first.
     ///
     /// A line for which `visit` returns `Err(reason)` is quarantined. Any file content is handled.
     ///
     /// # Errors
     /// `Io` if the file cannot be read or repaired; `CorruptStore` for anything but a regular file.
-    pub(crate) fn open(place: LogFile, visit: Visit<'_>) -> Result<(Self, Recovery)> {
+    pub(crate) fn open(place: LogFile, visit: Visit<'_>) -> Result<(Self, LogRecovery)> {
         let mut log = Self::unread(place);
         let recovery = log.load(visit)?;
         Ok((log, recovery))
@@ -135,19 +135,19 @@ impl Log {
             file_number: None,
             position: LogPosition::default(),
             checksum: None,
-            health: Health::Sound,
+            health: LogHealth::Sound,
             unterminated: false,
             directory_dirty: false,
             unsettled: false,
         }
     }
 
-    fn load(&mut self, visit: Visit<'_>) -> Result<Recovery> {
+    fn load(&mut self, visit: Visit<'_>) -> Result<LogRecovery> {
         self.remove_leftovers()?;
         let found = scan(&*self.place.backend, &self.place.path, self.place.until, visit)?;
         self.take_over(&found)?;
         let recovery = self.recovery(&found);
-        if self.place.mode == Mode::ReadWrite {
+        if self.place.mode == OpenMode::ReadWrite {
             self.mend(&found)?;
         }
         Ok(recovery)
@@ -155,15 +155,15 @@ impl Log {
 
     /// Opens a log with a known prefix, and passes the records after it to `visit`; `None` if the
     /// log begins differently, or a line after the prefix is not a record. Nothing has been changed
-    /// then; use [`Log::open`].
+    /// then; use [`RecordLog::open`].
     ///
     /// # Errors
-    /// As [`Log::open`].
+    /// As [`RecordLog::open`].
     pub(crate) fn open_behind(
         place: LogFile,
         known: &LogSum,
         visit: Visit<'_>,
-    ) -> Result<Option<(Self, Recovery)>> {
+    ) -> Result<Option<(Self, LogRecovery)>> {
         let mut log = Self::unread(place);
         let fail = |error| io_error("cannot read the log", &log.place.path, error);
         let source = log.place.backend.read_from(&log.place.path, 0);
@@ -192,13 +192,13 @@ impl Log {
         log.take_over(&found)?;
         let mut recovery = log.recovery(&found);
         recovery.records -= known.position.records;
-        if log.place.mode == Mode::ReadWrite {
+        if log.place.mode == OpenMode::ReadWrite {
             log.mend(&found)?;
         }
         Ok(Some((log, recovery)))
     }
 
-    fn take_over(&mut self, found: &Scan) -> Result<()> {
+    fn take_over(&mut self, found: &LogScan) -> Result<()> {
         self.file_number = self.stamp()?.map(|stamp| stamp.file_number);
         self.unsettled = self.file_number.is_some();
         self.directory_dirty = self.unsettled;
@@ -209,21 +209,21 @@ impl Log {
     }
 
     /// Cuts off an unfinished line and moves bad lines to the quarantine.
-    fn mend(&mut self, found: &Scan) -> Result<()> {
+    fn mend(&mut self, found: &LogScan) -> Result<()> {
         if !self.place.mends && (found.torn_bytes > 0 || !found.bad.is_empty()) {
             return Err(Error::new(ErrorKind::Conflict, "the log has to be mended")
                 .at(&self.place.path, None));
         }
         if found.torn_bytes > 0 {
-            self.health = Health::Cut;
+            self.health = LogHealth::Cut;
             self.repair()?;
         }
         if !found.bad.is_empty() {
             quarantine::save(&*self.place.backend, &self.place.path, &found.bad)?;
             // Some bad lines are not passed again: a line with a wrong checksum is left out before.
-            let mut drop_bad = |line: Line<'_>| {
+            let mut drop_bad = |line: RawLine<'_>| {
                 let bad = found.bad.binary_search_by_key(&line.offset, |bad| bad.range.start);
-                if bad.is_ok() { Rewrite::Drop } else { Rewrite::Keep }
+                if bad.is_ok() { LineRewrite::Drop } else { LineRewrite::Keep }
             };
             self.replace_file(&found.bad, None, &mut drop_bad)?;
         }
@@ -256,10 +256,10 @@ impl Log {
         Ok(())
     }
 
-    fn recovery(&self, found: &Scan) -> Recovery {
-        let writable = self.place.mode == Mode::ReadWrite;
+    fn recovery(&self, found: &LogScan) -> LogRecovery {
+        let writable = self.place.mode == OpenMode::ReadWrite;
         let quarantine = quarantine::path_for(&self.place.path);
-        let set_aside = |line: &BadLine| Problem {
+        let set_aside = |line: &BadLine| StoreProblem {
             path: self.place.path.clone(),
             line: Some(line.number),
             message: format!("line is not a record: {}", line.reason),
@@ -270,10 +270,10 @@ impl Log {
             },
             mended: writable,
         };
-        let mut problems: Vec<Problem> = found.bad.iter().map(set_aside).collect();
+        let mut problems: Vec<StoreProblem> = found.bad.iter().map(set_aside).collect();
         if found.torn_bytes > 0 && !found.unterminated {
             let done = if writable { "cut off" } else { "skipped" };
-            problems.push(Problem {
+            problems.push(StoreProblem {
                 path: self.place.path.clone(),
                 line: Some(found.records + found.bad.len() as u64 + 1),
                 message: format!("the last line was never finished: `{}` bytes", found.torn_bytes),
@@ -281,7 +281,7 @@ impl Log {
                 mended: true,
             });
         }
-        Recovery {
+        LogRecovery {
             records: found.records,
             torn_bytes: found.torn_bytes,
             quarantined: found.bad.len() as u64,
@@ -304,7 +304,7 @@ impl Log {
     /// # Errors
     /// `Io` if the part must be read again and cannot be.
     pub fn sum(&mut self) -> Result<Option<LogSum>> {
-        if self.health != Health::Sound || self.unterminated {
+        if self.health != LogHealth::Sound || self.unterminated {
             return Ok(None);
         }
         if self.checksum.is_none() {
@@ -341,16 +341,16 @@ impl Log {
     ///
     /// # Errors
     /// `Io` if the file cannot be read.
-    pub fn check(&self) -> Result<Vec<Problem>> {
+    pub fn check(&self) -> Result<Vec<StoreProblem>> {
         let path = &self.place.path;
-        let problem = |line, message, remedy: &str| Problem {
+        let problem = |line, message, remedy: &str| StoreProblem {
             path: path.clone(),
             line,
             message,
             remedy: remedy.into(),
             mended: false,
         };
-        if self.place.mode == Mode::ReadWrite {
+        if self.place.mode == OpenMode::ReadWrite {
             let stamp = self.stamp()?;
             let own = stamp.is_none_or(|stamp| {
                 Some(stamp.file_number) == self.file_number && stamp.bytes >= self.position.bytes
@@ -368,7 +368,7 @@ impl Log {
             problem(Some(bad.number), format!("line is no longer a record: {}", bad.reason), remedy)
         };
         // For a read-only log, opening already reported the initially bad lines.
-        let writable = self.place.mode == Mode::ReadWrite;
+        let writable = self.place.mode == OpenMode::ReadWrite;
         Ok(found.bad.iter().filter(|_| writable).map(damaged).collect())
     }
 
@@ -376,8 +376,8 @@ impl Log {
     ///
     /// # Errors
     /// `Io` if the file cannot be read.
-    pub fn for_each(&self, visit: &mut dyn FnMut(Line<'_>)) -> Result<()> {
-        let mut visit = |line: Line<'_>| {
+    pub fn for_each(&self, visit: &mut dyn FnMut(RawLine<'_>)) -> Result<()> {
+        let mut visit = |line: RawLine<'_>| {
             visit(line);
             Ok(())
         };
@@ -388,7 +388,7 @@ impl Log {
 
 /// Reads the bytes of a known prefix; returns the start of the next line, or `None` if the source
 /// begins differently.
-fn read_beginning(source: &mut dyn Read, known: &LogSum) -> io::Result<Option<Start>> {
+fn read_beginning(source: &mut dyn Read, known: &LogSum) -> io::Result<Option<ScanStart>> {
     let (mut checksum, mut left) = (crc32fast::Hasher::new(), known.position.bytes);
     let mut chunk = vec![0; 256 << 10];
     while left > 0 {
@@ -403,8 +403,10 @@ fn read_beginning(source: &mut dyn Read, known: &LogSum) -> io::Result<Option<St
             Err(error) => return Err(error),
         }
     }
-    let sum =
-        Sum { bytes: known.position.bytes, crc32: format!("{:08x}", checksum.clone().finalize()) };
+    let sum = FileSum {
+        bytes: known.position.bytes,
+        crc32: format!("{:08x}", checksum.clone().finalize()),
+    };
     let LogPosition { bytes, records } = known.position;
-    Ok((sum.crc32 == known.crc32).then_some(Start { bytes, records, checksum }))
+    Ok((sum.crc32 == known.crc32).then_some(ScanStart { bytes, records, checksum }))
 }

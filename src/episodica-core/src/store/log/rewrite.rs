@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::open::{Health, Log, LogPosition};
+use super::open::{LogHealth, LogPosition, RecordLog};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::files::{io_error, remove, temporary};
-use crate::store::scan::{BadLine, Line, scan};
+use crate::store::scan::{BadLine, RawLine, scan};
 
-/// What [`Log::rewrite`] does with a line.
+/// What [`RecordLog::rewrite`] does with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rewrite {
+pub enum LineRewrite {
     /// Copy the line byte by byte.
     Keep,
     /// Remove the line.
@@ -24,31 +24,31 @@ pub enum Rewrite {
 pub(crate) type NoteCuts<'a> = &'a dyn Fn(Vec<[u64; 3]>) -> Result<Vec<u8>>;
 
 /// A durable copy of a log under its temporary name.
-struct Copied {
+struct CopiedLog {
     position: LogPosition,
     checksum: crc32fast::Hasher,
     file_number: u64,
 }
 
-impl Log {
+impl RecordLog {
     /// Rewrites the log, each line as `decide` returns, and replaces the file atomically: after a
     /// crash, either the old or the new file exists.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`. Either the old file is in place and the log unchanged, or the new file is
     /// in place and only its name is not durable yet; the next append then syncs the name first.
-    pub fn rewrite(&mut self, decide: &mut dyn FnMut(Line<'_>) -> Rewrite) -> Result<()> {
+    pub fn rewrite(&mut self, decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite) -> Result<()> {
         self.rewrite_with(None, decide)
     }
 
-    /// [`Log::rewrite`]; if that changes the log, a line is added that notes where.
+    /// [`RecordLog::rewrite`]; if that changes the log, a line is added that notes where.
     ///
     /// # Errors
-    /// As [`Log::rewrite`].
+    /// As [`RecordLog::rewrite`].
     pub(crate) fn rewrite_noting(
         &mut self,
         note: NoteCuts<'_>,
-        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
     ) -> Result<()> {
         self.rewrite_with(Some(note), decide)
     }
@@ -56,7 +56,7 @@ impl Log {
     fn rewrite_with(
         &mut self,
         note: Option<NoteCuts<'_>>,
-        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
     ) -> Result<()> {
         self.check_writable()?;
         self.repair()?;
@@ -70,20 +70,20 @@ impl Log {
     /// Restores the acknowledged part of the file after a failed append.
     pub(super) fn repair(&mut self) -> Result<()> {
         match self.health {
-            Health::Sound => return Ok(()),
-            Health::Cut => {
+            LogHealth::Sound => return Ok(()),
+            LogHealth::Cut => {
                 let fail = |error| io_error("cannot cut back the log", &self.place.path, error);
                 let mut file = self.place.backend.open_append(&self.place.path).map_err(fail)?;
                 file.truncate(self.position.bytes).map_err(fail)?;
                 if let Err(error) = file.sync_data() {
                     let error = fail(error);
-                    self.health = Health::Untrusted;
+                    self.health = LogHealth::Untrusted;
                     return Err(error);
                 }
             }
-            Health::Untrusted => self.replace_file(&[], None, &mut |_| Rewrite::Keep)?,
+            LogHealth::Untrusted => self.replace_file(&[], None, &mut |_| LineRewrite::Keep)?,
         }
-        self.health = Health::Sound;
+        self.health = LogHealth::Sound;
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl Log {
         &mut self,
         known_bad: &[BadLine],
         note: Option<NoteCuts<'_>>,
-        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
+        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
     ) -> Result<()> {
         let temporary = temporary(&self.place.path);
         remove(&*self.place.backend, &temporary)?;
@@ -108,7 +108,7 @@ impl Log {
         match copied {
             Ok(copied) => {
                 self.directory_dirty = true;
-                self.health = Health::Sound;
+                self.health = LogHealth::Sound;
                 self.unterminated = false;
                 self.unsettled = false;
                 self.position = copied.position;
@@ -128,25 +128,25 @@ impl Log {
         temporary: &Path,
         known_bad: &[BadLine],
         note: Option<NoteCuts<'_>>,
-        decide: &mut dyn FnMut(Line<'_>) -> Rewrite,
-    ) -> Result<Copied> {
+        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
+    ) -> Result<CopiedLog> {
         const FLUSH_BYTES: usize = 1 << 20;
         let fail = |error| io_error("cannot write the new log", temporary, error);
         let (backend, path) = (&*self.place.backend, &self.place.path);
         let mut file = backend.create_new(temporary).map_err(fail)?;
         let mut pending = Vec::with_capacity(FLUSH_BYTES);
         let (mut position, mut checksum) = (LogPosition::default(), crc32fast::Hasher::new());
-        let (mut failed, mut cuts) = (None, Cuts::default());
+        let (mut failed, mut cuts) = (None, LogCuts::default());
         let found = scan(backend, path, Some(self.position.bytes), &mut |line| {
             let before = pending.len();
             match decide(line) {
-                Rewrite::Drop => return Ok(()),
-                Rewrite::Keep => {
+                LineRewrite::Drop => return Ok(()),
+                LineRewrite::Keep => {
                     cuts.kept(line);
                     pending.extend_from_slice(line.bytes);
                     pending.push(b'\n');
                 }
-                Rewrite::Replace(bytes) => {
+                LineRewrite::Replace(bytes) => {
                     cuts.replaced(line, bytes.len() as u64);
                     pending.extend_from_slice(&bytes);
                 }
@@ -187,25 +187,25 @@ impl Log {
         }
         let stamp = backend.stat(temporary).map_err(fail)?;
         let file_number = stamp.map_or(0, |stamp| stamp.file_number);
-        Ok(Copied { position, checksum, file_number })
+        Ok(CopiedLog { position, checksum, file_number })
     }
 }
 
 /// Where a copy differs from the log.
 #[derive(Default)]
-pub(crate) struct Cuts {
+pub(crate) struct LogCuts {
     /// The end of the last line that was copied or replaced.
     at: u64,
     found: Vec<[u64; 3]>,
 }
 
-impl Cuts {
-    pub fn kept(&mut self, line: Line<'_>) {
+impl LogCuts {
+    pub fn kept(&mut self, line: RawLine<'_>) {
         self.skip_to(line.offset);
         self.at = line.offset + line.bytes.len() as u64 + 1;
     }
 
-    pub fn replaced(&mut self, line: Line<'_>, new: u64) {
+    pub fn replaced(&mut self, line: RawLine<'_>, new: u64) {
         self.skip_to(line.offset);
         let length = line.bytes.len() as u64 + 1;
         self.found.push([line.offset, length, new]);

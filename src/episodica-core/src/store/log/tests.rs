@@ -4,26 +4,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::store::backend::Backend;
-use crate::store::handles::Handles;
-use crate::store::root::Root;
+use crate::store::backend::FileBackend;
+use crate::store::handles::HandleCache;
+use crate::store::store_root::StoreRoot;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend};
 
 type Disk = CountdownBackend<MemoryBackend>;
 const PATH: &str = "/s/messages/a_messages.jsonl";
 
-fn open(disk: &Disk) -> (Log, Recovery, Vec<u64>) {
+fn open(disk: &Disk) -> (RecordLog, LogRecovery, Vec<u64>) {
     let mut seen = Vec::new();
     let place = LogFile {
         backend: Arc::new(disk.clone()),
-        root: Arc::new(Root::new(Path::new("/s"))),
+        root: Arc::new(StoreRoot::new(Path::new("/s"))),
         path: PATH.into(),
-        mode: Mode::ReadWrite,
-        handles: Handles::new(),
+        mode: OpenMode::ReadWrite,
+        handles: HandleCache::new(),
         until: None,
         mends: true,
     };
-    let (log, recovery) = Log::open(place, &mut |line| {
+    let (log, recovery) = RecordLog::open(place, &mut |line| {
         let value: serde_json::Value =
             serde_json::from_slice(line.bytes).map_err(|error| error.to_string())?;
         seen.push(value["n"].as_u64().ok_or("no number")?);
@@ -164,9 +164,9 @@ fn rewriting_keeps_drops_and_replaces() {
     log.rewrite(&mut |line| {
         rewritten += 1;
         match line.number {
-            1 => Rewrite::Drop,
-            2 => Rewrite::Replace(encode_records(&[row(7), row(8)]).unwrap()),
-            _ => Rewrite::Keep,
+            1 => LineRewrite::Drop,
+            2 => LineRewrite::Replace(encode_records(&[row(7), row(8)]).unwrap()),
+            _ => LineRewrite::Keep,
         }
     })
     .unwrap();

@@ -11,7 +11,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::store::encode_records;
 use crate::store::file_logs::FileLogs;
-use crate::store::shared::Shared;
+use crate::store::shared::SharedStore;
 use crate::store::testing::{MemoryBackend, MemoryLogs};
 
 fn owner(user: &str) -> Owner {
@@ -19,12 +19,16 @@ fn owner(user: &str) -> Owner {
 }
 
 fn files(disk: &MemoryBackend) -> FileLogs {
-    FileLogs::new(&Arc::new(Shared::new(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadWrite)))
+    FileLogs::new(&Arc::new(SharedStore::new(
+        Arc::new(disk.clone()),
+        Path::new("/m"),
+        OpenMode::ReadWrite,
+    )))
 }
 
 fn root() -> MemoryBackend {
     let disk = MemoryBackend::new();
-    crate::store::Backend::create_dir_all(&disk, Path::new("/m/locks")).unwrap();
+    crate::store::FileBackend::create_dir_all(&disk, Path::new("/m/locks")).unwrap();
     disk
 }
 
@@ -94,8 +98,8 @@ enum Outcome {
 /// A writer on one store, compared step by step with a writer on the other.
 struct Writer {
     logs: Option<Box<dyn UserLogs>>,
-    head: Head,
-    earlier: Head,
+    head: LogHead,
+    earlier: LogHead,
     batches: u64,
 }
 
@@ -103,7 +107,7 @@ impl Writer {
     fn open(store: &dyn LogStore) -> Self {
         let (logs, opened) = store.open(&owner("a")).unwrap();
         all_lines(&*logs);
-        let head = Head { epoch: opened.epoch, ..logs.head().unwrap() };
+        let head = LogHead { epoch: opened.epoch, ..logs.head().unwrap() };
         Self { logs: Some(logs), head, earlier: head, batches: 0 }
     }
 
@@ -111,15 +115,15 @@ impl Writer {
         self.logs.as_deref().unwrap()
     }
 
-    fn note(&mut self, answer: Answer) -> Outcome {
+    fn note(&mut self, answer: AppendAnswer) -> Outcome {
         match answer {
-            Answer::Done(head) => {
+            AppendAnswer::Done(head) => {
                 let generation_rose = head.generation > self.head.generation;
                 assert!(head.generation >= self.head.generation);
                 (self.earlier, self.head) = (self.head, head);
                 Outcome::Done { generation_rose }
             }
-            Answer::Conflict(head) => {
+            AppendAnswer::Conflict(head) => {
                 assert_eq!(head.ends, self.head.ends, "nobody else writes");
                 Outcome::Conflict
             }
@@ -130,7 +134,7 @@ impl Writer {
         self.batches += 1;
         let id = BatchId { epoch: self.head.epoch, number: self.batches };
         let expected = if stale { self.earlier } else { self.head };
-        let batch = Batch { kind, lines, records, id };
+        let batch = LineBatch { kind, lines, records, id };
         let answer = self.logs().append(&expected, &batch).unwrap();
         self.note(answer)
     }
@@ -157,11 +161,11 @@ proptest! {
                     prop_assert_eq!(file, model);
                 }
                 Operation::Erase { id } => {
-                    let erasure = || Erasure {
+                    let erasure = || UserErasure {
                         messages: vec![format!("r{id}")],
                         episodes: vec![format!("r{id}")],
                         semantic: vec![format!("r{id}")],
-                        ..Erasure::default()
+                        ..UserErasure::default()
                     };
                     let [file, model] = writers.each_mut().map(|writer| {
                         let (answer, _) = writer.logs().rewrite(&writer.head, erasure()).unwrap();
@@ -253,18 +257,18 @@ enum Fate {
 struct Client {
     name: u64,
     logs: Option<Box<dyn UserLogs>>,
-    head: Head,
+    head: LogHead,
     known: LogSum,
     batches: u64,
     acknowledged: Vec<Vec<u8>>,
 }
 
 /// A request that is still in transit.
-type Delayed = Vec<(Head, Vec<u8>, BatchId)>;
+type Delayed = Vec<(LogHead, Vec<u8>, BatchId)>;
 
 impl Client {
     fn new(name: u64) -> Self {
-        let (head, known) = (Head::default(), LogSum::default());
+        let (head, known) = (LogHead::default(), LogSum::default());
         Self { name, logs: None, head, known, batches: 0, acknowledged: Vec::new() }
     }
 
@@ -273,7 +277,7 @@ impl Client {
         self.logs = None;
         let (logs, opened) = store.open(&owner("a")).unwrap();
         let news = lines_behind(&*logs, LogKind::Messages, &self.known).expect("nobody rewrites");
-        self.head = Head { epoch: opened.epoch, ..logs.head().unwrap() };
+        self.head = LogHead { epoch: opened.epoch, ..logs.head().unwrap() };
         self.known = logs.sum(LogKind::Messages).unwrap().unwrap();
         self.logs = Some(logs);
         wanted.is_some_and(|wanted| news.iter().any(|line| line == wanted))
@@ -290,7 +294,7 @@ impl Client {
         self.batches += 1;
         for _attempt in 0..8 {
             let logs = self.logs.as_deref().unwrap();
-            let batch = Batch { kind: LogKind::Messages, lines: &lines, records: 1, id };
+            let batch = LineBatch { kind: LogKind::Messages, lines: &lines, records: 1, id };
             let send = || logs.append(&self.head, &batch).unwrap();
             let answer = match fate {
                 Fate::Answered => Some(send()),
@@ -308,7 +312,7 @@ impl Client {
                     None
                 }
             };
-            let written = matches!(answer, Some(Answer::Done(_)));
+            let written = matches!(answer, Some(AppendAnswer::Done(_)));
             if self.follow(store, Some(&wanted)) {
                 self.acknowledged.push(wanted);
                 return;
@@ -333,9 +337,12 @@ fn exactly_once(store: &dyn LogStore, steps: &[(bool, Fate)]) {
         let logs = client.logs.as_deref().unwrap();
         let before = all_lines(logs);
         for (expected, lines, id) in delayed.drain(..) {
-            let batch = Batch { kind: LogKind::Messages, lines: &lines, records: 1, id };
+            let batch = LineBatch { kind: LogKind::Messages, lines: &lines, records: 1, id };
             let answer = logs.append(&expected, &batch).unwrap();
-            assert!(matches!(answer, Answer::Conflict(_)), "its sender was told that it failed");
+            assert!(
+                matches!(answer, AppendAnswer::Conflict(_)),
+                "its sender was told that it failed"
+            );
         }
         assert_eq!(all_lines(logs), before);
     }

@@ -2,15 +2,15 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::error::ErrorKind;
 use crate::model::Message;
-use crate::store::backend::Share;
+use crate::store::backend::LockShare;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend, TempDir};
-use crate::store::{DEFAULT_TENANT, Erasure, Extent, LogKind};
+use crate::store::{CacheExtent, DEFAULT_TENANT, LogKind, UserErasure};
 
 fn clock() -> FixedClock {
     FixedClock::new(Moment::parse("2026-11-01T08:00:00Z").unwrap())
 }
 
-fn on(disk: &MemoryBackend, mode: Mode) -> Result<Store> {
+fn on(disk: &MemoryBackend, mode: OpenMode) -> Result<Store> {
     Store::open_on(Arc::new(disk.clone()), Path::new("/m"), mode, &clock())
 }
 
@@ -29,7 +29,7 @@ fn message(seq: u64, content: &str) -> Arc<Message> {
 #[test]
 fn messages_come_back_as_they_went() {
     let place = TempDir::new();
-    let store = Store::open(place.path(), Mode::ReadWrite, &clock()).unwrap();
+    let store = Store::open(place.path(), OpenMode::ReadWrite, &clock()).unwrap();
     let (user, loaded) = store.open_user(&owner("alice")).unwrap();
     assert_eq!((loaded.messages.len(), loaded.next_seq), (0, 0));
     user.append_messages(&[message(0, "I moved to Lyon\nlast Friday."), message(1, "嗨")], &[])
@@ -46,15 +46,15 @@ fn messages_come_back_as_they_went() {
 fn writers_share_a_store_and_who_has_it_alone_is_named() {
     let place = TempDir::new();
     let open = |mode| Store::open(place.path(), mode, &clock());
-    let stores = [open(Mode::ReadWrite).unwrap(), open(Mode::ReadWrite).unwrap()];
-    open(Mode::ReadOnly).unwrap();
+    let stores = [open(OpenMode::ReadWrite).unwrap(), open(OpenMode::ReadWrite).unwrap()];
+    open(OpenMode::ReadOnly).unwrap();
     drop(stores);
     let backend = RealBackend::new(place.path());
-    let lock = Layout::new(place.path()).lock_path();
-    let holder = Holder::this_process(clock().now()).line().unwrap();
-    let alone = backend.try_lock(&lock, Share::Alone, &holder).unwrap().unwrap();
+    let lock = StoreLayout::new(place.path()).lock_path();
+    let holder = LockHolder::this_process(clock().now()).line().unwrap();
+    let alone = backend.try_lock(&lock, LockShare::Alone, &holder).unwrap().unwrap();
     let patience = std::time::Duration::from_millis(20);
-    let error = lock::acquire(&backend, &Layout::new(place.path()), &holder, patience).err();
+    let error = lock::acquire(&backend, &StoreLayout::new(place.path()), &holder, patience).err();
     let error = error.unwrap();
     let pid = std::process::id();
     let expected = format!(
@@ -65,13 +65,14 @@ fn writers_share_a_store_and_who_has_it_alone_is_named() {
         (ErrorKind::StoreLocked, format!("{expected} in `{}`", place.path().display()))
     );
     drop(alone);
-    open(Mode::ReadWrite).unwrap();
+    open(OpenMode::ReadWrite).unwrap();
 }
 
 #[test]
 fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
     let disk = MemoryBackend::new();
-    let (one, other) = (on(&disk, Mode::ReadWrite).unwrap(), on(&disk, Mode::ReadWrite).unwrap());
+    let (one, other) =
+        (on(&disk, OpenMode::ReadWrite).unwrap(), on(&disk, OpenMode::ReadWrite).unwrap());
     let (first, _) = one.open_user(&owner("alice")).unwrap();
     let (second, _) = other.open_user(&owner("alice")).unwrap();
     first.append_messages(&[message(0, "one")], &[]).unwrap();
@@ -86,7 +87,7 @@ fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
     };
     assert_eq!(texts(&first.follow().unwrap().unwrap()), ["two"]);
     // An erasure leaves nothing to be followed.
-    let erasure = Erasure { messages: vec!["m0".into()], ..Erasure::default() };
+    let erasure = UserErasure { messages: vec!["m0".into()], ..UserErasure::default() };
     first.erase(erasure).unwrap();
     assert!(!second.is_current().unwrap() && second.follow().unwrap().is_none());
     assert!(first.is_current().unwrap(), "whose own view has taken part in it");
@@ -97,14 +98,15 @@ fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
     let refused = late.append_messages(&[message(3, "five")], &[]).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     assert!(!late.is_current().unwrap() && late.follow().unwrap().is_none());
-    first.erase(Erasure { messages: vec!["m3".into()], ..Erasure::default() }).unwrap();
+    first.erase(UserErasure { messages: vec!["m3".into()], ..UserErasure::default() }).unwrap();
     assert_eq!(texts(&one.open_user(&owner("alice")).unwrap().1), ["two", "three"]);
 }
 
 #[test]
 fn a_line_that_a_killed_writer_left_unfinished_is_cut_off_by_the_next_to_append() {
     let disk = MemoryBackend::new();
-    let (one, other) = (on(&disk, Mode::ReadWrite).unwrap(), on(&disk, Mode::ReadWrite).unwrap());
+    let (one, other) =
+        (on(&disk, OpenMode::ReadWrite).unwrap(), on(&disk, OpenMode::ReadWrite).unwrap());
     let (first, _) = one.open_user(&owner("alice")).unwrap();
     first.append_messages(&[message(0, "one")], &[]).unwrap();
     let (second, _) = other.open_user(&owner("alice")).unwrap();
@@ -128,7 +130,7 @@ fn an_append_that_fails_leaves_others_no_line_that_was_taken_back() {
     let disk = CountdownBackend::new(MemoryBackend::new());
     let open = || {
         let backend = Arc::new(disk.clone());
-        Store::open_on(backend, Path::new("/m"), Mode::ReadWrite, &clock()).unwrap()
+        Store::open_on(backend, Path::new("/m"), OpenMode::ReadWrite, &clock()).unwrap()
     };
     let (one, other) = (open(), open());
     let (first, _) = one.open_user(&owner("alice")).unwrap();
@@ -157,14 +159,17 @@ fn an_append_that_fails_leaves_others_no_line_that_was_taken_back() {
 #[test]
 fn reading_only_writes_nothing() {
     let disk = MemoryBackend::new();
-    assert_eq!(on(&disk, Mode::ReadOnly).unwrap_err().to_string(), "cannot read the store in `/m`");
+    assert_eq!(
+        on(&disk, OpenMode::ReadOnly).unwrap_err().to_string(),
+        "cannot read the store in `/m`"
+    );
     disk.put(
         "/m/episodes/Alice_episodes.jsonl",
         b"{\"episode_id\":\"e\",\"content\":\"x\"}\n{\"torn",
     );
     disk.put("/m/semantic/bob.json", b"[\n{\"memory_id\": \"f\",\n \"content\": \"y\"}]");
     let before = disk.files();
-    let store = on(&disk, Mode::ReadOnly).unwrap();
+    let store = on(&disk, OpenMode::ReadOnly).unwrap();
     let (user, loaded) = store.open_user(&owner("Alice")).unwrap();
     assert_eq!((loaded.episodes.len(), loaded.problems.len()), (1, 1));
     assert_eq!(store.open_user(&owner("bob")).unwrap().1.semantic.len(), 1);
@@ -180,7 +185,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     let disk = MemoryBackend::new();
     disk.put("/m/episodica.json", b"{\"format_version\":2,\"created_by\":\"episodica 9.0.0\"}");
     let before = disk.files();
-    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+    for mode in [OpenMode::ReadOnly, OpenMode::ReadWrite] {
         let error = on(&disk, mode).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedFormat);
         let expected = "the store has format 2, written by `episodica 9.0.0`; this version reads \
@@ -189,20 +194,20 @@ fn a_newer_format_is_refused_and_left_alone() {
     }
     assert_eq!(disk.files(), before);
     disk.put("/m/episodica.json", b"{\"format_ver");
-    assert_eq!(on(&disk, Mode::ReadWrite).unwrap_err().kind(), ErrorKind::CorruptStore);
+    assert_eq!(on(&disk, OpenMode::ReadWrite).unwrap_err().kind(), ErrorKind::CorruptStore);
 }
 
 #[test]
 fn a_directory_on_a_network_is_read_and_not_written() {
     let disk = MemoryBackend::new();
-    drop(on(&disk, Mode::ReadWrite).unwrap());
+    drop(on(&disk, OpenMode::ReadWrite).unwrap());
     let before = disk.files();
     disk.mount("NFS");
-    let error = on(&disk, Mode::ReadWrite).unwrap_err();
+    let error = on(&disk, OpenMode::ReadWrite).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(error.to_string().contains("the directory is on NFS"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("local disk")));
-    assert!(on(&disk, Mode::ReadOnly).is_ok());
+    assert!(on(&disk, OpenMode::ReadOnly).is_ok());
     assert_eq!(disk.files(), before);
 }
 
@@ -215,7 +220,7 @@ fn a_directory_of_nemori_opens_and_is_adopted() {
           \"original_messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n",
     );
     disk.put("/m/episodes/bob.json", b"[{\"episode_id\": \"e2\",\n \"content\": \"y\"}, 3]");
-    let store = on(&disk, Mode::ReadWrite).unwrap();
+    let store = on(&disk, OpenMode::ReadWrite).unwrap();
     assert_eq!(store.users(DEFAULT_TENANT).unwrap(), ["Alice", "bob"]);
     let (user, loaded) = store.open_user(&owner("Alice")).unwrap();
     assert_eq!((loaded.messages.len(), loaded.messages[0].seq, loaded.next_seq), (1, 0, 1));
@@ -242,7 +247,7 @@ fn a_directory_of_nemori_opens_and_is_adopted() {
 #[test]
 fn a_log_of_another_user_is_refused_and_left_alone() {
     let disk = MemoryBackend::new();
-    let store = on(&disk, Mode::ReadWrite).unwrap();
+    let store = on(&disk, OpenMode::ReadWrite).unwrap();
     for id in ["alice", "bob"] {
         let (user, _) = store.open_user(&owner(id)).unwrap();
         user.append_messages(&[message(0, &format!("owned by {id}"))], &[]).unwrap();
@@ -250,8 +255,9 @@ fn a_log_of_another_user_is_refused_and_left_alone() {
     let log = |id: &str| store.layout().log_path(&owner(id), LogKind::Messages);
     disk.put(log("bob"), &disk.files()[&log("alice")]);
     let before = disk.files();
-    for mode in [Mode::ReadWrite, Mode::ReadOnly] {
-        let store = if mode == Mode::ReadOnly { on(&disk, mode).unwrap() } else { store.clone() };
+    for mode in [OpenMode::ReadWrite, OpenMode::ReadOnly] {
+        let store =
+            if mode == OpenMode::ReadOnly { on(&disk, mode).unwrap() } else { store.clone() };
         let error = store.open_user(&owner("bob")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptStore);
         assert_eq!(
@@ -267,7 +273,7 @@ fn a_log_of_another_user_is_refused_and_left_alone() {
 #[test]
 fn a_snapshot_of_another_user_is_not_believed() {
     let disk = MemoryBackend::new();
-    let store = on(&disk, Mode::ReadWrite).unwrap();
+    let store = on(&disk, OpenMode::ReadWrite).unwrap();
     let head = crate::store::SnapshotHead {
         made_by: "test".into(),
         logs: Default::default(),
@@ -288,7 +294,7 @@ fn a_snapshot_of_another_user_is_not_believed() {
 fn a_store_that_was_moved_acknowledges_nothing_more() {
     let place = TempDir::new();
     let (old, new) = (place.path().join("old"), place.path().join("new"));
-    let store = Store::open(&old, Mode::ReadWrite, &clock()).unwrap();
+    let store = Store::open(&old, OpenMode::ReadWrite, &clock()).unwrap();
     let (user, _) = store.open_user(&owner("alice")).unwrap();
     user.append_messages(&[message(0, "before")], &[]).unwrap();
     let (late, _) = store.open_user(&owner("bob")).unwrap();
@@ -305,21 +311,27 @@ fn a_store_that_was_moved_acknowledges_nothing_more() {
     assert!(store.erase_user(&owner("carl")).is_err());
     assert!(!old.exists(), "nothing is made at the old place");
     drop((user, late, store));
-    let store = Store::open(&new, Mode::ReadWrite, &clock()).unwrap();
+    let store = Store::open(&new, OpenMode::ReadWrite, &clock()).unwrap();
     assert_eq!(store.open_user(&owner("alice")).unwrap().1.messages.len(), 1);
 }
 
 /// Every operation that opens a file of the store, with a FIFO in the file's place.
 #[cfg(unix)]
 fn use_everything(root: &Path) {
-    for mode in [Mode::ReadOnly, Mode::ReadWrite] {
+    for mode in [OpenMode::ReadOnly, OpenMode::ReadWrite] {
         let Ok(store) = Store::open(root, mode, &clock()) else { continue };
         if let Ok((user, _)) = store.open_user(&owner("alice")) {
             let _ = user.append_messages(&[message(1, "more")], &[]);
         }
         for kind in LogKind::ALL {
-            let _ =
-                store.load_vectors(&owner("alice"), kind, "m", None, Extent::All, &mut Vec::new());
+            let _ = store.load_vectors(
+                &owner("alice"),
+                kind,
+                "m",
+                None,
+                CacheExtent::All,
+                &mut Vec::new(),
+            );
         }
         store.snapshot_head(&owner("alice"));
         let _ = (store.answers(&owner("alice")), store.trace(&owner("alice")));
@@ -333,7 +345,7 @@ fn use_everything(root: &Path) {
 #[test]
 fn a_fifo_in_the_place_of_any_file_keeps_nobody_waiting() {
     let alice = owner("alice");
-    let layout = |root: &Path| Layout::new(root);
+    let layout = |root: &Path| StoreLayout::new(root);
     let paths = |root: &Path| {
         let layout = layout(root);
         let mut paths =
@@ -356,7 +368,7 @@ fn a_fifo_in_the_place_of_any_file_keeps_nobody_waiting() {
     for case in 0..cases {
         let place = TempDir::new();
         let root = place.path().join("store");
-        let store = Store::open(&root, Mode::ReadWrite, &clock()).unwrap();
+        let store = Store::open(&root, OpenMode::ReadWrite, &clock()).unwrap();
         let (user, _) = store.open_user(&alice).unwrap();
         user.append_messages(&[message(0, "hello")], &[]).unwrap();
         drop((user, store));
@@ -378,7 +390,7 @@ fn a_fifo_in_the_place_of_any_file_keeps_nobody_waiting() {
 
 #[test]
 fn a_user_whose_logs_are_rewritten_meanwhile_is_opened_again() {
-    let store = on(&MemoryBackend::new(), Mode::ReadWrite).unwrap();
+    let store = on(&MemoryBackend::new(), OpenMode::ReadWrite).unwrap();
     let open = |refusals: usize| {
         let times = std::cell::Cell::new(0);
         let opened = store.mending(|| {
@@ -401,14 +413,14 @@ fn a_directory_that_another_process_has_just_removed_is_made_again() {
         let disk = CountdownBackend::new(MemoryBackend::new());
         let place = Path::new("/m");
         let store =
-            Store::open_on(Arc::new(disk.clone()), place, Mode::ReadWrite, &clock()).unwrap();
+            Store::open_on(Arc::new(disk.clone()), place, OpenMode::ReadWrite, &clock()).unwrap();
         disk.take_operations();
         if let Some(number) = number {
             disk.fail_after(number, Failure::Once, std::io::ErrorKind::NotFound);
         }
         let (user, _) = store.open_user(&long).unwrap();
         user.append_messages(&[message(0, "a"), message(1, "b")], &[]).unwrap();
-        let gone = Erasure { messages: vec!["m0".to_owned()], ..Erasure::default() };
+        let gone = UserErasure { messages: vec!["m0".to_owned()], ..UserErasure::default() };
         user.erase(gone).unwrap();
         drop(user);
         store.erase_user(&long).unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::sync::Mutex;
 
-use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Share};
+use crate::store::backend::{BackendFile, EntryKind, FileBackend, FileStamp, LockGuard, LockShare};
 
 /// Duration of the failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct CountdownBackend<B> {
     countdown: Arc<Mutex<Countdown>>,
 }
 
-impl<B: Backend> CountdownBackend<B> {
+impl<B: FileBackend> CountdownBackend<B> {
     /// Does not fail until [`Self::fail_after`] is called.
     pub fn new(inner: B) -> Self {
         let countdown = Countdown {
@@ -153,7 +153,7 @@ impl BackendFile for CountdownFile {
     }
 }
 
-impl<B: Backend> Backend for CountdownBackend<B> {
+impl<B: FileBackend> FileBackend for CountdownBackend<B> {
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         self.step("stat", path)?;
         self.inner.stat(path)
@@ -209,7 +209,7 @@ impl<B: Backend> Backend for CountdownBackend<B> {
     fn try_lock(
         &self,
         path: &Path,
-        share: Share,
+        share: LockShare,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>> {
         self.step("try_lock", path)?;

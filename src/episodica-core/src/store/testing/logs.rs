@@ -9,28 +9,29 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::ids::Owner;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 use crate::store::backend::LockGuard;
-use crate::store::erase::Erasure;
+use crate::store::erase::UserErasure;
 use crate::store::layout::LogKind;
-use crate::store::log::{LogPosition, LogSum, Mode, Recovery, encode_records};
+use crate::store::log::{LogPosition, LogRecovery, LogSum, OpenMode, encode_records};
 use crate::store::log_store::{
-    Answer, Batch, FollowVisit, Head, Held, Hold, LogEnds, LogStore, Medium, Turn, UserLogs,
+    AppendAnswer, AppendLock, FollowVisit, Hold, LineBatch, LogEnds, LogHead, LogMedium, LogStore,
+    TurnHolder, UserLogs,
 };
-use crate::store::scan::{Line, Visit};
+use crate::store::scan::{RawLine, Visit};
 
 /// The logs of one user: lines without their line feeds.
 #[derive(Debug, Default)]
 struct State {
-    head: Head,
+    head: LogHead,
     lines: [Vec<Vec<u8>>; 3],
     uses: (Vec<u8>, u64),
 }
 
 impl State {
     /// The current head: ends are counted in lines.
-    fn head(&self) -> Head {
-        Head { ends: self.lines.each_ref().map(|lines| lines.len() as u64), ..self.head }
+    fn head(&self) -> LogHead {
+        LogHead { ends: self.lines.each_ref().map(|lines| lines.len() as u64), ..self.head }
     }
 }
 
@@ -46,13 +47,13 @@ pub struct MemoryLogs {
 struct MemoryUserLogs {
     owner: Owner,
     users: Users,
-    seen: Mutex<Head>,
+    seen: Mutex<LogHead>,
 }
 
 #[derive(Debug)]
 struct Nothing;
 
-impl Held for Nothing {}
+impl AppendLock for Nothing {}
 impl LockGuard for Nothing {}
 
 impl MemoryUserLogs {
@@ -62,7 +63,7 @@ impl MemoryUserLogs {
 }
 
 impl LogStore for MemoryLogs {
-    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, Head)> {
+    fn open(&self, owner: &Owner) -> Result<(Box<dyn UserLogs>, LogHead)> {
         let logs = MemoryUserLogs {
             owner: owner.clone(),
             users: Arc::clone(&self.users),
@@ -145,21 +146,21 @@ impl LogStore for MemoryLogs {
         Ok(is_same)
     }
 
-    fn medium(&self) -> Medium {
-        Medium { name: "memory", place: PathBuf::new(), version: None, failure: None }
+    fn medium(&self) -> LogMedium {
+        LogMedium { name: "memory", place: PathBuf::new(), version: None, failure: None }
     }
 }
 
 impl UserLogs for MemoryUserLogs {
-    fn mode(&self) -> Mode {
-        Mode::ReadWrite
+    fn mode(&self) -> OpenMode {
+        OpenMode::ReadWrite
     }
 
-    fn head(&self) -> Result<Head> {
+    fn head(&self) -> Result<LogHead> {
         Ok(self.with(|state| state.head()))
     }
 
-    fn seen(&self) -> Head {
+    fn seen(&self) -> LogHead {
         *self.seen.lock()
     }
 
@@ -168,7 +169,7 @@ impl UserLogs for MemoryUserLogs {
         Ok((head.generation, head.ends) == (seen.generation, seen.ends))
     }
 
-    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<Head>> {
+    fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>> {
         let (head, lines) = self.with(|state| (state.head(), state.lines.clone()));
         let seen = self.seen();
         if head.generation != seen.generation {
@@ -177,7 +178,7 @@ impl UserLogs for MemoryUserLogs {
         for kind in LogKind::ALL {
             for (at, bytes) in lines[kind as usize].iter().enumerate().skip(seen.end(kind) as usize)
             {
-                if visit(kind, Line { number: at as u64 + 1, offset: 0, bytes }).is_err() {
+                if visit(kind, RawLine { number: at as u64 + 1, offset: 0, bytes }).is_err() {
                     return Ok(None);
                 }
             }
@@ -190,7 +191,7 @@ impl UserLogs for MemoryUserLogs {
         Ok(Box::new(Nothing))
     }
 
-    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<Recovery>> {
+    fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<LogRecovery>> {
         let lines = self.with(|state| state.lines[kind as usize].clone());
         let before = known.position.records as usize;
         if lines.len() < before || sum(&lines[..before]) != *known {
@@ -198,36 +199,36 @@ impl UserLogs for MemoryUserLogs {
         }
         let mut offset = known.position.bytes;
         for (at, bytes) in lines.iter().enumerate().skip(before) {
-            visit(Line { number: at as u64 + 1, offset, bytes })
+            visit(RawLine { number: at as u64 + 1, offset, bytes })
                 .map_err(|reason| Error::internal(format!("not a record: {reason}")))?;
             offset += bytes.len() as u64 + 1;
         }
         let records = (lines.len() - before) as u64;
         self.seen.lock().ends[kind as usize] = lines.len() as u64;
-        Ok(Some(Recovery { records, ..Recovery::default() }))
+        Ok(Some(LogRecovery { records, ..LogRecovery::default() }))
     }
 
-    fn append(&self, expected: &Head, batch: &Batch<'_>) -> Result<Answer> {
+    fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer> {
         Ok(self.with(|state| {
             let present = state.head();
             if (present.generation, present.epoch) != (expected.generation, expected.epoch)
                 || present.end(batch.kind) != expected.end(batch.kind)
             {
-                return Answer::Conflict(present);
+                return AppendAnswer::Conflict(present);
             }
             let lines = batch.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
             state.lines[batch.kind as usize].extend(lines.map(<[u8]>::to_vec));
             state.head.last_batch = Some(batch.id);
             *self.seen.lock() = state.head();
-            Answer::Done(state.head())
+            AppendAnswer::Done(state.head())
         }))
     }
 
-    fn rewrite(&self, expected: &Head, erasure: Erasure) -> Result<(Answer, usize)> {
+    fn rewrite(&self, expected: &LogHead, erasure: UserErasure) -> Result<(AppendAnswer, usize)> {
         self.with(|state| {
             let present = state.head();
             if (present.generation, present.epoch) != (expected.generation, expected.epoch) {
-                return Ok((Answer::Conflict(present), 0));
+                return Ok((AppendAnswer::Conflict(present), 0));
             }
             let drop_ids = |lines: &mut Vec<Vec<u8>>, key: &str, gone: &[String]| {
                 lines.retain(|line| {
@@ -252,7 +253,7 @@ impl UserLogs for MemoryUserLogs {
             }
             state.head.generation += 1;
             *self.seen.lock() = state.head();
-            Ok((Answer::Done(state.head()), 1))
+            Ok((AppendAnswer::Done(state.head()), 1))
         })
     }
 
@@ -272,7 +273,7 @@ impl UserLogs for MemoryUserLogs {
         Ok(Some(self.with(|state| sum(&state.lines[kind as usize]))))
     }
 
-    fn check(&self) -> Result<Vec<Problem>> {
+    fn check(&self) -> Result<Vec<StoreProblem>> {
         Ok(Vec::new())
     }
 
@@ -280,8 +281,8 @@ impl UserLogs for MemoryUserLogs {
         kind.name().into()
     }
 
-    fn try_turn(&self) -> Result<Turn> {
-        Ok(Turn::Mine(Box::new(Nothing)))
+    fn try_turn(&self) -> Result<TurnHolder> {
+        Ok(TurnHolder::Mine(Box::new(Nothing)))
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sync::Mutex;
 
-use crate::store::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Share};
+use crate::store::backend::{BackendFile, EntryKind, FileBackend, FileStamp, LockGuard, LockShare};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Node {
@@ -260,7 +260,7 @@ impl Drop for MemoryLock {
     }
 }
 
-impl Backend for MemoryBackend {
+impl FileBackend for MemoryBackend {
     fn network_file_system(&self, _: &Path) -> Option<&'static str> {
         self.state.lock().network
     }
@@ -374,23 +374,23 @@ impl Backend for MemoryBackend {
     fn try_lock(
         &self,
         path: &Path,
-        share: Share,
+        share: LockShare,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>> {
         self.state.lock().check_parent(path)?;
         {
             let locks = &mut self.state.lock().locks;
             match (share, locks.get_mut(path)) {
-                (Share::Alone, None) => drop(locks.insert(path.to_owned(), 0)),
-                (Share::WithOthers, None) => drop(locks.insert(path.to_owned(), 1)),
-                (Share::WithOthers, Some(sharing)) if *sharing > 0 => *sharing += 1,
+                (LockShare::Alone, None) => drop(locks.insert(path.to_owned(), 0)),
+                (LockShare::WithOthers, None) => drop(locks.insert(path.to_owned(), 1)),
+                (LockShare::WithOthers, Some(sharing)) if *sharing > 0 => *sharing += 1,
                 _ => return Ok(None),
             }
         }
         if self.stat(path)?.is_none() {
             self.create_new(path)?;
         }
-        if share == Share::Alone && self.read(path)? != holder.as_bytes() {
+        if share == LockShare::Alone && self.read(path)? != holder.as_bytes() {
             let mut file = self.open_append(path)?;
             file.truncate(0)?;
             // On a full disk the lock holds all the same, without a name.

@@ -4,14 +4,14 @@ use jiff::Span;
 use jiff::civil::{Date, Weekday};
 
 use super::lunar::LunarFeast;
-use super::mention::Grain;
+use super::mention::DateGrain;
 
 /// The first and last day of a range.
 pub(super) type Days = (Date, Date);
 
 /// Whether the sentence places a date without a year in the past or in the future.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lean {
+pub(super) enum TimeLean {
     Past,
     Future,
     Unknown,
@@ -31,7 +31,7 @@ pub(super) enum Holiday {
 
 /// A unit of the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum CalendarUnit {
     Day,
     Week,
     Fortnight,
@@ -109,34 +109,36 @@ pub(super) fn decade(first: i64) -> Option<Days> {
 }
 
 /// The calendar unit that is `offset` units after the unit of `today`.
-pub(super) fn unit(today: Date, unit: Unit, offset: i64) -> Option<(Days, Grain)> {
+pub(super) fn unit(today: Date, unit: CalendarUnit, offset: i64) -> Option<(Days, DateGrain)> {
     Some(match unit {
-        Unit::Week => (week(today, offset)?, Grain::Week),
-        Unit::Weekend => (weekend(today, offset)?, Grain::Weekend),
-        Unit::Month => (month_offset(today, offset)?, Grain::Month),
-        Unit::Year => (year(i64::from(today.year()).checked_add(offset)?)?, Grain::Year),
-        Unit::Decade => {
+        CalendarUnit::Week => (week(today, offset)?, DateGrain::Week),
+        CalendarUnit::Weekend => (weekend(today, offset)?, DateGrain::Weekend),
+        CalendarUnit::Month => (month_offset(today, offset)?, DateGrain::Month),
+        CalendarUnit::Year => {
+            (year(i64::from(today.year()).checked_add(offset)?)?, DateGrain::Year)
+        }
+        CalendarUnit::Decade => {
             let first = (i64::from(today.year()) / 10).checked_add(offset)?.checked_mul(10)?;
-            (decade(first)?, Grain::Decade)
+            (decade(first)?, DateGrain::Decade)
         }
-        Unit::Day => {
+        CalendarUnit::Day => {
             let day = add_days(today, offset)?;
-            ((day, day), Grain::Day)
+            ((day, day), DateGrain::Day)
         }
-        Unit::Fortnight => (week(today, offset.checked_mul(2)?)?, Grain::Week),
+        CalendarUnit::Fortnight => (week(today, offset.checked_mul(2)?)?, DateGrain::Week),
     })
 }
 
 /// The date of a `day` of the month without the month's name.
-pub(super) fn day_of_month(today: Date, lean: Lean, day: i8) -> Option<Date> {
+pub(super) fn day_of_month(today: Date, lean: TimeLean, day: i8) -> Option<Date> {
     let mut days = (-2..=2).filter_map(|offset| {
         let (first, _) = month_offset(today, offset)?;
         date(i64::from(first.year()), first.month(), day)
     });
     match lean {
-        Lean::Past => days.rev().find(|day| *day <= today),
-        Lean::Future => days.find(|day| *day >= today),
-        Lean::Unknown => days.min_by_key(|day| days_between(*day, today).abs()),
+        TimeLean::Past => days.rev().find(|day| *day <= today),
+        TimeLean::Future => days.find(|day| *day >= today),
+        TimeLean::Unknown => days.min_by_key(|day| days_between(*day, today).abs()),
     }
 }
 
@@ -194,12 +196,16 @@ pub(super) fn next(today: Date, days: impl Fn(i64) -> Option<Days>) -> Option<Da
 
 /// The range that a mention without a year means: for `Unknown` the nearest, and the past one in a
 /// tie.
-pub(super) fn infer(today: Date, lean: Lean, days: impl Fn(i64) -> Option<Days>) -> Option<Days> {
+pub(super) fn infer(
+    today: Date,
+    lean: TimeLean,
+    days: impl Fn(i64) -> Option<Days>,
+) -> Option<Days> {
     let mut found = candidates(today, days);
     match lean {
-        Lean::Past => found.rev().find(|(from, _)| *from <= today),
-        Lean::Future => found.find(|(_, to)| *to >= today),
-        Lean::Unknown => found.min_by_key(|(from, to)| {
+        TimeLean::Past => found.rev().find(|(from, _)| *from <= today),
+        TimeLean::Future => found.find(|(_, to)| *to >= today),
+        TimeLean::Unknown => found.min_by_key(|(from, to)| {
             (days_between(*to, today)).max(days_between(today, *from)).max(0)
         }),
     }
@@ -239,7 +245,7 @@ mod tests {
     fn leap_days_are_found() {
         let today = date(2023, 5, 8).unwrap();
         let leap = |year| Some((date(year, 2, 29)?, date(year, 2, 29)?));
-        assert_eq!(infer(today, Lean::Past, leap).unwrap().0, date(2020, 2, 29).unwrap());
-        assert_eq!(infer(today, Lean::Unknown, leap).unwrap().0, date(2024, 2, 29).unwrap());
+        assert_eq!(infer(today, TimeLean::Past, leap).unwrap().0, date(2020, 2, 29).unwrap());
+        assert_eq!(infer(today, TimeLean::Unknown, leap).unwrap().0, date(2024, 2, 29).unwrap());
     }
 }

@@ -6,19 +6,19 @@
 
 use jiff::civil::Date;
 
-use super::calendar::{self, Days, Lean};
+use super::calendar::{self, Days, TimeLean};
 use super::chinese_dates::day_of_month;
 use super::chinese_numbers::is_digit;
-use super::mention::{Grain, Naming, TimeMention};
+use super::mention::{DateGrain, NamedDates, TimeMention};
 use super::tense;
 use crate::text::Language;
 
 /// A match: its length in bytes and its meaning.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Hit {
+pub(super) struct ChineseMatch {
     pub length: usize,
     pub days: Days,
-    pub grain: Grain,
+    pub grain: DateGrain,
     pub relative: bool,
     pub confident: bool,
     pub about: Option<Date>,
@@ -26,8 +26,8 @@ pub(super) struct Hit {
     pub weekday: bool,
 }
 
-impl Hit {
-    pub(super) fn new(length: usize, days: Days, grain: Grain) -> Self {
+impl ChineseMatch {
+    pub(super) fn new(length: usize, days: Days, grain: DateGrain) -> Self {
         Self {
             length,
             days,
@@ -40,15 +40,15 @@ impl Hit {
         }
     }
 
-    fn naming(&self) -> Naming {
+    fn naming(&self) -> NamedDates {
         if !self.relative {
-            Naming::Days
+            NamedDates::Days
         } else if self.lacks_year {
-            Naming::NoYear
+            NamedDates::NoYear
         } else if self.weekday {
-            Naming::Weekday
+            NamedDates::Weekday
         } else {
-            Naming::Nothing
+            NamedDates::Nothing
         }
     }
 
@@ -68,7 +68,7 @@ pub(super) fn scan(text: &str, today: Date) -> Vec<TimeMention> {
         if start < resume || !begins(c) || before.is_some_and(|b| is_digit(b) && is_digit(c)) {
             continue;
         }
-        let place = Place { text, start, before, today };
+        let place = ChinesePosition { text, start, before, today };
         if let Some(hit) = place.mention(c) {
             let end = start + hit.length;
             resume = end;
@@ -102,14 +102,14 @@ fn begins(c: char) -> bool {
 
 /// A position in a text where a mention may begin.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'t> {
+pub(super) struct ChinesePosition<'t> {
     pub text: &'t str,
     pub start: usize,
     pub before: Option<char>,
     pub today: Date,
 }
 
-impl<'t> Place<'t> {
+impl<'t> ChinesePosition<'t> {
     pub(super) fn rest(&self) -> &'t str {
         &self.text[self.start..]
     }
@@ -118,7 +118,7 @@ impl<'t> Place<'t> {
         self.before.is_some_and(|before| any.contains(before))
     }
 
-    fn mention(&self, first: char) -> Option<Hit> {
+    fn mention(&self, first: char) -> Option<ChineseMatch> {
         match first {
             '昨' | '今' | '明' | '大' | '前' | '后' | '後' | '去' => self
                 .named_day()
@@ -139,7 +139,7 @@ impl<'t> Place<'t> {
     }
 
     /// 昨天, 今晚, 大前天.
-    fn named_day(&self) -> Option<Hit> {
+    fn named_day(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let (word, offset) = [
             ("大前", -3),
@@ -185,11 +185,11 @@ impl<'t> Place<'t> {
             return None;
         }
         let day = calendar::add_days(self.today, offset)?;
-        Some(Hit::new(word.len() + part.len(), (day, day), Grain::Day))
+        Some(ChineseMatch::new(word.len() + part.len(), (day, day), DateGrain::Day))
     }
 
     /// 去年, 今年5月, 明年夏天.
-    fn named_year(&self) -> Option<Hit> {
+    fn named_year(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let (word, offset) = [
             ("大前年", -3),
@@ -212,11 +212,11 @@ impl<'t> Place<'t> {
             return None;
         }
         let year = i64::from(self.today.year()) + offset;
-        self.in_year(word.len(), year).map(|hit| Hit { relative: true, ..hit })
+        self.in_year(word.len(), year).map(|hit| ChineseMatch { relative: true, ..hit })
     }
 
     /// 上周五, 这周末, 下下个月, 本月3号.
-    fn determined(&self) -> Option<Hit> {
+    fn determined(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let first = rest.chars().next()?;
         let repeats = rest.chars().take(3).take_while(|c| *c == first).count();
@@ -241,16 +241,16 @@ impl<'t> Place<'t> {
         let consumed = |tail: &str| rest.len() - tail.len();
         if let Some(after) = week_word(tail) {
             if ["末"].iter().any(|end| after.starts_with(end)) {
-                return Some(Hit::new(
+                return Some(ChineseMatch::new(
                     consumed(&after["末".len()..]),
                     calendar::weekend(self.today, step)?,
-                    Grain::Weekend,
+                    DateGrain::Weekend,
                 ));
             }
             if let Some((weekday, after)) = weekday_char(after) {
                 let day = calendar::day_of_week(self.today, step, weekday)?;
-                let hit = Hit::new(consumed(after), (day, day), Grain::Day);
-                return Some(Hit { weekday: true, ..hit });
+                let hit = ChineseMatch::new(consumed(after), (day, day), DateGrain::Day);
+                return Some(ChineseMatch { weekday: true, ..hit });
             }
             if ["期", "围", "圍", "边", "邊", "岁", "歲", "年", "到"]
                 .iter()
@@ -258,7 +258,11 @@ impl<'t> Place<'t> {
             {
                 return None;
             }
-            return Some(Hit::new(consumed(after), calendar::week(self.today, step)?, Grain::Week));
+            return Some(ChineseMatch::new(
+                consumed(after),
+                calendar::week(self.today, step)?,
+                DateGrain::Week,
+            ));
         }
         if let Some(after) = tail.strip_prefix('月') {
             if after.starts_with(['份', '球', '亮', '饼', '餅']) && first != '上' {
@@ -271,15 +275,19 @@ impl<'t> Place<'t> {
                 .unwrap_or(after);
             if let Some((day, after)) = day_of_month(after) {
                 let date = calendar::date(i64::from(from.year()), from.month(), day)?;
-                return Some(Hit::new(consumed(after), (date, date), Grain::Day));
+                return Some(ChineseMatch::new(consumed(after), (date, date), DateGrain::Day));
             }
-            return Some(Hit::new(consumed(part_of_month(after)), (from, to), Grain::Month));
+            return Some(ChineseMatch::new(
+                consumed(part_of_month(after)),
+                (from, to),
+                DateGrain::Month,
+            ));
         }
         if step == 0 && first != '本' {
             for (at, name) in ["春天", "夏天", "秋天", "冬天"].into_iter().enumerate() {
                 if let Some(after) = tail.strip_prefix(name) {
                     let days = calendar::season(i64::from(self.today.year()), at as i8)?;
-                    let hit = Hit::new(consumed(after), days, Grain::Season);
+                    let hit = ChineseMatch::new(consumed(after), days, DateGrain::Season);
                     return Some(if at == 3 { hit.unsure() } else { hit });
                 }
             }
@@ -288,7 +296,7 @@ impl<'t> Place<'t> {
     }
 
     /// 周五, 星期天, 周末, without a determiner.
-    fn weekday(&self) -> Option<Hit> {
+    fn weekday(&self) -> Option<ChineseMatch> {
         // 两周 and 每周 are not weekdays, but 周三周五 are two.
         let after_weekday = self.before.is_some_and(|before| {
             self.text[..self.start - before.len_utf8()].ends_with(['周', '週', '期', '拜'])
@@ -304,19 +312,22 @@ impl<'t> Place<'t> {
         if let Some(after) = after.strip_prefix('末') {
             let past = calendar::weekend(self.today, -1)?;
             let this = calendar::weekend(self.today, 0)?;
-            let days = if lean != Lean::Past || this.0 <= self.today { this } else { past };
-            let hit = Hit::new(rest.len() - after.len(), days, Grain::Weekend);
-            return Some(if lean == Lean::Unknown { hit.unsure() } else { hit });
+            let days = if lean != TimeLean::Past || this.0 <= self.today { this } else { past };
+            let hit = ChineseMatch::new(rest.len() - after.len(), days, DateGrain::Weekend);
+            return Some(if lean == TimeLean::Unknown { hit.unsure() } else { hit });
         }
         let (weekday, after) = weekday_char(after)?;
         let day = match lean {
-            Lean::Past => calendar::weekday_before(self.today, weekday)?,
-            Lean::Future | Lean::Unknown => calendar::weekday_after(self.today, weekday, 1)?,
+            TimeLean::Past => calendar::weekday_before(self.today, weekday)?,
+            TimeLean::Future | TimeLean::Unknown => {
+                calendar::weekday_after(self.today, weekday, 1)?
+            }
         };
         let length = rest.len() - after.len();
         let habit =
             self.clause_has(length, &["每", "通常", "一般", "总是", "總是", "经常", "經常"]);
-        let hit = Hit { weekday: true, ..Hit::new(length, (day, day), Grain::Day) };
+        let hit =
+            ChineseMatch { weekday: true, ..ChineseMatch::new(length, (day, day), DateGrain::Day) };
         Some(if habit { hit.unsure() } else { hit })
     }
 
@@ -327,7 +338,7 @@ impl<'t> Place<'t> {
     }
 
     /// Whether the clause is about the past or the future.
-    pub(super) fn lean(&self, length: usize) -> Lean {
+    pub(super) fn lean(&self, length: usize) -> TimeLean {
         tense::CHINESE.lean(self.text, self.start..self.start + length)
     }
 }

@@ -1,11 +1,11 @@
 //! Chinese dates by name and number: 2023年5月3日, 五月三号, 去年夏天 from the year on, 国庆节, and
 //! ranges of them.
 
-use super::calendar::{self, Holiday, Lean};
-use super::chinese::{Hit, Place, part_of_month};
+use super::calendar::{self, Holiday, TimeLean};
+use super::chinese::{ChineseMatch, ChinesePosition, part_of_month};
 use super::chinese_numbers::{is_digit, number};
 use super::lunar::LunarFeast;
-use super::mention::Grain;
+use super::mention::DateGrain;
 use super::tense;
 
 const HOLIDAYS: &[(&str, Holiday)] = &[
@@ -41,23 +41,27 @@ const HOLIDAYS: &[(&str, Holiday)] = &[
     ("中秋", Holiday::Lunar(LunarFeast::MidAutumn)),
 ];
 
-impl Place<'_> {
+impl ChinesePosition<'_> {
     /// The date after a year of `length` bytes: a month, a day, a season, a feast, or the year
     /// alone.
-    pub(super) fn in_year(&self, length: usize, year: i64) -> Option<Hit> {
+    pub(super) fn in_year(&self, length: usize, year: i64) -> Option<ChineseMatch> {
         let tail = &self.rest()[length..];
         let (skipped, tail) = match tail.strip_prefix('的') {
             Some(tail) => ('的'.len_utf8(), tail),
             None => (0, tail),
         };
         if let Some(hit) = self.month_day(tail, Some(year)) {
-            return Some(Hit { length: length + skipped + hit.length, ..hit });
+            return Some(ChineseMatch { length: length + skipped + hit.length, ..hit });
         }
         for (at, name) in ["春", "夏", "秋", "冬"].into_iter().enumerate() {
             let Some(after) = tail.strip_prefix(name) else { continue };
             if let Some(kind) = ["天", "季"].into_iter().find(|kind| after.starts_with(kind)) {
                 let days = calendar::season(year, at as i8)?;
-                let hit = Hit::new(length + skipped + name.len() + kind.len(), days, Grain::Season);
+                let hit = ChineseMatch::new(
+                    length + skipped + name.len() + kind.len(),
+                    days,
+                    DateGrain::Season,
+                );
                 // The winter of a year is the one at its beginning for some speakers, at its end
                 // for others.
                 return Some(if at == 3 { hit.unsure() } else { hit });
@@ -65,16 +69,20 @@ impl Place<'_> {
         }
         if let Some((name, feast)) = HOLIDAYS.iter().find(|(name, _)| tail.starts_with(name)) {
             let day = calendar::holiday(year, *feast)?;
-            return Some(Hit::new(length + skipped + name.len(), (day, day), Grain::Day));
+            return Some(ChineseMatch::new(
+                length + skipped + name.len(),
+                (day, day),
+                DateGrain::Day,
+            ));
         }
         let parts = ["年底", "年末", "年初", "年中", "底", "初"];
         let part = parts.into_iter().find(|part| tail.starts_with(part));
         let length = length + part.map_or(0, |part| skipped + part.len());
-        Some(Hit::new(length, calendar::year(year)?, Grain::Year))
+        Some(ChineseMatch::new(length, calendar::year(year)?, DateGrain::Year))
     }
 
     /// 2023年5月3日, 2021年, 5月3号, 五月, 90年代.
-    pub(super) fn dated(&self) -> Option<Hit> {
+    pub(super) fn dated(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let (first, after) = number(rest)?;
         if let Some(after) = after.strip_prefix('年') {
@@ -83,19 +91,23 @@ impl Place<'_> {
                 let start = if first.value < 100 { 1900 + first.value } else { first.value };
                 let plausible =
                     first.value % 10 == 0 && (20..=2090).contains(&first.value) && start >= 1800;
-                let hit = Hit {
+                let hit = ChineseMatch {
                     relative: false,
-                    ..Hit::new(length + '代'.len_utf8(), calendar::decade(start)?, Grain::Decade)
+                    ..ChineseMatch::new(
+                        length + '代'.len_utf8(),
+                        calendar::decade(start)?,
+                        DateGrain::Decade,
+                    )
                 };
                 return plausible.then_some(hit);
             }
             if first.digits == 4 && (1000..=2999).contains(&first.value) {
-                let hit = Hit { relative: false, ..self.in_year(length, first.value)? };
+                let hit = ChineseMatch { relative: false, ..self.in_year(length, first.value)? };
                 return Some(self.years_until(hit));
             }
             if first.digits == 2 && first.value < 70 && self.month_day(after, None).is_some() {
                 let hit = self.in_year(length, 2000 + first.value)?;
-                return Some(Hit { relative: false, ..hit }.unsure());
+                return Some(ChineseMatch { relative: false, ..hit }.unsure());
             }
             return None;
         }
@@ -103,25 +115,25 @@ impl Place<'_> {
     }
 
     /// 2019年到2021年.
-    fn years_until(&self, hit: Hit) -> Hit {
+    fn years_until(&self, hit: ChineseMatch) -> ChineseMatch {
         let tail = &self.rest()[hit.length..];
         let until = || {
             let (last, after) = number(connector(tail)?)?;
             let after = after.strip_prefix('年')?;
             let (_, to) = calendar::year(last.value)?;
-            (hit.grain == Grain::Year && last.digits == 4 && to > hit.days.1)
+            (hit.grain == DateGrain::Year && last.digits == 4 && to > hit.days.1)
                 .then_some((to, tail.len() - after.len()))
         };
         match until() {
             Some((to, length)) => {
-                Hit { length: hit.length + length, days: (hit.days.0, to), ..hit }
+                ChineseMatch { length: hit.length + length, days: (hit.days.0, to), ..hit }
             }
             None => hit,
         }
     }
 
     /// 5月3日, 五月份, 5月3日至6月1日, at the beginning of `tail`, in `year` or the matching year.
-    fn month_day(&self, tail: &str, year: Option<i64>) -> Option<Hit> {
+    fn month_day(&self, tail: &str, year: Option<i64>) -> Option<ChineseMatch> {
         let (month, after) = month_name(tail)?;
         let (day, after) = match day_of_month(after) {
             Some((day, after)) => (Some(day), after),
@@ -150,9 +162,12 @@ impl Place<'_> {
             (from <= to).then_some((from, to))
         };
         let length = tail.len() - end.len();
-        let grain = if day.is_some() { Grain::Day } else { Grain::Month };
+        let grain = if day.is_some() { DateGrain::Day } else { DateGrain::Month };
         if let Some(year) = year {
-            return Some(Hit { relative: false, ..Hit::new(length, days(year)?, grain) });
+            return Some(ChineseMatch {
+                relative: false,
+                ..ChineseMatch::new(length, days(year)?, grain)
+            });
         }
         // `tail` may begin after the start of the mention, so the surrounding text is looked up by
         // position.
@@ -160,10 +175,10 @@ impl Place<'_> {
         let lean = self.lean(reach);
         // Chinese marks past actions; a day in a clause without such a mark is in the future.
         let bare = tense::CHINESE.clause(self.text, self.start..self.start + reach).len() == reach;
-        let ahead = lean == Lean::Unknown && day.is_some() && !bare;
-        let lean = if ahead { Lean::Future } else { lean };
+        let ahead = lean == TimeLean::Unknown && day.is_some() && !bare;
+        let lean = if ahead { TimeLean::Future } else { lean };
         let found = calendar::infer(self.today, lean, days)?;
-        let hit = Hit { lacks_year: true, ..Hit::new(length, found, grain) };
+        let hit = ChineseMatch { lacks_year: true, ..ChineseMatch::new(length, found, grain) };
         let yearly = self.follows("每年")
             || self
                 .clause_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
@@ -171,7 +186,7 @@ impl Place<'_> {
     }
 
     /// 十五号, without its month.
-    pub(super) fn day_alone(&self) -> Option<Hit> {
+    pub(super) fn day_alone(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let (day, after) = day_of_month(rest)?;
         let counts =
@@ -181,16 +196,16 @@ impl Place<'_> {
             return None;
         }
         let lean = match self.lean(length) {
-            Lean::Past => Lean::Past,
-            Lean::Future | Lean::Unknown => Lean::Future,
+            TimeLean::Past => TimeLean::Past,
+            TimeLean::Future | TimeLean::Unknown => TimeLean::Future,
         };
         let date = calendar::day_of_month(self.today, lean, day)?;
-        let hit = Hit::new(length, (date, date), Grain::Day);
+        let hit = ChineseMatch::new(length, (date, date), DateGrain::Day);
         Some(if self.clause_has(length, &["每"]) { hit.unsure() } else { hit })
     }
 
     /// 元旦, 国庆节, without a year.
-    pub(super) fn holiday(&self) -> Option<Hit> {
+    pub(super) fn holiday(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let (name, feast) = HOLIDAYS.iter().find(|(name, _)| rest.starts_with(name))?;
         let after = rest[name.len()..].trim_start_matches(['节', '節']);
@@ -207,7 +222,7 @@ impl Place<'_> {
             let day = calendar::holiday(year, *feast)?;
             Some((day, day))
         })?;
-        let hit = Hit::new(length, days, Grain::Day);
+        let hit = ChineseMatch::new(length, days, DateGrain::Day);
         let yearly = self.follows("每") || self.clause_has(length, &["每年"]);
         Some(if yearly { hit.unsure() } else { hit })
     }

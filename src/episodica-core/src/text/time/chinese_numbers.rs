@@ -3,14 +3,14 @@
 /// A number and its number of digits; 0 for numerals with 十 or 百. `numerals` is true for Chinese
 /// digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Number {
+pub(super) struct ChineseNumber {
     pub value: i64,
     pub digits: usize,
     pub numerals: bool,
 }
 
 /// The number at the beginning of `text` (up to six digits), and the rest.
-pub(super) fn number(text: &str) -> Option<(Number, &str)> {
+pub(super) fn number(text: &str) -> Option<(ChineseNumber, &str)> {
     let first = text.chars().next()?;
     if arabic(first).is_some() {
         return positional(text, arabic);
@@ -37,7 +37,7 @@ pub(super) fn number(text: &str) -> Option<(Number, &str)> {
             _ => return None,
         }
     }
-    Some((Number { value: sum + pending.unwrap_or(0), digits: 0, numerals: true }, after))
+    Some((ChineseNumber { value: sum + pending.unwrap_or(0), digits: 0, numerals: true }, after))
 }
 
 /// Whether `c` can be part of a number, so that no number begins after it.
@@ -45,7 +45,7 @@ pub(super) fn is_digit(c: char) -> bool {
     arabic(c).is_some() || numeral(c).is_some() || matches!(c, '十' | '百')
 }
 
-fn positional(text: &str, digit: impl Fn(char) -> Option<i64>) -> Option<(Number, &str)> {
+fn positional(text: &str, digit: impl Fn(char) -> Option<i64>) -> Option<(ChineseNumber, &str)> {
     let (mut value, mut digits, mut end) = (0, 0, 0);
     for c in text.chars() {
         let Some(one) = digit(c) else { break };
@@ -59,7 +59,10 @@ fn positional(text: &str, digit: impl Fn(char) -> Option<i64>) -> Option<(Number
     if digits == 0 {
         return None;
     }
-    Some((Number { value, digits, numerals: arabic(text.chars().next()?).is_none() }, &text[end..]))
+    Some((
+        ChineseNumber { value, digits, numerals: arabic(text.chars().next()?).is_none() },
+        &text[end..],
+    ))
 }
 
 fn arabic(c: char) -> Option<i64> {

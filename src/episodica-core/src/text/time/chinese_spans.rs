@@ -1,23 +1,23 @@
 //! Counted units in Chinese: 三天前, 最近两周, 再过一周, 年底, 前几天.
 
-use super::calendar::{self, Lean, Unit};
-use super::chinese::{Hit, Place};
+use super::calendar::{self, CalendarUnit, TimeLean};
+use super::chinese::{ChineseMatch, ChinesePosition};
 use super::chinese_numbers::{is_digit, number};
-use super::mention::Grain;
+use super::mention::DateGrain;
 
-impl Place<'_> {
+impl ChinesePosition<'_> {
     /// 前几天, 前两天: intentionally vague.
-    pub(super) fn few_days(&self) -> Option<Hit> {
+    pub(super) fn few_days(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let word = ["前几天", "前幾天", "前两天", "前兩天", "前些天"]
             .into_iter()
             .find(|word| rest.starts_with(word))?;
         let days = (calendar::add_days(self.today, -6)?, calendar::add_days(self.today, -1)?);
-        Some(Hit::new(word.len(), days, Grain::Day).unsure())
+        Some(ChineseMatch::new(word.len(), days, DateGrain::Day).unsure())
     }
 
     /// 最近三天, 过去两周, 近一个月: the days until today.
-    pub(super) fn rolling(&self) -> Option<Hit> {
+    pub(super) fn rolling(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let word =
             ["过去", "過去", "最近", "近"].into_iter().find(|word| rest.starts_with(word))?;
@@ -31,10 +31,11 @@ impl Place<'_> {
         };
         let (unit, after) = unit(after)?;
         let from = match unit {
-            Unit::Day => calendar::add_days(self.today, -count)?,
-            Unit::Week => calendar::add_days(self.today, count.checked_mul(-7)?)?,
-            Unit::Month | Unit::Year => {
-                let months = if unit == Unit::Year { count.checked_mul(12)? } else { count };
+            CalendarUnit::Day => calendar::add_days(self.today, -count)?,
+            CalendarUnit::Week => calendar::add_days(self.today, count.checked_mul(-7)?)?,
+            CalendarUnit::Month | CalendarUnit::Year => {
+                let months =
+                    if unit == CalendarUnit::Year { count.checked_mul(12)? } else { count };
                 let (first, last) = calendar::month_offset(self.today, months.checked_neg()?)?;
                 calendar::date(
                     i64::from(first.year()),
@@ -44,29 +45,34 @@ impl Place<'_> {
             }
             _ => return None,
         };
-        Some(Hit::new(rest.len() - after.len(), (from, self.today), Grain::Day).unsure())
+        Some(
+            ChineseMatch::new(rest.len() - after.len(), (from, self.today), DateGrain::Day)
+                .unsure(),
+        )
     }
 
     /// 再过三天: in the future.
-    pub(super) fn hence(&self) -> Option<Hit> {
+    pub(super) fn hence(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let tail = rest.strip_prefix("再过").or_else(|| rest.strip_prefix("再過"))?;
         let (count, after) = number(tail)?;
         let (unit, after) = unit(after)?;
         let (days, grain) = calendar::unit(self.today, unit, count.value)?;
         let about = match unit {
-            Unit::Week => Some(calendar::add_days(self.today, count.value.checked_mul(7)?)?),
+            CalendarUnit::Week => {
+                Some(calendar::add_days(self.today, count.value.checked_mul(7)?)?)
+            }
             _ => None,
         };
-        Some(Hit { about, ..Hit::new(rest.len() - after.len(), days, grain) })
+        Some(ChineseMatch { about, ..ChineseMatch::new(rest.len() - after.len(), days, grain) })
     }
 
     /// 年底, 月初: the year or month follows from the tense.
-    pub(super) fn part_of_unit(&self) -> Option<Hit> {
+    pub(super) fn part_of_unit(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         let (unit, parts) = match rest.strip_prefix('年') {
-            Some(tail) => (Unit::Year, tail),
-            None => (Unit::Month, rest.strip_prefix('月')?),
+            Some(tail) => (CalendarUnit::Year, tail),
+            None => (CalendarUnit::Month, rest.strip_prefix('月')?),
         };
         let part = ['底', '末', '初', '中'].into_iter().find(|part| parts.starts_with(*part))?;
         // After these characters it is part of another date or word.
@@ -77,16 +83,16 @@ impl Place<'_> {
         let length = '年'.len_utf8() + part.len_utf8();
         let late = matches!(part, '底' | '末');
         let offset = match (self.lean(length), late) {
-            (Lean::Past, true) => -1,
-            (Lean::Future, false) if part == '初' => 1,
+            (TimeLean::Past, true) => -1,
+            (TimeLean::Future, false) if part == '初' => 1,
             _ => 0,
         };
         let (days, grain) = calendar::unit(self.today, unit, offset)?;
-        Some(Hit::new(length, days, grain))
+        Some(ChineseMatch::new(length, days, grain))
     }
 
     /// 三天前, 两个月后, 半年前, 几年前.
-    pub(super) fn counted(&self) -> Option<Hit> {
+    pub(super) fn counted(&self) -> Option<ChineseMatch> {
         let rest = self.rest();
         if self.follows("第") {
             return None;
@@ -126,57 +132,61 @@ impl Place<'_> {
         .into_iter()
         .find_map(|(word, direction)| Some((direction, after.strip_prefix(word)?)))?;
         // 2021年前 means before the year 2021, not 2,021 years ago.
-        if unit == Unit::Year && least >= 1000 {
+        if unit == CalendarUnit::Year && least >= 1000 {
             return None;
         }
         let length = rest.len() - after.len();
         if half {
             let (days, grain) = match unit {
-                Unit::Year => calendar::unit(self.today, Unit::Month, direction * 6)?,
-                Unit::Month => calendar::unit(self.today, Unit::Day, direction * 15)?,
+                CalendarUnit::Year => {
+                    calendar::unit(self.today, CalendarUnit::Month, direction * 6)?
+                }
+                CalendarUnit::Month => {
+                    calendar::unit(self.today, CalendarUnit::Day, direction * 15)?
+                }
                 _ => return None,
             };
-            let about = (unit == Unit::Month).then_some(days.0);
-            return Some(Hit { about, ..Hit::new(length, days, grain) });
+            let about = (unit == CalendarUnit::Month).then_some(days.0);
+            return Some(ChineseMatch { about, ..ChineseMatch::new(length, days, grain) });
         }
         let (near, grain) = calendar::unit(self.today, unit, direction.checked_mul(least)?)?;
         let (far, _) = calendar::unit(self.today, unit, direction.checked_mul(most)?)?;
         let days = (near.0.min(far.0), near.1.max(far.1));
-        let grain = if days == near || matches!(grain, Grain::Month | Grain::Year) {
+        let grain = if days == near || matches!(grain, DateGrain::Month | DateGrain::Year) {
             grain
         } else {
-            Grain::Day
+            DateGrain::Day
         };
-        let about = if unit == Unit::Week && least == most {
+        let about = if unit == CalendarUnit::Week && least == most {
             Some(calendar::add_days(self.today, direction.checked_mul(least.checked_mul(7)?)?)?)
         } else {
             None
         };
-        let hit = Hit { about, ..Hit::new(length, days, grain) };
+        let hit = ChineseMatch { about, ..ChineseMatch::new(length, days, grain) };
         // 两年多前 is too vague for a date in the text.
         Some(if exact || most > least { hit } else { hit.unsure() })
     }
 }
 
 /// A unit of time at the beginning of `text`, and the rest.
-fn unit(text: &str) -> Option<(Unit, &str)> {
+fn unit(text: &str) -> Option<(CalendarUnit, &str)> {
     let (counted, text) = match text.strip_prefix(['个', '個']) {
         Some(rest) => (true, rest),
         None => (false, text),
     };
     let (word, unit) = [
-        ("天", Unit::Day),
-        ("日", Unit::Day),
-        ("周", Unit::Week),
-        ("週", Unit::Week),
-        ("星期", Unit::Week),
-        ("礼拜", Unit::Week),
-        ("禮拜", Unit::Week),
-        ("月", Unit::Month),
-        ("年", Unit::Year),
+        ("天", CalendarUnit::Day),
+        ("日", CalendarUnit::Day),
+        ("周", CalendarUnit::Week),
+        ("週", CalendarUnit::Week),
+        ("星期", CalendarUnit::Week),
+        ("礼拜", CalendarUnit::Week),
+        ("禮拜", CalendarUnit::Week),
+        ("月", CalendarUnit::Month),
+        ("年", CalendarUnit::Year),
     ]
     .into_iter()
     .find(|(word, _)| text.starts_with(word))?;
     // Months are counted with 个: 三月 is March.
-    (counted || unit != Unit::Month).then(|| (unit, &text[word.len()..]))
+    (counted || unit != CalendarUnit::Month).then(|| (unit, &text[word.len()..]))
 }

@@ -7,7 +7,7 @@ use crate::text::Language;
 
 /// The precision of a mention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Grain {
+pub enum DateGrain {
     /// One day, or a range of days that none of the other values describes.
     Day,
     /// Saturday and Sunday.
@@ -26,7 +26,7 @@ pub enum Grain {
 
 /// The dates that the words of a mention name by themselves, whatever the date of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Naming {
+pub enum NamedDates {
     /// All of its days.
     Days,
     /// A day or a month without its year.
@@ -49,7 +49,7 @@ pub struct TimeMention {
     /// The last day of the range; never before `from`.
     pub to: Date,
     /// The precision.
-    pub grain: Grain,
+    pub grain: DateGrain,
     /// Whether the days depend on the date of the text.
     pub relative: bool,
     /// Whether a careful reader would be certain of the days.
@@ -57,7 +57,7 @@ pub struct TimeMention {
     /// The centre of a vague mention ("two weeks ago").
     pub about: Option<Date>,
     /// The dates that its words name by themselves.
-    pub naming: Naming,
+    pub naming: NamedDates,
     /// The language of the mention.
     pub language: Language,
 }
@@ -70,8 +70,8 @@ impl TimeMention {
         let day = |date: Date| format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day());
         let same_month = (from.year(), from.month()) == (to.year(), to.month());
         match self.grain {
-            Grain::Month if same_month => format!("{:04}-{:02}", from.year(), from.month()),
-            Grain::Year if from.year() == to.year() => format!("{:04}", from.year()),
+            DateGrain::Month if same_month => format!("{:04}-{:02}", from.year(), from.month()),
+            DateGrain::Year if from.year() == to.year() => format!("{:04}", from.year()),
             _ if from == to => day(from),
             _ => format!("{}/{}", day(from), day(to)),
         }
@@ -87,14 +87,16 @@ impl TimeMention {
         let (from, to) = (self.from, self.to);
         let same_month = (from.year(), from.month()) == (to.year(), to.month());
         match self.grain {
-            Grain::Month if same_month => style.month(from),
-            Grain::Season if from.month() < 12 => style.season(
+            DateGrain::Month if same_month => style.month(from),
+            DateGrain::Season if from.month() < 12 => style.season(
                 usize::from(from.month() >= 6) + usize::from(from.month() >= 9),
                 from.year(),
             ),
-            Grain::Month | Grain::Season => style.span(&style.month(from), &style.month(to)),
-            Grain::Year if from.year() == to.year() => style.year(from.year()),
-            Grain::Year | Grain::Decade => {
+            DateGrain::Month | DateGrain::Season => {
+                style.span(&style.month(from), &style.month(to))
+            }
+            DateGrain::Year if from.year() == to.year() => style.year(from.year()),
+            DateGrain::Year | DateGrain::Decade => {
                 style.span(&style.year(from.year()), &style.year(to.year()))
             }
             _ if from == to => style.day(from),

@@ -31,7 +31,7 @@ mod tests_chinese;
 #[cfg(test)]
 mod tests_english;
 
-pub use mention::{Grain, Naming, TimeMention};
+pub use mention::{DateGrain, NamedDates, TimeMention};
 pub use mentions::mentions;
 pub(crate) use mentions::mentions_in;
 pub use query::{DatePart, DateRange, date_parts, query_range};

@@ -8,17 +8,17 @@
 
 use std::ops::Range;
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 
 use jiff::civil::Date;
 
-use super::calendar::{Holiday, Unit};
+use super::calendar::{CalendarUnit, Holiday};
 use super::languages::{english, french, german, spanish};
-use super::meaning::Place;
+use super::meaning::MatchPlace;
 use super::mention::TimeMention;
-use super::tense::{self, Reader};
-use crate::text::expression::{Expression, Match};
-use crate::text::expressions::Expressions;
+use super::tense::{self, TenseReader};
+use crate::text::expression::{TextExpression, TextMatch};
+use crate::text::expressions::ExpressionTable;
 use crate::text::{Language, is_cjk};
 
 /// The value of "a few" among the counts of a language.
@@ -29,7 +29,7 @@ const REACH: usize = 60;
 
 /// Selects one of several weekdays, months, seasons or feasts of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum NamedStep {
     Last,
     This,
     Next,
@@ -41,7 +41,7 @@ pub(super) enum Step {
 
 /// The meaning of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum PatternMeaning {
     /// A day this many days away.
     Day(i64),
     /// The next day, named by a word that also means "morning".
@@ -58,7 +58,7 @@ pub(super) enum Meaning {
     AgoToTheDay,
     /// The range of `{n}` `{unit}`, or of one, that ends or begins today.
     Rolling(i64),
-    Weekday(Step),
+    Weekday(NamedStep),
     /// `{wd}` of the week this many weeks away.
     WeekdayOf(i64),
     /// This many weeks after the next `{wd}`, or before the last.
@@ -72,12 +72,12 @@ pub(super) enum Meaning {
     MonthName,
     /// The `{unit}` this many units away, or a fixed one that includes today.
     Unit(i64),
-    This(Unit),
+    This(CalendarUnit),
     /// The weekend that matches the tense.
     Weekend,
-    Season(Step),
-    Month(Step),
-    Feast(Step),
+    Season(NamedStep),
+    Month(NamedStep),
+    Feast(NamedStep),
     /// A day or a range of days of `{mon}` or `{m}`.
     Date,
     /// `{mon}` to `{mon2}`.
@@ -92,16 +92,16 @@ pub(super) enum Meaning {
 }
 
 /// The words of a language for the patterns; every name is a regular expression in lower case.
-pub(super) struct Vocabulary {
+pub(super) struct DateVocabulary {
     pub months: [&'static str; 12],
     pub weekdays: [&'static str; 7],
-    pub units: &'static [(&'static str, Unit)],
+    pub units: &'static [(&'static str, CalendarUnit)],
     pub numbers: &'static [(&'static str, i64)],
     pub day_words: &'static [(&'static str, i8)],
     /// From spring to winter.
     pub seasons: [&'static str; 4],
     pub feasts: &'static [(&'static str, Holiday)],
-    pub patterns: &'static [(&'static str, Meaning)],
+    pub patterns: &'static [(&'static str, PatternMeaning)],
     /// Words that make a date recur every week or year.
     pub habits: &'static str,
     /// Words before a word for "tomorrow" that give it the meaning "morning".
@@ -117,50 +117,50 @@ pub(super) struct Vocabulary {
 }
 
 /// Numeric forms, shared by all languages.
-const NUMERIC: &[(&str, Meaning)] = &[
-    (r"{y}-(?P<m>\d\d)-(?P<d>\d\d)(?:T\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?)?", Meaning::Date),
-    (r"{y}/(?P<m>\d\d?)/(?P<d>\d\d?)", Meaning::Date),
-    (r"(?P<d>\d\d?)\.(?P<m>\d\d?)\.{y}", Meaning::Date),
-    (r"{y}-(?P<m>\d\d)", Meaning::Month(Step::Tense)),
-    (r"(?P<a>\d\d?)/(?P<b>\d\d?)/{y}", Meaning::Slashed),
-    (r"(?P<a>\d\d?)-(?P<b>\d\d?)-{y}", Meaning::Slashed),
+const NUMERIC: &[(&str, PatternMeaning)] = &[
+    (r"{y}-(?P<m>\d\d)-(?P<d>\d\d)(?:T\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?)?", PatternMeaning::Date),
+    (r"{y}/(?P<m>\d\d?)/(?P<d>\d\d?)", PatternMeaning::Date),
+    (r"(?P<d>\d\d?)\.(?P<m>\d\d?)\.{y}", PatternMeaning::Date),
+    (r"{y}-(?P<m>\d\d)", PatternMeaning::Month(NamedStep::Tense)),
+    (r"(?P<a>\d\d?)/(?P<b>\d\d?)/{y}", PatternMeaning::Slashed),
+    (r"(?P<a>\d\d?)-(?P<b>\d\d?)-{y}", PatternMeaning::Slashed),
 ];
 
 /// The names of one kind, each with its value.
-pub(super) struct Names<T>(Vec<(Expression, T)>);
+pub(super) struct NamedValues<T>(Vec<(TextExpression, T)>);
 
 /// The patterns of a language.
-pub(super) struct Patterns {
+pub(super) struct DatePatterns {
     pub language: Language,
-    patterns: Expressions<Meaning>,
-    pub weekdays: Names<i8>,
-    pub short_weekdays: Names<i8>,
-    pub months: Names<i8>,
-    pub units: Names<Unit>,
-    pub numbers: Names<i64>,
-    pub day_words: Names<i8>,
-    pub seasons: Names<i8>,
-    pub feasts: Names<Holiday>,
-    pub habits: Expression,
-    pub mornings: Expression,
-    pub goes_on: Expression,
+    patterns: ExpressionTable<PatternMeaning>,
+    pub weekdays: NamedValues<i8>,
+    pub short_weekdays: NamedValues<i8>,
+    pub months: NamedValues<i8>,
+    pub units: NamedValues<CalendarUnit>,
+    pub numbers: NamedValues<i64>,
+    pub day_words: NamedValues<i8>,
+    pub seasons: NamedValues<i8>,
+    pub feasts: NamedValues<Holiday>,
+    pub habits: TextExpression,
+    pub mornings: TextExpression,
+    pub goes_on: TextExpression,
     pub day_first: bool,
-    rejected: Option<Expression>,
-    counted: Expression,
-    pub tense: &'static Lazy<Reader>,
+    rejected: Option<TextExpression>,
+    counted: TextExpression,
+    pub tense: &'static ForkLazy<TenseReader>,
 }
 
-static ENGLISH: Lazy<Patterns> =
-    Lazy::new(|| Patterns::new(Language::English, &english::VOCABULARY, &tense::ENGLISH));
-static GERMAN: Lazy<Patterns> =
-    Lazy::new(|| Patterns::new(Language::German, &german::VOCABULARY, &tense::GERMAN));
-static SPANISH: Lazy<Patterns> =
-    Lazy::new(|| Patterns::new(Language::Spanish, &spanish::VOCABULARY, &tense::SPANISH));
-static FRENCH: Lazy<Patterns> =
-    Lazy::new(|| Patterns::new(Language::French, &french::VOCABULARY, &tense::FRENCH));
+static ENGLISH: ForkLazy<DatePatterns> =
+    ForkLazy::new(|| DatePatterns::new(Language::English, &english::VOCABULARY, &tense::ENGLISH));
+static GERMAN: ForkLazy<DatePatterns> =
+    ForkLazy::new(|| DatePatterns::new(Language::German, &german::VOCABULARY, &tense::GERMAN));
+static SPANISH: ForkLazy<DatePatterns> =
+    ForkLazy::new(|| DatePatterns::new(Language::Spanish, &spanish::VOCABULARY, &tense::SPANISH));
+static FRENCH: ForkLazy<DatePatterns> =
+    ForkLazy::new(|| DatePatterns::new(Language::French, &french::VOCABULARY, &tense::FRENCH));
 
 /// The patterns for a text in `language`; the English patterns also serve all other languages.
-pub(super) fn of(language: Language) -> &'static Patterns {
+pub(super) fn of(language: Language) -> &'static DatePatterns {
     match language {
         Language::German => &GERMAN,
         Language::Spanish => &SPANISH,
@@ -169,9 +169,9 @@ pub(super) fn of(language: Language) -> &'static Patterns {
     }
 }
 
-impl<T: Copy> Names<T> {
+impl<T: Copy> NamedValues<T> {
     fn new<'a>(names: impl IntoIterator<Item = (&'a str, T)>) -> Self {
-        let one = |(name, value)| (Expression::new(format!("^(?:{name})$")), value);
+        let one = |(name, value)| (TextExpression::new(format!("^(?:{name})$")), value);
         Self(names.into_iter().map(one).collect())
     }
 
@@ -185,7 +185,7 @@ fn any<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// The placeholders of the patterns, with their replacements.
-fn placeholders(words: &Vocabulary) -> Vec<(&'static str, String)> {
+fn placeholders(words: &DateVocabulary) -> Vec<(&'static str, String)> {
     let weekdays = any(words.weekdays);
     let months = any(words.months);
     let numbers = any(words.numbers.iter().map(|(name, _)| *name));
@@ -218,8 +218,12 @@ fn placeholders(words: &Vocabulary) -> Vec<(&'static str, String)> {
 const SHORT_WEEKDAYS: [(&str, i8); 7] =
     [("mon", 0), ("tues?", 1), ("wed", 2), ("thu(?:rs?)?", 3), ("fri", 4), ("sat", 5), ("sun", 6)];
 
-impl Patterns {
-    fn new(language: Language, words: &'static Vocabulary, tense: &'static Lazy<Reader>) -> Self {
+impl DatePatterns {
+    fn new(
+        language: Language,
+        words: &'static DateVocabulary,
+        tense: &'static ForkLazy<TenseReader>,
+    ) -> Self {
         let fill = placeholders(words);
         let filled = |pattern: &str| {
             fill.iter()
@@ -235,36 +239,39 @@ impl Patterns {
         let patterns = words.patterns.iter().chain(NUMERIC);
         Self {
             language,
-            patterns: Expressions::new(patterns.map(|(text, meaning)| (bounded(text), *meaning))),
-            weekdays: Names::new(words.weekdays.into_iter().zip(0..)),
-            short_weekdays: Names::new(SHORT_WEEKDAYS),
-            months: Names::new(words.months.into_iter().zip(1..)),
-            units: Names::new(words.units.iter().copied()),
-            numbers: Names::new(words.numbers.iter().copied()),
-            day_words: Names::new(words.day_words.iter().copied()),
-            seasons: Names::new(words.seasons.into_iter().zip(0..)),
-            feasts: Names::new(words.feasts.iter().copied()),
-            habits: Expression::new(format!(r"\b(?:{})\b", words.habits)),
-            mornings: Expression::new(format!(r"\b(?:{})\s+$", words.mornings)),
-            goes_on: Expression::new(format!(
+            patterns: ExpressionTable::new(
+                patterns.map(|(text, meaning)| (bounded(text), *meaning)),
+            ),
+            weekdays: NamedValues::new(words.weekdays.into_iter().zip(0..)),
+            short_weekdays: NamedValues::new(SHORT_WEEKDAYS),
+            months: NamedValues::new(words.months.into_iter().zip(1..)),
+            units: NamedValues::new(words.units.iter().copied()),
+            numbers: NamedValues::new(words.numbers.iter().copied()),
+            day_words: NamedValues::new(words.day_words.iter().copied()),
+            seasons: NamedValues::new(words.seasons.into_iter().zip(0..)),
+            feasts: NamedValues::new(words.feasts.iter().copied()),
+            habits: TextExpression::new(format!(r"\b(?:{})\b", words.habits)),
+            mornings: TextExpression::new(format!(r"\b(?:{})\s+$", words.mornings)),
+            goes_on: TextExpression::new(format!(
                 r#"^(?:\s*(?:$|[,;:!?)\]"”’…。，！？]|\.(?:\s|$)|\s[-–—])|\s+(?:{})\b)"#,
                 words.goes_on
             )),
             day_first: words.day_first,
-            rejected: (!words.rejected.is_empty())
-                .then(|| Expression::new(format!(r"\b(?:{})", filled(&words.rejected.join("|"))))),
-            counted: Expression::new(format!(r"^ ?(?:(?:{})\b|%)", words.counted)),
+            rejected: (!words.rejected.is_empty()).then(|| {
+                TextExpression::new(format!(r"\b(?:{})", filled(&words.rejected.join("|"))))
+            }),
+            counted: TextExpression::new(format!(r"^ ?(?:(?:{})\b|%)", words.counted)),
             tense,
         }
     }
 
     /// The mentions of `text` for a text written on `today`, in order and without overlaps.
     pub(super) fn scan(&self, text: &str, today: Date) -> Vec<TimeMention> {
-        let mut matches: Vec<(Match<'_>, Meaning)> = Vec::new();
+        let mut matches: Vec<(TextMatch<'_>, PatternMeaning)> = Vec::new();
         for (expression, meaning) in self.patterns.candidates(text) {
             matches.extend(expression.find_all(text).map(|found| (found, *meaning)));
         }
-        let place = |found: &Match<'_>| {
+        let place = |found: &TextMatch<'_>| {
             let Range { start, end } = found.range();
             (start, std::cmp::Reverse(end))
         };
@@ -276,7 +283,7 @@ impl Patterns {
             if start < free || !self.stands_alone(text, start, end) {
                 continue;
             }
-            let place = Place { patterns: self, text, today, start, end, found };
+            let place = MatchPlace { patterns: self, text, today, start, end, found };
             let Some(found) = place.resolve(*meaning) else { continue };
             free = end;
             mentions.push(TimeMention {

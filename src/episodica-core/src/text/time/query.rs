@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::civil::Date;
 
-use super::mention::{Grain, Naming, TimeMention};
+use super::mention::{DateGrain, NamedDates, TimeMention};
 use super::mentions::mentions;
 use crate::clock::Moment;
 
@@ -45,17 +45,17 @@ pub fn date_parts(text: &str) -> BTreeSet<DatePart> {
     let anchor = Moment::new(0, 0).unwrap_or(Moment::MIN);
     for mention in mentions(text, anchor) {
         let (from, to) = (mention.from, mention.to);
-        if mention.naming == Naming::Weekday {
+        if mention.naming == NamedDates::Weekday {
             parts.insert(DatePart::Weekday(from.weekday().to_monday_zero_offset()));
         }
-        if mention.naming == Naming::Days && mention.grain != Grain::Decade {
+        if mention.naming == NamedDates::Days && mention.grain != DateGrain::Decade {
             parts.extend([DatePart::Year(from.year()), DatePart::Year(to.year())]);
         }
-        if matches!(mention.naming, Naming::Days | Naming::NoYear) {
-            if matches!(mention.grain, Grain::Day | Grain::Month) {
+        if matches!(mention.naming, NamedDates::Days | NamedDates::NoYear) {
+            if matches!(mention.grain, DateGrain::Day | DateGrain::Month) {
                 parts.extend([DatePart::Month(from.month()), DatePart::Month(to.month())]);
             }
-            if mention.grain == Grain::Day {
+            if mention.grain == DateGrain::Day {
                 parts.extend([DatePart::Day(from.day()), DatePart::Day(to.day())]);
             }
         }
@@ -65,7 +65,7 @@ pub fn date_parts(text: &str) -> BTreeSet<DatePart> {
 
 /// The side of a mention that a question is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum QuestionSide {
     Within,
     /// Before the mention, with or without it.
     Before(bool),
@@ -113,12 +113,12 @@ fn one_range(text: &str, mention: &TimeMention) -> DateRange {
     let tomorrow = |day: Date| day.tomorrow().unwrap_or(day);
     let yesterday = |day: Date| day.yesterday().unwrap_or(day);
     match side(text, mention) {
-        Side::Within => DateRange { from: Some(mention.from), to: Some(mention.to) },
-        Side::Before(included) => DateRange {
+        QuestionSide::Within => DateRange { from: Some(mention.from), to: Some(mention.to) },
+        QuestionSide::Before(included) => DateRange {
             from: None,
             to: Some(if included { mention.to } else { yesterday(mention.from) }),
         },
-        Side::After(included) => DateRange {
+        QuestionSide::After(included) => DateRange {
             from: Some(if included { mention.from } else { tomorrow(mention.to) }),
             to: None,
         },
@@ -126,7 +126,7 @@ fn one_range(text: &str, mention: &TimeMention) -> DateRange {
 }
 
 /// The side that the word before (in Chinese: after) the mention gives.
-fn side(text: &str, mention: &TimeMention) -> Side {
+fn side(text: &str, mention: &TimeMention) -> QuestionSide {
     let surface = &text[mention.start..mention.end];
     let first = surface.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
     if let Some(side) = side_of(&first.to_lowercase()) {
@@ -142,26 +142,26 @@ fn side(text: &str, mention: &TimeMention) -> Side {
     }
     let after = &text[mention.end..];
     if ["以前", "之前", "前"].iter().any(|word| after.starts_with(word)) {
-        Side::Before(false)
+        QuestionSide::Before(false)
     } else if ["以来", "以來", "起"].iter().any(|word| after.starts_with(word)) {
-        Side::After(true)
+        QuestionSide::After(true)
     } else if ["以后", "以後", "之后", "之後", "后", "後"]
         .iter()
         .any(|word| after.starts_with(word))
     {
-        Side::After(false)
+        QuestionSide::After(false)
     } else {
-        Side::Within
+        QuestionSide::Within
     }
 }
 
 /// The side that a preposition gives; leaves out the German "vor", which also means "ago".
-fn side_of(preposition: &str) -> Option<Side> {
+fn side_of(preposition: &str) -> Option<QuestionSide> {
     match preposition {
-        "before" | "antes" | "avant" => Some(Side::Before(false)),
-        "until" | "till" | "bis" | "hasta" | "jusqu" => Some(Side::Before(true)),
-        "after" | "nach" | "después" | "après" => Some(Side::After(false)),
-        "since" | "seit" | "ab" | "desde" | "depuis" | "dès" => Some(Side::After(true)),
+        "before" | "antes" | "avant" => Some(QuestionSide::Before(false)),
+        "until" | "till" | "bis" | "hasta" | "jusqu" => Some(QuestionSide::Before(true)),
+        "after" | "nach" | "después" | "après" => Some(QuestionSide::After(false)),
+        "since" | "seit" | "ab" | "desde" | "depuis" | "dès" => Some(QuestionSide::After(true)),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 //! The text keeps its own words: the days follow an expression in brackets, and a day or a month
 //! without a year gets its year. This keeps the grammar of sentences in every language.
 
-use super::mention::{Naming, TimeMention};
+use super::mention::{NamedDates, TimeMention};
 use super::mentions::mentions_in;
 use super::style;
 use crate::clock::Moment;
@@ -48,14 +48,14 @@ pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
     for mention in found.iter().filter(|mention| mention.relative && mention.confident) {
         let surface = &text[mention.start..mention.end];
         let chinese = mention.language == Language::Chinese;
-        if mention.naming == Naming::NoYear && chinese {
+        if mention.naming == NamedDates::NoYear && chinese {
             out.push_str(&text[done..mention.start]);
             out.push_str(&mention.describe(Language::Chinese));
             out.push_str(part_of(surface));
             done = mention.end;
             continue;
         }
-        if mention.naming == Naming::NoYear && mention.from.year() == mention.to.year() {
+        if mention.naming == NamedDates::NoYear && mention.from.year() == mention.to.year() {
             out.push_str(&text[done..mention.end]);
             out.push_str(&style::of(mention.language).year_after(surface, mention.from.year()));
             done = mention.end;

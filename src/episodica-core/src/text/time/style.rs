@@ -6,7 +6,7 @@ use crate::text::Language;
 use crate::text::vocabulary::months;
 
 /// The formats of one language; `{}` is the placeholder for the value.
-pub(super) struct Style {
+pub(super) struct DateStyle {
     language: Language,
     /// Spring, summer, autumn; a winter is written as its months.
     seasons: [&'static str; 3],
@@ -14,31 +14,31 @@ pub(super) struct Style {
     around: &'static str,
 }
 
-const ENGLISH: Style = Style {
+const ENGLISH: DateStyle = DateStyle {
     language: Language::English,
     seasons: ["spring", "summer", "autumn"],
     to: " to ",
     around: "around {}",
 };
-const CHINESE: Style = Style {
+const CHINESE: DateStyle = DateStyle {
     language: Language::Chinese,
     seasons: ["春天", "夏天", "秋天"],
     to: "至",
     around: "{}前后",
 };
-const GERMAN: Style = Style {
+const GERMAN: DateStyle = DateStyle {
     language: Language::German,
     seasons: ["Frühling", "Sommer", "Herbst"],
     to: " bis ",
     around: "um den {}",
 };
-const SPANISH: Style = Style {
+const SPANISH: DateStyle = DateStyle {
     language: Language::Spanish,
     seasons: ["primavera", "verano", "otoño"],
     to: " a ",
     around: "hacia el {}",
 };
-const FRENCH: Style = Style {
+const FRENCH: DateStyle = DateStyle {
     language: Language::French,
     seasons: ["printemps", "été", "automne"],
     to: " à ",
@@ -46,7 +46,7 @@ const FRENCH: Style = Style {
 };
 
 /// The style of `language`; `Other` uses the English style.
-pub(super) fn of(language: Language) -> &'static Style {
+pub(super) fn of(language: Language) -> &'static DateStyle {
     match language {
         Language::Chinese => &CHINESE,
         Language::German => &GERMAN,
@@ -56,7 +56,7 @@ pub(super) fn of(language: Language) -> &'static Style {
     }
 }
 
-impl Style {
+impl DateStyle {
     fn name(&self, date: Date) -> &'static str {
         months(self.language)[usize::from(date.month().unsigned_abs()).clamp(1, 12) - 1]
     }

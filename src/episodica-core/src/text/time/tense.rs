@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use super::calendar::Lean;
+use super::calendar::TimeLean;
 use super::languages::{chinese, english, french, german, spanish};
-use crate::fork::Lazy;
-use crate::text::expression::Expression;
-use crate::text::expressions::Kinds;
+use crate::fork::ForkLazy;
+use crate::text::expression::TextExpression;
+use crate::text::expressions::ExpressionSet;
 
 /// Number of bytes that are read on either side of a date.
 const REACH: usize = 240;
@@ -19,7 +19,7 @@ const SHORT_CLAUSE: usize = 12;
 
 /// The signs of the tenses of a language: verb forms and particles, as regular expressions. If
 /// several match at one position, the first in the order of the fields wins.
-pub(super) struct Tense {
+pub(super) struct TenseSigns {
     /// Words that match another field by accident.
     pub shadows: &'static [&'static str],
     /// The future in a past form: "decided to move".
@@ -34,14 +34,14 @@ pub(super) struct Tense {
     pub irregular: &'static str,
     /// Words that begin a clause.
     pub conjunctions: &'static str,
-    pub rule: Rule,
+    pub rule: TenseRule,
     /// Whether the language writes spaces between words.
     pub spaced: bool,
 }
 
 /// Selects the deciding sign among several in a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum TenseRule {
     /// The nearest sign before the date, then the first after it.
     Nearest,
     /// Any past sign; a clause without one is in the future.
@@ -50,23 +50,28 @@ pub(super) enum Rule {
     AheadFirst,
 }
 
-/// The expressions of a [`Tense`].
-pub(super) struct Reader {
-    signs: Kinds,
+/// The expressions of a [`TenseSigns`].
+pub(super) struct TenseReader {
+    signs: ExpressionSet,
     /// What each of the signs shows; `None` for a shadow.
-    leans: Vec<Option<Lean>>,
-    bounds: Expression,
-    rule: Rule,
+    leans: Vec<Option<TimeLean>>,
+    bounds: TextExpression,
+    rule: TenseRule,
 }
 
-pub(super) static ENGLISH: Lazy<Reader> = Lazy::new(|| Reader::new(&english::TENSE));
-pub(super) static CHINESE: Lazy<Reader> = Lazy::new(|| Reader::new(&chinese::TENSE));
-pub(super) static GERMAN: Lazy<Reader> = Lazy::new(|| Reader::new(&german::TENSE));
-pub(super) static SPANISH: Lazy<Reader> = Lazy::new(|| Reader::new(&spanish::TENSE));
-pub(super) static FRENCH: Lazy<Reader> = Lazy::new(|| Reader::new(&french::TENSE));
+pub(super) static ENGLISH: ForkLazy<TenseReader> =
+    ForkLazy::new(|| TenseReader::new(&english::TENSE));
+pub(super) static CHINESE: ForkLazy<TenseReader> =
+    ForkLazy::new(|| TenseReader::new(&chinese::TENSE));
+pub(super) static GERMAN: ForkLazy<TenseReader> =
+    ForkLazy::new(|| TenseReader::new(&german::TENSE));
+pub(super) static SPANISH: ForkLazy<TenseReader> =
+    ForkLazy::new(|| TenseReader::new(&spanish::TENSE));
+pub(super) static FRENCH: ForkLazy<TenseReader> =
+    ForkLazy::new(|| TenseReader::new(&french::TENSE));
 
-impl Reader {
-    fn new(tense: &Tense) -> Self {
+impl TenseReader {
+    fn new(tense: &TenseSigns) -> Self {
         let sign = |sign: &&str| {
             let sign = sign.replace("<participle>", tense.participle);
             let sign = sign.replace("<irregular>", tense.irregular);
@@ -77,10 +82,10 @@ impl Reader {
         };
         let kinds = [
             (tense.shadows, None),
-            (tense.intentions, Some(Lean::Future)),
-            (tense.past, Some(Lean::Past)),
-            (tense.ahead, Some(Lean::Future)),
-            (tense.open, Some(Lean::Unknown)),
+            (tense.intentions, Some(TimeLean::Future)),
+            (tense.past, Some(TimeLean::Past)),
+            (tense.ahead, Some(TimeLean::Future)),
+            (tense.open, Some(TimeLean::Unknown)),
         ];
         let kinds = kinds.into_iter().filter(|(signs, _)| !signs.is_empty());
         let any = |signs: &[&str]| signs.iter().map(sign).collect::<Vec<_>>().join("|");
@@ -90,9 +95,9 @@ impl Reader {
             words => format!(r"|\b(?:{words})\b"),
         };
         Self {
-            signs: Kinds::new(signs),
+            signs: ExpressionSet::new(signs),
             leans,
-            bounds: Expression::new(format!(
+            bounds: TextExpression::new(format!(
                 r"[,;:!?\n…()。，！？；：]|\.(?:\s|$)|\s[-–—]\s|——{conjunctions}"
             )),
             rule: tense.rule,
@@ -100,7 +105,7 @@ impl Reader {
     }
 
     /// The tense of the date at `place` of `text`.
-    pub(super) fn lean(&self, text: &str, place: Range<usize>) -> Lean {
+    pub(super) fn lean(&self, text: &str, place: Range<usize>) -> TimeLean {
         let clause = self.clause(text, place.clone());
         // The preposition at the start of a mention also shows the tense: since, for.
         let surface = &text[place.clone()];
@@ -110,9 +115,9 @@ impl Reader {
         let own = self.read(before, after);
         let beside = before.len() - preposition + after.len();
         let settled = match self.rule {
-            Rule::Nearest => own != Lean::Unknown,
-            Rule::PastFirst => own == Lean::Past || beside >= SHORT_CLAUSE,
-            Rule::AheadFirst => own != Lean::Unknown || beside >= SHORT_CLAUSE / 2,
+            TenseRule::Nearest => own != TimeLean::Unknown,
+            TenseRule::PastFirst => own == TimeLean::Past || beside >= SHORT_CLAUSE,
+            TenseRule::AheadFirst => own != TimeLean::Unknown || beside >= SHORT_CLAUSE / 2,
         };
         if settled {
             return own;
@@ -123,7 +128,7 @@ impl Reader {
         if !ends_sentence(&before[previous.len()..]) {
             let previous = &previous[self.last_bound(previous)..];
             let found = self.read(previous, "");
-            if !previous.is_empty() && found != Lean::Unknown {
+            if !previous.is_empty() && found != TimeLean::Unknown {
                 return found;
             }
         }
@@ -133,7 +138,7 @@ impl Reader {
         }
         let end = self.bounds.find(next).map_or(next.len(), |bound| bound.range().start);
         match self.read("", &next[..end]) {
-            Lean::Unknown => own,
+            TimeLean::Unknown => own,
             found => found,
         }
     }
@@ -152,34 +157,34 @@ impl Reader {
     }
 
     /// The tense of a clause; `before` and `after` are its parts around the date.
-    fn read(&self, before: &str, after: &str) -> Lean {
-        if self.rule == Rule::Nearest {
+    fn read(&self, before: &str, after: &str) -> TimeLean {
+        if self.rule == TenseRule::Nearest {
             return match self.leans(before.trim_end()).last() {
                 Some(lean) => lean,
-                None => self.leans(after).next().unwrap_or(Lean::Unknown),
+                None => self.leans(after).next().unwrap_or(TimeLean::Unknown),
             };
         }
         let clause = format!("{before} {after}");
         if clause.trim().is_empty() {
-            return Lean::Unknown;
+            return TimeLean::Unknown;
         }
         let (mut past, mut ahead, mut open) = (false, false, false);
         for lean in self.leans(&clause) {
-            past |= lean == Lean::Past;
-            ahead |= lean == Lean::Future;
-            open |= lean == Lean::Unknown;
+            past |= lean == TimeLean::Past;
+            ahead |= lean == TimeLean::Future;
+            open |= lean == TimeLean::Unknown;
         }
         match self.rule {
-            Rule::AheadFirst if ahead => Lean::Future,
-            Rule::AheadFirst if !past => Lean::Unknown,
-            _ if past => Lean::Past,
-            _ if open && !ahead => Lean::Unknown,
-            _ => Lean::Future,
+            TenseRule::AheadFirst if ahead => TimeLean::Future,
+            TenseRule::AheadFirst if !past => TimeLean::Unknown,
+            _ if past => TimeLean::Past,
+            _ if open && !ahead => TimeLean::Unknown,
+            _ => TimeLean::Future,
         }
     }
 
     /// The tenses of the signs in `text`, in order.
-    fn leans<'s>(&'s self, text: &'s str) -> impl Iterator<Item = Lean> + 's {
+    fn leans<'s>(&'s self, text: &'s str) -> impl Iterator<Item = TimeLean> + 's {
         self.signs.find(text).filter_map(|sign| self.leans[sign])
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashSet;
 
-use crate::fork::Lazy;
+use crate::fork::ForkLazy;
 use crate::text::script::is_alphanumeric;
 
 /// Verbs whose third-person form adds an `s`; their plain form after "I" is the present tense.
@@ -74,16 +74,16 @@ const REQUESTS: &str = "\
     wait join don't do can could would will";
 
 /// A list as a set.
-type List = Lazy<FxHashSet<&'static str>>;
+type List = ForkLazy<FxHashSet<&'static str>>;
 
-static PRESENT_SET: List = Lazy::new(|| PRESENT.split_whitespace().collect());
+static PRESENT_SET: List = ForkLazy::new(|| PRESENT.split_whitespace().collect());
 static PAST_SET: List =
-    Lazy::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
-static ADVERB_SET: List = Lazy::new(|| ADVERBS.split_whitespace().collect());
-static OTHERS_SET: List = Lazy::new(|| OTHERS_MEANT.split_whitespace().collect());
-static INVERTING_SET: List = Lazy::new(|| INVERTING.split_whitespace().collect());
-static SUBJECT_SET: List = Lazy::new(|| SUBJECTS.split_whitespace().collect());
-static FILLER_SET: List = Lazy::new(|| FILLERS.split_whitespace().collect());
+    ForkLazy::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
+static ADVERB_SET: List = ForkLazy::new(|| ADVERBS.split_whitespace().collect());
+static OTHERS_SET: List = ForkLazy::new(|| OTHERS_MEANT.split_whitespace().collect());
+static INVERTING_SET: List = ForkLazy::new(|| INVERTING.split_whitespace().collect());
+static SUBJECT_SET: List = ForkLazy::new(|| SUBJECTS.split_whitespace().collect());
+static FILLER_SET: List = ForkLazy::new(|| FILLERS.split_whitespace().collect());
 
 /// Maximum number of times a rewritten sentence names the speaker; with more, a quotation reads
 /// better.
@@ -139,7 +139,8 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
     if opens_with_verb || stands_for_a_verb(&words, &bares) {
         return None;
     }
-    let mut rewriting = Rewriting { name, words: &words, bares: &bares, out: Vec::new(), named: 0 };
+    let mut rewriting =
+        RewriteState { name, words: &words, bares: &bares, out: Vec::new(), named: 0 };
     let mut at = 0;
     let mut first_subject = None;
     while at < words.len() {
@@ -191,7 +192,7 @@ fn tail(word: &str) -> &str {
 }
 
 /// The state of rewriting a sentence.
-struct Rewriting<'a> {
+struct RewriteState<'a> {
     name: &'a str,
     words: &'a [&'a str],
     bares: &'a [Cow<'a, str>],
@@ -200,7 +201,7 @@ struct Rewriting<'a> {
     named: usize,
 }
 
-impl Rewriting<'_> {
+impl RewriteState<'_> {
     fn name_as(&mut self, form: &str) {
         self.out.push(Cow::Owned(form.to_owned()));
         self.named += 1;

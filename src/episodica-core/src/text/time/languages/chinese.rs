@@ -1,8 +1,8 @@
 //! Chinese: the particles that distinguish past and future. A separate grammar reads its dates.
 
-use crate::text::time::tense::{Rule, Tense};
+use crate::text::time::tense::{TenseRule, TenseSigns};
 
-pub(in crate::text::time) const TENSE: Tense = Tense {
+pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[
         "为了|為了|除了|了解|不了|算了|不过|不過|难过|難過|过敏|過敏|要是|主要|重要|只要|想起|想到|\
          想念|会议|會議|聚会|聚會|开会|開會|晚会|晚會|音乐会|音樂會|演唱会|演唱會|约会|約會|年会|\
@@ -27,6 +27,6 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
     participle: "",
     irregular: "",
     conjunctions: "",
-    rule: Rule::AheadFirst,
+    rule: TenseRule::AheadFirst,
     spaced: false,
 };

@@ -1,13 +1,13 @@
 //! English: expressions of time, and the verb forms that distinguish past and future.
 
-use crate::text::time::calendar::{Holiday, Unit};
+use crate::text::time::calendar::{CalendarUnit, Holiday};
 use crate::text::time::lunar::LunarFeast;
-use crate::text::time::patterns::{FEW, Meaning, Step, Vocabulary};
-use crate::text::time::tense::{Rule, Tense};
+use crate::text::time::patterns::{DateVocabulary, FEW, NamedStep, PatternMeaning};
+use crate::text::time::tense::{TenseRule, TenseSigns};
 use crate::text::vocabulary::ENGLISH_WEEKDAYS;
 
 /// The verb nearest before the date decides, so that "the flat we bought in June is damp" is past.
-pub(in crate::text::time) const TENSE: Tense = Tense {
+pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &["hundred|indeed|feed|seed|speed|bed|red|wed|shed|weed|exceed|proceed|succeed"],
     intentions: &[
         // An intention reported in the past is still in the future: "decided to move in June".
@@ -87,11 +87,11 @@ expecting|planning|throwing|joining|launching|closing|opening)",
         dug|shot|stole|tore|swore|shook|froze|forgot|led|lent|meant|sat|struck|hung|fed|bled|\
         bit|blew|drew|learnt|dreamt|burnt|quit|bumped|used to",
     conjunctions: "and|but|so|because|then|or",
-    rule: Rule::Nearest,
+    rule: TenseRule::Nearest,
     spaced: true,
 };
 
-pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
+pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
     // Months that are also names or verbs, and all abbreviations, must be capitalised.
     months: [
         "january|(?-i:Jan)\\.?",
@@ -109,13 +109,13 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
     ],
     weekdays: ENGLISH_WEEKDAYS,
     units: &[
-        ("days?", Unit::Day),
-        ("weeks?", Unit::Week),
-        ("weekends?", Unit::Weekend),
-        ("months?", Unit::Month),
-        ("years?", Unit::Year),
-        ("decades?", Unit::Decade),
-        ("fortnights?", Unit::Fortnight),
+        ("days?", CalendarUnit::Day),
+        ("weeks?", CalendarUnit::Week),
+        ("weekends?", CalendarUnit::Weekend),
+        ("months?", CalendarUnit::Month),
+        ("years?", CalendarUnit::Year),
+        ("decades?", CalendarUnit::Decade),
+        ("fortnights?", CalendarUnit::Fortnight),
     ],
     numbers: &[
         ("a couple(?: of)?|couple(?: of)?|two", 2),
@@ -181,171 +181,192 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("chinese new year|lunar new year", Holiday::Lunar(LunarFeast::NewYear(0))),
     ],
     patterns: &[
-        ("(?:the )?(?:day|night) before (?:yesterday|last)", Meaning::Day(-2)),
-        ("yesterday(?: morning| afternoon| evening| night)?", Meaning::Day(-1)),
-        ("last (?:night|evening)", Meaning::Day(-1)),
-        ("(?:a|one) week (?:from )?today|today week", Meaning::Day(7)),
-        ("(?:two weeks|a fortnight) (?:from )?today", Meaning::Day(14)),
-        ("today|tonight|this (?:morning|afternoon|evening)", Meaning::Day(0)),
-        ("(?:the )?day after tomorrow", Meaning::Day(2)),
-        ("(?:a|one) week (?:from )?tomorrow|tomorrow week", Meaning::Day(8)),
-        ("(?:two weeks|a fortnight) (?:from )?tomorrow", Meaning::Day(15)),
-        ("tomorrow(?: morning| afternoon| evening| night)?", Meaning::Day(1)),
-        ("half a year (?:ago|back)", Meaning::MonthsAway(-6)),
-        ("a year and a half (?:ago|back)", Meaning::MonthsAway(-18)),
-        ("half a decade ago", Meaning::MonthsAway(-60)),
-        ("in half a year", Meaning::MonthsAway(6)),
-        ("{n} {unit} ago (?P<today>today|yesterday)", Meaning::AgoToTheDay),
-        ("{n} {unit} (?:ago|back)", Meaning::Ago),
-        ("{n}(?: or | to | ?[-–] ?){n2} {unit} ago", Meaning::Ago),
-        ("in {n} {unit}(?:['’]s?)?(?: time)?", Meaning::InUnits),
-        ("{n} {unit} from (?:now|today)", Meaning::In),
-        ("(?:the )?(?:last|past|previous) {n} {unit}", Meaning::Rolling(-1)),
-        ("(?:the )?(?:next|coming) {n} {unit}", Meaning::Rolling(1)),
-        ("the (?:last|past) {unit}", Meaning::Rolling(-1)),
-        ("the (?:next|coming) {unit}", Meaning::Rolling(1)),
-        ("(?:the )?{unit} before last", Meaning::Unit(-2)),
-        ("(?:the )?{unit} after next", Meaning::Unit(2)),
-        ("(?:last|this past|this last|previous) {unit}", Meaning::Unit(-1)),
-        ("(?:next|this coming|this next|this upcoming) {unit}", Meaning::Unit(1)),
-        ("this {unit}", Meaning::Unit(0)),
-        ("(?:the )?(?:start|beginning|middle|end) of (?:the|this) {unit}", Meaning::Unit(0)),
-        ("(?:over|at|on|for) the weekend", Meaning::Weekend),
-        ("{wd},?(?: of| the)? last week", Meaning::WeekdayOf(-1)),
-        ("last week(?:,| on)? {wd}", Meaning::WeekdayOf(-1)),
-        ("{wd},?(?: of| the)? (?:next|the following) week", Meaning::WeekdayOf(1)),
-        ("next week(?:,| on)? {wd}", Meaning::WeekdayOf(1)),
-        ("{wd},?(?: of)? this week", Meaning::WeekdayOf(0)),
-        ("this week(?:,| on)? {wd}", Meaning::WeekdayOf(0)),
-        ("(?:a|one) week (?:(?:on|from|this|this coming|next|come) )?{wd}", Meaning::WeekdayAnd(1)),
-        ("(?:on |by |until |till )?(?:this )?{wd} week", Meaning::WeekdayAnd(1)),
-        ("(?:the )?{wd} after next", Meaning::WeekdayAnd(1)),
+        ("(?:the )?(?:day|night) before (?:yesterday|last)", PatternMeaning::Day(-2)),
+        ("yesterday(?: morning| afternoon| evening| night)?", PatternMeaning::Day(-1)),
+        ("last (?:night|evening)", PatternMeaning::Day(-1)),
+        ("(?:a|one) week (?:from )?today|today week", PatternMeaning::Day(7)),
+        ("(?:two weeks|a fortnight) (?:from )?today", PatternMeaning::Day(14)),
+        ("today|tonight|this (?:morning|afternoon|evening)", PatternMeaning::Day(0)),
+        ("(?:the )?day after tomorrow", PatternMeaning::Day(2)),
+        ("(?:a|one) week (?:from )?tomorrow|tomorrow week", PatternMeaning::Day(8)),
+        ("(?:two weeks|a fortnight) (?:from )?tomorrow", PatternMeaning::Day(15)),
+        ("tomorrow(?: morning| afternoon| evening| night)?", PatternMeaning::Day(1)),
+        ("half a year (?:ago|back)", PatternMeaning::MonthsAway(-6)),
+        ("a year and a half (?:ago|back)", PatternMeaning::MonthsAway(-18)),
+        ("half a decade ago", PatternMeaning::MonthsAway(-60)),
+        ("in half a year", PatternMeaning::MonthsAway(6)),
+        ("{n} {unit} ago (?P<today>today|yesterday)", PatternMeaning::AgoToTheDay),
+        ("{n} {unit} (?:ago|back)", PatternMeaning::Ago),
+        ("{n}(?: or | to | ?[-–] ?){n2} {unit} ago", PatternMeaning::Ago),
+        ("in {n} {unit}(?:['’]s?)?(?: time)?", PatternMeaning::InUnits),
+        ("{n} {unit} from (?:now|today)", PatternMeaning::In),
+        ("(?:the )?(?:last|past|previous) {n} {unit}", PatternMeaning::Rolling(-1)),
+        ("(?:the )?(?:next|coming) {n} {unit}", PatternMeaning::Rolling(1)),
+        ("the (?:last|past) {unit}", PatternMeaning::Rolling(-1)),
+        ("the (?:next|coming) {unit}", PatternMeaning::Rolling(1)),
+        ("(?:the )?{unit} before last", PatternMeaning::Unit(-2)),
+        ("(?:the )?{unit} after next", PatternMeaning::Unit(2)),
+        ("(?:last|this past|this last|previous) {unit}", PatternMeaning::Unit(-1)),
+        ("(?:next|this coming|this next|this upcoming) {unit}", PatternMeaning::Unit(1)),
+        ("this {unit}", PatternMeaning::Unit(0)),
+        ("(?:the )?(?:start|beginning|middle|end) of (?:the|this) {unit}", PatternMeaning::Unit(0)),
+        ("(?:over|at|on|for) the weekend", PatternMeaning::Weekend),
+        ("{wd},?(?: of| the)? last week", PatternMeaning::WeekdayOf(-1)),
+        ("last week(?:,| on)? {wd}", PatternMeaning::WeekdayOf(-1)),
+        ("{wd},?(?: of| the)? (?:next|the following) week", PatternMeaning::WeekdayOf(1)),
+        ("next week(?:,| on)? {wd}", PatternMeaning::WeekdayOf(1)),
+        ("{wd},?(?: of)? this week", PatternMeaning::WeekdayOf(0)),
+        ("this week(?:,| on)? {wd}", PatternMeaning::WeekdayOf(0)),
+        (
+            "(?:a|one) week (?:(?:on|from|this|this coming|next|come) )?{wd}",
+            PatternMeaning::WeekdayAnd(1),
+        ),
+        ("(?:on |by |until |till )?(?:this )?{wd} week", PatternMeaning::WeekdayAnd(1)),
+        ("(?:the )?{wd} after next", PatternMeaning::WeekdayAnd(1)),
         (
             "(?:two weeks|a fortnight) (?:(?:on|from|this|this coming) )?{wd}",
-            Meaning::WeekdayAnd(2),
+            PatternMeaning::WeekdayAnd(2),
         ),
-        ("{wd} fortnight", Meaning::WeekdayAnd(2)),
-        ("a week last {wd}", Meaning::WeekdayAgo(1)),
-        ("(?:the )?{wd} before last", Meaning::WeekdayAgo(1)),
+        ("{wd} fortnight", PatternMeaning::WeekdayAnd(2)),
+        ("a week last {wd}", PatternMeaning::WeekdayAgo(1)),
+        ("(?:the )?{wd} before last", PatternMeaning::WeekdayAgo(1)),
         (
             "(?:last|this past|this last|past) {wd}(?: morning| afternoon| evening| night)?",
-            Meaning::Weekday(Step::Last),
+            PatternMeaning::Weekday(NamedStep::Last),
         ),
-        ("{wd} (?:just )?gone", Meaning::Weekday(Step::Last)),
+        ("{wd} (?:just )?gone", PatternMeaning::Weekday(NamedStep::Last)),
         (
             "(?:(?:this|the) )?(?:coming|upcoming) {wd}(?: morning| afternoon| evening| night)?",
-            Meaning::Weekday(Step::Next),
+            PatternMeaning::Weekday(NamedStep::Next),
         ),
-        ("this next {wd}", Meaning::Weekday(Step::Next)),
-        ("next {wd}(?: morning| afternoon| evening| night)?", Meaning::Weekday(Step::NextOrLater)),
+        ("this next {wd}", PatternMeaning::Weekday(NamedStep::Next)),
+        (
+            "next {wd}(?: morning| afternoon| evening| night)?",
+            PatternMeaning::Weekday(NamedStep::NextOrLater),
+        ),
         (
             "(?:on |by |until |till )?this {wd}(?: morning| afternoon| evening| night)?",
-            Meaning::Weekday(Step::This),
+            PatternMeaning::Weekday(NamedStep::This),
         ),
-        ("(?:last|this past) {swd}", Meaning::Weekday(Step::Last)),
+        ("(?:last|this past) {swd}", PatternMeaning::Weekday(NamedStep::Last)),
         (
             "since (?:last )?{wd}(?: morning| afternoon| evening| night)?",
-            Meaning::Weekday(Step::Last),
+            PatternMeaning::Weekday(NamedStep::Last),
         ),
         (
             "(?:(?:on|by|until|till|before|after|from|for|come) )?{wd}(?: morning| afternoon| \
              evening| night| lunchtime)?",
-            Meaning::Weekday(Step::Tense),
+            PatternMeaning::Weekday(NamedStep::Tense),
         ),
-        ("(?:on|by|until|till) {swd}", Meaning::Weekday(Step::Tense)),
-        ("(?:the )?{nth} {wd} (?:of|in) {mon}(?:,? {y})?", Meaning::NthWeekday),
-        ("(?:the )?{nth} (?P<span>week|weekend) (?:of|in) {mon}(?:,? {y})?", Meaning::SpanOfMonth),
-        ("last {season}", Meaning::Season(Step::Last)),
-        ("next {season}", Meaning::Season(Step::Next)),
-        ("this {season}", Meaning::Season(Step::This)),
-        ("(?:the )?{season} (?:of |in )?{y}", Meaning::Season(Step::Tense)),
+        ("(?:on|by|until|till) {swd}", PatternMeaning::Weekday(NamedStep::Tense)),
+        ("(?:the )?{nth} {wd} (?:of|in) {mon}(?:,? {y})?", PatternMeaning::NthWeekday),
+        (
+            "(?:the )?{nth} (?P<span>week|weekend) (?:of|in) {mon}(?:,? {y})?",
+            PatternMeaning::SpanOfMonth,
+        ),
+        ("last {season}", PatternMeaning::Season(NamedStep::Last)),
+        ("next {season}", PatternMeaning::Season(NamedStep::Next)),
+        ("this {season}", PatternMeaning::Season(NamedStep::This)),
+        ("(?:the )?{season} (?:of |in )?{y}", PatternMeaning::Season(NamedStep::Tense)),
         (
             "(?:in|during|over|since|by|until) (?:the )?(?:early |late )?{season}(?: (?:of )?{y})?",
-            Meaning::Season(Step::Tense),
+            PatternMeaning::Season(NamedStep::Tense),
         ),
-        ("last {mon}", Meaning::Month(Step::Last)),
-        ("next {mon}", Meaning::Month(Step::Next)),
-        ("this {mon}", Meaning::Month(Step::This)),
-        ("last {feast}", Meaning::Feast(Step::Last)),
-        ("next {feast}", Meaning::Feast(Step::Next)),
-        ("this {feast}", Meaning::Feast(Step::This)),
+        ("last {mon}", PatternMeaning::Month(NamedStep::Last)),
+        ("next {mon}", PatternMeaning::Month(NamedStep::Next)),
+        ("this {mon}", PatternMeaning::Month(NamedStep::This)),
+        ("last {feast}", PatternMeaning::Feast(NamedStep::Last)),
+        ("next {feast}", PatternMeaning::Feast(NamedStep::Next)),
+        ("this {feast}", PatternMeaning::Feast(NamedStep::This)),
         (
             "(?:(?:at|on|for|over|by|until|till|before|after|since|around|during|come) \
              )?{feast}(?:,? (?:of |in )?{y})?",
-            Meaning::Feast(Step::Tense),
+            PatternMeaning::Feast(NamedStep::Tense),
         ),
         (
             "(?:(?:from|between) )?(?:the )?{d} ?(?:to|until|till|through|and|[-–]) ?(?:the )?{d2} \
              (?:of )?{mon}(?:,? {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
         (
             "(?:(?:from|between) )?{mon} (?:the )?{d} ?(?:to|until|till|through|and|[-–]) ?(?:the \
              )?{d2}(?:,? {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
         (
             "(?:(?:from|between) )?{mon} {d} ?(?:to|until|till|through|and|[-–]) ?{mon2} {d2}(?:,? \
              {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
         (
             "(?:(?:from|between) )?{d} {mon} ?(?:to|until|till|through|and|[-–]) ?{d2} {mon2}(?:,? \
              {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
         (
             "(?:in )?{mon},? (?:from|between) the {d} (?:to|until|till|through|and) (?:the \
              )?{d2}(?:,? {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
         (
             "(?:from|between) {mon}(?: {y})? (?:to|until|till|through|and) {mon2}(?:,? {y2})?",
-            Meaning::Months,
+            PatternMeaning::Months,
         ),
         (
             "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{anywd},? )?(?:the \
              )?{d} (?:of )?{mon}(?:,? (?:of )?{y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
         (
             "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{anywd},? )?{mon} \
              (?:the )?{d}(?:,? ?(?:of )?{y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
-        (r"(?P<mon>may|march|august) (?P<d>\d{1,2})(?:st|nd|rd|th)(?:,? {y})?", Meaning::Date),
-        ("(?:(?:on|by|until|till|since|before|after|from|for) )the {d}", Meaning::DayOfMonth),
-        ("the {d} of (?:the )?(?P<step>last|this|next) month", Meaning::DayOfMonth),
+        (
+            r"(?P<mon>may|march|august) (?P<d>\d{1,2})(?:st|nd|rd|th)(?:,? {y})?",
+            PatternMeaning::Date,
+        ),
+        (
+            "(?:(?:on|by|until|till|since|before|after|from|for) )the {d}",
+            PatternMeaning::DayOfMonth,
+        ),
+        ("the {d} of (?:the )?(?P<step>last|this|next) month", PatternMeaning::DayOfMonth),
         (
             "(?:(?:in|since|during|until|till|through|throughout|around|by|before|after) \
              )(?:(?:early|late|mid)[- ])?{mon}(?:,? (?:of )?{y})?",
-            Meaning::Month(Step::Tense),
+            PatternMeaning::Month(NamedStep::Tense),
         ),
         (
             "(?:from|for) \
              (?P<mon>january|february|march|july|september|october|november|december)(?: \
              {y})?",
-            Meaning::Month(Step::Tense),
+            PatternMeaning::Month(NamedStep::Tense),
         ),
-        ("in (?P<mon>may|march|august)(?: {y})?", Meaning::Month(Step::Tense)),
-        ("(?:early|late|mid)(?:[- ]| in ){mon}(?:,? {y})?", Meaning::Month(Step::Tense)),
+        ("in (?P<mon>may|march|august)(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
+        (
+            "(?:early|late|mid)(?:[- ]| in ){mon}(?:,? {y})?",
+            PatternMeaning::Month(NamedStep::Tense),
+        ),
         (
             "(?:the )?(?:start|beginning|middle|end|rest|month|half|part|few days) (?:of|in) \
              {mon}(?:,? {y})?",
-            Meaning::Month(Step::Tense),
+            PatternMeaning::Month(NamedStep::Tense),
         ),
-        ("(?P<mon>may|march|august) {y}", Meaning::Month(Step::Tense)),
-        ("{mon},? (?:of )?{y}", Meaning::Month(Step::Tense)),
-        ("(?P<mon>january|february|july|september|october|november|december)", Meaning::MonthName),
-        ("the (?P<y>(?:19|20)\\d\\d)", Meaning::YearOf),
-        ("{y} ?[-–] ?{y2}", Meaning::Year),
-        ("(?:from|between) {y} (?:to|until|and|through) {y2}", Meaning::Year),
+        ("(?P<mon>may|march|august) {y}", PatternMeaning::Month(NamedStep::Tense)),
+        ("{mon},? (?:of )?{y}", PatternMeaning::Month(NamedStep::Tense)),
+        (
+            "(?P<mon>january|february|july|september|october|november|december)",
+            PatternMeaning::MonthName,
+        ),
+        ("the (?P<y>(?:19|20)\\d\\d)", PatternMeaning::YearOf),
+        ("{y} ?[-–] ?{y2}", PatternMeaning::Year),
+        ("(?:from|between) {y} (?:to|until|and|through) {y2}", PatternMeaning::Year),
         (
             "(?:in|since|during|by|until|till|before|after|from|around|early|late|mid|the year|end \
              of|start of|beginning of)[- ]{y}",
-            Meaning::Year,
+            PatternMeaning::Year,
         ),
-        ("(?:the )?{decade}s", Meaning::Decade),
+        ("(?:the )?{decade}s", PatternMeaning::Decade),
     ],
     habits: "(?:mon|tues|wednes|thurs|fri|satur|sun)day (?:nights|mornings|evenings|afternoons)|\
         (?:mon|tues|wednes|thurs|fri|satur|sun)days|normally|generally|regularly|whenever|\

@@ -1,10 +1,10 @@
 //! French: expressions of time, and past verb forms.
 
-use crate::text::time::calendar::{Holiday, Unit};
-use crate::text::time::patterns::{FEW, Meaning, Step, Vocabulary};
-use crate::text::time::tense::{Rule, Tense};
+use crate::text::time::calendar::{CalendarUnit, Holiday};
+use crate::text::time::patterns::{DateVocabulary, FEW, NamedStep, PatternMeaning};
+use crate::text::time::tense::{TenseRule, TenseSigns};
 
-pub(in crate::text::time) const TENSE: Tense = Tense {
+pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[],
     intentions: &[
         // What is arranged lies ahead.
@@ -38,11 +38,11 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
     ),
     irregular: "",
     conjunctions: "et|mais|donc|car|ou|puis",
-    rule: Rule::PastFirst,
+    rule: TenseRule::PastFirst,
     spaced: true,
 };
 
-pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
+pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
     months: [
         "janvier|janv\\.",
         "février|fevrier|févr\\.",
@@ -59,12 +59,12 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
     ],
     weekdays: ["lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"],
     units: &[
-        ("jours?", Unit::Day),
-        ("semaines?", Unit::Week),
-        ("week[- ]?ends?", Unit::Weekend),
-        ("mois", Unit::Month),
-        ("ans?|années?", Unit::Year),
-        ("décennies?", Unit::Decade),
+        ("jours?", CalendarUnit::Day),
+        ("semaines?", CalendarUnit::Week),
+        ("week[- ]?ends?", CalendarUnit::Weekend),
+        ("mois", CalendarUnit::Month),
+        ("ans?|années?", CalendarUnit::Year),
+        ("décennies?", CalendarUnit::Decade),
     ],
     numbers: &[
         ("un|une", 1),
@@ -105,83 +105,98 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("l['’]épiphanie", Holiday::Fixed(1, 6)),
     ],
     patterns: &[
-        ("avant[- ]hier(?: soir| matin)?", Meaning::Day(-2)),
+        ("avant[- ]hier(?: soir| matin)?", PatternMeaning::Day(-2)),
         (
             "hier(?: soir| matin| après-midi| midi| dans la nuit)?|la nuit dernière",
-            Meaning::Day(-1),
+            PatternMeaning::Day(-1),
         ),
-        ("aujourd['’]hui|ce soir|ce matin|cet après-midi|ce midi", Meaning::Day(0)),
-        ("après[- ]demain(?: soir| matin| après-midi)?", Meaning::Day(2)),
-        ("demain en huit", Meaning::Day(8)),
-        ("demain(?: soir| matin| après-midi| midi)?", Meaning::Tomorrow),
+        ("aujourd['’]hui|ce soir|ce matin|cet après-midi|ce midi", PatternMeaning::Day(0)),
+        ("après[- ]demain(?: soir| matin| après-midi)?", PatternMeaning::Day(2)),
+        ("demain en huit", PatternMeaning::Day(8)),
+        ("demain(?: soir| matin| après-midi| midi)?", PatternMeaning::Tomorrow),
         (
             "il y a (?:environ |à peu près |presque |plus de |bientôt |tout juste )?six mois",
-            Meaning::MonthsAway(-6),
+            PatternMeaning::MonthsAway(-6),
         ),
-        ("il y a un an et demi", Meaning::MonthsAway(-18)),
+        ("il y a un an et demi", PatternMeaning::MonthsAway(-18)),
         (
             "il y a (?:environ |à peu près |presque |plus de |bientôt |tout juste )?huit jours",
-            Meaning::Day(-7),
+            PatternMeaning::Day(-7),
         ),
         (
             "il y a (?:environ |à peu près |presque |plus de |bientôt |tout juste )?une \
              quinzaine(?: de jours)?",
-            Meaning::WeeksAway(-2),
+            PatternMeaning::WeeksAway(-2),
         ),
         (
             "(?:il y a|ça fait) (?:environ |à peu près |presque |plus de |bientôt |tout juste \
              )?{n} {unit}",
-            Meaning::Ago,
+            PatternMeaning::Ago,
         ),
-        ("dans six mois", Meaning::MonthsAway(6)),
-        ("dans huit jours|aujourd['’]hui en huit", Meaning::Day(7)),
-        ("dans une quinzaine(?: de jours)?", Meaning::WeeksAway(2)),
-        ("dans (?:environ |à peu près )?{n} {unit}", Meaning::InUnits),
-        ("{wd} en huit", Meaning::WeekdayAnd(1)),
-        ("{wd} en quinze", Meaning::WeekdayAnd(2)),
-        ("(?:le )?{wd} de la semaine (?:dernière|passée)", Meaning::WeekdayOf(-1)),
-        ("(?:le )?{wd} de la semaine prochaine", Meaning::WeekdayOf(1)),
-        ("la semaine prochaine,? {wd}", Meaning::WeekdayOf(1)),
-        ("(?:le )?{wd} de cette semaine", Meaning::WeekdayOf(0)),
-        ("{wd} (?:dernier|passé)(?: soir| matin| après-midi)?", Meaning::Weekday(Step::Last)),
-        ("{wd} (?:prochain|qui vient)(?: soir| matin| après-midi)?", Meaning::Weekday(Step::Next)),
-        ("ce {wd}(?: soir| matin| après-midi)?", Meaning::Weekday(Step::This)),
-        ("(?:l['’]|le |la )?{unit} (?:d['’]avant l['’]avant|avant-dernière?)", Meaning::Unit(-2)),
-        ("l['’]avant-dernière? {unit}", Meaning::Unit(-2)),
-        ("(?:l['’]|le |la )?{unit} (?:derni[eè]re?|passée?)", Meaning::Unit(-1)),
-        ("(?:l['’]|le |la )?{unit} (?:prochaine?|qui vient)", Meaning::Unit(1)),
-        ("(?:cette|cet|ce) {unit}(?:-ci)?", Meaning::Unit(0)),
-        ("(?:l['’]|le |à l['’]|au )?{season} (?:dernier|passé)", Meaning::Season(Step::Last)),
-        ("(?:l['’]|le |à l['’]|au )?{season} prochain", Meaning::Season(Step::Next)),
-        ("(?:cet|ce) {season}", Meaning::Season(Step::This)),
-        ("(?:en |au |à l['’]|l['’]|le ){season} {y}", Meaning::Season(Step::Tense)),
-        ("(?:en|au) {season}(?: de {y})?", Meaning::Season(Step::Tense)),
-        ("(?:en )?{mon} dernier", Meaning::Month(Step::Last)),
-        ("(?:en )?{mon} prochain", Meaning::Month(Step::Next)),
-        ("{feast} derni[eè]re?", Meaning::Feast(Step::Last)),
-        ("(?:du|entre le) {d} (?:au|et le) {d2} {mon}(?: {y})?", Meaning::Date),
+        ("dans six mois", PatternMeaning::MonthsAway(6)),
+        ("dans huit jours|aujourd['’]hui en huit", PatternMeaning::Day(7)),
+        ("dans une quinzaine(?: de jours)?", PatternMeaning::WeeksAway(2)),
+        ("dans (?:environ |à peu près )?{n} {unit}", PatternMeaning::InUnits),
+        ("{wd} en huit", PatternMeaning::WeekdayAnd(1)),
+        ("{wd} en quinze", PatternMeaning::WeekdayAnd(2)),
+        ("(?:le )?{wd} de la semaine (?:dernière|passée)", PatternMeaning::WeekdayOf(-1)),
+        ("(?:le )?{wd} de la semaine prochaine", PatternMeaning::WeekdayOf(1)),
+        ("la semaine prochaine,? {wd}", PatternMeaning::WeekdayOf(1)),
+        ("(?:le )?{wd} de cette semaine", PatternMeaning::WeekdayOf(0)),
+        (
+            "{wd} (?:dernier|passé)(?: soir| matin| après-midi)?",
+            PatternMeaning::Weekday(NamedStep::Last),
+        ),
+        (
+            "{wd} (?:prochain|qui vient)(?: soir| matin| après-midi)?",
+            PatternMeaning::Weekday(NamedStep::Next),
+        ),
+        ("ce {wd}(?: soir| matin| après-midi)?", PatternMeaning::Weekday(NamedStep::This)),
+        (
+            "(?:l['’]|le |la )?{unit} (?:d['’]avant l['’]avant|avant-dernière?)",
+            PatternMeaning::Unit(-2),
+        ),
+        ("l['’]avant-dernière? {unit}", PatternMeaning::Unit(-2)),
+        ("(?:l['’]|le |la )?{unit} (?:derni[eè]re?|passée?)", PatternMeaning::Unit(-1)),
+        ("(?:l['’]|le |la )?{unit} (?:prochaine?|qui vient)", PatternMeaning::Unit(1)),
+        ("(?:cette|cet|ce) {unit}(?:-ci)?", PatternMeaning::Unit(0)),
+        (
+            "(?:l['’]|le |à l['’]|au )?{season} (?:dernier|passé)",
+            PatternMeaning::Season(NamedStep::Last),
+        ),
+        ("(?:l['’]|le |à l['’]|au )?{season} prochain", PatternMeaning::Season(NamedStep::Next)),
+        ("(?:cet|ce) {season}", PatternMeaning::Season(NamedStep::This)),
+        ("(?:en |au |à l['’]|l['’]|le ){season} {y}", PatternMeaning::Season(NamedStep::Tense)),
+        ("(?:en|au) {season}(?: de {y})?", PatternMeaning::Season(NamedStep::Tense)),
+        ("(?:en )?{mon} dernier", PatternMeaning::Month(NamedStep::Last)),
+        ("(?:en )?{mon} prochain", PatternMeaning::Month(NamedStep::Next)),
+        ("{feast} derni[eè]re?", PatternMeaning::Feast(NamedStep::Last)),
+        ("(?:du|entre le) {d} (?:au|et le) {d2} {mon}(?: {y})?", PatternMeaning::Date),
         (
             "(?:(?:le|au|du|dès le|jusqu['’]au|depuis le|avant le|pour le|vers le) )?(?:{anywd},? \
              )?(?:le )?{d} {mon}(?:,? {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
-        ("(?:le|au|dès le|jusqu['’]au|depuis le|avant le) {d}", Meaning::DayOfMonth),
+        ("(?:le|au|dès le|jusqu['’]au|depuis le|avant le) {d}", PatternMeaning::DayOfMonth),
         (
             "(?:à la |en )?(?:début|courant|mi-|mi |fin|fin de|milieu|milieu de) ?{mon}(?: {y})?",
-            Meaning::Month(Step::Tense),
+            PatternMeaning::Month(NamedStep::Tense),
         ),
-        ("(?:à la )?(?:fin|début) (?:de l['’]année|d['’]année)", Meaning::This(Unit::Year)),
-        ("(?:à la |en )?fin (?:du|de) mois", Meaning::This(Unit::Month)),
+        (
+            "(?:à la )?(?:fin|début) (?:de l['’]année|d['’]année)",
+            PatternMeaning::This(CalendarUnit::Year),
+        ),
+        ("(?:à la |en )?fin (?:du|de) mois", PatternMeaning::This(CalendarUnit::Month)),
         (
             "(?:en|depuis|dès|jusqu['’]en|pour|d['’]ici|courant|avant|à partir de|au mois de|au \
              mois d['’]) ?{mon}(?: {y})?",
-            Meaning::Month(Step::Tense),
+            PatternMeaning::Month(NamedStep::Tense),
         ),
-        ("{mon} {y}", Meaning::Month(Step::Tense)),
-        ("(?:en|depuis|depuis l['’]année|début|fin|jusqu['’]en|avant) {y}", Meaning::Year),
-        ("(?:à|pour|depuis|le|au|à la) ?{feast}(?: {y})?", Meaning::Feast(Step::Tense)),
-        ("depuis {wd}", Meaning::Weekday(Step::Last)),
-        ("{wd}(?: soir| matin| après-midi| midi)?", Meaning::Weekday(Step::Tense)),
+        ("{mon} {y}", PatternMeaning::Month(NamedStep::Tense)),
+        ("(?:en|depuis|depuis l['’]année|début|fin|jusqu['’]en|avant) {y}", PatternMeaning::Year),
+        ("(?:à|pour|depuis|le|au|à la) ?{feast}(?: {y})?", PatternMeaning::Feast(NamedStep::Tense)),
+        ("depuis {wd}", PatternMeaning::Weekday(NamedStep::Last)),
+        ("{wd}(?: soir| matin| après-midi| midi)?", PatternMeaning::Weekday(NamedStep::Tense)),
     ],
     habits: "chaque|tous les|toutes les|toujours|d['’]habitude|anniversaire|le lundi|le mardi|le \
         mercredi|le jeudi|le vendredi|le samedi|le dimanche",

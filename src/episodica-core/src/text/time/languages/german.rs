@@ -1,10 +1,10 @@
 //! German: expressions of time, past verb forms, and the date format.
 
-use crate::text::time::calendar::{Holiday, Unit};
-use crate::text::time::patterns::{FEW, Meaning, Step, Vocabulary};
-use crate::text::time::tense::{Rule, Tense};
+use crate::text::time::calendar::{CalendarUnit, Holiday};
+use crate::text::time::patterns::{DateVocabulary, FEW, NamedStep, PatternMeaning};
+use crate::text::time::tense::{TenseRule, TenseSigns};
 
-pub(in crate::text::time) const TENSE: Tense = Tense {
+pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[],
     intentions: &[
         // A state or an appointment in the form of a perfect.
@@ -45,11 +45,11 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
     ),
     irregular: "",
     conjunctions: "und|aber|denn|oder|doch|weil|dass",
-    rule: Rule::PastFirst,
+    rule: TenseRule::PastFirst,
     spaced: true,
 };
 
-pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
+pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
     months: [
         "januar|jänner|jan\\.",
         "februar|feber|feb\\.",
@@ -74,12 +74,12 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         "sonntag",
     ],
     units: &[
-        ("tag(?:e|en)?", Unit::Day),
-        ("wochen?", Unit::Week),
-        ("wochenenden?", Unit::Weekend),
-        ("monat(?:e|en|s)?", Unit::Month),
-        ("jahr(?:e|en|es|s)?", Unit::Year),
-        ("jahrzehnt(?:e|en)?", Unit::Decade),
+        ("tag(?:e|en)?", CalendarUnit::Day),
+        ("wochen?", CalendarUnit::Week),
+        ("wochenenden?", CalendarUnit::Weekend),
+        ("monat(?:e|en|s)?", CalendarUnit::Month),
+        ("jahr(?:e|en|es|s)?", CalendarUnit::Year),
+        ("jahrzehnt(?:e|en)?", CalendarUnit::Decade),
     ],
     numbers: &[
         (r"ein|eine|einem|einen|einer", 1),
@@ -120,102 +120,120 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("valentinstag", Holiday::Fixed(2, 14)),
     ],
     patterns: &[
-        ("vorvorgestern", Meaning::Day(-3)),
-        ("vorgestern(?: abend| nacht| früh| nachmittag| mittag)?", Meaning::Day(-2)),
+        ("vorvorgestern", PatternMeaning::Day(-3)),
+        ("vorgestern(?: abend| nacht| früh| nachmittag| mittag)?", PatternMeaning::Day(-2)),
         (
             "gestern(?: abend| nacht| früh| morgen| nachmittag| mittag| vormittag)?",
-            Meaning::Day(-1),
+            PatternMeaning::Day(-1),
         ),
-        ("heute in {n} {unit}", Meaning::InUnits),
-        ("heute(?: abend| nacht| früh| morgen| nachmittag| mittag| vormittag)?", Meaning::Day(0)),
-        ("letzte nacht", Meaning::Day(-1)),
-        ("überübermorgen", Meaning::Day(3)),
-        ("übermorgen(?: abend| früh| nachmittag| mittag| vormittag)?", Meaning::Day(2)),
-        ("morgen in einer woche", Meaning::Day(8)),
-        ("heute in einer woche", Meaning::Day(7)),
-        ("morgen(?: abend| früh| nachmittag| mittag| vormittag)?", Meaning::Tomorrow),
+        ("heute in {n} {unit}", PatternMeaning::InUnits),
+        (
+            "heute(?: abend| nacht| früh| morgen| nachmittag| mittag| vormittag)?",
+            PatternMeaning::Day(0),
+        ),
+        ("letzte nacht", PatternMeaning::Day(-1)),
+        ("überübermorgen", PatternMeaning::Day(3)),
+        ("übermorgen(?: abend| früh| nachmittag| mittag| vormittag)?", PatternMeaning::Day(2)),
+        ("morgen in einer woche", PatternMeaning::Day(8)),
+        ("heute in einer woche", PatternMeaning::Day(7)),
+        ("morgen(?: abend| früh| nachmittag| mittag| vormittag)?", PatternMeaning::Tomorrow),
         (
             "(?:vor|vor etwa|vor ungefähr|vor rund|vor ca\\.|vor gut|vor knapp|vor über|vor mehr \
              als) {n} {unit}",
-            Meaning::Ago,
+            PatternMeaning::Ago,
         ),
-        ("vor (?:einem halben jahr|einem guten halben jahr)", Meaning::MonthsAway(-6)),
-        ("vor (?:anderthalb|eineinhalb) jahren", Meaning::MonthsAway(-18)),
+        ("vor (?:einem halben jahr|einem guten halben jahr)", PatternMeaning::MonthsAway(-6)),
+        ("vor (?:anderthalb|eineinhalb) jahren", PatternMeaning::MonthsAway(-18)),
         (
             "(?:in|in etwa|in ungefähr|in rund|in ca\\.|in gut|in knapp) {n} {unit}",
-            Meaning::InUnits,
+            PatternMeaning::InUnits,
         ),
-        ("in einem halben jahr", Meaning::MonthsAway(6)),
-        ("{wd} in einer woche", Meaning::WeekdayAnd(1)),
-        ("{wd} in (?:zwei|2) wochen", Meaning::WeekdayAnd(2)),
+        ("in einem halben jahr", PatternMeaning::MonthsAway(6)),
+        ("{wd} in einer woche", PatternMeaning::WeekdayAnd(1)),
+        ("{wd} in (?:zwei|2) wochen", PatternMeaning::WeekdayAnd(2)),
         (
             "(?:in der )?(?:letzte|letzten|vorige|vorigen|vergangene|vergangenen) woche(?: am)? \
              {wd}",
-            Meaning::WeekdayOf(-1),
+            PatternMeaning::WeekdayOf(-1),
         ),
         (
             "(?:in der )?(?:nächste|nächsten|kommende|kommenden) woche(?: am)? {wd}",
-            Meaning::WeekdayOf(1),
+            PatternMeaning::WeekdayOf(1),
         ),
-        ("diese woche(?: am)? {wd}", Meaning::WeekdayOf(0)),
-        ("{wd} (?:letzter|voriger|vergangener) woche", Meaning::WeekdayOf(-1)),
-        ("{wd} (?:nächster|kommender) woche", Meaning::WeekdayOf(1)),
-        ("{wd} (?:dieser) woche", Meaning::WeekdayOf(0)),
+        ("diese woche(?: am)? {wd}", PatternMeaning::WeekdayOf(0)),
+        ("{wd} (?:letzter|voriger|vergangener) woche", PatternMeaning::WeekdayOf(-1)),
+        ("{wd} (?:nächster|kommender) woche", PatternMeaning::WeekdayOf(1)),
+        ("{wd} (?:dieser) woche", PatternMeaning::WeekdayOf(0)),
         (
             "(?:letzte[nrs]?|letztem|vorige[nrs]?|vorigem|vergangene[nrs]?|vergangenem) {wd}",
-            Meaning::Weekday(Step::Last),
+            PatternMeaning::Weekday(NamedStep::Last),
         ),
-        ("(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {wd}", Meaning::Weekday(Step::Next)),
-        ("(?:diese[nrs]?|diesem) {wd}", Meaning::Weekday(Step::This)),
-        ("(?:vorletzte[nrs]?|vorletztem) {unit}", Meaning::Unit(-2)),
-        ("(?:übernächste[nrs]?|übernächstem) {unit}", Meaning::Unit(2)),
+        (
+            "(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {wd}",
+            PatternMeaning::Weekday(NamedStep::Next),
+        ),
+        ("(?:diese[nrs]?|diesem) {wd}", PatternMeaning::Weekday(NamedStep::This)),
+        ("(?:vorletzte[nrs]?|vorletztem) {unit}", PatternMeaning::Unit(-2)),
+        ("(?:übernächste[nrs]?|übernächstem) {unit}", PatternMeaning::Unit(2)),
         (
             "(?:letzte[nrs]?|letztem|vorige[nrs]?|vorigem|vergangene[nrs]?|vergangenem) {unit}",
-            Meaning::Unit(-1),
+            PatternMeaning::Unit(-1),
         ),
-        ("(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {unit}", Meaning::Unit(1)),
-        ("(?:diese[nrs]?|diesem) {unit}", Meaning::Unit(0)),
+        ("(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {unit}", PatternMeaning::Unit(1)),
+        ("(?:diese[nrs]?|diesem) {unit}", PatternMeaning::Unit(0)),
         (
             "(?:letzte[nrs]?|letztem|vorige[nrs]?|vergangene[nrs]?|vergangenem) {season}",
-            Meaning::Season(Step::Last),
+            PatternMeaning::Season(NamedStep::Last),
         ),
         (
             "(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {season}",
-            Meaning::Season(Step::Next),
+            PatternMeaning::Season(NamedStep::Next),
         ),
-        ("(?:diese[nrs]?|diesem) {season}", Meaning::Season(Step::This)),
-        ("im {season}(?: {y})?", Meaning::Season(Step::Tense)),
-        ("(?:letzte[nrs]?|letztem|vergangene[nrs]?) {mon}", Meaning::Month(Step::Last)),
-        ("(?:nächste[nrs]?|kommende[nrs]?) {mon}", Meaning::Month(Step::Next)),
-        ("(?:letzte[nrs]?|letztes|vergangene[nrs]?) {feast}", Meaning::Feast(Step::Last)),
-        ("(?:nächste[nrs]?|nächstes) {feast}", Meaning::Feast(Step::Next)),
+        ("(?:diese[nrs]?|diesem) {season}", PatternMeaning::Season(NamedStep::This)),
+        ("im {season}(?: {y})?", PatternMeaning::Season(NamedStep::Tense)),
+        ("(?:letzte[nrs]?|letztem|vergangene[nrs]?) {mon}", PatternMeaning::Month(NamedStep::Last)),
+        ("(?:nächste[nrs]?|kommende[nrs]?) {mon}", PatternMeaning::Month(NamedStep::Next)),
+        (
+            "(?:letzte[nrs]?|letztes|vergangene[nrs]?) {feast}",
+            PatternMeaning::Feast(NamedStep::Last),
+        ),
+        ("(?:nächste[nrs]?|nächstes) {feast}", PatternMeaning::Feast(NamedStep::Next)),
         (
             "(?:vom |von )?{d}\\.?(?: ?bis(?: zum)? ?| ?[-–] ?){d2}\\. ?{mon}(?: {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
         (
             "(?:(?:am|vom|zum|bis|bis zum|ab|ab dem|seit|seit dem|der|den|dem|für den) \
              )?(?:{anywd},? (?:de[nmr] |am )?)?{d}\\. ?{mon}(?:,? {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
-        ("(?:am|vom|zum|bis|ab|seit|bis zum) {d}\\.{m}\\.", Meaning::Date),
-        ("(?:am|zum|bis zum|vom|seit dem|ab dem) {d}\\.", Meaning::DayOfMonth),
-        ("(?:anfang|mitte|ende) {mon}(?: {y})?", Meaning::Month(Step::Tense)),
-        ("(?:im|seit|bis|ab|in|vom|zum) {mon}(?: {y})?", Meaning::Month(Step::Tense)),
-        ("(?:anfang|mitte|ende) (?:des jahres|dieses jahres)", Meaning::This(Unit::Year)),
-        ("ende des monats", Meaning::This(Unit::Month)),
-        ("{mon} {y}", Meaning::Month(Step::Tense)),
-        ("(?:im jahr|im jahre|seit|in|anfang|mitte|ende|bis) {y}", Meaning::Year),
-        ("(?:an|zu|über|seit|bis|nach|vor) {feast}(?: {y})?", Meaning::Feast(Step::Tense)),
-        ("(?:am|an|zum) {feast}(?: {y})?", Meaning::Feast(Step::Tense)),
-        ("seit {wd}", Meaning::Weekday(Step::Last)),
+        ("(?:am|vom|zum|bis|ab|seit|bis zum) {d}\\.{m}\\.", PatternMeaning::Date),
+        ("(?:am|zum|bis zum|vom|seit dem|ab dem) {d}\\.", PatternMeaning::DayOfMonth),
+        ("(?:anfang|mitte|ende) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
+        ("(?:im|seit|bis|ab|in|vom|zum) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
+        (
+            "(?:anfang|mitte|ende) (?:des jahres|dieses jahres)",
+            PatternMeaning::This(CalendarUnit::Year),
+        ),
+        ("ende des monats", PatternMeaning::This(CalendarUnit::Month)),
+        ("{mon} {y}", PatternMeaning::Month(NamedStep::Tense)),
+        ("(?:im jahr|im jahre|seit|in|anfang|mitte|ende|bis) {y}", PatternMeaning::Year),
+        (
+            "(?:an|zu|über|seit|bis|nach|vor) {feast}(?: {y})?",
+            PatternMeaning::Feast(NamedStep::Tense),
+        ),
+        ("(?:am|an|zum) {feast}(?: {y})?", PatternMeaning::Feast(NamedStep::Tense)),
+        ("seit {wd}", PatternMeaning::Weekday(NamedStep::Last)),
         (
             "(?:am|ab|bis|bis zum|für|von|vom|zum) \
              {wd}(?:abend|morgen|mittag|nachmittag|nacht|vormittag)?",
-            Meaning::Weekday(Step::Tense),
+            PatternMeaning::Weekday(NamedStep::Tense),
         ),
-        ("{wd}(?:abend|morgen|mittag|nachmittag|nacht|vormittag)?", Meaning::Weekday(Step::Tense)),
-        ("am wochenende", Meaning::This(Unit::Weekend)),
+        (
+            "{wd}(?:abend|morgen|mittag|nachmittag|nacht|vormittag)?",
+            PatternMeaning::Weekday(NamedStep::Tense),
+        ),
+        ("am wochenende", PatternMeaning::This(CalendarUnit::Weekend)),
     ],
     habits: "jede[nrsm]?|alle|immer|meistens|üblicherweise|geburtstag|jährlich|montags|dienstags|\
         mittwochs|donnerstags|freitags|samstags|sonntags",

@@ -1,10 +1,10 @@
 //! Spanish: expressions of time, and past verb forms.
 
-use crate::text::time::calendar::{Holiday, Unit};
-use crate::text::time::patterns::{FEW, Meaning, Step, Vocabulary};
-use crate::text::time::tense::{Rule, Tense};
+use crate::text::time::calendar::{CalendarUnit, Holiday};
+use crate::text::time::patterns::{DateVocabulary, FEW, NamedStep, PatternMeaning};
+use crate::text::time::tense::{TenseRule, TenseSigns};
 
-pub(in crate::text::time) const TENSE: Tense = Tense {
+pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &["sé|té|qué|porqué|por qué|café|bebé|olé|paté|chalé|allí|aquí|así|ahí|casi|sí|mí"],
     intentions: &[
         "está|estaré|iré|seré|tendré|podré",
@@ -41,11 +41,11 @@ pub(in crate::text::time) const TENSE: Tense = Tense {
     participle: "",
     irregular: "",
     conjunctions: "y|pero|porque|o|así que|aunque",
-    rule: Rule::PastFirst,
+    rule: TenseRule::PastFirst,
     spaced: true,
 };
 
-pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
+pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
     months: [
         "enero",
         "febrero",
@@ -70,12 +70,12 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         "domingo",
     ],
     units: &[
-        ("días?|dias?", Unit::Day),
-        ("semanas?", Unit::Week),
-        ("fin(?:es)? de semana|finde", Unit::Weekend),
-        ("mes(?:es)?", Unit::Month),
-        ("años?", Unit::Year),
-        ("décadas?", Unit::Decade),
+        ("días?|dias?", CalendarUnit::Day),
+        ("semanas?", CalendarUnit::Week),
+        ("fin(?:es)? de semana|finde", CalendarUnit::Weekend),
+        ("mes(?:es)?", CalendarUnit::Month),
+        ("años?", CalendarUnit::Year),
+        ("décadas?", CalendarUnit::Decade),
     ],
     numbers: &[
         ("un|una|uno", 1),
@@ -112,89 +112,101 @@ pub(in crate::text::time) const VOCABULARY: Vocabulary = Vocabulary {
         ("san juan", Holiday::Fixed(6, 24)),
     ],
     patterns: &[
-        ("trasanteayer", Meaning::Day(-3)),
-        ("anteayer|antes de ayer|antier", Meaning::Day(-2)),
-        ("anteanoche", Meaning::Day(-2)),
-        ("ayer(?: por la (?:mañana|tarde|noche)| noche| al mediodía)?|anoche", Meaning::Day(-1)),
-        ("hoy(?: por la (?:mañana|tarde|noche))?|esta (?:mañana|tarde|noche)", Meaning::Day(0)),
-        ("pasado mañana(?: por la (?:mañana|tarde|noche))?", Meaning::Day(2)),
-        ("mañana(?: por la (?:mañana|tarde|noche)| mismo)?", Meaning::Tomorrow),
-        ("hace (?:medio año|seis meses)", Meaning::MonthsAway(-6)),
-        ("hace (?:año y medio|un año y medio)", Meaning::MonthsAway(-18)),
-        ("hace (?:ya |casi |más de |unos |unas |como )?{n} {unit}", Meaning::Ago),
-        ("{n} {unit} atrás", Meaning::Ago),
-        ("dentro de (?:medio año|seis meses)", Meaning::MonthsAway(6)),
-        ("de hoy en ocho(?: días)?", Meaning::Day(7)),
-        ("dentro de (?:unos |unas )?{n} {unit}", Meaning::InUnits),
-        ("en {n} {unit}", Meaning::InUnits),
+        ("trasanteayer", PatternMeaning::Day(-3)),
+        ("anteayer|antes de ayer|antier", PatternMeaning::Day(-2)),
+        ("anteanoche", PatternMeaning::Day(-2)),
+        (
+            "ayer(?: por la (?:mañana|tarde|noche)| noche| al mediodía)?|anoche",
+            PatternMeaning::Day(-1),
+        ),
+        (
+            "hoy(?: por la (?:mañana|tarde|noche))?|esta (?:mañana|tarde|noche)",
+            PatternMeaning::Day(0),
+        ),
+        ("pasado mañana(?: por la (?:mañana|tarde|noche))?", PatternMeaning::Day(2)),
+        ("mañana(?: por la (?:mañana|tarde|noche)| mismo)?", PatternMeaning::Tomorrow),
+        ("hace (?:medio año|seis meses)", PatternMeaning::MonthsAway(-6)),
+        ("hace (?:año y medio|un año y medio)", PatternMeaning::MonthsAway(-18)),
+        ("hace (?:ya |casi |más de |unos |unas |como )?{n} {unit}", PatternMeaning::Ago),
+        ("{n} {unit} atrás", PatternMeaning::Ago),
+        ("dentro de (?:medio año|seis meses)", PatternMeaning::MonthsAway(6)),
+        ("de hoy en ocho(?: días)?", PatternMeaning::Day(7)),
+        ("dentro de (?:unos |unas )?{n} {unit}", PatternMeaning::InUnits),
+        ("en {n} {unit}", PatternMeaning::InUnits),
         (
             "el (?:próximo )?{wd} (?:de la semana que viene|de la próxima semana|de la semana \
              próxima)",
-            Meaning::WeekdayOf(1),
+            PatternMeaning::WeekdayOf(1),
         ),
-        ("el {wd} de la semana pasada", Meaning::WeekdayOf(-1)),
-        ("el {wd} de esta semana", Meaning::WeekdayOf(0)),
-        ("(?:el |este )?(?:pasado|último) {wd}", Meaning::Weekday(Step::Last)),
+        ("el {wd} de la semana pasada", PatternMeaning::WeekdayOf(-1)),
+        ("el {wd} de esta semana", PatternMeaning::WeekdayOf(0)),
+        ("(?:el |este )?(?:pasado|último) {wd}", PatternMeaning::Weekday(NamedStep::Last)),
         (
             "(?:el |este )?{wd} pasado(?: por la (?:mañana|tarde|noche))?",
-            Meaning::Weekday(Step::Last),
+            PatternMeaning::Weekday(NamedStep::Last),
         ),
-        ("(?:el |este )?próximo {wd}", Meaning::Weekday(Step::Next)),
+        ("(?:el |este )?próximo {wd}", PatternMeaning::Weekday(NamedStep::Next)),
         (
             "(?:el |este )?{wd} (?:próximo|que viene|siguiente)(?: por la (?:mañana|tarde|noche))?",
-            Meaning::Weekday(Step::Next),
+            PatternMeaning::Weekday(NamedStep::Next),
         ),
-        ("este {wd}", Meaning::Weekday(Step::This)),
-        ("(?:el |la )?{unit} antepasad[oa]", Meaning::Unit(-2)),
-        ("(?:el |la )?(?:pasad[oa]|últim[oa]) {unit}", Meaning::Unit(-1)),
-        ("(?:el |la |este )?{unit} pasad[oa]", Meaning::Unit(-1)),
-        ("(?:el |la )?próxim[oa] {unit}", Meaning::Unit(1)),
-        ("(?:el |la |este )?{unit} (?:próxim[oa]|que viene|que entra)", Meaning::Unit(1)),
-        ("(?:este|esta) {unit}", Meaning::Unit(0)),
-        ("(?:el |la )?{season} pasad[oa]", Meaning::Season(Step::Last)),
-        ("(?:el |la )?próxim[oa] {season}", Meaning::Season(Step::Next)),
-        ("(?:el |la )?{season} (?:próxim[oa]|que viene)", Meaning::Season(Step::Next)),
-        ("(?:este|esta) {season}", Meaning::Season(Step::This)),
-        ("(?:en|en el|en la|el|la) {season}(?: del? {y})?", Meaning::Season(Step::Tense)),
-        ("(?:en |el )?{mon} pasado", Meaning::Month(Step::Last)),
-        ("(?:en |el )?{mon} (?:próximo|que viene)", Meaning::Month(Step::Next)),
-        ("(?:la |el )?{feast} pasad[oa]", Meaning::Feast(Step::Last)),
+        ("este {wd}", PatternMeaning::Weekday(NamedStep::This)),
+        ("(?:el |la )?{unit} antepasad[oa]", PatternMeaning::Unit(-2)),
+        ("(?:el |la )?(?:pasad[oa]|últim[oa]) {unit}", PatternMeaning::Unit(-1)),
+        ("(?:el |la |este )?{unit} pasad[oa]", PatternMeaning::Unit(-1)),
+        ("(?:el |la )?próxim[oa] {unit}", PatternMeaning::Unit(1)),
+        ("(?:el |la |este )?{unit} (?:próxim[oa]|que viene|que entra)", PatternMeaning::Unit(1)),
+        ("(?:este|esta) {unit}", PatternMeaning::Unit(0)),
+        ("(?:el |la )?{season} pasad[oa]", PatternMeaning::Season(NamedStep::Last)),
+        ("(?:el |la )?próxim[oa] {season}", PatternMeaning::Season(NamedStep::Next)),
+        ("(?:el |la )?{season} (?:próxim[oa]|que viene)", PatternMeaning::Season(NamedStep::Next)),
+        ("(?:este|esta) {season}", PatternMeaning::Season(NamedStep::This)),
+        (
+            "(?:en|en el|en la|el|la) {season}(?: del? {y})?",
+            PatternMeaning::Season(NamedStep::Tense),
+        ),
+        ("(?:en |el )?{mon} pasado", PatternMeaning::Month(NamedStep::Last)),
+        ("(?:en |el )?{mon} (?:próximo|que viene)", PatternMeaning::Month(NamedStep::Next)),
+        ("(?:la |el )?{feast} pasad[oa]", PatternMeaning::Feast(NamedStep::Last)),
         (
             "(?:del|desde el|entre el|los días) {d} (?:al|hasta el|y el|y) {d2} de {mon}(?: del? \
              {y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
         (
             "(?:(?:el|al|del|desde el|hasta el|para el|sobre el) )?(?:{anywd},? )?(?:el )?(?:día \
              )?{d} de {mon}(?:,? (?:del? )?{y})?",
-            Meaning::Date,
+            PatternMeaning::Date,
         ),
-        ("(?:el|al|del|desde el|hasta el) (?:día )?{d}", Meaning::DayOfMonth),
+        ("(?:el|al|del|desde el|hasta el) (?:día )?{d}", PatternMeaning::DayOfMonth),
         (
             "(?:a )?(?:principios|comienzos|inicios|mediados|finales|fines) (?:del? (?:mes de \
              )?){mon}(?: del? {y})?",
-            Meaning::Month(Step::Tense),
+            PatternMeaning::Month(NamedStep::Tense),
         ),
         (
             "(?:a )?(?:principios|comienzos|mediados|finales|fines) de año",
-            Meaning::This(Unit::Year),
+            PatternMeaning::This(CalendarUnit::Year),
         ),
-        ("(?:a )?(?:finales|fines|final) de mes", Meaning::This(Unit::Month)),
+        ("(?:a )?(?:finales|fines|final) de mes", PatternMeaning::This(CalendarUnit::Month)),
         (
             "(?:en|desde|hasta|para|durante|desde principios de) (?:el mes de )?{mon}\
              (?: del? {y})?",
-            Meaning::Month(Step::Tense),
+            PatternMeaning::Month(NamedStep::Tense),
         ),
-        ("{mon} del? {y}", Meaning::Month(Step::Tense)),
-        ("(?:en|desde|hasta|en el año|principios de|finales de|mediados de) {y}", Meaning::Year),
+        ("{mon} del? {y}", PatternMeaning::Month(NamedStep::Tense)),
+        (
+            "(?:en|desde|hasta|en el año|principios de|finales de|mediados de) {y}",
+            PatternMeaning::Year,
+        ),
         (
             "(?:en|por|para|desde|hasta|el|el día de) {feast}(?: del? {y})?",
-            Meaning::Feast(Step::Tense),
+            PatternMeaning::Feast(NamedStep::Tense),
         ),
-        ("desde el {wd}", Meaning::Weekday(Step::Last)),
+        ("desde el {wd}", PatternMeaning::Weekday(NamedStep::Last)),
         (
             "(?:el|este|para el|hasta el|del) {wd}(?: por la (?:mañana|tarde|noche))?",
-            Meaning::Weekday(Step::Tense),
+            PatternMeaning::Weekday(NamedStep::Tense),
         ),
     ],
     habits: "cada|todos los|todas las|siempre|normalmente|cumpleaños|los lunes|los martes|los \

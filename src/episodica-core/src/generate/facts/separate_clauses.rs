@@ -2,7 +2,7 @@
 //! home can end while the job stays.
 
 use super::slots;
-use crate::generate::episode::Told;
+use crate::generate::episode::ToldSentence;
 use crate::text::Language;
 
 /// What joins two clauses.
@@ -17,7 +17,7 @@ const SUBJECTS: [&str; 19] = [
 
 /// The clauses of a sentence that each say a thing of their own about the speaker, with the text of
 /// the fact; a single one where it says one thing.
-pub(super) fn clauses(told: &Told) -> Vec<(String, String)> {
+pub(super) fn clauses(told: &ToldSentence) -> Vec<(String, String)> {
     let (head, body, tail) = framed(told);
     let said = told.said.trim_end_matches(['.', '!', '。', '！']);
     for joint in JOINTS {
@@ -61,7 +61,7 @@ pub(super) fn clauses(told: &Told) -> Vec<(String, String)> {
 }
 
 /// The text of a fact before, in and after its quotation.
-fn framed(told: &Told) -> (&str, &str, &str) {
+fn framed(told: &ToldSentence) -> (&str, &str, &str) {
     let content = told.content.as_str();
     let marks = |c: char| matches!(c, '.' | '!' | '。' | '！' | '"' | '”');
     let body = content.trim_end_matches(marks);

@@ -4,12 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::control::Control;
-use crate::engine::memory::attributes::Stated;
-use crate::engine::memory::view::View;
+use crate::control::CallControl;
+use crate::engine::memory::attributes::StatedValue;
+use crate::engine::memory::view::UserView;
 use crate::error::Result;
-use crate::generate::facts::{Candidate, ended};
-use crate::generate::reconcile::{Said, Signature, denied, ends, known_value, superseded};
+use crate::generate::facts::{FactCandidate, ended};
+use crate::generate::reconcile::{
+    CandidateWords, WordSignature, denied, ends, known_value, superseded,
+};
 use crate::model::SemanticMemory;
 use crate::text::normalized;
 
@@ -17,32 +19,32 @@ use crate::text::normalized;
 const BATCH: usize = 512;
 
 /// What a fact or a candidate says, to find the facts that it may concern.
-pub(crate) struct Item {
-    candidate: Candidate,
+pub(crate) struct ComparedItem {
+    candidate: FactCandidate,
     fact: SemanticMemory,
     open: SemanticMemory,
     text: String,
-    like: Stated,
+    like: StatedValue,
 }
 
-impl Item {
-    pub fn of_fact(view: &View, fact: &SemanticMemory) -> Self {
+impl ComparedItem {
+    pub fn of_fact(view: &UserView, fact: &SemanticMemory) -> Self {
         let mut candidate = candidate_of(view, fact);
         candidate.ends = endings_of(view, fact).into_iter().map(str::to_owned).collect();
         Self::new(candidate, fact.clone())
     }
 
     /// A candidate, and the fact that it would be.
-    pub fn new(candidate: Candidate, fact: SemanticMemory) -> Self {
+    pub fn new(candidate: FactCandidate, fact: SemanticMemory) -> Self {
         let (text, open) = (normalized(&candidate.content), opened(&fact));
-        let like = Stated::by(&candidate, Signature::of(&candidate.content));
+        let like = StatedValue::by(&candidate, WordSignature::of(&candidate.content));
         Self { candidate, fact, open, text, like }
     }
 }
 
 /// Finds the facts that an item may concern, each once.
-pub(crate) struct Alike<'a> {
-    view: &'a View,
+pub(crate) struct SimilarFacts<'a> {
+    view: &'a UserView,
     /// By slot: found already.
     found: Vec<bool>,
     /// By id: the facts that name it as what ended them or what they ended.
@@ -55,8 +57,8 @@ pub(crate) struct Alike<'a> {
     endings: Option<Vec<(u32, Vec<&'static str>)>>,
 }
 
-impl<'a> Alike<'a> {
-    pub fn new(view: &'a View, control: &dyn Control) -> Result<Self> {
+impl<'a> SimilarFacts<'a> {
+    pub fn new(view: &'a UserView, control: &dyn CallControl) -> Result<Self> {
         let (mut links, mut by_proof) = (HashMap::new(), HashMap::new());
         let mut denials = Vec::new();
         for (slot, fact) in view.facts.iter() {
@@ -93,7 +95,7 @@ impl<'a> Alike<'a> {
 
     /// The facts, not found before, about which the rules may have something to say when they see
     /// the item, or the other way round.
-    pub fn concerned(&mut self, item: &Item) -> Vec<u32> {
+    pub fn concerned(&mut self, item: &ComparedItem) -> Vec<u32> {
         let view = self.view;
         let mut slots = self.links.get(&*item.fact.memory_id).cloned().unwrap_or_default();
         let linked = item.fact.superseded_by.as_deref().into_iter().chain(superseded(&item.fact));
@@ -140,14 +142,14 @@ impl<'a> Alike<'a> {
     }
 }
 
-fn is_alike(view: &View, item: &Item, fact: &SemanticMemory) -> bool {
+fn is_alike(view: &UserView, item: &ComparedItem, fact: &SemanticMemory) -> bool {
     if fact.is_procedure() {
         return false;
     }
     let fact = opened(fact);
     let said = candidate_of(view, &fact);
-    Said::by(&item.candidate, &item.text).concerns(&fact)
-        || Said::by(&said, &normalized(&fact.content)).concerns(&item.open)
+    CandidateWords::by(&item.candidate, &item.text).concerns(&fact)
+        || CandidateWords::by(&said, &normalized(&fact.content)).concerns(&item.open)
 }
 
 /// The fact as though nothing had ended it.
@@ -156,16 +158,16 @@ pub(crate) fn opened(fact: &SemanticMemory) -> SemanticMemory {
 }
 
 /// The slots that the messages which prove a fact end.
-fn endings_of(view: &View, fact: &SemanticMemory) -> Vec<&'static str> {
+fn endings_of(view: &UserView, fact: &SemanticMemory) -> Vec<&'static str> {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     slots.flat_map(|slot| ended(&view.messages.get(slot).content)).collect()
 }
 
 /// What a fact says, as when it was found.
-pub(crate) fn candidate_of(view: &View, fact: &SemanticMemory) -> Candidate {
+pub(crate) fn candidate_of(view: &UserView, fact: &SemanticMemory) -> FactCandidate {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     let said = slots.map(|slot| view.messages.get(slot).timestamp).min();
-    Candidate {
+    FactCandidate {
         content: fact.content.clone(),
         kind: fact.kind,
         confidence: fact.confidence,

@@ -7,11 +7,11 @@ use crate::model::Message;
 use crate::store::codec::read_message;
 use crate::store::erase::is_under_way;
 use crate::store::testing::MemoryBackend;
-use crate::store::{Erasure, LogEntry, Mode, UserStore};
+use crate::store::{LogEntry, OpenMode, UserErasure, UserStore};
 
 fn store(disk: &MemoryBackend) -> Store {
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
-    Store::open_on(Arc::new(disk.clone()), Path::new("/m"), Mode::ReadWrite, &clock).unwrap()
+    Store::open_on(Arc::new(disk.clone()), Path::new("/m"), OpenMode::ReadWrite, &clock).unwrap()
 }
 
 fn owner() -> Owner {
@@ -30,7 +30,7 @@ fn message(n: u64) -> Arc<Message> {
 /// The ids of the messages behind a place; `None` if the log is no continuation.
 fn behind(store: &Store, places: &UserPlaces) -> Option<(UserPlaces, Vec<String>)> {
     match store.look_behind(&owner(), places).unwrap() {
-        Look::Lines(placed, behind) => {
+        LogLook::Lines(placed, behind) => {
             let read = |line| LogEntry::read(&owner(), LogKind::Messages, line);
             let entries = behind[0].lines().map(|(_, line)| read(line));
             let ids = entries.filter_map(|entry| match entry {
@@ -39,8 +39,8 @@ fn behind(store: &Store, places: &UserPlaces) -> Option<(UserPlaces, Vec<String>
             });
             Some((placed, ids.collect()))
         }
-        Look::Discontinued => None,
-        Look::Busy => panic!("nobody else is there"),
+        LogLook::Discontinued => None,
+        LogLook::Busy => panic!("nobody else is there"),
     }
 }
 
@@ -50,7 +50,7 @@ fn end(store: &Store) -> UserPlaces {
 
 fn erase(user: &UserStore, ids: &[u64]) {
     let messages = ids.iter().map(|n| format!("m{n}")).collect();
-    user.erase(Erasure { messages, ..Erasure::default() }).unwrap();
+    user.erase(UserErasure { messages, ..UserErasure::default() }).unwrap();
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_interrupted_erasure_is_waited_for() {
     let hash = crate::ids::digest(&[b"default", b"a"]);
     let intent = format!("/m/intents/{}.json", crate::ids::to_hex(&hash[..16]));
     disk.put(&intent, b"{}");
-    assert!(matches!(store.look_behind(&owner(), &places).unwrap(), Look::Busy));
+    assert!(matches!(store.look_behind(&owner(), &places).unwrap(), LogLook::Busy));
     assert!(is_under_way(&store.shared, &owner()).unwrap());
 }
 

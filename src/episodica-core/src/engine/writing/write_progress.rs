@@ -6,28 +6,28 @@ use std::sync::atomic::AtomicUsize;
 
 use crate::sync::Mutex;
 
-use crate::boundary::Readings;
-use crate::engine::writing::extract::Stated;
+use crate::boundary::FeatureCache;
+use crate::engine::writing::extract::ExtractedFacts;
 use crate::model::Episode;
 
 /// Progress of forming and learning. Lost without harm: the buffer is then read again, and the
 /// model asked again.
 #[derive(Default)]
-pub(crate) struct Progress {
+pub(crate) struct WriteProgress {
     /// Up to which message (its number in the log, exclusive) a model has seen each session.
     pub seen: Mutex<HashMap<Option<Arc<str>>, u64>>,
     /// Analysis of buffered messages by the rules.
-    pub readings: Arc<Readings>,
+    pub readings: Arc<FeatureCache>,
     /// Facts that were found while an episode was written, until they are learned: by the id of the
     /// episode, with its revision.
-    stated: Mutex<HashMap<String, (u32, Stated)>>,
+    stated: Mutex<HashMap<String, (u32, ExtractedFacts)>>,
     /// Messages in the log when vectors were last left for later.
     pub lingered: AtomicUsize,
 }
 
-impl Progress {
+impl WriteProgress {
     /// Keeps the facts that were found while `episodes` were written.
-    pub fn keep_stated(&self, episodes: &[Arc<Episode>], stated: Vec<Option<Stated>>) {
+    pub fn keep_stated(&self, episodes: &[Arc<Episode>], stated: Vec<Option<ExtractedFacts>>) {
         let mut known = self.stated.lock();
         for (episode, stated) in episodes.iter().zip(stated) {
             if let Some(stated) = stated {
@@ -42,7 +42,7 @@ impl Progress {
     }
 
     /// Gives out the facts that were found while `episodes` were written.
-    pub fn take_stated(&self, episodes: &[Arc<Episode>]) -> Vec<Option<Stated>> {
+    pub fn take_stated(&self, episodes: &[Arc<Episode>]) -> Vec<Option<ExtractedFacts>> {
         let mut known = self.stated.lock();
         let take = |episode: &Arc<Episode>| {
             let (revision, stated) = known.remove(&episode.episode_id)?;

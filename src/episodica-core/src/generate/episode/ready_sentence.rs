@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use super::person;
-use super::source::{Source, Turn};
-use super::units::Unit;
+use super::source::{EpisodeSource, SourceTurn};
+use super::units::TurnUnit;
 use crate::text::Language;
 use crate::text::time::{resolve_text, with_dates};
 
@@ -15,7 +15,7 @@ pub(super) const MAX_UNIT_BYTES: usize = 1_200;
 const MAX_CODE_LINES: usize = 14;
 
 /// A sentence ready for use in a text.
-pub(super) enum Passage {
+pub(super) enum ReadySentence {
     /// In the third person.
     Told(String),
     /// To be quoted.
@@ -29,18 +29,22 @@ pub(super) enum Passage {
 }
 
 /// One sentence in the form that its grammar allows; told once, when it is first asked for.
-pub(super) fn passage<'a>(source: &Source, turn: &Turn, unit: &'a Unit) -> &'a Passage {
+pub(super) fn passage<'a>(
+    source: &EpisodeSource,
+    turn: &SourceTurn,
+    unit: &'a TurnUnit,
+) -> &'a ReadySentence {
     unit.passage.get_or_init(|| tell(source, turn, unit))
 }
 
-fn tell(source: &Source, turn: &Turn, unit: &Unit) -> Passage {
+fn tell(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> ReadySentence {
     let text = turn.unit_text(unit);
     if unit.is_code {
-        return Passage::Code(clip_lines(text));
+        return ReadySentence::Code(clip_lines(text));
     }
     let clipped = clip(text, MAX_UNIT_BYTES);
     if clipped.starts_with('[') && clipped.ends_with(']') {
-        return Passage::Aside(clipped.into_owned());
+        return ReadySentence::Aside(clipped.into_owned());
     }
     // A sentence that is only a name calls for attention; the attribution already names the
     // addressee.
@@ -48,20 +52,24 @@ fn tell(source: &Source, turn: &Turn, unit: &Unit) -> Passage {
         && turn.units.len() > 1
         && source.name_keys.contains_key(&unit.words[0].key)
     {
-        return Passage::Said(String::new());
+        return ReadySentence::Said(String::new());
     }
     let dated = match &clipped {
         Cow::Borrowed(text) => with_dates(text, turn.dates(unit)),
         Cow::Owned(text) => resolve_text(text, turn.moment, turn.language),
     };
     if unit.asks {
-        return Passage::Asked(dated);
+        return ReadySentence::Asked(dated);
     }
-    third_person(source, turn, &dated).map_or(Passage::Said(dated), Passage::Told)
+    third_person(source, turn, &dated).map_or(ReadySentence::Said(dated), ReadySentence::Told)
 }
 
 /// A sentence of a turn in the third person, if its grammar allows it.
-pub(super) fn third_person(source: &Source, turn: &Turn, text: &str) -> Option<String> {
+pub(super) fn third_person(
+    source: &EpisodeSource,
+    turn: &SourceTurn,
+    text: &str,
+) -> Option<String> {
     let name = &source.speaker(turn).short;
     match turn.language {
         Language::English if person::may_be_english(text) => {

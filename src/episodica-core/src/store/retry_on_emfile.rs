@@ -4,23 +4,23 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::backend::{Backend, BackendFile, EntryKind, FileStamp, LockGuard, Share};
-use super::handles::Handles;
+use super::backend::{BackendFile, EntryKind, FileBackend, FileStamp, LockGuard, LockShare};
+use super::handles::HandleCache;
 
 /// Forwards every operation. If an operation fails for lack of a file handle, the store's cached
 /// files are closed and the operation is tried once more.
 #[derive(Debug)]
-pub(crate) struct Frugal {
-    inner: Arc<dyn Backend>,
-    handles: Arc<Handles>,
+pub(crate) struct RetryOnEmfile {
+    inner: Arc<dyn FileBackend>,
+    handles: Arc<HandleCache>,
 }
 
-impl Frugal {
-    pub fn new(inner: Arc<dyn Backend>, handles: &Arc<Handles>) -> Self {
+impl RetryOnEmfile {
+    pub fn new(inner: Arc<dyn FileBackend>, handles: &Arc<HandleCache>) -> Self {
         Self { inner, handles: Arc::clone(handles) }
     }
 
-    fn retry<T>(&self, operation: impl Fn(&dyn Backend) -> io::Result<T>) -> io::Result<T> {
+    fn retry<T>(&self, operation: impl Fn(&dyn FileBackend) -> io::Result<T>) -> io::Result<T> {
         let outcome = operation(&*self.inner);
         match &outcome {
             Err(error) if is_out_of_handles(error) && self.release() => operation(&*self.inner),
@@ -44,7 +44,7 @@ fn is_out_of_handles(error: &io::Error) -> bool {
     super::files::errno(error) == Some(TOO_MANY)
 }
 
-impl Backend for Frugal {
+impl FileBackend for RetryOnEmfile {
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
         self.inner.stat(path)
     }
@@ -85,7 +85,7 @@ impl Backend for Frugal {
     fn try_lock(
         &self,
         path: &Path,
-        share: Share,
+        share: LockShare,
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>> {
         self.retry(|inner| inner.try_lock(path, share, holder))
@@ -104,29 +104,29 @@ mod tests {
     use crate::ids::Owner;
     use crate::model::Message;
     use crate::store::testing::MemoryBackend;
-    use crate::store::{Mode, Store};
+    use crate::store::{OpenMode, Store};
 
     /// A process with a limit on open files.
     #[derive(Debug)]
-    struct Scarce {
+    struct ScarceHandles {
         disk: MemoryBackend,
         open: Arc<AtomicUsize>,
         limit: usize,
     }
 
     #[derive(Debug)]
-    struct Counted {
+    struct HandleCount {
         file: Box<dyn BackendFile>,
         open: Arc<AtomicUsize>,
     }
 
-    impl Drop for Counted {
+    impl Drop for HandleCount {
         fn drop(&mut self) {
             self.open.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
-    impl BackendFile for Counted {
+    impl BackendFile for HandleCount {
         fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
             self.file.append(bytes)
         }
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    impl Scarce {
+    impl ScarceHandles {
         fn check(&self) -> io::Result<()> {
             let emfile = rustix::io::Errno::MFILE.raw_os_error();
             let left = self.limit - self.open.load(Ordering::SeqCst);
@@ -152,11 +152,11 @@ mod tests {
             self.check()?;
             let file = open()?;
             self.open.fetch_add(1, Ordering::SeqCst);
-            Ok(Box::new(Counted { file, open: Arc::clone(&self.open) }))
+            Ok(Box::new(HandleCount { file, open: Arc::clone(&self.open) }))
         }
     }
 
-    impl Backend for Scarce {
+    impl FileBackend for ScarceHandles {
         fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>> {
             self.disk.stat(path)
         }
@@ -193,7 +193,7 @@ mod tests {
         fn try_lock(
             &self,
             path: &Path,
-            share: Share,
+            share: LockShare,
             holder: &str,
         ) -> io::Result<Option<Box<dyn LockGuard>>> {
             self.disk.try_lock(path, share, holder)
@@ -204,10 +204,10 @@ mod tests {
     fn more_users_than_file_handles_can_be_written() {
         let open = Arc::new(AtomicUsize::new(0));
         let (disk, limit) = (MemoryBackend::new(), 6);
-        let scarce = Scarce { disk, open: Arc::clone(&open), limit };
+        let scarce = ScarceHandles { disk, open: Arc::clone(&open), limit };
         let clock = FixedClock::new(Moment::new(0, 0).unwrap());
         let store =
-            Store::open_on(Arc::new(scarce), Path::new("/m"), Mode::ReadWrite, &clock).unwrap();
+            Store::open_on(Arc::new(scarce), Path::new("/m"), OpenMode::ReadWrite, &clock).unwrap();
         store.set_max_open_files(128);
         let message = serde_json::json!({"message_id": "m", "seq": 0, "role": "user",
             "content": "hello", "timestamp": "2026-11-01T08:00:00Z"});

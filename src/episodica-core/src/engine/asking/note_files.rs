@@ -1,17 +1,17 @@
 //! The files beside a user's logs that hold questions and answers of models.
 
-use crate::store::{AnswerCache, Trace};
+use crate::store::{AnswerCache, UserTrace};
 
 /// Open files; each is opened when first needed.
 #[derive(Default)]
-pub(crate) struct Notes {
+pub(crate) struct NoteFiles {
     pub answers: Option<AnswerCache>,
-    pub trace: Option<Trace>,
+    pub trace: Option<UserTrace>,
     /// Set when the user is deleted: nothing may be written any more.
     gone: bool,
 }
 
-impl Notes {
+impl NoteFiles {
     /// Closes the files; they are opened again when needed.
     pub fn close(&mut self) {
         (self.answers, self.trace) = (None, None);

@@ -2,11 +2,11 @@
 //! logs without opening the user.
 //!
 //! A place is an offset in bytes and the generation in which it was valid. An erasure notes which
-//! bytes it took out ([`Erased`]), so a place of an older generation is moved along; the checksum
+//! bytes it took out ([`ErasedLine`]), so a place of an older generation is moved along; the checksum
 //! of the end of the line before it tells whether that is right. Nothing is locked or written: what
 //! changes while it is read is read again.
 
-use super::codec::{ERASED_PREFIX, Erased};
+use super::codec::{ERASED_PREFIX, ErasedLine};
 use super::layout::LogKind;
 use super::line::check_line;
 use super::log_store::LogEnds;
@@ -41,7 +41,7 @@ pub struct UserPlaces {
 
 /// Whole lines behind a place.
 #[derive(Debug, Clone, Default)]
-pub struct Behind {
+pub struct LinesAfter {
     /// The lines, with their line feeds.
     bytes: Vec<u8>,
     /// The place that they begin at.
@@ -50,7 +50,7 @@ pub struct Behind {
     pub has_more: bool,
 }
 
-impl Behind {
+impl LinesAfter {
     /// The lines that are whole, without their line feeds, each with the place behind it.
     pub fn lines(&self) -> impl Iterator<Item = (LogPlace, &[u8])> {
         let mut at = self.start;
@@ -66,9 +66,9 @@ impl Behind {
 
 /// What a look at a user's logs found.
 #[derive(Debug, Clone)]
-pub enum Look {
+pub enum LogLook {
     /// Lines behind the places, which are those of the present generation.
-    Lines(UserPlaces, [Behind; 3]),
+    Lines(UserPlaces, [LinesAfter; 3]),
     /// The logs are no continuation of what stood before the places: the user was deleted, or
     /// damaged lines were set aside.
     Discontinued,
@@ -89,11 +89,11 @@ impl Store {
     ///
     /// # Errors
     /// `Io`.
-    pub fn look_behind(&self, owner: &Owner, places: &UserPlaces) -> Result<Look> {
+    pub fn look_behind(&self, owner: &Owner, places: &UserPlaces) -> Result<LogLook> {
         for _ in 0..ATTEMPTS {
             let ends = self.log_ends(owner)?;
             if self.logs.is_erasing(owner)? {
-                return Ok(Look::Busy);
+                return Ok(LogLook::Busy);
             }
             let found = self.look_once(owner, places, &ends)?;
             let now = self.log_ends(owner)?;
@@ -105,25 +105,25 @@ impl Store {
                 return Ok(found);
             }
         }
-        Ok(Look::Busy)
+        Ok(LogLook::Busy)
     }
 
-    fn look_once(&self, owner: &Owner, places: &UserPlaces, ends: &LogEnds) -> Result<Look> {
+    fn look_once(&self, owner: &Owner, places: &UserPlaces, ends: &LogEnds) -> Result<LogLook> {
         let mut placed = UserPlaces { generation: ends.generation, ..*places };
-        let mut behind: [Behind; 3] = Default::default();
+        let mut behind: [LinesAfter; 3] = Default::default();
         for kind in LogKind::ALL {
             let place = &mut placed.logs[kind as usize];
-            let log = Followed { store: self, owner, kind };
+            let log = FollowedLog { store: self, owner, kind };
             if places.generation < ends.generation && place.bytes > 0 {
                 *place = log.moved(*place, places.generation)?;
             }
             let end = ends.files[kind as usize].map_or(0, |(bytes, _)| bytes);
             if place.bytes > end || log.anchor(place.bytes)? != place.anchor {
-                return Ok(Look::Discontinued);
+                return Ok(LogLook::Discontinued);
             }
             behind[kind as usize] = log.behind(place.bytes, end)?;
         }
-        Ok(Look::Lines(placed, behind))
+        Ok(LogLook::Lines(placed, behind))
     }
 
     /// The places at the end of the last whole line of each log.
@@ -133,7 +133,7 @@ impl Store {
     pub fn last_places(&self, owner: &Owner, ends: &LogEnds) -> Result<UserPlaces> {
         let mut places = UserPlaces { generation: ends.generation, ..UserPlaces::default() };
         for kind in LogKind::ALL {
-            let log = Followed { store: self, owner, kind };
+            let log = FollowedLog { store: self, owner, kind };
             let end = ends.files[kind as usize].map_or(0, |(bytes, _)| bytes);
             let bytes = log.last_feed(end)?;
             places.logs[kind as usize] = LogPlace { bytes, anchor: log.anchor(bytes)? };
@@ -152,7 +152,7 @@ impl Store {
         place: LogPlace,
         visit: &mut dyn FnMut(&[u8]),
     ) -> Result<()> {
-        let log = Followed { store: self, owner, kind };
+        let log = FollowedLog { store: self, owner, kind };
         let mut at = 0;
         while at < place.bytes {
             let behind = log.behind(at, place.bytes)?;
@@ -167,25 +167,25 @@ impl Store {
 }
 
 /// One log of a user.
-struct Followed<'a> {
+struct FollowedLog<'a> {
     store: &'a Store,
     owner: &'a Owner,
     kind: LogKind,
 }
 
-impl Followed<'_> {
+impl FollowedLog<'_> {
     /// Up to `most` bytes from an offset on.
     fn read(&self, from: u64, most: u64) -> Result<Vec<u8>> {
         self.store.logs.slice(self.owner, self.kind, from, most)
     }
 
     /// The whole lines from a place to an end.
-    fn behind(&self, from: u64, end: u64) -> Result<Behind> {
+    fn behind(&self, from: u64, end: u64) -> Result<LinesAfter> {
         let mut most = CHUNK_BYTES;
         loop {
             let asked = most.min(end.saturating_sub(from));
             if asked == 0 {
-                return Ok(Behind { start: from, ..Behind::default() });
+                return Ok(LinesAfter { start: from, ..LinesAfter::default() });
             }
             let mut bytes = self.read(from, asked)?;
             let is_all = asked < most || (bytes.len() as u64) < asked;
@@ -198,7 +198,7 @@ impl Followed<'_> {
                 }
             }
             let has_more = !is_all && from + (bytes.len() as u64) < end;
-            return Ok(Behind { bytes, start: from, has_more });
+            return Ok(LinesAfter { bytes, start: from, has_more });
         }
     }
 
@@ -237,7 +237,9 @@ impl Followed<'_> {
             }
             at += behind.bytes.len() as u64;
             let noted = behind.lines().filter(|(_, line)| line.starts_with(ERASED_PREFIX));
-            for note in noted.filter_map(|(_, line)| serde_json::from_slice::<Erased>(line).ok()) {
+            for note in
+                noted.filter_map(|(_, line)| serde_json::from_slice::<ErasedLine>(line).ok())
+            {
                 if note.generation > generation {
                     let is_cut = |[from, gone, _]: &[u64; 3]| *from < bytes && bytes <= from + gone;
                     is_known &= !note.cuts.iter().any(is_cut);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::log::{Log, LogFile};
+use super::log::{LogFile, RecordLog};
 use super::scan::Visit;
 use crate::clock::Moment;
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub struct CachedAnswer {
 /// The cached model answers of one user.
 #[derive(Debug)]
 pub struct AnswerCache {
-    log: Log,
+    log: RecordLog,
     answers: HashMap<String, CachedAnswer>,
 }
 
@@ -40,7 +40,7 @@ impl AnswerCache {
     /// `Io`.
     pub(super) fn open(place: LogFile) -> Result<Self> {
         let mut answers = HashMap::new();
-        let (log, _) = Log::open(place, &mut |line| read_answer(line.bytes, &mut answers))?;
+        let (log, _) = RecordLog::open(place, &mut |line| read_answer(line.bytes, &mut answers))?;
         Ok(Self { log, answers })
     }
 
@@ -52,7 +52,7 @@ impl AnswerCache {
     /// Keeps an answer, durably. The caller keeps other processes from writing.
     ///
     /// # Errors
-    /// As [`Log::append`].
+    /// As [`RecordLog::append`].
     pub fn put(&mut self, answer: CachedAnswer) -> Result<()> {
         let answers = &mut self.answers;
         catch_up(&mut self.log, &mut |line| read_answer(line.bytes, answers))?;
@@ -74,7 +74,7 @@ fn read_step(line: &[u8]) -> Result<TraceStep, String> {
 }
 
 /// Reads what other processes have written, so that the next append stands behind it.
-fn catch_up(log: &mut Log, visit: Visit<'_>) -> Result<()> {
+fn catch_up(log: &mut RecordLog, visit: Visit<'_>) -> Result<()> {
     let followed = match log.tail()? {
         Some(tail) => log.take_tail(tail, true, visit)?,
         None => false,
@@ -115,24 +115,24 @@ pub struct TraceStep {
 
 /// The trace of one user.
 #[derive(Debug)]
-pub struct Trace {
-    log: Log,
+pub struct UserTrace {
+    log: RecordLog,
 }
 
-impl Trace {
+impl UserTrace {
     /// Opens a trace.
     ///
     /// # Errors
     /// `Io`.
     pub(super) fn open(place: LogFile) -> Result<Self> {
-        let (log, _) = Log::open(place, &mut |line| read_step(line.bytes).map(drop))?;
+        let (log, _) = RecordLog::open(place, &mut |line| read_step(line.bytes).map(drop))?;
         Ok(Self { log })
     }
 
     /// Adds steps, durably. The caller keeps other processes from writing.
     ///
     /// # Errors
-    /// As [`Log::append`].
+    /// As [`RecordLog::append`].
     pub fn append(&mut self, steps: &[TraceStep]) -> Result<()> {
         catch_up(&mut self.log, &mut |line| read_step(line.bytes).map(drop))?;
         self.log.append(steps).map(drop)
@@ -164,7 +164,7 @@ mod tests {
     use crate::clock::FixedClock;
     use crate::ids::Owner;
     use crate::store::testing::MemoryBackend;
-    use crate::store::{Mode, Store};
+    use crate::store::{OpenMode, Store};
 
     #[test]
     fn answers_and_traces_come_back() {
@@ -189,7 +189,7 @@ mod tests {
             let store = Store::open_on(
                 Arc::clone(&disk) as _,
                 Path::new("/m"),
-                Mode::ReadWrite,
+                OpenMode::ReadWrite,
                 &FixedClock::new(at),
             )
             .unwrap();
@@ -197,7 +197,8 @@ mod tests {
             store.trace(&owner).unwrap().append(&[step("e1"), step("e2")]).unwrap();
         }
         let store =
-            Store::open_on(disk, Path::new("/m"), Mode::ReadWrite, &FixedClock::new(at)).unwrap();
+            Store::open_on(disk, Path::new("/m"), OpenMode::ReadWrite, &FixedClock::new(at))
+                .unwrap();
         assert_eq!(store.answers(&owner).unwrap().get("h"), Some(&answer));
         assert_eq!(store.trace(&owner).unwrap().of("e2").unwrap(), [step("e2")]);
     }

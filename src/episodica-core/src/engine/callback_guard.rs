@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ndarray::Array2;
 
-use crate::control::Control;
+use crate::control::CallControl;
 use crate::embed::Embedder;
 use crate::error::{Error, Result};
-use crate::llm::{Answer, LanguageModel, NoAnswer, Prompt};
+use crate::llm::{ChatAnswer, ChatPrompt, LanguageModel, NoAnswer};
 use crate::model::ServiceHealth;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -25,30 +25,30 @@ thread_local! {
 
 /// Marks what one engine calls out to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Callouts(u64);
+pub(crate) struct CallbackGuard(u64);
 
 /// Marks the thread while a callback runs.
-struct Mark;
+struct CallbackMark;
 
-impl Drop for Mark {
+impl Drop for CallbackMark {
     fn drop(&mut self) {
         CALLING.with_borrow_mut(|calling| calling.pop());
     }
 }
 
-impl Callouts {
+impl CallbackGuard {
     /// Callouts of a new engine.
     pub fn new() -> Self {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn mark(self) -> Mark {
+    fn mark(self) -> CallbackMark {
         CALLING.with_borrow_mut(|calling| calling.push(self.0));
-        Mark
+        CallbackMark
     }
 
     /// Tells the caller about progress.
-    pub fn progress(self, control: &dyn Control, step: &str, done: usize, total: usize) {
+    pub fn progress(self, control: &dyn CallControl, step: &str, done: usize, total: usize) {
         let _mark = self.mark();
         control.progress(step, done, total);
     }
@@ -66,12 +66,12 @@ impl Callouts {
 
     /// An embedder whose calls are marked.
     pub fn embedder(self, inner: Arc<dyn Embedder>) -> Arc<dyn Embedder> {
-        Arc::new(Marked { callouts: self, inner })
+        Arc::new(MarkedThread { callouts: self, inner })
     }
 
     /// A model whose calls are marked.
     pub fn model(self, inner: Arc<dyn LanguageModel>) -> Arc<dyn LanguageModel> {
-        Arc::new(Marked { callouts: self, inner })
+        Arc::new(MarkedThread { callouts: self, inner })
     }
 }
 
@@ -84,12 +84,12 @@ pub(crate) fn called_inside(operation: &str) -> Error {
     .with_hint("return from the callable first")
 }
 
-struct Marked<T: ?Sized> {
-    callouts: Callouts,
+struct MarkedThread<T: ?Sized> {
+    callouts: CallbackGuard,
     inner: Arc<T>,
 }
 
-impl Embedder for Marked<dyn Embedder> {
+impl Embedder for MarkedThread<dyn Embedder> {
     fn model(&self) -> &str {
         self.inner.model()
     }
@@ -107,7 +107,7 @@ impl Embedder for Marked<dyn Embedder> {
         self.inner.embed(texts)
     }
 
-    fn embed_controlled(&self, texts: &[&str], control: &dyn Control) -> Result<Array2<f32>> {
+    fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
         let _mark = self.callouts.mark();
         self.inner.embed_controlled(texts, control)
     }
@@ -121,12 +121,16 @@ impl Embedder for Marked<dyn Embedder> {
     }
 }
 
-impl LanguageModel for Marked<dyn LanguageModel> {
+impl LanguageModel for MarkedThread<dyn LanguageModel> {
     fn model(&self) -> &str {
         self.inner.model()
     }
 
-    fn complete(&self, prompt: &Prompt, control: &dyn Control) -> Result<Answer, Box<NoAnswer>> {
+    fn complete(
+        &self,
+        prompt: &ChatPrompt,
+        control: &dyn CallControl,
+    ) -> Result<ChatAnswer, Box<NoAnswer>> {
         let _mark = self.callouts.mark();
         self.inner.complete(prompt, control)
     }

@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::codec::{StateRecord, UNPLACED};
-use crate::model::{Episode, Message, Problem, SemanticMemory};
+use crate::model::{Episode, Message, SemanticMemory, StoreProblem};
 
 /// Earlier revisions of records, oldest first, by id.
 pub type History<T> = HashMap<String, Vec<Arc<T>>>;
 
 /// The result of opening a user from a known prefix of the logs.
 #[derive(Debug)]
-pub enum Opened {
+pub enum OpenedLogs {
     /// The prefix does not match, or the logs need repair: all records.
     Whole(LoadedUser),
     /// Only the records after the prefix, in log order: each revision separately, without history.
@@ -40,11 +40,11 @@ pub struct LoadedUser {
     /// states replace earlier ones.
     pub states: Vec<StateRecord>,
     /// The problems found, and how each was handled.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
 }
 
 /// Records of one kind by id, with revisions folded.
-pub(super) struct Folded<T> {
+pub(super) struct FoldedRecords<T> {
     current: Vec<Option<Arc<T>>>,
     places: HashMap<String, usize>,
     history: History<T>,
@@ -60,13 +60,13 @@ impl LoadedUser {
     }
 }
 
-impl<T> Default for Folded<T> {
+impl<T> Default for FoldedRecords<T> {
     fn default() -> Self {
         Self { current: Vec::new(), places: HashMap::new(), history: HashMap::new() }
     }
 }
 
-impl<T> Folded<T> {
+impl<T> FoldedRecords<T> {
     fn put(&mut self, id: &str, record: T) {
         let record = Arc::new(record);
         match self.places.get(id) {
@@ -92,16 +92,16 @@ impl<T> Folded<T> {
     /// it.
     pub fn apply(
         &mut self,
-        entry: Entry<'_>,
+        entry: FoldEntry<'_>,
         id: fn(&T) -> String,
         read: impl FnOnce(&[u8]) -> Result<(T, Vec<String>), String>,
     ) -> Result<Vec<String>, String> {
         match entry {
-            Entry::Deleted(id) => {
+            FoldEntry::Deleted(id) => {
                 self.take_out(id);
                 Ok(Vec::new())
             }
-            Entry::Record(line) => {
+            FoldEntry::Record(line) => {
                 let (record, notes) = read(line)?;
                 let own = id(&record);
                 self.put(&own, record);
@@ -116,7 +116,7 @@ impl<T> Folded<T> {
 }
 
 /// A line of a log that is not a state.
-pub(super) enum Entry<'a> {
+pub(super) enum FoldEntry<'a> {
     Record(&'a [u8]),
     Deleted(&'a str),
 }
@@ -124,9 +124,9 @@ pub(super) enum Entry<'a> {
 /// Shares one allocation between equal strings: roles, names and sessions repeat with every
 /// message.
 #[derive(Default)]
-pub(super) struct Interner(HashSet<Arc<str>>);
+pub(super) struct TextInterner(HashSet<Arc<str>>);
 
-impl Interner {
+impl TextInterner {
     fn intern(&mut self, text: &mut Arc<str>) {
         match self.0.get(&**text) {
             Some(known) => *text = Arc::clone(known),

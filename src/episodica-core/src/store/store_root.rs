@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::backend::Backend;
+use super::backend::FileBackend;
 use super::files::io_error;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The root of a store.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub(crate) struct StoreRoot {
     path: PathBuf,
     /// The file number of the locked directory.
     locked: OnceLock<u64>,
 }
 
-impl Root {
+impl StoreRoot {
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), locked: OnceLock::new() }
     }
@@ -24,12 +24,12 @@ impl Root {
         &self.path
     }
 
-    /// Records the directory's file number; from then on [`Root::check`] accepts no other
+    /// Records the directory's file number; from then on [`StoreRoot::check`] accepts no other
     /// directory.
     ///
     /// # Errors
     /// `Io`.
-    pub fn pin(&self, backend: &dyn Backend) -> Result<()> {
+    pub fn pin(&self, backend: &dyn FileBackend) -> Result<()> {
         if let Some(number) = self.number(backend)? {
             self.locked.get_or_init(|| number);
         }
@@ -41,7 +41,7 @@ impl Root {
     ///
     /// # Errors
     /// `Io`.
-    pub fn check(&self, backend: &dyn Backend) -> Result<()> {
+    pub fn check(&self, backend: &dyn FileBackend) -> Result<()> {
         let Some(locked) = self.locked.get() else { return Ok(()) };
         if self.number(backend)? == Some(*locked) {
             return Ok(());
@@ -52,7 +52,7 @@ impl Root {
             .with_hint("close the store and open it at its new place; nothing was written"))
     }
 
-    fn number(&self, backend: &dyn Backend) -> Result<Option<u64>> {
+    fn number(&self, backend: &dyn FileBackend) -> Result<Option<u64>> {
         let stamp = backend.stat(&self.path);
         let stamp =
             stamp.map_err(|error| io_error("cannot look at the store", &self.path, error))?;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use super::lexicon::class_of;
 use super::narrative::capitalised;
-use super::passage::{Passage, passage, third_person};
-use super::source::{Source, Turn};
-use super::units::Unit;
+use super::ready_sentence::{ReadySentence, passage, third_person};
+use super::source::{EpisodeSource, SourceTurn};
+use super::units::TurnUnit;
 use super::voice::words_of_others;
 use crate::model::Message;
 use crate::text::Language;
@@ -25,7 +25,7 @@ const MAX_SENTENCE_BYTES: usize = 600;
 
 /// One sentence of a message.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::generate) struct Told {
+pub(in crate::generate) struct ToldSentence {
     /// Index of the message.
     pub message: usize,
     /// The speaker's name in facts: "the user" for a role.
@@ -43,14 +43,14 @@ pub(in crate::generate) struct Told {
     /// The days of its first date, if it names one.
     pub date: Option<TimeMention>,
     /// Counts and signs of its words.
-    pub form: Form,
+    pub form: WordCounts,
     /// The language of its message.
     pub language: Language,
 }
 
 /// The words of a sentence, counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::generate) struct Form {
+pub(in crate::generate) struct WordCounts {
     /// All words; half the characters in unspaced scripts.
     pub words: usize,
     /// Distinct words that are not function words.
@@ -64,12 +64,12 @@ pub(in crate::generate) struct Form {
 }
 
 /// All sentences of the messages in order, without code and captions that stand alone.
-pub(in crate::generate) fn sentences_told(messages: &[Arc<Message>]) -> Vec<Told> {
-    sentences_of(&Source::read_spoken(messages))
+pub(in crate::generate) fn sentences_told(messages: &[Arc<Message>]) -> Vec<ToldSentence> {
+    sentences_of(&EpisodeSource::read_spoken(messages))
 }
 
 /// The same, of messages that were read without the captions of their images.
-pub(super) fn sentences_of(source: &Source) -> Vec<Told> {
+pub(super) fn sentences_of(source: &EpisodeSource) -> Vec<ToldSentence> {
     let mut told = Vec::new();
     for turn in &source.turns {
         let speech = turn.units.iter().filter(|unit| {
@@ -81,15 +81,20 @@ pub(super) fn sentences_of(source: &Source) -> Vec<Told> {
     told
 }
 
-fn sentence(source: &Source, turn: &Turn, unit: &Unit, others: &[Range<usize>]) -> Option<Told> {
+fn sentence(
+    source: &EpisodeSource,
+    turn: &SourceTurn,
+    unit: &TurnUnit,
+    others: &[Range<usize>],
+) -> Option<ToldSentence> {
     let said = tidy(turn.unit_text(unit), turn.language)?;
     let said = without_openers(&said).unwrap_or(said);
     let name = &source.speaker(turn).short;
     // The episode tells the sentence, too.
     let known = (said == turn.unit_text(unit)).then(|| passage(source, turn, unit));
     let (content, is_rewritten, dates) = match known {
-        Some(Passage::Told(text)) => (text.clone(), true, Cow::Borrowed(turn.dates(unit))),
-        Some(Passage::Said(text) | Passage::Asked(text)) if !text.is_empty() => {
+        Some(ReadySentence::Told(text)) => (text.clone(), true, Cow::Borrowed(turn.dates(unit))),
+        Some(ReadySentence::Said(text) | ReadySentence::Asked(text)) if !text.is_empty() => {
             (quotation(name, text, turn.language), false, Cow::Borrowed(turn.dates(unit)))
         }
         _ => {
@@ -100,10 +105,10 @@ fn sentence(source: &Source, turn: &Turn, unit: &Unit, others: &[Range<usize>]) 
             (content, is_rewritten, Cow::Owned(dates))
         }
     };
-    Some(Told {
+    Some(ToldSentence {
         message: turn.message,
         speaker: name.clone(),
-        form: Form { dangles: dangles(&said), ..form(source, turn, unit, others) },
+        form: WordCounts { dangles: dangles(&said), ..form(source, turn, unit, others) },
         asks: unit.asks,
         date: dates.iter().find(|date| date.confident).cloned(),
         language: turn.language,
@@ -115,7 +120,7 @@ fn sentence(source: &Source, turn: &Turn, unit: &Unit, others: &[Range<usize>]) 
 }
 
 /// A sentence with a mark in the place of the words of others; `None` if it has none of them.
-fn own(turn: &Turn, unit: &Unit, others: &[Range<usize>]) -> Option<String> {
+fn own(turn: &SourceTurn, unit: &TurnUnit, others: &[Range<usize>]) -> Option<String> {
     let within = others.iter().filter(|range| range.start < unit.end && range.end > unit.start);
     let (mut own, mut at) = (String::new(), unit.start);
     for range in within {
@@ -209,8 +214,13 @@ fn without_lone_apostrophe(text: &str) -> Cow<'_, str> {
 }
 
 /// Counts and signs of the words of a sentence that are its speaker's own.
-fn form(source: &Source, turn: &Turn, unit: &Unit, others: &[Range<usize>]) -> Form {
-    let mut form = Form::default();
+fn form(
+    source: &EpisodeSource,
+    turn: &SourceTurn,
+    unit: &TurnUnit,
+    others: &[Range<usize>],
+) -> WordCounts {
+    let mut form = WordCounts::default();
     let mut keys: Vec<u64> = Vec::with_capacity(unit.words.len());
     for word in &unit.words {
         if others.iter().any(|range| range.contains(&word.start)) {

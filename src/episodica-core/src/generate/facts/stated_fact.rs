@@ -1,10 +1,10 @@
 //! A fact that the application adds directly: analysed like a sentence of a message, stored
 //! verbatim.
 
-use super::candidate::Candidate;
+use super::candidate::FactCandidate;
 use super::extract::kind;
 use super::slots;
-use super::words::Reading;
+use super::words::SentenceSigns;
 use crate::clock::Moment;
 use crate::model::MemoryKind;
 use crate::text::time::mentions;
@@ -22,7 +22,7 @@ const USERS: [&str; 7] = ["the user", "user", "she", "he", "they", "用户", "�
 ///
 /// The slots match first-person sentences, so a fact in the third person is converted first: "Alice
 /// lives in Lyon" to "I live in Lyon".
-pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> Candidate {
+pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> FactCandidate {
     let usual = subjects.first().cloned().unwrap_or_default();
     let named = subjects.iter().find_map(|name| Some((name, without_name(statement, name)?)));
     let (subject, spoken) = match named {
@@ -36,9 +36,11 @@ pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> Candid
     let slot = slots::fill(&spoken, date.as_ref());
     let (kind, attribute, value, whose) = match slot {
         Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
-        None => (kind(date.is_some(), Reading::of(&spoken)), String::new(), String::new(), None),
+        None => {
+            (kind(date.is_some(), SentenceSigns::of(&spoken)), String::new(), String::new(), None)
+        }
     };
-    Candidate {
+    FactCandidate {
         content: statement.to_owned(),
         kind,
         confidence: CONFIDENCE,
@@ -55,8 +57,8 @@ pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> Candid
 
 /// The candidate with the category that the caller gave.
 #[must_use]
-pub(crate) fn of_kind(candidate: Candidate, kind: Option<MemoryKind>) -> Candidate {
-    Candidate { kind: kind.unwrap_or(candidate.kind), ..candidate }
+pub(crate) fn of_kind(candidate: FactCandidate, kind: Option<MemoryKind>) -> FactCandidate {
+    FactCandidate { kind: kind.unwrap_or(candidate.kind), ..candidate }
 }
 
 /// The text after a name at the beginning of a fact.

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::boundary::{describe, topic_summary};
-use crate::engine::memory::view::View;
+use crate::engine::memory::view::UserView;
 use crate::generate::episode::write_offline;
 use crate::index::for_each_term;
-use crate::model::{Boundary, Episode, Message, Provenance, SemanticMemory};
+use crate::model::{BoundaryJudgement, Episode, Message, SemanticMemory, TextProvenance};
 
 /// The next revision of an episode: every text written again over the messages that are left.
 pub(crate) fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
     let text = write_offline(&left);
-    let boundary = Boundary { topic_summary: topic_summary(&left), ..episode.boundary.clone() };
+    let boundary =
+        BoundaryJudgement { topic_summary: topic_summary(&left), ..episode.boundary.clone() };
     let times = || left.iter().map(|message| message.timestamp);
     let timestamp = times().min().unwrap_or(episode.timestamp);
     let ended_at = times().max().unwrap_or(episode.ended_at);
@@ -35,7 +36,7 @@ pub(crate) fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Epi
         ended_at,
         session_id,
         revision: episode.revision + 1,
-        provenance: Provenance { method: "offline".to_owned(), ..Provenance::default() },
+        provenance: TextProvenance { method: "offline".to_owned(), ..TextProvenance::default() },
         ..episode.clone()
     }
 }
@@ -57,14 +58,14 @@ fn add_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
 pub(crate) struct TextsLost(HashSet<String>);
 
 impl TextsLost {
-    pub fn of(view: &View, messages: &HashSet<&str>) -> Self {
+    pub fn of(view: &UserView, messages: &HashSet<&str>) -> Self {
         let slots = messages.iter().filter_map(|message| view.messages.slot(message));
         Self(slots.flat_map(|slot| terms(&view.messages.get(slot).content)).collect())
     }
 
     /// Does a fact tell a word of the deleted messages that none of its proofs says? Then the word
     /// may come from nowhere else.
-    pub fn tells(&self, view: &View, fact: &SemanticMemory) -> bool {
+    pub fn tells(&self, view: &UserView, fact: &SemanticMemory) -> bool {
         let mut said = HashSet::new();
         for slot in fact.source_messages.iter().filter_map(|id| view.messages.slot(id)) {
             let message = view.messages.get(slot);

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use super::backend::EntryKind;
 use super::erase::{remove_derived, remove_user_files};
 use super::files::{create_dir_all, read, remove, replace_file};
-use super::layout::{Layout, SideFile};
-use super::lock::Holder;
-use super::log::Mode;
+use super::layout::{SideFile, StoreLayout};
+use super::lock::LockHolder;
+use super::log::OpenMode;
 use super::log_store::LogStore;
-use super::shared::Shared;
+use super::shared::SharedStore;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
@@ -25,12 +25,12 @@ const ASKED_TOGETHER: usize = 1_000;
 
 /// The generations of the users that this process has opened.
 #[derive(Debug, Default)]
-pub(super) struct Apart {
+pub(super) struct RemoteCache {
     generations: Mutex<HashMap<Owner, u64>>,
 }
 
 /// Makes the directory, for this user of the machine alone.
-pub(super) fn open_directory(shared: &mut Shared, clock: &dyn Clock) -> Result<()> {
+pub(super) fn open_directory(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     let (backend, root) = (Arc::clone(&shared.backend), shared.layout.root().to_owned());
     create_dir_all(&*backend, &root)?;
     if let Some(name) = backend.network_file_system(&root) {
@@ -39,12 +39,12 @@ pub(super) fn open_directory(shared: &mut Shared, clock: &dyn Clock) -> Result<(
             .at(&root, None)
             .with_hint("name a directory of a local disk in `EPISODICA_CACHE`"));
     }
-    shared.holder = Holder::this_process(clock.now()).line()?.into();
+    shared.holder = LockHolder::this_process(clock.now()).line()?.into();
     shared.root.pin(&*backend)?;
     create_dir_all(&*backend, &shared.layout.locks())
 }
 
-fn noted(shared: &Shared, owner: &Owner) -> Result<Option<u64>> {
+fn noted(shared: &SharedStore, owner: &Owner) -> Result<Option<u64>> {
     let path = shared.layout.generation_path(owner);
     let bytes = read(&*shared.backend, &path, "cannot read the generation of a cache")?;
     // What can't be read is of no generation that the logs have.
@@ -55,7 +55,7 @@ fn noted(shared: &Shared, owner: &Owner) -> Result<Option<u64>> {
 }
 
 /// Removes the files that were made from a user's logs.
-fn remove_made(shared: &Shared, owner: &Owner) -> Result<usize> {
+fn remove_made(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     let _caches = shared.locks(owner).caches()?;
     let mut files = remove_derived(shared, owner)?;
     let letters = shared.layout.side_path(owner, SideFile::DeadLetters);
@@ -64,10 +64,10 @@ fn remove_made(shared: &Shared, owner: &Owner) -> Result<usize> {
     Ok(files)
 }
 
-impl Apart {
+impl RemoteCache {
     /// The logs of a user were opened: what was made from logs before an erasure goes.
-    pub fn opened(&self, shared: &Shared, owner: &Owner, generation: u64) -> Result<()> {
-        if shared.mode == Mode::ReadOnly {
+    pub fn opened(&self, shared: &SharedStore, owner: &Owner, generation: u64) -> Result<()> {
+        if shared.mode == OpenMode::ReadOnly {
             return Ok(());
         }
         self.generations.lock().insert(owner.clone(), generation);
@@ -78,22 +78,22 @@ impl Apart {
     }
 
     /// Lines were taken out of the logs here; returns how many files went with them.
-    pub fn rewritten(&self, shared: &Shared, owner: &Owner, generation: u64) -> Result<usize> {
+    pub fn rewritten(&self, shared: &SharedStore, owner: &Owner, generation: u64) -> Result<usize> {
         self.generations.lock().insert(owner.clone(), generation);
         remove_made(shared, owner)
     }
 
     /// Everything of a user was erased.
-    pub fn erase(&self, shared: &Shared, owner: &Owner) -> Result<usize> {
+    pub fn erase(&self, shared: &SharedStore, owner: &Owner) -> Result<usize> {
         self.generations.lock().remove(owner);
         let _caches = shared.locks(owner).caches()?;
         remove_user_files(&*shared.backend, &shared.layout, owner)
     }
 
     /// Notes the generation of files that are about to be written, which others read.
-    pub fn note(&self, shared: &Shared, logs: &dyn LogStore, owner: &Owner) -> Result<()> {
+    pub fn note(&self, shared: &SharedStore, logs: &dyn LogStore, owner: &Owner) -> Result<()> {
         let generation = self.generations.lock().get(owner).copied();
-        let generation = match generation.filter(|_| shared.mode != Mode::ReadOnly) {
+        let generation = match generation.filter(|_| shared.mode != OpenMode::ReadOnly) {
             None => return Ok(()),
             // There was nothing when they were opened.
             Some(0) => logs.ends(owner)?.generation,
@@ -108,7 +108,7 @@ impl Apart {
 
     /// Removes what was made from logs that were erased or rewritten since; returns of how many
     /// users.
-    pub fn sweep(&self, shared: &Shared, logs: &dyn LogStore) -> Result<usize> {
+    pub fn sweep(&self, shared: &SharedStore, logs: &dyn LogStore) -> Result<usize> {
         let (layout, backend) = (&shared.layout, &*shared.backend);
         let mut swept = 0;
         for tenant in layout.tenants(backend)? {
@@ -135,7 +135,7 @@ impl Apart {
 }
 
 /// The user whose generation a file notes.
-fn noted_user(layout: &Layout, tenant: &str, path: &std::path::Path) -> Option<String> {
+fn noted_user(layout: &StoreLayout, tenant: &str, path: &std::path::Path) -> Option<String> {
     let top = layout.tenant_root(tenant).join("snapshots");
     let name = path.strip_prefix(top).ok()?.to_str()?.strip_suffix(".generation")?;
     crate::ids::decode_file_name(name)

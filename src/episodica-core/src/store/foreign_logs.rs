@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::backend::{Backend, parent_of};
+use super::backend::{FileBackend, parent_of};
 use super::files::{in_directory, io_error, sync_dir};
-use super::layout::{DEFAULT_TENANT, Layout, LogKind};
+use super::layout::{DEFAULT_TENANT, LogKind, StoreLayout};
 use super::legacy;
-use super::log::Mode;
-use super::shared::Shared;
+use super::log::OpenMode;
+use super::shared::SharedStore;
 use crate::error::Result;
 use crate::ids::Owner;
-use crate::model::Problem;
+use crate::model::StoreProblem;
 
 /// The sources of one log's lines.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct LogSource {
     /// it.
     pub legacy: Vec<Vec<u8>>,
     /// Problems found in such a file.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
 }
 
 /// Renames logs from unencoded to encoded names, so that every user has exactly one name; returns
@@ -29,7 +29,10 @@ pub(super) struct LogSource {
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn rename_foreign(backend: &dyn Backend, layout: &Layout) -> Result<Vec<Problem>> {
+pub(super) fn rename_foreign(
+    backend: &dyn FileBackend,
+    layout: &StoreLayout,
+) -> Result<Vec<StoreProblem>> {
     let mut problems = Vec::new();
     for (kind, user, path) in layout.foreign_logs(backend)? {
         if path.extension().is_some_and(|extension| extension == "json") {
@@ -39,7 +42,7 @@ pub(super) fn rename_foreign(backend: &dyn Backend, layout: &Layout) -> Result<V
         let canonical = layout.log_path(&owner, kind);
         let fail = |error| io_error("cannot rename a log", &path, error);
         if backend.stat(&canonical).map_err(fail)?.is_some() {
-            problems.push(Problem {
+            problems.push(StoreProblem {
                 path: path.clone(),
                 line: None,
                 message: format!(
@@ -64,13 +67,13 @@ pub(super) fn rename_foreign(backend: &dyn Backend, layout: &Layout) -> Result<V
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn source(shared: &Shared, owner: &Owner, kind: LogKind) -> Result<LogSource> {
+pub(super) fn source(shared: &SharedStore, owner: &Owner, kind: LogKind) -> Result<LogSource> {
     let (backend, layout) = (&*shared.backend, &shared.layout);
     let mut source = LogSource { path: layout.log_path(owner, kind), ..LogSource::default() };
     if owner.tenant != DEFAULT_TENANT || kind == LogKind::Messages {
         return Ok(source);
     }
-    if shared.mode == Mode::ReadWrite {
+    if shared.mode == OpenMode::ReadWrite {
         legacy::convert(backend, layout, owner, kind, &source.path, &mut source.problems)?;
         return Ok(source);
     }

@@ -22,9 +22,9 @@ pub fn locked_files() -> Vec<i32> {
 
 /// The place of one file among those; free again when dropped.
 #[derive(Debug)]
-pub(super) struct Registered(Option<usize>);
+pub(super) struct RegisteredFile(Option<usize>);
 
-impl Registered {
+impl RegisteredFile {
     #[cfg(unix)]
     pub fn new(file: &std::fs::File) -> Self {
         let number = std::os::fd::AsRawFd::as_raw_fd(file);
@@ -40,7 +40,7 @@ impl Registered {
     }
 }
 
-impl Drop for Registered {
+impl Drop for RegisteredFile {
     fn drop(&mut self) {
         if let Some(place) = self.0 {
             FILES[place].store(FREE, Ordering::SeqCst);

@@ -7,38 +7,38 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::clock::Moment;
-use crate::control::Control;
-use crate::engine::memory::view::View;
-use crate::engine::services::Services;
-use crate::engine::writing::alike::{Alike, Item, candidate_of, opened};
-use crate::engine::writing::changes::Ends;
+use crate::control::CallControl;
+use crate::engine::memory::view::UserView;
+use crate::engine::services::EngineServices;
 use crate::engine::writing::conflicts::{in_order, last_said};
-use crate::engine::writing::derived::TextsLost;
+use crate::engine::writing::fact_endings::EndedFacts;
+use crate::engine::writing::lost_texts::TextsLost;
 use crate::engine::writing::remember::statement_of;
+use crate::engine::writing::similar_facts::{ComparedItem, SimilarFacts, candidate_of, opened};
 use crate::error::Result;
-use crate::generate::facts::{Candidate, extract_offline};
+use crate::generate::facts::{FactCandidate, extract_offline};
 use crate::generate::reconcile::{
-    BY_RULES, BY_USER, Decision, SUPERSEDES, Said, apply, close, is_ahead, note_statement,
-    same_words, superseded,
+    BY_RULES, BY_USER, CandidateWords, FactDecision, SUPERSEDES, apply, close, is_ahead,
+    note_statement, same_words, superseded,
 };
 use crate::ids::Owner;
 use crate::model::{Episode, EventKind, Message, STATED, SemanticMemory};
 use crate::parallel;
-use crate::store::Erasure;
+use crate::store::UserErasure;
 use crate::text::normalized;
 
 /// What the rules find in an episode: before the deletion, and in what is left of it.
 #[derive(Default)]
-struct Told {
-    before: Vec<Candidate>,
-    left: Vec<Candidate>,
+struct EpisodeFindings {
+    before: Vec<FactCandidate>,
+    left: Vec<FactCandidate>,
     /// What the limit on facts refused before may be learned now.
     learns: bool,
 }
 
 /// A candidate that is learned again.
-struct Again {
-    candidate: Candidate,
+struct RelearnedCandidate {
+    candidate: FactCandidate,
     /// The episode that tells it; `None` if the application stated it.
     episode: Option<String>,
     /// The fact that it was learned as.
@@ -49,14 +49,14 @@ struct Again {
 }
 
 /// One step of learning again.
-enum Step {
-    Learn(Box<Again>),
+enum RelearnStep {
+    Learn(Box<RelearnedCandidate>),
     /// A fact that the rules did not find: it stays as it is, without the proofs that it lost.
     Keep(Arc<SemanticMemory>, Box<SemanticMemory>),
 }
 
 /// A fact as it is learned again.
-struct Entry {
+struct RelearnedFact {
     fact: SemanticMemory,
     tags: Vec<String>,
     stated: Option<Arc<SemanticMemory>>,
@@ -67,34 +67,34 @@ struct Entry {
 pub(crate) type Seen<'a> = &'a (dyn Fn(&[Arc<Message>]) -> Vec<Arc<Message>> + Sync);
 
 /// A deletion that is being worked out.
-struct Redeciding<'a> {
-    services: &'a Services,
-    view: &'a View,
+struct RelearnRun<'a> {
+    services: &'a EngineServices,
+    view: &'a UserView,
     owner: &'a Owner,
     seen: Seen<'a>,
-    erasure: &'a mut Erasure,
+    erasure: &'a mut UserErasure,
     now: Moment,
     messages: HashSet<String>,
     episodes: HashSet<String>,
     facts: HashSet<String>,
     /// By slot: the facts that are learned again.
     touched: BTreeMap<u32, Arc<SemanticMemory>>,
-    told: BTreeMap<String, Told>,
+    told: BTreeMap<String, EpisodeFindings>,
     /// By fact: the messages in which the rules found it.
     covered: HashMap<String, HashSet<String>>,
-    alike: Alike<'a>,
+    alike: SimilarFacts<'a>,
 }
 
-impl Services {
+impl EngineServices {
     /// Adds to an erasure what it changes of the facts that stay; returns the facts that it adds.
     pub(crate) fn redecide(
         &self,
-        (owner, view, seen): (&Owner, &View, Seen<'_>),
-        erasure: &mut Erasure,
-        control: &dyn Control,
+        (owner, view, seen): (&Owner, &UserView, Seen<'_>),
+        erasure: &mut UserErasure,
+        control: &dyn CallControl,
     ) -> Result<Vec<Arc<SemanticMemory>>> {
         let set = |ids: &[String]| ids.iter().cloned().collect::<HashSet<String>>();
-        let redeciding = Redeciding {
+        let redeciding = RelearnRun {
             services: self,
             view,
             owner,
@@ -107,27 +107,27 @@ impl Services {
             touched: BTreeMap::new(),
             told: BTreeMap::new(),
             covered: HashMap::new(),
-            alike: Alike::new(view, control)?,
+            alike: SimilarFacts::new(view, control)?,
         };
         redeciding.run(control)
     }
 }
 
-impl<'a> Redeciding<'a> {
-    fn run(mut self, control: &dyn Control) -> Result<Vec<Arc<SemanticMemory>>> {
+impl<'a> RelearnRun<'a> {
+    fn run(mut self, control: &dyn CallControl) -> Result<Vec<Arc<SemanticMemory>>> {
         let (view, mut queue) = (self.view, Vec::new());
         for (slot, fact) in view.facts.iter() {
             if self.facts.contains(&fact.memory_id) || self.loses(fact) {
                 self.alike.find(slot);
                 self.touched.insert(slot, Arc::clone(fact));
-                queue.push(Item::of_fact(view, fact));
+                queue.push(ComparedItem::of_fact(view, fact));
             }
         }
         let rewritten: Vec<String> =
             self.erasure.replace_episodes.iter().map(|one| one.episode_id.clone()).collect();
         self.tell(&rewritten);
         for told in self.told.values() {
-            let differs = |one: &&Candidate, others: &[Candidate]| {
+            let differs = |one: &&FactCandidate, others: &[FactCandidate]| {
                 !others.iter().any(|other| is_same(one, other))
             };
             let gone = told.before.iter().filter(|one| differs(one, &told.left));
@@ -140,7 +140,7 @@ impl<'a> Redeciding<'a> {
                 for slot in self.alike.concerned(&item) {
                     if let Some(fact) = view.facts.get(slot) {
                         self.touched.insert(slot, Arc::clone(fact));
-                        queue.push(Item::of_fact(view, fact));
+                        queue.push(ComparedItem::of_fact(view, fact));
                     }
                 }
             }
@@ -178,11 +178,11 @@ impl<'a> Redeciding<'a> {
             || fact.source_episodes.iter().any(|id| self.episodes.contains(id))
     }
 
-    fn item_of(&self, candidate: &Candidate) -> Item {
-        let add = Decision::add();
+    fn item_of(&self, candidate: &FactCandidate) -> ComparedItem {
+        let add = FactDecision::add();
         let (owner, now) = (self.owner, self.now);
         let open = apply(owner, candidate, &add, &[], &[], now).records.remove(0);
-        Item::new(candidate.clone(), open)
+        ComparedItem::new(candidate.clone(), open)
     }
 
     /// Finds again what the rules find in these episodes.
@@ -204,7 +204,7 @@ impl<'a> Redeciding<'a> {
         let read = |id: &String| {
             let known = view.episodes.slot(id).and_then(|slot| view.episodes.get(slot));
             let Some(known) = known.filter(|_| !view.backlog.unlearned().contains_key(id)) else {
-                return (id.clone(), Told::default());
+                return (id.clone(), EpisodeFindings::default());
             };
             let found = |messages: &[Arc<Message>]| {
                 extract_offline(&(self.seen)(messages), &services.config).candidates
@@ -217,14 +217,14 @@ impl<'a> Redeciding<'a> {
             let is_by_rules = services.llm.is_none() || view.backlog.relearn().contains(id);
             let learns =
                 services.config.semantic_memory && is_by_rules && !by_model.contains(id.as_str());
-            (id.clone(), Told { before, left, learns })
+            (id.clone(), EpisodeFindings { before, left, learns })
         };
         let told = parallel::map(ids.iter().collect(), parallel::FEW_TEXTS, read);
         self.told.extend(told);
     }
 
     /// The fact that a candidate was learned as, if that is learned again.
-    fn tag_of(&self, candidate: &Candidate) -> Option<&'a Arc<SemanticMemory>> {
+    fn tag_of(&self, candidate: &FactCandidate) -> Option<&'a Arc<SemanticMemory>> {
         let first = candidate.source_messages.first()?;
         let proves = |fact: &&Arc<SemanticMemory>| {
             let mut sources = candidate.source_messages.iter();
@@ -234,7 +234,7 @@ impl<'a> Redeciding<'a> {
         let text = normalized(&candidate.content);
         let same_text = facts().find(|fact| normalized(&fact.content) == text);
         let repeated = |fact: &&Arc<SemanticMemory>| {
-            let said = Said::by(candidate, &text).reconcile_offline(&[&opened(fact)]);
+            let said = CandidateWords::by(candidate, &text).reconcile_offline(&[&opened(fact)]);
             let repeats =
                 matches!(said.event, EventKind::Merge | EventKind::Update | EventKind::Ignore);
             said.target.is_some() && repeats || same_words(candidate, fact)
@@ -245,7 +245,7 @@ impl<'a> Redeciding<'a> {
     }
 
     /// What is learned again, in the order in which it was learned, and what is kept.
-    fn steps(&mut self) -> Vec<Step> {
+    fn steps(&mut self) -> Vec<RelearnStep> {
         let (mut again, mut explained) = (Vec::new(), HashSet::new());
         let mut covered: HashMap<String, HashSet<String>> = HashMap::new();
         for (id, told) in &self.told {
@@ -285,7 +285,7 @@ impl<'a> Redeciding<'a> {
                     continue;
                 }
                 explained.extend(tag.map(|tag| tag.memory_id.clone()));
-                again.push(Again {
+                again.push(RelearnedCandidate {
                     candidate: candidate.clone(),
                     episode: Some(id.clone()),
                     tag: tag.map(|tag| tag.memory_id.clone()),
@@ -296,10 +296,10 @@ impl<'a> Redeciding<'a> {
         }
         self.covered = covered;
         let lost = TextsLost::of(self.view, &self.messages.iter().map(String::as_str).collect());
-        let mut steps: Vec<((Moment, u32, usize), Step)> = Vec::new();
+        let mut steps: Vec<((Moment, u32, usize), RelearnStep)> = Vec::new();
         for fact in self.touched.values().filter(|fact| !self.facts.contains(&fact.memory_id)) {
             if let Some((candidate, at)) = statement_of(fact) {
-                let again = Again {
+                let again = RelearnedCandidate {
                     candidate,
                     episode: None,
                     tag: Some(fact.memory_id.clone()),
@@ -325,7 +325,7 @@ impl<'a> Redeciding<'a> {
                 let first = fact.source_messages.iter();
                 let first = first.filter_map(|id| self.view.messages.slot(id)).min();
                 let order = (fact.created_at, first.unwrap_or(u32::MAX), 1);
-                steps.push((order, Step::Keep(Arc::clone(fact), Box::new(kept))));
+                steps.push((order, RelearnStep::Keep(Arc::clone(fact), Box::new(kept))));
             }
         }
         again.into_iter().for_each(|again| again_into(&mut steps, again));
@@ -337,7 +337,7 @@ impl<'a> Redeciding<'a> {
         self.covered.get(fact).is_some_and(|ids| ids.contains(message))
     }
 
-    fn is_from_ahead(&self, candidate: &Candidate) -> bool {
+    fn is_from_ahead(&self, candidate: &FactCandidate) -> bool {
         let slots = candidate.source_messages.iter().filter_map(|id| self.view.messages.slot(id));
         slots.into_iter().any(|slot| is_ahead(self.view.messages.get(slot).timestamp, self.now))
     }
@@ -374,19 +374,19 @@ impl<'a> Redeciding<'a> {
     }
 
     /// Learns what is left, in order.
-    fn learn(&self, steps: Vec<Step>) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = Vec::new();
+    fn learn(&self, steps: Vec<RelearnStep>) -> Vec<RelearnedFact> {
+        let mut entries: Vec<RelearnedFact> = Vec::new();
         for step in steps {
             match step {
-                Step::Keep(before, kept) => self.keep(&before, *kept, &mut entries),
-                Step::Learn(again) => self.learn_one(*again, &mut entries),
+                RelearnStep::Keep(before, kept) => self.keep(&before, *kept, &mut entries),
+                RelearnStep::Learn(again) => self.learn_one(*again, &mut entries),
             }
         }
         entries
     }
 
     /// Facts that are known and hold, the first to be compared with first.
-    fn near(&self, entries: &[Entry], is_ahead_too: bool) -> Vec<usize> {
+    fn near(&self, entries: &[RelearnedFact], is_ahead_too: bool) -> Vec<usize> {
         let holds = |fact: &SemanticMemory| {
             fact.is_current()
                 && !fact.is_procedure()
@@ -400,23 +400,23 @@ impl<'a> Redeciding<'a> {
 
     fn decide(
         &self,
-        candidate: &Candidate,
+        candidate: &FactCandidate,
         is_stated: bool,
-        entries: &[Entry],
-    ) -> (Decision, Vec<usize>) {
+        entries: &[RelearnedFact],
+    ) -> (FactDecision, Vec<usize>) {
         let text = normalized(&candidate.content);
         let said_at = |fact: &SemanticMemory| last_said(self.view, fact);
         let is_ahead_too = is_stated && is_ahead(candidate.valid_from, self.now);
         let mut near = self.near(entries, is_ahead_too);
-        let said = Said::by(candidate, &text);
+        let said = CandidateWords::by(candidate, &text);
         near.retain(|at| said.concerns(&entries[*at].fact));
         let facts: Vec<&SemanticMemory> = near.iter().map(|at| &entries[*at].fact).collect();
         let decision = said.after(&said_at).reconcile_offline(&facts);
         (decision, near)
     }
 
-    fn learn_one(&self, again: Again, entries: &mut Vec<Entry>) {
-        let Again { candidate, episode, tag, stated, .. } = again;
+    fn learn_one(&self, again: RelearnedCandidate, entries: &mut Vec<RelearnedFact>) {
+        let RelearnedCandidate { candidate, episode, tag, stated, .. } = again;
         let (decision, near) = self.decide(&candidate, stated.is_some(), entries);
         let facts: Vec<&SemanticMemory> = near.iter().map(|at| &entries[*at].fact).collect();
         let sources: Vec<String> = episode.into_iter().collect();
@@ -440,7 +440,7 @@ impl<'a> Redeciding<'a> {
             return;
         }
         let Some(mut new) = records.pop() else { return };
-        let is_known = |entry: &Entry| entry.fact.memory_id == new.memory_id;
+        let is_known = |entry: &RelearnedFact| entry.fact.memory_id == new.memory_id;
         if stated.is_none() && entries.iter().any(is_known) {
             return;
         }
@@ -453,7 +453,7 @@ impl<'a> Redeciding<'a> {
         }
         let (at, is_stated) = (entries.len(), stated.is_some());
         let tags = tag.iter().cloned().collect();
-        entries.push(Entry { fact: new, tags, stated, is_kept: false });
+        entries.push(RelearnedFact { fact: new, tags, stated, is_kept: false });
         if !is_stated {
             self.end_others(&candidate, at, entries);
         }
@@ -461,12 +461,12 @@ impl<'a> Redeciding<'a> {
     }
 
     /// Ends what a candidate ends though no value of a slot says so.
-    fn end_others(&self, candidate: &Candidate, at: usize, entries: &mut [Entry]) {
+    fn end_others(&self, candidate: &FactCandidate, at: usize, entries: &mut [RelearnedFact]) {
         let by = &entries[at].fact;
         if !by.is_current() || is_ahead(by.valid_from, self.now) {
             return;
         }
-        let (ends, by) = (Ends::by(candidate), by.memory_id.clone());
+        let (ends, by) = (EndedFacts::by(candidate), by.memory_id.clone());
         for entry in entries.iter_mut().filter(|entry| entry.fact.memory_id != by) {
             if ends.end(&entry.fact) {
                 entry.fact = close(&entry.fact, candidate.valid_from, &by, self.now);
@@ -476,7 +476,12 @@ impl<'a> Redeciding<'a> {
 
     /// Puts a fact that stays as it is, and decides again about what it was decided about by what
     /// goes.
-    fn keep(&self, before: &SemanticMemory, mut kept: SemanticMemory, entries: &mut Vec<Entry>) {
+    fn keep(
+        &self,
+        before: &SemanticMemory,
+        mut kept: SemanticMemory,
+        entries: &mut Vec<RelearnedFact>,
+    ) {
         let is_gone = |id: &str| {
             let known = self.view.facts.slot(id);
             known.is_none_or(|slot| self.touched.contains_key(&slot))
@@ -526,12 +531,12 @@ impl<'a> Redeciding<'a> {
             }
         }
         let tags = vec![before.memory_id.clone()];
-        entries.push(Entry { fact: kept, tags, stated: None, is_kept: true });
+        entries.push(RelearnedFact { fact: kept, tags, stated: None, is_kept: true });
         self.end_by(&before.memory_id, at, entries);
     }
 
     /// What ended before without the rules, or by them a fact that they don't tell, ends again.
-    fn end_by(&self, tag: &str, at: usize, entries: &mut [Entry]) {
+    fn end_by(&self, tag: &str, at: usize, entries: &mut [RelearnedFact]) {
         let (is_kept, by) = (entries[at].is_kept, entries[at].fact.clone());
         let mut replaced = None;
         for entry in entries.iter_mut().filter(|entry| entry.fact.is_current()) {
@@ -570,7 +575,7 @@ impl<'a> Redeciding<'a> {
     }
 
     /// Gives what was learned again the ids that it had, and adds to the erasure what differs.
-    fn compare(self, mut entries: Vec<Entry>) -> Vec<Arc<SemanticMemory>> {
+    fn compare(self, mut entries: Vec<RelearnedFact>) -> Vec<Arc<SemanticMemory>> {
         let mut ids: HashMap<String, String> = HashMap::new();
         let mut taken: HashSet<String> = HashSet::new();
         let stays = |id: &String| !self.facts.contains(id) && self.view.facts.slot(id).is_some();
@@ -595,7 +600,7 @@ impl<'a> Redeciding<'a> {
             entries.iter().flat_map(|entry| entry.fact.source_messages.clone()).collect();
         let (mut added, mut outcome) = (Vec::new(), BTreeMap::new());
         let new_id = |id: &str| ids.get(id).cloned().unwrap_or_else(|| id.to_owned());
-        for Entry { mut fact, stated, is_kept, .. } in entries.drain(..) {
+        for RelearnedFact { mut fact, stated, is_kept, .. } in entries.drain(..) {
             fact.superseded_by = fact.superseded_by.as_deref().map(new_id);
             if let Some(id) = superseded(&fact).map(new_id) {
                 fact.metadata.insert(SUPERSEDES.to_owned(), Value::String(id));
@@ -706,10 +711,10 @@ impl<'a> Redeciding<'a> {
     }
 }
 
-fn again_into(steps: &mut Vec<((Moment, u32, usize), Step)>, again: Again) {
-    steps.push((again.order, Step::Learn(Box::new(again))));
+fn again_into(steps: &mut Vec<((Moment, u32, usize), RelearnStep)>, again: RelearnedCandidate) {
+    steps.push((again.order, RelearnStep::Learn(Box::new(again))));
 }
 
-fn is_same(one: &Candidate, other: &Candidate) -> bool {
+fn is_same(one: &FactCandidate, other: &FactCandidate) -> bool {
     one.content == other.content && one.source_messages == other.source_messages
 }

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use crate::clock::Moment;
-use crate::engine::memory::view::View;
-use crate::engine::writing::conflicts::Learned;
-use crate::generate::facts::Candidate;
-use crate::generate::facts::model::Told;
+use crate::engine::memory::view::UserView;
+use crate::engine::writing::conflicts::LearnedFacts;
+use crate::generate::facts::FactCandidate;
+use crate::generate::facts::model::FactDetails;
 use crate::generate::reconcile::{denied as denied_by, ends};
 use crate::model::SemanticMemory;
 
@@ -18,9 +18,9 @@ use crate::model::SemanticMemory;
 const SAME_WORD: usize = 64;
 
 /// What a candidate of a model replaces.
-pub(crate) struct Replaced {
+pub(crate) struct ReplacedFacts {
     /// The candidate, from the day since which it holds.
-    pub candidate: Candidate,
+    pub candidate: FactCandidate,
     /// The current facts that it ends or corrects, each with its last day.
     pub facts: Vec<(Arc<SemanticMemory>, Moment)>,
     /// A fact that can't hold beside it and began after it was said: the candidate is history.
@@ -30,11 +30,11 @@ pub(crate) struct Replaced {
 /// The current facts that a candidate replaces as a model tells: what it ends, from the day of the
 /// event rather than of the telling; what it corrects, from its beginning.
 pub(crate) fn replaced_by(
-    view: &View,
-    learned: &Learned,
-    candidate: &Candidate,
-    told: &Told,
-) -> Replaced {
+    view: &UserView,
+    learned: &LearnedFacts,
+    candidate: &FactCandidate,
+    told: &FactDetails,
+) -> ReplacedFacts {
     let current = |id: &String| {
         let fresh = learned.latest.get(id).map(|fresh| &fresh.memory);
         fresh.or_else(|| view.facts.by_id(id)).filter(|fact| fact.is_current()).cloned()
@@ -52,17 +52,17 @@ pub(crate) fn replaced_by(
     let ended = ended.into_iter().map(|fact| (fact, since));
     let corrected = corrected.into_iter().map(|fact| (Arc::clone(&fact), fact.valid_from));
     let facts = ended.chain(corrected).collect();
-    Replaced { candidate, facts, newer: newer.into_iter().next() }
+    ReplacedFacts { candidate, facts, newer: newer.into_iter().next() }
 }
 
 /// What a candidate ends though no value of a slot says so.
-pub(crate) struct Ends<'a> {
-    candidate: &'a Candidate,
+pub(crate) struct EndedFacts<'a> {
+    candidate: &'a FactCandidate,
     denied: Option<Vec<String>>,
 }
 
-impl<'a> Ends<'a> {
-    pub fn by(candidate: &'a Candidate) -> Self {
+impl<'a> EndedFacts<'a> {
+    pub fn by(candidate: &'a FactCandidate) -> Self {
         let denied = candidate.attribute.is_empty();
         let denied = denied.then(|| denied_by(&candidate.content, &candidate.subject)).flatten();
         Self { candidate, denied }
@@ -81,15 +81,15 @@ impl<'a> Ends<'a> {
 
 /// The current facts that a candidate ends.
 pub(crate) fn ended_by(
-    view: &View,
-    learned: &Learned,
-    candidate: &Candidate,
+    view: &UserView,
+    learned: &LearnedFacts,
+    candidate: &FactCandidate,
 ) -> Vec<Arc<SemanticMemory>> {
     let mut ended = Vec::new();
     for attribute in &candidate.ends {
         ended.extend(with_attribute(view, learned, candidate, attribute));
     }
-    let ends = Ends::by(candidate);
+    let ends = EndedFacts::by(candidate);
     if let Some(terms) = &ends.denied {
         ended.extend(with_rarest(view, learned, terms));
     }
@@ -97,19 +97,22 @@ pub(crate) fn ended_by(
     ended
 }
 
-fn is_of(fact: &SemanticMemory, candidate: &Candidate) -> bool {
+fn is_of(fact: &SemanticMemory, candidate: &FactCandidate) -> bool {
     fact.is_current() && fact.subject == candidate.subject
 }
 
 /// The current facts that state an attribute of the subject of a candidate.
 fn with_attribute(
-    view: &View,
-    learned: &Learned,
-    candidate: &Candidate,
+    view: &UserView,
+    learned: &LearnedFacts,
+    candidate: &FactCandidate,
     attribute: &str,
 ) -> Vec<Arc<SemanticMemory>> {
-    let stated =
-        Candidate { attribute: attribute.to_owned(), value: String::new(), ..candidate.clone() };
+    let stated = FactCandidate {
+        attribute: attribute.to_owned(),
+        value: String::new(),
+        ..candidate.clone()
+    };
     let fills = |fact: &SemanticMemory| is_of(fact, candidate) && fact.attribute == attribute;
     let known = view.same_attribute(&stated).filter(|fact| fills(fact));
     let known = known.filter(|fact| !learned.latest.contains_key(&fact.memory_id));
@@ -118,7 +121,11 @@ fn with_attribute(
 }
 
 /// The newest facts with the rarest of some words.
-fn with_rarest(view: &View, learned: &Learned, terms: &[String]) -> Vec<Arc<SemanticMemory>> {
+fn with_rarest(
+    view: &UserView,
+    learned: &LearnedFacts,
+    terms: &[String],
+) -> Vec<Arc<SemanticMemory>> {
     let postings = &view.statements.postings;
     let Some(rarest) = terms.iter().min_by_key(|term| postings.document_frequency(term)) else {
         return Vec::new();

@@ -6,15 +6,15 @@ use crate::sync::Mutex;
 
 /// A user's place in the queue.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
-    pub standing: Mutex<Standing>,
+pub(crate) struct QueueSlot {
+    pub standing: Mutex<WorkStatus>,
     /// Set while the user is being deleted: work under way stops.
     pub leaving: AtomicBool,
 }
 
 /// Where a user's work stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Standing {
+pub(crate) enum WorkStatus {
     /// Nothing to do.
     #[default]
     Idle,
