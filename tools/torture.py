@@ -32,7 +32,7 @@ ATTACKS = {
     "graphs": "Change a vector graph and mend the checksums, then search it",
     "handles": "Write 200 users with 64 file handles, or with `max_open_files=5`",
     "http": "Kill the workers of a service while clients add, repeat and delete over HTTP",
-    "in_place": "Compare what is found after deletions with a fresh opening",
+    "in_place": "Compare searches after deletions with those of a fresh opening",
     "interrupts": "Press Ctrl-C in every call at six moments",
     "kills": "Kill the process while it writes",
     "linear": "Give every call n, 4n and 16n of a shape and compare the processor's time",
@@ -82,8 +82,8 @@ def table(rows: list[dict[str, Any]]) -> str:
     """The counts as people read them: attack, count, result."""
     scale = os.environ.get("TORTURE_SCALE", "1")
     day = datetime.now(UTC).date().isoformat()
-    text = f"What `TORTURE_SCALE={scale} make torture` counted on {day}; 1 is the long form.\n"
-    text += "The tests of input, quotation and display have one form, which `make test` runs.\n\n"
+    text = f"Counts of `TORTURE_SCALE={scale} make torture` on {day}; 1 is the long form.\n"
+    text += "`make test` runs the tests of input, quotation and display in full.\n\n"
     text += "| attack | part | count | result |\n|---|---|---|---|\n"
     for part, attack in ATTACKS.items():
         counted: Counter[str] = Counter()
