@@ -1,4 +1,4 @@
 """The asynchronous classes."""
 
-from .methods import AsyncPlots as AsyncPlots
 from .system import AsyncMemorySystem as AsyncMemorySystem
+from .system import AsyncPlots as AsyncPlots

@@ -1,20 +1,39 @@
-"""``AsyncMemorySystem``: the generated coroutines, and the lifetime of the memory behind them."""
+"""The asynchronous classes: the methods of the synchronous ones as coroutines."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 from ..config import MemoryConfig
+from ..following import EventStream
 from ..models import LLM, Embedding
+from ..plot import Plots
+from ..records import Episode
+from ..reports import Events, LearningReport
 from ..rerankers import Reranker
+from ..sessions import SessionReport
 from ..system import MemorySystem
-from .methods import AsyncMethods, AsyncPlots
 from .running import run_alone
+from .wrapping import async_listing, awaits, coroutine
 
 
-class AsyncMemorySystem(AsyncMethods):
+class AsyncPlots:
+    """The charts of :class:`Plots` as coroutines: ``timeline``, ``scores``, ``map``, ``usage``."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, plots: Plots) -> None:
+        self._memory = plots
+
+    timeline = coroutine(Plots.timeline)
+    scores = coroutine(Plots.scores)
+    map = coroutine(Plots.map)
+    usage = coroutine(Plots.usage)
+
+
+class AsyncMemorySystem:
     """Remembers conversations without blocking the event loop.
 
     Parameters, errors and examples are those of :class:`MemorySystem`. ``episodes``,
@@ -37,7 +56,7 @@ class AsyncMemorySystem(AsyncMethods):
     ['I moved to Lyon.']
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_memory")
 
     def __init__(
         self,
@@ -50,17 +69,22 @@ class AsyncMemorySystem(AsyncMethods):
         reranker: Reranker | None = None,
         **overrides: Any,
     ) -> None:
-        super().__init__(
-            MemorySystem(
-                path,
-                config=config,
-                tenant=tenant,
-                llm=llm,
-                embedding=embedding,
-                reranker=reranker,
-                **overrides,
-            )
+        self._memory = MemorySystem(
+            path,
+            config=config,
+            tenant=tenant,
+            llm=llm,
+            embedding=embedding,
+            reranker=reranker,
+            **overrides,
         )
+
+    @classmethod
+    def _around(cls, memory: MemorySystem) -> Self:
+        """The coroutines of an open memory."""
+        made = object.__new__(cls)
+        made._memory = memory
+        return made
 
     @property
     def path(self) -> Path:
@@ -119,9 +143,7 @@ class AsyncMemorySystem(AsyncMethods):
         >>> [str(message.timestamp) async for message in there.messages("alice", limit=1)]
         ['2024-03-11 16:30:00+08:00']
         """
-        other = object.__new__(type(self))
-        AsyncMethods.__init__(other, self._memory.in_timezone(timezone))
-        return other
+        return self._around(self._memory.in_timezone(timezone))
 
     async def close(self, timeout: float = 30.0) -> None:
         """Closes the system. A second call does nothing.
@@ -146,6 +168,132 @@ class AsyncMemorySystem(AsyncMethods):
         True
         """
         await run_alone(self._memory.close, timeout)
+
+    add_messages = coroutine(MemorySystem.add_messages)
+    remember = coroutine(MemorySystem.remember)
+    remember_procedure = coroutine(MemorySystem.remember_procedure)
+    import_ = coroutine(MemorySystem.import_)
+    flush = coroutine(MemorySystem.flush)
+    flush_all_buffers = coroutine(MemorySystem.flush_all_buffers)
+    retry_pending = coroutine(MemorySystem.retry_pending)
+
+    search = coroutine(MemorySystem.search)
+    context = coroutine(MemorySystem.context)
+
+    messages = async_listing(MemorySystem.messages)
+    episodes = async_listing(MemorySystem.episodes)
+    semantic_memories = async_listing(MemorySystem.semantic_memories)
+    get = coroutine(MemorySystem.get)
+    history = coroutine(MemorySystem.history)
+    trace = coroutine(MemorySystem.trace)
+    profile = coroutine(MemorySystem.profile)
+    ls = coroutine(MemorySystem.ls)
+    tree = coroutine(MemorySystem.tree)
+    read = coroutine(MemorySystem.read)
+    explore = coroutine(MemorySystem.explore)
+    sessions = coroutine(MemorySystem.sessions)
+
+    update = coroutine(MemorySystem.update)
+    delete = coroutine(MemorySystem.delete)
+    delete_where = coroutine(MemorySystem.delete_where)
+    delete_user_data = coroutine(MemorySystem.delete_user_data)
+    forgetting = coroutine(MemorySystem.forgetting)
+    archive = coroutine(MemorySystem.archive)
+    restore = coroutine(MemorySystem.restore)
+
+    export = coroutine(MemorySystem.export)
+    backup = coroutine(MemorySystem.backup)
+
+    users = coroutine(MemorySystem.users)
+    stats = coroutine(MemorySystem.stats)
+    health = coroutine(MemorySystem.health)
+    usage = coroutine(MemorySystem.usage)
+    on_event = coroutine(MemorySystem.on_event)
+    verify = coroutine(MemorySystem.verify)
+
+    load_user_data_and_indices = coroutine(MemorySystem.load_user_data_and_indices)
+    rebuild_indices = coroutine(MemorySystem.rebuild_indices)
+    compact = coroutine(MemorySystem.compact)
+
+    @overload
+    async def wait(
+        self,
+        user_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        report: Literal[False] = False,
+        since: str | None = None,
+    ) -> bool: ...
+    @overload
+    async def wait(
+        self,
+        user_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        report: Literal[True],
+        since: str | None = None,
+    ) -> LearningReport: ...
+    @overload
+    async def wait(
+        self,
+        user_id: str | None = None,
+        timeout: float | None = None,
+        *,
+        report: bool,
+        since: str | None = None,
+    ) -> bool | LearningReport: ...
+    @awaits(MemorySystem.wait)
+    async def wait(self, *args: Any, **options: Any) -> Any: ...
+
+    @overload
+    async def close_session(
+        self,
+        user_id: str,
+        session_id: str,
+        *,
+        wait: Literal[False] = False,
+        timeout: float | None = None,
+    ) -> list[Episode]: ...
+    @overload
+    async def close_session(
+        self, user_id: str, session_id: str, *, wait: Literal[True], timeout: float | None = None
+    ) -> SessionReport: ...
+    @overload
+    async def close_session(
+        self, user_id: str, session_id: str, *, wait: bool, timeout: float | None = None
+    ) -> list[Episode] | SessionReport: ...
+    @awaits(MemorySystem.close_session)
+    async def close_session(self, *args: Any, **options: Any) -> Any: ...
+
+    @overload
+    async def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: Literal[False] = False,
+    ) -> Events: ...
+    @overload
+    async def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: Literal[True],
+    ) -> EventStream: ...
+    @overload
+    async def events(
+        self,
+        since: str | None = None,
+        *,
+        user_id: str | None = None,
+        limit: int = 1000,
+        follow: bool,
+    ) -> Events | EventStream: ...
+    @awaits(MemorySystem.events)
+    async def events(self, *args: Any, **options: Any) -> Any: ...
 
     async def __aenter__(self) -> Self:
         self._memory.__enter__()

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..aio.methods import AsyncMethods
 from ..aio.running import run
 from ..aio.system import AsyncMemorySystem
 from ..config import MemoryConfig
@@ -28,7 +27,7 @@ class AsyncReader(AsyncMemorySystem):
     __slots__ = ()
 
     def __init__(self, path: str, **options: Any) -> None:
-        AsyncMethods.__init__(self, LightweightSearchSystem(path, **options))  # type: ignore[arg-type]
+        self._memory = LightweightSearchSystem(path, **options)  # type: ignore[assignment]
 
 
 class Memories:

@@ -1,0 +1,62 @@
+"""Makes the methods of the asynchronous classes from the synchronous ones, at import.
+
+Each wrapper calls the method of the same name of ``self._memory``, and has its signature and its
+documentation without the examples.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from ..listings import AsyncRecords, Records
+from ..records import Episode, Message, SemanticMemory
+from .running import run
+
+P = ParamSpec("P")
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+Listed = TypeVar("Listed", bound=Message | Episode | SemanticMemory)
+
+
+def coroutine(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The method as a coroutine that runs in a thread."""
+
+    async def call(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        return await run(getattr(self._memory, method.__name__), *args, **options)
+
+    return _presented(call, method)
+
+
+def awaits(method: Callable[..., Any]) -> Callable[[F], F]:
+    """Makes ``coroutine(method)`` of a function that only declares the method's overloads."""
+    made: Any = coroutine(method)
+    return lambda _: made
+
+
+def async_listing(
+    method: Callable[Concatenate[Any, P], Records[Listed]],
+) -> Callable[Concatenate[Any, P], AsyncRecords[Listed]]:
+    """The method with an ``AsyncRecords`` in the place of its ``Records``."""
+
+    def call(self: Any, /, *args: P.args, **options: P.kwargs) -> AsyncRecords[Listed]:
+        return AsyncRecords(getattr(self._memory, method.__name__)(*args, **options))
+
+    made = _presented(call, method)
+    signature = inspect.signature(method)
+    made.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        return_annotation=f"Async{signature.return_annotation}"
+    )
+    made.__doc__ = (made.__doc__ or "").replace("\nRecords of ", "\nAsyncRecords of ")
+    return made
+
+
+def _presented(call: F, method: Callable[..., Any]) -> F:
+    made = wraps(method)(call)
+    documentation = inspect.getdoc(method) or ""
+    made.__doc__ = documentation.partition("\n\nExamples\n")[0]
+    return cast("F", made)
