@@ -84,7 +84,7 @@ ENGINE_ROOMS = {
 }
 # Packages that a user may lack, and modules that take long to load and that few need: only they are
 # imported where they are used.
-EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab"}
+EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab", "tomlkit"}
 SLOW = {
     *(".layers.folder", ".transfer", "asyncio", "difflib", "hashlib", "html"),
     *("logging", "sqlite3", "tomllib", "urllib.error", "urllib.request", "zoneinfo"),

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from ..aio import AsyncMemorySystem
 from ..errors import InvalidInputError, MissingExtraError
-from ..mcp.clients import CLIENTS
-from ..mcp.installing import Change, entry_for, installation, removal
+from ..mcp.installing import CLIENTS, Change, entry_for, installation, removal
 from .output import Output
 from .service import add_keys_file, keys_of
 from .stores import settings_of, store_of

@@ -1,7 +1,8 @@
 """Enters the server in the settings of a client, and takes it out again.
 
-A change is planned first, so that it can be shown. What the settings were is kept in a file beside
-them until the change is undone.
+A change is planned first, so that it can be shown. Comments, order and indentation of the settings
+stay; a change that would alter anything else is refused. The earlier text is kept in a file next to
+the settings until the change is undone.
 """
 
 from __future__ import annotations
@@ -9,33 +10,79 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import sys
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from ..errors import InvalidInputError, StoreIOError
-from .clients import Client
-from .configs import changed, entry_of
+from ..errors import InvalidInputError, MissingExtraError, StoreIOError
 
 _KEPT = ".before-episodica"
-# Settings of more than this are something else.
-_LARGEST = 32 << 20
+_NEITHER_TEXT_NOR_COMMENT = r'("(?:[^"\\]|\\.)*")|'
+_COMMENT = re.compile(_NEITHER_TEXT_NOR_COMMENT + r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING_COMMA = re.compile(_NEITHER_TEXT_NOR_COMMENT + r",(?=\s*[}\]])", re.DOTALL)
+_decoder = json.JSONDecoder()
+
+Entry = Mapping[str, Any]
+
+
+class Client(NamedTuple):
+    """Where a client keeps its settings, and in which table its servers are."""
+
+    title: str
+    table: str
+    folder_variable: str | None
+    folder: str
+    file_name: str
+    project_file: str | None = None
+    fields: Entry = MappingProxyType({})
+
+    @property
+    def is_toml(self) -> bool:
+        """Whether the settings are TOML; else they are JSON, perhaps with comments."""
+        return self.file_name.endswith(".toml")
+
+    def file(self, project: Path | None) -> Path:
+        """The file with the settings, of the user or of a project.
+
+        Raises
+        ------
+        InvalidInputError
+            For a project, if the client has only settings of users.
+        """
+        if project is None:
+            named = os.environ.get(self.folder_variable) if self.folder_variable else None
+            return (Path(named) if named else Path.home() / self.folder) / self.file_name
+        if self.project_file is None:
+            raise InvalidInputError(
+                f"{self.title} has no settings of projects", hint="leave `--project` out"
+            )
+        return project / self.project_file
+
+
+CLIENTS = {
+    "claude-code": Client(
+        *("Claude Code", "mcpServers", "CLAUDE_CONFIG_DIR", "", ".claude.json", ".mcp.json"),
+        {"type": "stdio"},
+    ),
+    "codex": Client("Codex", "mcp_servers", "CODEX_HOME", ".codex", "config.toml"),
+    "cursor": Client("Cursor", "mcpServers", None, ".cursor", "mcp.json", ".cursor/mcp.json"),
+    "vscode": Client(
+        *("Visual Studio Code", "servers", "XDG_CONFIG_HOME", ".config", "Code/User/mcp.json"),
+        *(".vscode/mcp.json", {"type": "stdio"}),
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of one file.
+    """A change of one file: its texts, and the text to keep for the way back.
 
-    Attributes
-    ----------
-    file : Path
-        The file; links are followed, so that they stay.
-    before, after : str or None
-        Its text; ``None`` where there is no file.
-    keep : str or None
-        What to keep for the way back; ``None`` to forget it.
+    ``None`` stands for a missing file, and for a text that need not be kept any more.
     """
 
     file: Path
@@ -45,19 +92,16 @@ class Change:
 
     @property
     def empty(self) -> bool:
-        """Whether the file says already what it should."""
+        """Whether the file already says what it should."""
         return self.before == self.after
 
     def diff(self) -> str:
-        """The change as people read it."""
-        lines = difflib.unified_diff(
-            (self.before or "").splitlines(),
-            (self.after or "").splitlines(),
-            "/dev/null" if self.before is None else str(self.file),
-            "/dev/null" if self.after is None else str(self.file),
-            lineterm="",
+        """The change in the unified format."""
+        (old, old_name), (new, new_name) = (
+            ((text or "").splitlines(), "/dev/null" if text is None else str(self.file))
+            for text in (self.before, self.after)
         )
-        return "\n".join(lines)
+        return "\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))
 
     def write(self) -> None:
         """Makes the change, all of it or nothing.
@@ -73,45 +117,31 @@ class Change:
             raise InvalidInputError(
                 f"the file was changed meanwhile: `{self.file}`", hint="run the command again"
             )
-        kept = _kept(self.file)
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             if self.keep is not None:
-                _replace(kept, self.keep, self.file)
+                _replace(_kept(self.file), self.keep, self.file)
             if self.after is None:
                 self.file.unlink(missing_ok=True)
             else:
                 _replace(self.file, self.after, self.file)
             if self.keep is None:
-                kept.unlink(missing_ok=True)
+                _kept(self.file).unlink(missing_ok=True)
         except OSError as error:
             raise _failure("write", self.file, error) from error
 
 
 def entry_for(client: Client, store: str, user: str, options: Mapping[str, str]) -> dict[str, Any]:
-    """The entry that starts the server.
-
-    Parameters
-    ----------
-    client
-        The client.
-    store
-        Path or URL of the store; a path becomes absolute, as clients start servers anywhere.
-    user
-        Whose memories the client sees.
-    options
-        Further options of ``episodica mcp`` and their values.
-    """
+    """The entry that starts the server; the path of a store becomes absolute."""
     where = store if "://" in store else str(Path(store).expanduser().absolute())
-    given = {"--store": where, "--user": user, **options}
     args = ["-m", "episodica", "mcp"]
-    for option, value in given.items():
+    for option, value in {"--store": where, "--user": user, **options}.items():
         # A value with a dash in front would pass for an option.
         args += [f"{option}={value}"] if value.startswith("-") else [option, value]
     return {**client.fields, "command": sys.executable, "args": args}
 
 
-def installation(client: Client, file: Path, name: str, entry: Mapping[str, Any]) -> Change:
+def installation(client: Client, file: Path, name: str, entry: Entry) -> Change:
     """The change that enters a server.
 
     Raises
@@ -119,89 +149,182 @@ def installation(client: Client, file: Path, name: str, entry: Mapping[str, Any]
     InvalidInputError
         If the settings can't be read, or can't be changed safely.
     """
-    file = _resolved(file)
+    file = file.expanduser().resolve()
     before = _read(file)
-    after = _edited(client, file, before or "", name, entry)
-    return Change(file, before, after, _note(before, after, _noted(file), name))
+    # The way back leads through earlier installations to the text before these.
+    first = (before or "") if (kept := _undone(client, file, before, name)) is None else kept
+    return Change(file, before, changed(client, file, before or "", name, entry), first)
 
 
 def removal(client: Client, file: Path, name: str) -> Change:
-    """The change that undoes an installation.
-
-    The settings become what they were; where they were changed since, only the entry does.
+    """The change that undoes an installation: of the whole file, or of the entry if others changed.
 
     Raises
     ------
     InvalidInputError
         If there is nothing to undo, or as for :func:`installation`.
     """
-    file = _resolved(file)
-    before, note = _read(file), _noted(file)
-    if note is not None and note["after"] == before:
-        return Change(file, before, note["before"], None)
-    earlier = None
-    if note is not None and note["name"] == name:
-        earlier = entry_of(note["before"] or "", client.form, client.table, name)
-    after = None if before is None else _edited(client, file, before, name, earlier)
+    file = file.expanduser().resolve()
+    before = _read(file)
+    if (kept := _undone(client, file, before, name)) is not None:
+        return Change(file, before, kept or None, None)
+    earlier = servers_of(client, file, _read(_kept(file)) or "").get(name)
+    after = None if before is None else changed(client, file, before, name, earlier)
     if after == before:
         raise InvalidInputError(f"`{name}` is not in the settings: `{file}`")
     return Change(file, before, after, None)
 
 
-def _edited(
-    client: Client, file: Path, text: str, name: str, entry: Mapping[str, Any] | None
-) -> str:
-    try:
-        return changed(text, client.form, client.table, name, entry)
-    except InvalidInputError as error:
-        raise InvalidInputError(
-            f"{error.message} (nothing was changed): `{file}`",
-            hint=error.hint or "repair the file, or enter the server by hand",
-            path=str(file),
-        ) from error
-
-
-def _note(before: str | None, after: str, known: Mapping[str, Any] | None, name: str) -> str:
-    """What to keep for the way back: through earlier installations, to what was before these."""
-    first = known["before"] if known is not None and known["after"] == before else before
-    return json.dumps({"name": name, "before": first, "after": after}, ensure_ascii=False)
-
-
-def _noted(file: Path) -> dict[str, Any] | None:
-    text = _read(_kept(file))
-    try:
-        note = json.loads(text) if text else None
-    except (ValueError, RecursionError):
+def _undone(client: Client, file: Path, text: str | None, name: str) -> str | None:
+    """The kept text, if entering the server in it gives this one; empty for a missing file."""
+    kept = _read(_kept(file))
+    if text is None or kept is None:
         return None
-    whole = isinstance(note, dict) and {"name", "before", "after"} <= note.keys()
-    return note if whole else None
+    entry = servers_of(client, file, text).get(name)
+    is_whole = isinstance(entry, dict) and changed(client, file, kept, name, entry) == text
+    return kept if is_whole else None
+
+
+def servers_of(client: Client, file: Path, text: str) -> dict[str, Any]:
+    """The entries of all servers in the text of a file."""
+    try:
+        data = _parsed(client, text)
+        servers = data.get(client.table, {}) if isinstance(data, dict) else data
+    except (ValueError, RecursionError) as error:
+        raise _refusal(f"the settings can't be read: {error}", file) from error
+    if not isinstance(servers, dict):
+        raise _refusal(f"`{client.table}` of the settings is not an object", file)
+    return servers
+
+
+def changed(client: Client, file: Path, text: str, name: str, entry: Entry | None) -> str:
+    """The text of a file with the entry of a server set, or removed for ``None``.
+
+    Raises
+    ------
+    InvalidInputError
+        If the text can't be read, or can't be changed safely.
+    """
+    wanted = dict(servers_of(client, file, text))
+    if wanted.get(name) == (None if entry is None else dict(entry)):
+        return text
+    edit = _toml_changed if client.is_toml else _json_changed
+    result = edit(text, client.table, name, entry)
+    wanted = {**wanted, name: dict(entry or {})}
+    if entry is None:
+        del wanted[name]
+    before, after = ({**_parsed(client, one), client.table: wanted} for one in (text, result))
+    if before != after or servers_of(client, file, result) != wanted:
+        raise _refusal(f"`{client.table}.{name}` can't be changed safely", file)
+    return result
+
+
+def _parsed(client: Client, text: str) -> Any:
+    if client.is_toml:
+        return tomllib.loads(text)
+    return json.loads(_plain(text)) if text.strip() else {}
+
+
+def _plain(text: str) -> str:
+    """JSON without comments and trailing commas, every other character in its place."""
+    for pattern in (_COMMENT, _TRAILING_COMMA):
+        text = pattern.sub(lambda one: one[1] or re.sub(r"[^\n]", " ", one[0]), text)
+    return text
+
+
+def _members(plain: str, brace: int) -> Iterator[tuple[str, int, int, int]]:
+    """Key, start, start of the value, and end of each member of the object at ``brace``."""
+
+    def token(at: int) -> int:
+        return at + len(plain[at:]) - len(plain[at:].lstrip())
+
+    at = token(brace + 1)
+    while plain[at] != "}":
+        key, colon = _decoder.raw_decode(plain, at)
+        value = token(token(colon) + 1)
+        end = _decoder.raw_decode(plain, value)[1]
+        yield key, at, value, end
+        at = token(end)
+        at = token(at + 1) if plain[at] == "," else at
+
+
+def _json_changed(text: str, table: str, name: str, entry: Entry | None) -> str:
+    text = text if text.strip() else "{}\n"
+    plain = _plain(text)
+    brace = plain.index("{")
+    outer = {key: place for key, *place in _members(plain, brace)}
+    if table not in outer:
+        return _with_member(text, plain, brace, table, {name: entry})
+    brace = outer[table][1]
+    inner = {key: place for key, *place in _members(plain, brace)}
+    if name not in inner:
+        return _with_member(text, plain, brace, name, entry)
+    start, value, end = inner[name]
+    if entry is not None:
+        return text[:value] + json.dumps(entry, ensure_ascii=False) + text[end:]
+    before, rest = text[:start].rstrip(), text[end:]
+    # One comma goes with the member: the one after it, else the one before it.
+    if rest.lstrip().startswith(","):
+        rest = rest.lstrip()[1:]
+    else:
+        before = before.removesuffix(",")
+    return before + rest
+
+
+def _with_member(text: str, plain: str, brace: int, key: str, value: Any) -> str:
+    """The text with a new first member in the object at ``brace``."""
+    line = text[text.rfind("\n", 0, brace) + 1 : brace]
+    outside = line[: len(line) - len(line.lstrip())]
+    first = re.match(r"\s*\n([ \t]+)\S", plain[brace + 1 :])
+    indent = first[1] if first and first[1] != outside else outside + "  "
+    unit = indent.removeprefix(outside) or "  "
+    written = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", f"\n{indent}")
+    rest = text[brace + 1 :]
+    is_empty = plain[brace + 1 :].lstrip().startswith("}")
+    if not re.match(r"[ \t]*\r?\n", rest):
+        rest = f"\n{outside if is_empty else indent}{rest.lstrip()}"
+    comma = "" if is_empty else ","
+    return f"{text[: brace + 1]}\n{indent}{json.dumps(key)}: {written}{comma}{rest}"
+
+
+def _toml_changed(text: str, table: str, name: str, entry: Entry | None) -> str:
+    try:
+        import tomlkit
+    except ImportError as error:
+        raise MissingExtraError(
+            "these settings need the package `tomlkit`", hint="pip install 'episodica[mcp]'"
+        ) from error
+    document: Any = tomlkit.parse(text)
+    servers = document.setdefault(table, tomlkit.table(is_super_table=True))
+    if entry is None:
+        del servers[name]
+    else:
+        servers[name] = entry
+    result: str = tomlkit.dumps(document)
+    return result
+
+
+def _refusal(message: str, file: Path) -> InvalidInputError:
+    hint = "repair the file, or enter the server by hand"
+    return InvalidInputError(
+        f"{message} (nothing was changed): `{file}`", hint=hint, path=str(file)
+    )
 
 
 def _kept(file: Path) -> Path:
     return file.with_name(file.name + _KEPT)
 
 
-def _resolved(file: Path) -> Path:
-    try:
-        return file.expanduser().resolve()
-    except (OSError, RuntimeError) as error:
-        raise StoreIOError(f"can't resolve the path: `{file}`", path=str(file)) from error
-
-
 def _read(file: Path) -> str | None:
     try:
         if file.exists() and not file.is_file():
             raise InvalidInputError(f"this is not a file: `{file}`", path=str(file))
-        if file.stat().st_size > _LARGEST:
-            raise InvalidInputError(f"the settings are too large: `{file}`", path=str(file))
         with file.open(encoding="utf-8", newline="") as opened:
             return opened.read()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        raise InvalidInputError(
-            f"the settings are not UTF-8 (nothing was changed): `{file}`", path=str(file)
-        ) from error
+        raise _refusal("the settings are not UTF-8", file) from error
     except OSError as error:
         raise _failure("read", file, error) from error
 
@@ -223,8 +346,5 @@ def _replace(file: Path, text: str, like: Path) -> None:
 
 
 def _failure(verb: str, file: Path, error: OSError) -> StoreIOError:
-    return StoreIOError(
-        f"can't {verb} the settings: {error.strerror}: `{file}`",
-        path=str(file),
-        errno=error.errno,
-    )
+    message = f"can't {verb} the settings: {error.strerror}: `{file}`"
+    return StoreIOError(message, path=str(file), errno=error.errno)
