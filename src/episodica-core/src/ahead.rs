@@ -1,4 +1,4 @@
-//! Work that is begun before somebody needs it.
+//! Background computation of values that are needed soon.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,9 +9,8 @@ use crate::control::{CallControl, outcome_of};
 use crate::error::Result;
 use crate::parallel;
 
-/// What is made of items that are needed later: one after the other on one thread, and on all once
-/// somebody waits for them. So it takes a core that whoever is at work meanwhile does not need.
-/// Whoever does not wait leaves it behind.
+/// Processes items in the background: on one thread, and on all cores once a caller waits. A caller
+/// who computes meanwhile keeps its core. Dropping this does not stop the work; its result is lost.
 pub(crate) struct Prefetch<R> {
     is_awaited: Arc<AtomicBool>,
     outcome: Receiver<std::thread::Result<Vec<R>>>,
@@ -41,10 +40,9 @@ impl<R: Send + 'static> Prefetch<R> {
         Self { is_awaited, outcome }
     }
 
-    /// Waits for all of them, in the order of their items.
+    /// Returns the results in the order of the items.
     ///
-    /// # Errors
-    /// What `control` says when the caller gives up.
+    /// # Errors The error of `control` when the caller gives up.
     pub(crate) fn wait(self, control: &dyn CallControl) -> Result<Vec<R>> {
         self.is_awaited.store(true, Ordering::Relaxed);
         outcome_of(&self.outcome, control)

@@ -1,4 +1,4 @@
-//! Time: the moment type, and the only place that asks the operating system for the time.
+//! Time: the moment type, and the only module that reads the system's clock.
 
 use std::fmt;
 
@@ -20,17 +20,17 @@ pub struct Moment {
     offset_seconds: i32,
 }
 
-/// 1970 as a wall-clock date, from which civil time is counted (instants of the library end before
-/// 9999 does).
+/// 1970 as a date without a zone: civil time is counted from it, because instants of the library
+/// end before the year 9999 does.
 const EPOCH: jiff::civil::DateTime = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
 
 impl Moment {
     /// The earliest moment that Python's `datetime` can hold, and so the earliest that is accepted.
     pub const MIN: Moment = Moment { micros: -62_135_596_800_000_000, offset_seconds: 0 };
-    /// The latest one.
+    /// The latest moment that `datetime` can hold.
     pub const MAX: Moment = Moment { micros: 253_402_300_799_999_999, offset_seconds: 0 };
 
-    /// From microseconds since 1970 (UTC) and an offset in seconds east of Greenwich.
+    /// Takes microseconds since 1970 (UTC) and an offset in seconds east of Greenwich.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](crate::error::ErrorKind::InvalidInput) outside the years 1 to
@@ -49,10 +49,10 @@ impl Moment {
         Ok(Self { micros, offset_seconds })
     }
 
-    /// Reads ISO 8601 / RFC 3339: a date, a date and time, with or without offset (without = UTC).
+    /// Reads ISO 8601 / RFC 3339: a date, or a date and time. A text without an offset is in UTC.
     ///
     /// # Errors
-    /// `InvalidInput` where the text is not a date.
+    /// `InvalidInput` if the text is not a date.
     pub fn parse(text: &str) -> Result<Self> {
         let fail = || {
             Error::invalid(format!(
@@ -80,7 +80,7 @@ impl Moment {
         self.micros
     }
 
-    /// Seconds east of Greenwich of the clock that recorded it.
+    /// Offset of the clock that recorded the moment, in seconds east of Greenwich.
     pub fn offset_seconds(self) -> i32 {
         self.offset_seconds
     }
@@ -90,7 +90,7 @@ impl Moment {
         (self.micros as f64 - earlier.micros as f64) / 1e6
     }
 
-    /// The wall-clock date and time where it was recorded.
+    /// The wall-clock date and time at the place of recording.
     pub fn local(self) -> jiff::civil::DateTime {
         civil(self.micros + i64::from(self.offset_seconds) * 1_000_000)
     }
@@ -129,7 +129,7 @@ impl fmt::Display for Moment {
 }
 
 impl Moment {
-    /// As it is stored. Each record has several, so they are put together digit by digit.
+    /// The stored form. Each record has several moments, so the text is built digit by digit.
     fn text(self) -> String {
         let local = self.local();
         let mut text = String::with_capacity("2024-03-11T09:30:00.000001+05:30".len());
@@ -162,7 +162,7 @@ impl Moment {
     }
 }
 
-/// Appends a number that has at most so many digits, with zeros before it.
+/// Appends a number padded with zeros to `digits` digits.
 fn push_digits(text: &mut String, number: i64, digits: u32) {
     for place in (0..digits).rev() {
         text.push(char::from(b'0' + (number / 10_i64.pow(place) % 10) as u8));
@@ -182,13 +182,14 @@ impl<'de> Deserialize<'de> for Moment {
     }
 }
 
-/// The zone in which dates are shown: one for all, or for each the one in which it was recorded.
+/// The zone in which dates are shown: one zone for all, or the offset that each moment was recorded
+/// with.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DisplayZone(Option<TimeZone>);
 
 impl DisplayZone {
-    /// The zone of a name (`Europe/Paris`, `UTC`) or an offset (`+08:00`). The names are those of
-    /// the system, else those inside the package.
+    /// The zone with a name (`Europe/Paris`, `UTC`) or an offset (`+08:00`). Names come from the
+    /// system's zone database, or from the one in the package if the system has none.
     ///
     /// # Errors
     /// `Config` for an unknown name.
@@ -206,14 +207,13 @@ impl DisplayZone {
     /// The same moment as a clock in this zone shows it.
     pub fn show(&self, moment: Moment) -> Moment {
         let Some(zone) = &self.0 else { return moment };
-        // The calendar of zones ends a few days before that of moments.
+        // The calendar of zones ends a few days before the last moment.
         let offset = Timestamp::from_microsecond(moment.micros).map(|at| zone.to_offset(at));
         Moment { offset_seconds: offset.map_or(0, Offset::seconds), ..moment }
     }
 }
 
-/// A source of the present time, shared by everything that dates a record, so that tests can set
-/// it.
+/// Source of the present time for everything that dates a record. Tests replace it.
 pub trait Clock: Send + Sync {
     /// The present moment, in UTC.
     fn now(&self) -> Moment;
@@ -229,7 +229,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that always shows the same moment: for tests and reproducible stores.
+/// A clock that always shows the same moment, for tests and reproducible stores.
 #[derive(Debug, Clone)]
 pub struct FixedClock(Moment);
 

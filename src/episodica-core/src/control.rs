@@ -1,4 +1,4 @@
-//! How a caller stops long work, and how long work says how far it is.
+//! Cancellation and progress of long operations.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,21 +8,19 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Passed into every operation that may last: asked often (at least every 100 ms of work), and told
-/// of progress.
+/// Passed into every long operation, which calls [`CallControl::check`] at least every 100 ms and
+/// reports its progress.
 ///
-/// The Python boundary implements it with a check for signals; an async task with a flag.
+/// The Python binding implements it with a check for signals, an async task with a flag.
 pub trait CallControl: Send + Sync {
-    /// `Err` of kind [`ErrorKind::Interrupted`] when the caller wants the work to stop. Whatever
-    /// was committed before stays.
+    /// Returns `Err` of kind [`ErrorKind::Interrupted`] to stop the work. Committed changes stay.
     ///
-    /// # Errors
-    /// Only to ask for a stop.
+    /// # Errors Only to ask for a stop.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    /// When calls to servers give up, if that is earlier than their own patience.
+    /// When calls to servers give up, if that comes before their own timeout.
     fn deadline(&self) -> Option<Instant> {
         None
     }
@@ -31,20 +29,20 @@ pub trait CallControl: Send + Sync {
     fn progress(&self, _step: &str, _done: usize, _total: usize) {}
 }
 
-/// Never stops, says nothing.
+/// Never stops the work; ignores progress.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Uninterrupted;
 
 impl CallControl for Uninterrupted {}
 
-/// Another control with a deadline for calls to servers.
+/// Adds a deadline for calls to servers to another control.
 pub struct DeadlineControl<'a> {
     inner: &'a dyn CallControl,
     deadline: Instant,
 }
 
 impl<'a> DeadlineControl<'a> {
-    /// Everything as `inner` says, but for the deadline.
+    /// Wraps `inner`; only the deadline differs.
     pub fn new(inner: &'a dyn CallControl, deadline: Instant) -> Self {
         Self { inner, deadline }
     }
@@ -64,17 +62,15 @@ impl CallControl for DeadlineControl<'_> {
     }
 }
 
-/// Texts of fewer bytes are read within some fifty milliseconds.
+/// Texts below this size take about 50 ms at most, so they run without cancellation checks.
 pub(crate) const LONG_BYTES: usize = 256 << 10;
-/// How often somebody who waits for long texts asks whether to go on.
+/// Interval between cancellation checks.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Runs work over texts of so many `bytes` in which nothing asks for an interruption. Long work
-/// runs on a thread of its own: a caller who gives up leaves it behind, and what comes of it is
-/// dropped.
+/// Runs `work` over `bytes` of text, which checks no cancellation itself. Long work runs on a
+/// thread of its own: if the caller gives up, the thread finishes and its result is dropped.
 ///
-/// # Errors
-/// What `control` says when the caller gives up.
+/// # Errors The error of `control` when the caller gives up.
 pub(crate) fn patiently<T: Send + 'static>(
     bytes: usize,
     control: &dyn CallControl,
@@ -103,7 +99,7 @@ pub(crate) fn patiently<T: Send + 'static>(
     outcome_of(&outcome, control)
 }
 
-/// Waits for work on another thread.
+/// Waits for the result of another thread and checks for cancellation meanwhile.
 pub(crate) fn outcome_of<T>(
     outcome: &Receiver<std::thread::Result<T>>,
     control: &dyn CallControl,
@@ -120,7 +116,7 @@ pub(crate) fn outcome_of<T>(
     }
 }
 
-/// A flag that stops the work it is passed to; clones share the flag.
+/// A flag that stops the work that it is passed to. Clones share the flag.
 #[derive(Debug, Default, Clone)]
 pub struct CancelFlag(Arc<AtomicBool>);
 

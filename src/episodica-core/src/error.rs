@@ -1,9 +1,8 @@
 //! The one error type of the engine.
 //!
-//! An [`Error`] says what kind of failure it is (callers branch on [`ErrorKind`]), in which context
-//! it arose (one line for people) and what caused it (the chain behind
-//! [`std::error::Error::source`]). It never carries a secret, a prompt or the text of a message.
-//! Every other module returns it; the Python package maps each kind to one exception class.
+//! An [`Error`] has a kind ([`ErrorKind`], on which callers branch), a context (one line for
+//! people) and a cause (the chain of [`std::error::Error::source`]). It never contains a secret, a
+//! prompt or the text of a message. The Python package maps each kind to one exception class.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,19 +10,19 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible function of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, as far as a caller can act on it.
+/// The kind of a failure, as far as a caller can act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The caller passed something that can't be right; nothing was changed.
+    /// The caller passed an invalid value; nothing was changed.
     InvalidInput,
     /// A configuration value is unknown or out of its range.
     Config,
-    /// Another process holds a lock of the store for too long: it may have been stopped.
+    /// Another process has held a lock of the store for too long: it may be stopped.
     StoreLocked,
-    /// The server of the store can't be reached, or refuses to work. Nothing was acknowledged.
+    /// The server of the store can't be reached, or refuses the request. Nothing was acknowledged.
     StoreUnavailable,
-    /// The store lacks what it had acknowledged: a standby was promoted that had not received it,
-    /// or a backup was restored. Nothing was overwritten.
+    /// The store lacks records that it had acknowledged: a standby without them was promoted, or a
+    /// backup was restored. Nothing was overwritten.
     StoreRolledBack,
     /// A file of the store holds bytes that its format doesn't allow.
     CorruptStore,
@@ -31,7 +30,7 @@ pub enum ErrorKind {
     UnsupportedFormat,
     /// The store was opened for reading only.
     ReadOnly,
-    /// The operating system refused: disk full, permission, no file handles.
+    /// The operating system refused: disk full, missing permission, out of file handles.
     Io,
     /// The vectors on disk come from another embedding model or dimension.
     EmbeddingMismatch,
@@ -39,16 +38,16 @@ pub enum ErrorKind {
     Embedding,
     /// The vector index failed.
     Index,
-    /// The LLM endpoint failed, or answered what can't be used.
+    /// The LLM endpoint failed, or its answer is unusable.
     Llm,
     /// The caller asked to stop (Ctrl-C, a cancelled task).
     Interrupted,
     /// The memory system was closed before the call.
     Closed,
-    /// Somebody else changed what a decision rested on. Never leaves the engine, which decides
-    /// again.
+    /// Another writer changed the records that a decision rested on. Never leaves the engine, which
+    /// decides again.
     Conflict,
-    /// A promise of the engine to itself does not hold: a bug worth reporting.
+    /// An invariant of the engine is broken: a bug worth reporting.
     Internal,
 }
 
@@ -76,14 +75,14 @@ impl ErrorKind {
     }
 }
 
-/// A failure with its context; see the module's documentation.
+/// A failure with its context; see the module documentation.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
     context: String,
     hint: Option<String>,
     location: Option<(PathBuf, Option<u64>)>,
-    /// The number that the operating system gave.
+    /// The error number of the operating system.
     os_error: Option<i32>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -134,7 +133,7 @@ impl Error {
         error
     }
 
-    /// A copy for another caller that the same failure stopped; it keeps the words of the cause.
+    /// A copy for another caller that the same failure stopped; the cause becomes text.
     #[must_use]
     pub(crate) fn clone_flattened(&self) -> Self {
         let source = self.source.as_ref().map(|source| source.to_string().into());
@@ -148,7 +147,7 @@ impl Error {
         }
     }
 
-    /// Names the file, and the line (from 1) where there is one.
+    /// Names the file, and the line (from 1) if the failure is about one.
     #[must_use]
     pub fn at(mut self, path: &Path, line: Option<u64>) -> Self {
         self.location = Some((path.to_owned(), line));
@@ -165,19 +164,19 @@ impl Error {
         self
     }
 
-    /// Attaches what the reader can do about it.
+    /// Attaches advice for the reader.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What went wrong.
+    /// The kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What to do about it, where there is something to do.
+    /// Advice for the reader, if there is any.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -192,7 +191,7 @@ impl Error {
         self.location.as_ref().and_then(|(_, line)| *line)
     }
 
-    /// The operating system's number of the failure, where one caused it.
+    /// The operating system's error number, if the system reported the failure.
     pub fn errno(&self) -> Option<i32> {
         self.os_error
     }
@@ -210,7 +209,7 @@ impl Error {
     }
 }
 
-/// The number in an I/O error, which may be wrapped in others that only add words.
+/// The error number in an I/O error. Wrappers that only add words are looked through.
 fn os_error(error: &std::io::Error) -> Option<i32> {
     error.raw_os_error().or_else(|| {
         let mut cause = std::error::Error::source(error);
@@ -224,7 +223,7 @@ fn os_error(error: &std::io::Error) -> Option<i32> {
     })
 }
 
-/// The number of a failure that was found without asking the system; the same on every Unix.
+/// The error number of a failure that was found without a system call; the same on every Unix.
 fn number_of(kind: std::io::ErrorKind) -> Option<i32> {
     use std::io::ErrorKind as Kind;
     Some(match kind {

@@ -1,9 +1,9 @@
-//! What a forked process shares with its parent, and what it makes anew.
+//! Which state a forked process shares with its parent, and which it creates again.
 //!
-//! A child has only the thread that forked. Whatever another thread of the parent had begun stays
-//! unfinished in the child: a static value that was being made would be waited for without end. So
-//! a fork waits until such values are finished ([`before_fork`]), and threads and connections are
-//! kept per process ([`PerProcess`]).
+//! A child has only the thread that forked; work of the parent's other threads stays unfinished in
+//! it. A static value under construction would block the child forever. So a fork waits for such
+//! constructions ([`before_fork`]), and threads and connections are kept per process
+//! ([`PerProcess`]).
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -11,23 +11,24 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How many generations of processes are told apart: children of children, and so on.
+/// How many generations of processes have values of their own: children, grandchildren, and so on.
 const GENERATIONS: usize = 64;
-/// Between two looks at what is being made.
+/// Poll interval of a fork that waits.
 const PAUSE: Duration = Duration::from_micros(100);
-/// Added to [`MAKING`] by each fork under way; below it, the threads that make a value are counted.
+/// Added to [`MAKING`] by each fork under way; the bits below count threads that construct a value.
 const FORKING: usize = 1 << 16;
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
 static MAKING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// This thread is making a value: what it needs for that isn't held up by a fork.
+    /// True while this thread constructs a value: nested constructions must not wait for a fork,
+    /// which waits for the outer one.
     static MAKES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Waits until no thread is making a value that a child would wait for, and holds further ones up.
-/// Call one of the others after the fork.
+/// Blocks until no thread constructs a static value, and delays new constructions. After the fork,
+/// call [`after_fork_in_parent`] and [`after_fork_in_child`].
 pub fn before_fork() {
     MAKING.fetch_add(FORKING, Ordering::SeqCst);
     while !MAKING.load(Ordering::SeqCst).is_multiple_of(FORKING) {
@@ -35,12 +36,12 @@ pub fn before_fork() {
     }
 }
 
-/// The process has forked, and is the parent.
+/// Ends the delay in the parent.
 pub fn after_fork_in_parent() {
     MAKING.fetch_sub(FORKING, Ordering::SeqCst);
 }
 
-/// The process was forked.
+/// Ends the delay in the child, and marks it as forked.
 pub fn after_fork_in_child() {
     FORKS.fetch_add(1, Ordering::SeqCst);
     MAKING.store(0, Ordering::SeqCst);
@@ -51,7 +52,7 @@ pub(crate) fn is_forked() -> bool {
     FORKS.load(Ordering::SeqCst) > 0
 }
 
-/// Makes a value under a lock that a fork must not cut off: the fork waits.
+/// Constructs a value under a lock that must not be held across a fork: the fork waits.
 pub(crate) fn make<T>(make: impl FnOnce() -> T) -> T {
     if MAKES.get() {
         return make();
@@ -72,12 +73,12 @@ pub(crate) fn make<T>(make: impl FnOnce() -> T) -> T {
     make()
 }
 
-/// The value of a place, made at its first use as [`make`] makes it.
+/// The value of `place`, constructed by [`make`] at its first use.
 pub(crate) fn get_or_make<T>(place: &OnceLock<T>, first: impl FnOnce() -> T) -> &T {
     place.get().unwrap_or_else(|| make(|| place.get_or_init(first)))
 }
 
-/// Counts a thread that makes a value, while it lives.
+/// Counts its thread as constructing a value while it lives.
 struct MakingCount;
 
 impl MakingCount {
@@ -94,15 +95,15 @@ impl Drop for MakingCount {
     }
 }
 
-/// A static value that is made at its first use, like the standard library's `LazyLock`, which
-/// would be waited for without end in a child that is forked meanwhile.
+/// A static value, constructed at its first use. The standard library's `LazyLock` would block a
+/// child that is forked during the construction.
 pub(crate) struct ForkLazy<T> {
     value: OnceLock<T>,
     make: fn() -> T,
 }
 
 impl<T> ForkLazy<T> {
-    /// Not made yet.
+    /// Constructs nothing yet.
     pub const fn new(make: fn() -> T) -> Self {
         Self { value: OnceLock::new(), make }
     }
@@ -116,7 +117,7 @@ impl<T> Deref for ForkLazy<T> {
     }
 }
 
-/// A value that a process makes once, and a child that was forked once more.
+/// A value that each process constructs once; a forked child constructs its own.
 #[derive(Debug)]
 pub struct PerProcess<T>([OnceLock<T>; GENERATIONS]);
 
@@ -127,13 +128,13 @@ impl<T> Default for PerProcess<T> {
 }
 
 impl<T> PerProcess<T> {
-    /// Nothing made yet.
+    /// Constructs nothing yet.
     #[must_use]
     pub const fn new() -> Self {
         Self([const { OnceLock::new() }; GENERATIONS])
     }
 
-    /// The place for the value of this process.
+    /// The cell of this process.
     pub fn place(&self) -> &OnceLock<T> {
         &self.0[FORKS.load(Ordering::SeqCst) % GENERATIONS]
     }

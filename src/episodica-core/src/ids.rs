@@ -1,4 +1,4 @@
-//! Identity: validated owner ids, their file names, and record ids that follow from what they name.
+//! Identity: validated owner ids, their file names, and record ids derived from content.
 //!
 //! Nothing here is random. A record's id is a hash of its owner and its content, so the same input
 //! gives the same store.
@@ -82,7 +82,7 @@ fn check_owner_id(what: &str, id: &str) -> Result<()> {
 ///
 /// Injective and reversible, also on file systems that fold case or normalise Unicode: `a-z 0-9 - _
 /// .` stand for themselves (a dot not at the start, nor after a dot), an upper-case ASCII letter is
-/// `^` and its lower-case form, every other byte is `%` and two hex digits. What is longer than 180
+/// `^` and its lower-case form, every other byte is `%` and two hex digits. A name of more than 180
 /// characters continues in a subdirectory whose name ends in `~`.
 pub(crate) fn encode_file_name(id: &str) -> String {
     let mut name = String::with_capacity(id.len());

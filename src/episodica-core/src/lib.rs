@@ -1,4 +1,4 @@
-//! The engine of episodica: messages in, episodes and semantic memories out, found again.
+//! The engine of episodica: turns messages into episodes and facts, and finds them again.
 //!
 //! Data flows one way through the modules, and each depends only on those before it:
 //! `error, fork, sync, control, ids, clock, config, matrix, pack, parallel -> {remote, model} ->

@@ -1,8 +1,8 @@
-//! Vectors row by row, in one of two precisions, shared by indexes and caches without conversion.
+//! Vectors as rows, in one of two precisions; indexes and caches share them without conversion.
 //!
-//! Half precision (IEEE 754 binary16) keeps 11 significant bits: of unit vectors it changes an
-//! inner product by about 0.0001, and it takes half the bytes. Which of the two an index uses is
-//! its own choice. Nothing is computed here.
+//! Half precision (IEEE 754 binary16) keeps 11 significant bits: it changes an inner product of
+//! unit vectors by about 0.0001, and takes half the bytes. Each index chooses its precision. This
+//! module computes nothing.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -30,7 +30,7 @@ pub enum Matrix<'a> {
     Half(CowArray<'a, f16, Ix2>),
 }
 
-/// Equal numbers in the same precision.
+/// Equal if precision and numbers are equal.
 impl PartialEq<Matrix<'_>> for Matrix<'_> {
     fn eq(&self, other: &Matrix<'_>) -> bool {
         match (self, other) {
@@ -90,7 +90,7 @@ impl<'a> Matrix<'a> {
         self.dim().1
     }
 
-    /// Is it in half precision?
+    /// True in half precision.
     pub fn is_half(&self) -> bool {
         matches!(self, Self::Half(_))
     }
@@ -111,10 +111,9 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// The rows at `places`: the matrix itself where these are all rows in order, else copies.
+    /// The rows at `places`. Returns the matrix itself if these are all rows in order, else copies.
     ///
-    /// # Panics
-    /// If there is no such row.
+    /// # Panics If a place is out of range.
     pub fn select(self, places: &[usize]) -> Self {
         match self {
             all if places.iter().copied().eq(0..all.nrows()) => all,
@@ -122,10 +121,9 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Copies of the rows at `places`.
+    /// Copies the rows at `places`.
     ///
-    /// # Panics
-    /// If there is no such row.
+    /// # Panics If a place is out of range.
     pub fn picked<'b>(&self, places: &[usize]) -> Matrix<'b> {
         fn copies<A: Clone>(rows: &ArrayView2<'_, A>, places: &[usize]) -> Array2<A> {
             let shape = (places.len(), rows.ncols());
@@ -144,8 +142,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Parts one below the other. A single part keeps its precision; of several, all become halves
-    /// if one is.
+    /// Stacks parts. A single part keeps its precision; of several, all become halves if one is.
     ///
     /// # Errors
     /// `Internal` for parts of different widths, or none.
@@ -169,7 +166,7 @@ impl<'a> Matrix<'a> {
         Ok(joined(&parts)?.into())
     }
 
-    /// Rounded to half precision, if it isn't.
+    /// The rows rounded to half precision.
     pub fn into_half(self) -> CowArray<'a, f16, Ix2> {
         match self {
             Self::Half(rows) => rows,

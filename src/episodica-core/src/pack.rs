@@ -1,9 +1,9 @@
 //! Columns of plain numbers and texts, one after the other: the form of indexes in a snapshot.
 //!
-//! A pack does not describe itself: only the version that wrote it reads it. The values of each
-//! column follow their number and a checksum, so that they can be read straight into place and
-//! damage is noticed; a checksum over those of all columns tells one pack from another. Numbers are
-//! in the byte order of the machine, which is little-endian wherever snapshots are written.
+//! A pack does not describe itself: only the version that wrote it can read it. Each column starts
+//! with its count and a checksum, so that values are read straight into place and damage is
+//! noticed. A checksum over all of these identifies the pack. Numbers are in the byte order of the
+//! machine, which is little-endian wherever snapshots are written.
 
 use std::io::Read;
 
@@ -20,10 +20,10 @@ pub struct PackSum {
     pub crc32: u32,
 }
 
-/// Bytes before a column: the number of its values, and their checksum.
+/// Bytes before a column: the count of its values, and their checksum.
 const HEAD: usize = 8 + 4;
 
-/// From so many bytes on, a column is moved instead of copied.
+/// Columns of at least this size are moved instead of copied.
 const MANY_BYTES: usize = 4_096;
 
 /// Collects columns.
@@ -40,7 +40,7 @@ impl ColumnPacker {
         self.parts([values].into_iter());
     }
 
-    /// Appends values that lie in several places, as one column.
+    /// Appends values from several slices as one column.
     pub fn parts<'a, T: NoUninit>(&mut self, parts: impl Iterator<Item = &'a [T]> + Clone) {
         let count = parts.clone().map(<[T]>::len).sum();
         let mut bytes = episodica_simd::room_for(count * size_of::<T>());
@@ -48,7 +48,7 @@ impl ColumnPacker {
         self.append(count, bytes);
     }
 
-    /// Appends values that are made one by one.
+    /// Appends values that an iterator produces.
     pub fn values<T: NoUninit>(&mut self, values: impl ExactSizeIterator<Item = T>) {
         let count = values.len();
         let mut bytes = episodica_simd::room_for(count * size_of::<T>());
@@ -56,12 +56,12 @@ impl ColumnPacker {
         self.append(count, bytes);
     }
 
-    /// Appends many bytes, which are moved, not copied.
+    /// Appends bytes without copying them.
     pub fn bytes(&mut self, bytes: Vec<u8>) {
         self.append(bytes.len(), bytes);
     }
 
-    /// Appends so many values. Many are a piece of their own.
+    /// Appends `count` values. A large column becomes a piece of its own.
     fn append(&mut self, count: usize, values: Vec<u8>) {
         let (count, crc) = ((count as u64).to_le_bytes(), crc32fast::hash(&values).to_le_bytes());
         let head = [&count[..], &crc[..]].concat();
@@ -93,7 +93,7 @@ impl ColumnPacker {
     }
 }
 
-/// Reads columns in their order; `None` where the next one is not what was asked for.
+/// Reads columns in their order; returns `None` if the next column does not match the request.
 pub struct ColumnUnpacker<'a> {
     source: Box<dyn Read + Send + 'a>,
     expected: PackSum,
@@ -115,7 +115,7 @@ impl<'a> ColumnUnpacker<'a> {
         self.heads.update(&head);
         let (count, crc) = head.split_first_chunk::<8>()?;
         let count = u64::from_le_bytes(*count);
-        // Allocates no more than the pack can hold.
+        // A damaged count must not allocate more than the pack can hold.
         self.left = self
             .left
             .checked_sub((HEAD as u64).checked_add(count.checked_mul(size_of::<T>() as u64)?)?)?;
@@ -125,17 +125,17 @@ impl<'a> ColumnUnpacker<'a> {
         (crc32fast::hash(bytes).to_le_bytes() == crc).then_some(values)
     }
 
-    /// The next column, a text.
+    /// The next column, as text.
     pub fn text(&mut self) -> Option<String> {
         String::from_utf8(self.column()?).ok()
     }
 
-    /// The next column, JSON.
+    /// The next column, as JSON.
     pub fn json<T: DeserializeOwned>(&mut self) -> Option<T> {
         serde_json::from_slice(&self.column::<u8>()?).ok()
     }
 
-    /// Whether this was the expected pack, read to its end.
+    /// True if this was the expected pack, read to its end.
     pub(crate) fn ends_whole(self) -> bool {
         self.left == 0 && self.heads.finalize() == self.expected.crc32
     }

@@ -1,14 +1,14 @@
 //! Work on all cores.
 //!
-//! The pool of threads that all of a process share does not survive a fork, and does not know it.
-//! So a child has a pool of its own, made when it is first needed.
+//! The global thread pool of a process does not survive a fork. So a child creates a pool of its
+//! own when it first needs one.
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::fork::{PerProcess, is_forked};
 
-/// Short texts that one thread reads in less time than it takes to hand some of them out.
+/// Up to this number of short texts, one thread is faster than handing some of them out.
 pub(crate) const FEW_TEXTS: usize = 32;
 
 static POOLS: PerProcess<ThreadPool> = PerProcess::new();
@@ -21,8 +21,8 @@ pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     pool().install(work)
 }
 
-/// What `make` makes of each item, in their order: on all cores if there are more than `few`. To
-/// hand work to another thread and wait for it takes about as long as reading some ten messages.
+/// Applies `make` to each item, in order: on all cores if there are more than `few`. Handing work
+/// to another thread and waiting for it costs about as much as reading ten messages.
 pub(crate) fn map<T: Send, R: Send>(
     items: Vec<T>,
     few: usize,
@@ -34,7 +34,7 @@ pub(crate) fn map<T: Send, R: Send>(
     run(|| items.into_par_iter().map(make).collect())
 }
 
-/// Runs both, at once if there is a thread to spare.
+/// Runs both, in parallel if a thread is free.
 pub(crate) fn join<A: Send, B: Send>(
     a: impl FnOnce() -> A + Send,
     b: impl FnOnce() -> B + Send,
@@ -42,8 +42,8 @@ pub(crate) fn join<A: Send, B: Send>(
     run(|| rayon::join(a, b))
 }
 
-/// Has one of the threads do `work`, behind the caller. They are kept: what a thread remembers,
-/// such as stems of words, is there again.
+/// Runs `work` on a thread of the pool; the caller does not wait. The threads live on, so their
+/// caches, such as stems of words, are used again.
 pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     if is_forked() { pool().spawn(work) } else { rayon::spawn(work) }
 }

@@ -1,20 +1,20 @@
-//! The standard library's locks, without poisoning: a thread that panics leaves them usable.
+//! The standard library's locks without poisoning: a thread that panics leaves them usable.
 //!
-//! Not `parking_lot`, which keeps waiting threads in one table of the process: after a fork it
-//! refers to threads that the child does not have. The state of these locks is in each lock.
+//! `parking_lot` keeps waiting threads in one table of the process, which after a fork refers to
+//! threads that the child does not have. These locks keep their state in themselves.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{self, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// One thread at a time.
+/// A lock that one thread holds at a time.
 #[derive(Default)]
 pub struct Mutex<T: ?Sized>(sync::Mutex<T>);
 
-/// The right to the value of a [`Mutex`].
+/// Access to the value of a [`Mutex`].
 pub struct MutexGuard<'a, T: ?Sized> {
-    /// `None` only while a method of this module has given it up.
+    /// `None` only while a method of this module has released it.
     held: Option<sync::MutexGuard<'a, T>>,
     of: &'a Mutex<T>,
 }
@@ -22,25 +22,25 @@ pub struct MutexGuard<'a, T: ?Sized> {
 const HELD: &str = "invariant: a guard has its lock";
 
 impl<T> Mutex<T> {
-    /// A free one.
+    /// Creates an unlocked mutex.
     pub const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
 
-    /// The value.
+    /// Unwraps the value.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits for the lock.
+    /// Locks the mutex, and waits until it is free.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         MutexGuard { held: Some(held), of: self }
     }
 
-    /// The value, which nobody else can have.
+    /// Returns the value; `&mut self` guarantees exclusive access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -53,7 +53,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
 }
 
 impl<T: ?Sized> MutexGuard<'_, T> {
-    /// Runs `work` without the lock.
+    /// Releases the lock while `work` runs.
     pub fn unlocked<R>(guard: &mut Self, work: impl FnOnce() -> R) -> R {
         guard.held = None;
         let relocked = RelockGuard(guard);
@@ -63,7 +63,7 @@ impl<T: ?Sized> MutexGuard<'_, T> {
     }
 }
 
-/// Takes the lock back, after a panic as well.
+/// Locks again when dropped, after a panic as well.
 struct RelockGuard<'a, 'b, T: ?Sized>(&'a mut MutexGuard<'b, T>);
 
 impl<T: ?Sized> Drop for RelockGuard<'_, '_, T> {
@@ -86,17 +86,17 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-/// Waits for a change of what a [`Mutex`] guards.
+/// Waits for a change of the value that a [`Mutex`] guards.
 #[derive(Debug, Default)]
 pub struct Condvar(sync::Condvar);
 
 impl Condvar {
-    /// Nobody waits.
+    /// Creates a condition without waiting threads.
     pub const fn new() -> Self {
         Self(sync::Condvar::new())
     }
 
-    /// Waits until somebody tells of a change.
+    /// Waits for a notification.
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         let held = guard.held.take().expect(HELD);
         guard.held = Some(self.0.wait(held).unwrap_or_else(PoisonError::into_inner));
@@ -125,24 +125,24 @@ impl Condvar {
     }
 }
 
-/// Any number of readers, or one writer.
+/// A lock for any number of readers, or one writer.
 #[derive(Debug, Default)]
 pub struct RwLock<T: ?Sized>(sync::RwLock<T>);
 
 impl<T> RwLock<T> {
-    /// A free one.
+    /// Creates an unlocked lock.
     pub const fn new(value: T) -> Self {
         Self(sync::RwLock::new(value))
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits for the right to read.
+    /// Locks for reading.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the right to write.
+    /// Locks for writing.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! One moment of a conversation, written down at three depths.
+//! A stretch of conversation, at three levels of detail.
 
 use std::sync::Arc;
 
@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::Message;
 use crate::clock::Moment;
 
-/// A stretch of conversation that belongs together: L0 title and summary, L1 narrative (`content`),
-/// L2 the messages.
+/// Messages that belong together: L0 title and summary, L1 narrative (`content`), L2 the messages.
 ///
-/// The keys that Nemori's files have come first in JSON, ours follow.
+/// In JSON the keys of Nemori's files come first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Episode {
-    /// Unique among the owner's episodes; follows from the first and last message and the revision.
+    /// Unique among the owner's episodes; derived from the first and last message and the revision.
     pub episode_id: String,
-    /// The user it belongs to.
+    /// The user.
     pub user_id: String,
     /// What a person would call this talk.
     pub title: String,
@@ -23,13 +22,13 @@ pub struct Episode {
     pub content: String,
     /// L2: the messages, verbatim, in order.
     pub original_messages: Vec<Arc<Message>>,
-    /// How many messages.
+    /// Number of messages.
     pub message_count: usize,
-    /// Why it ended where it ended, for people.
+    /// The reason for the boundary, for people.
     pub boundary_reason: String,
-    /// When it took place: the first message's moment.
+    /// When it began: the moment of the first message.
     pub timestamp: Moment,
-    /// When it was written down.
+    /// When the record was written.
     pub created_at: Moment,
     /// Any JSON object; `merged_from` lists the ids of episodes that were merged into this one.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
@@ -40,22 +39,23 @@ pub struct Episode {
     /// L0: at most 100 tokens.
     #[serde(default)]
     pub summary: String,
-    /// When it ended: the last message's moment.
+    /// When it ended: the moment of the last message.
     pub ended_at: Moment,
     /// The session, if all messages share one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Arc<str>>,
-    /// What it is about, most telling first.
+    /// Its subjects, the most characteristic first.
     #[serde(default)]
     pub topics: Vec<String>,
-    /// Names that occur.
+    /// Names in it.
     #[serde(default)]
     pub entities: Vec<String>,
     /// How the end was found.
     pub boundary: BoundaryJudgement,
     /// How the text was made.
     pub provenance: TextProvenance,
-    /// When it was taken out of searches and contexts, with its messages; `None` = it takes part.
+    /// When it was archived: searches and contexts leave it and its messages out. `None` = not
+    /// archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_at: Option<Moment>,
     /// How often it was rewritten (regenerated, merged, edited).
@@ -91,7 +91,7 @@ pub struct BoundaryJudgement {
     pub detection_method: DetectionMethod,
 }
 
-/// Which cue ended a segment.
+/// The cue that ended a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundaryReason {
@@ -101,17 +101,17 @@ pub enum BoundaryReason {
     TimeGap,
     /// The talk turned to something else.
     TopicShift,
-    /// Somebody announced a change of subject.
+    /// A speaker announced a change of subject.
     Intent,
-    /// Somebody said goodbye.
+    /// A speaker said goodbye.
     Closing,
     /// The buffer is full.
     Size,
     /// The caller asked for it.
     Flush,
-    /// A model said so.
+    /// A model decided.
     Llm,
-    /// The file came from elsewhere and gives its reason in words only.
+    /// The episode was imported, with a reason in words only.
     Imported,
 }
 
@@ -142,9 +142,9 @@ pub enum DetectionMethod {
     Window,
     /// One model call a message.
     Message,
-    /// Keyword overlap, the stand-in while the model is out.
+    /// Keyword overlap, used while the model fails.
     KeywordOverlap,
-    /// No detector: the caller or the end of a session decided.
+    /// None: the caller or the end of a session decided.
     Forced,
 }
 
@@ -161,7 +161,7 @@ impl DetectionMethod {
     }
 }
 
-/// How a text was made: enough to tell a model's words from the engine's, and to make it again.
+/// How a text was made: tells a model's text from the engine's, and allows making it again.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TextProvenance {
     /// `offline`, the model's name, `user` for edits, `imported`.
@@ -172,16 +172,16 @@ pub struct TextProvenance {
     /// Prompt and completion tokens of the calls that made it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
-    /// The model's answer came from the cache.
+    /// True if the model's answer came from the cache.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
-    /// The answer was malformed and repaired.
+    /// True if the answer was malformed and repaired.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub salvaged: bool,
-    /// Why the rules had to stand in for the configured model; empty if they didn't.
+    /// Why the rules replaced the configured model; empty if they did not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fallback: String,
-    /// Made by the rules because the configured model could not; to be made again.
+    /// True if the rules made it because the configured model failed; the model writes it again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending_llm: bool,
 }

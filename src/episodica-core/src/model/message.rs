@@ -11,7 +11,7 @@ use crate::clock::Moment;
 /// the caller uses.
 pub type Role = Arc<str>;
 
-/// A message as a caller hands it over, before it has a place in the log.
+/// A message as the caller passes it, without a position in the log.
 #[derive(Debug, Clone, Default)]
 pub struct NewMessage {
     /// `user`, `assistant`, …
@@ -24,11 +24,11 @@ pub struct NewMessage {
     pub timestamp: Option<Moment>,
     /// The session it belongs to.
     pub session_id: Option<String>,
-    /// The agent that it was said by or to.
+    /// The agent that said it or heard it.
     pub agent_id: Option<String>,
     /// Any JSON value, kept as it came.
     pub metadata: Option<Box<RawValue>>,
-    /// The caller's own id; the same id twice is stored once.
+    /// The caller's own id; a second message with the same id is not stored.
     pub message_id: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct NewMessage {
 pub struct Message {
     /// Unique among the owner's messages.
     pub message_id: String,
-    /// Position in the owner's history, from 0, never reused: the order of arrival.
+    /// Position in the owner's history, from 0, in the order of arrival; never reused.
     pub seq: u64,
     /// `user`, `assistant`, …
     pub role: Role,
@@ -51,7 +51,7 @@ pub struct Message {
     /// The session it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Arc<str>>,
-    /// The agent that it was said by or to.
+    /// The agent that said it or heard it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<Arc<str>>,
     /// Any JSON value, kept as it came.
@@ -65,13 +65,13 @@ impl Message {
         self.name.as_deref().unwrap_or(&self.role)
     }
 
-    /// True if the speaker is a program. The role decides, unless the name is personal; a role that
-    /// no program has, such as "customer", is a person's.
+    /// True if the speaker is a program. The role decides, unless the name is personal. Unknown
+    /// roles, such as "customer", are people.
     pub fn is_agent(&self) -> bool {
         AGENT_NAMES.contains(&self.speaker().trim().to_lowercase().as_str()) || self.is_machinery()
     }
 
-    /// True if it comes from the application, not from a participant.
+    /// True if the application wrote it, not a participant.
     pub fn is_machinery(&self) -> bool {
         let role = self.role.to_lowercase();
         matches!(&*role, "system" | "tool" | "developer" | "function")
@@ -96,8 +96,8 @@ const AGENT_NAMES: [&str; 14] = [
     "ai助手",
 ];
 
-/// A speaker's name as it is stored: on one line, without colons and characters that can't be seen,
-/// so that no name reads like what somebody says. `None` if nothing is left.
+/// A speaker's name as it is stored: on one line, without colons and invisible characters, so that
+/// a name can't imitate a line of the conversation. `None` if nothing is left.
 pub(crate) fn clean_name(name: &str) -> Option<String> {
     let is_unseen = |c: char| {
         matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}')

@@ -1,5 +1,5 @@
-//! The records of the memory and the values that searches return: plain data, no behaviour beyond
-//! reading themselves; and the shelf on which many of them lie unread.
+//! The records of the memory and the values that searches return: plain data that can only read
+//! itself. Also the shelf, which holds many records compressed.
 
 mod episode;
 mod message;

@@ -1,49 +1,49 @@
-//! What an agent did: a goal, the steps towards it, and what came of it.
+//! A procedure: an agent's goal, its steps and their outcome.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where a fact keeps the procedure that it is about, in its metadata.
+/// Key of a procedure in the metadata of its fact.
 pub const PROCEDURE: &str = "procedure";
 
-/// Longest part of a step that the text of a procedure shows, in characters. Its metadata has all.
+/// Characters of a step that the text of a procedure shows. Its metadata has all.
 const SHOWN_CHARS: usize = 200;
 
 /// One action of an agent, verbatim.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcedureStep {
-    /// What was done, such as the name of a tool.
+    /// The action, such as the name of a tool.
     pub action: String,
-    /// With what: any JSON.
+    /// Arguments of the action: any JSON.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub arguments: Value,
-    /// What came back: any JSON.
+    /// Result of the action: any JSON.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub result: Value,
-    /// What went wrong.
+    /// Error of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// How an agent went about a goal, verbatim.
+/// How an agent pursued a goal, verbatim.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Procedure {
-    /// What was to be achieved.
+    /// The goal.
     pub goal: String,
-    /// What was done, in order.
+    /// The steps, in order.
     #[serde(default)]
     pub steps: Vec<ProcedureStep>,
-    /// What came of it, in words.
+    /// The outcome, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// Whether the goal was reached; `None` = not known.
+    /// True if the goal was reached; `None` = unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worked: Option<bool>,
 }
 
 impl Procedure {
-    /// The procedure as text, on one line, by which it is found and shown: the goal first, then the
-    /// outcome, then the steps, each shortened.
+    /// The procedure on one line, as it is searched and shown: goal, outcome, then the steps, each
+    /// shortened.
     pub fn text(&self) -> String {
         let mut text = shown(&self.goal);
         text.push_str(match self.worked {
@@ -71,13 +71,13 @@ impl Procedure {
         text.strip_suffix(';').map(str::to_owned).unwrap_or(text)
     }
 
-    /// True if a step went wrong.
+    /// True if a step failed.
     pub fn has_errors(&self) -> bool {
         self.steps.iter().any(|step| step.error.is_some())
     }
 }
 
-/// A text as it stands, anything else as JSON.
+/// A text as it stands, any other value as JSON.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

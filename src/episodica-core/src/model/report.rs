@@ -11,11 +11,11 @@ pub struct AddReport {
     pub messages_added: usize,
     /// Messages left out because their id was known.
     pub duplicates: usize,
-    /// Messages that wait in the buffer for a boundary.
+    /// Messages in the buffer, before the next boundary.
     pub buffered: usize,
     /// Ids of the episodes that this call completed.
     pub episodes: Vec<String>,
-    /// Episodes whose semantic memories are still to be learned.
+    /// Episodes whose facts are still to be learned.
     pub pending_semantic: usize,
     /// The id of every message of the call, in order, known ones included.
     pub message_ids: Vec<String>,
@@ -53,7 +53,7 @@ pub struct ImportReport {
     pub episodes: usize,
     /// Facts added.
     pub semantic_memories: usize,
-    /// Records left out because the user has them.
+    /// Records left out because the user already has them.
     pub known: usize,
 }
 
@@ -73,7 +73,7 @@ pub struct BackupReport {
 /// The result of `compact`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CompactReport {
-    /// Users whose logs were looked through.
+    /// Users whose logs were read.
     pub users: usize,
     /// Length of their logs before, in bytes.
     pub bytes_before: u64,
@@ -88,42 +88,42 @@ pub struct CompactReport {
 pub struct RebuildReport {
     /// Users visited.
     pub users: usize,
-    /// Messages, episodes and memories read.
+    /// Messages, episodes and facts read.
     pub records: usize,
     /// Vectors in the indexes.
     pub vectors: usize,
-    /// Of them, computed again.
+    /// Vectors among them that were computed again.
     pub embedded: usize,
     /// Wall-clock seconds.
     pub seconds: f64,
 }
 
-/// The finding of `verify`: counts, and what is wrong with which line of which file.
+/// The result of `verify`: counts, and each problem with its file and line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct VerifyReport {
-    /// Records and vectors looked at.
+    /// Records and vectors checked.
     pub total: usize,
-    /// Of them, present in the indexes and equal to the log.
+    /// Those that are in the indexes and equal to the log.
     pub indexed: usize,
-    /// Of them, passed over for a good reason (superseded text, no vector wanted).
+    /// Those left out for a good reason (superseded text, no vector wanted).
     pub skipped: usize,
-    /// Of them, wrong; 0 is a sound store.
+    /// Those that are wrong; a sound store has 0.
     pub errors: usize,
-    /// One entry an error, and warnings that are no errors.
+    /// One entry per error, and warnings, which are not counted as errors.
     pub problems: Vec<StoreProblem>,
 }
 
-/// One thing that is wrong with a store.
+/// One problem of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StoreProblem {
     /// The file.
     pub path: PathBuf,
-    /// Line from 1, where there is one.
+    /// The line, from 1, if the problem is about one.
     pub line: Option<u64>,
     /// The problem.
     pub message: String,
-    /// What repairs it.
+    /// How to repair it.
     pub remedy: String,
-    /// It is mended already, or harms nothing: worth knowing, but no error.
+    /// True if it is mended already or harmless: a warning.
     pub mended: bool,
 }

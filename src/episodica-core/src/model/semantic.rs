@@ -1,28 +1,28 @@
-//! One lasting statement about the owner's world.
+//! One lasting fact about the owner's world.
 
 use serde::{Deserialize, Serialize};
 
 use super::{PROCEDURE, Procedure, TextProvenance};
 use crate::clock::Moment;
 
-/// Whom a fact was stated about, in its metadata: `agent`, or nothing for the user.
+/// Key in the metadata of a fact: its subject is the `agent`; without the key it is the user.
 pub const ABOUT: &str = "about";
 /// The value of [`ABOUT`] for an agent.
 pub const AGENT: &str = "agent";
 
-/// What the application stated, in the metadata of a fact that messages prove, too.
+/// Key in the metadata of a fact that messages prove too: the text that the application stated.
 pub(crate) const STATED: &str = "stated";
 
 /// A fact, with the episodes and messages that prove it and the time for which it held.
 ///
-/// The keys that Nemori's files have come first in JSON, ours follow.
+/// In JSON the keys of Nemori's files come first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SemanticMemory {
-    /// Unique among the owner's memories; stable across revisions.
+    /// Unique among the owner's facts; the same in all revisions.
     pub memory_id: String,
-    /// The user it belongs to.
+    /// The user.
     pub user_id: String,
-    /// The statement, third person, self-contained.
+    /// The fact in the third person, understandable without its episode.
     pub content: String,
     /// Its category (`knowledge_type` in Nemori's files).
     #[serde(rename = "kind", alias = "knowledge_type", default)]
@@ -32,7 +32,7 @@ pub struct SemanticMemory {
     pub source_episodes: Vec<String>,
     /// When it was first learned.
     pub created_at: Moment,
-    /// 0 to 1: how sure the reading is.
+    /// 0 to 1: how certain the extraction is.
     pub confidence: f32,
     /// 0 to 1: how much it matters.
     pub importance: f32,
@@ -45,22 +45,22 @@ pub struct SemanticMemory {
     /// The person or thing it is about.
     #[serde(default)]
     pub subject: String,
-    /// Which attribute of the subject it states (`employer`, `home`, …); superseding never crosses
-    /// it. Empty where none is known.
+    /// The attribute of the subject (`employer`, `home`, …); a fact only supersedes facts with the
+    /// same attribute. Empty if unknown.
     #[serde(default)]
     pub attribute: String,
-    /// From when on it held: when it was said, unless the message dates it.
+    /// Since when it holds: the date in the message, else the message's own.
     pub valid_from: Moment,
-    /// Until when; `None` = still.
+    /// Until when it held; `None` = it still holds.
     #[serde(default)]
     pub valid_to: Option<Moment>,
-    /// The memory that replaced it.
+    /// Id of the fact that replaced it.
     #[serde(default)]
     pub superseded_by: Option<String>,
-    /// After which it no longer counts; `None` = as long as it holds.
+    /// When it expires; `None` = it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Moment>,
-    /// When it was taken out of searches and contexts; `None` = it takes part.
+    /// When it was archived: searches and contexts leave it out. `None` = not archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_at: Option<Moment>,
     /// When this revision was written.
@@ -74,36 +74,36 @@ pub struct SemanticMemory {
 }
 
 impl SemanticMemory {
-    /// Whether it is current: neither superseded nor ended.
+    /// True if it is neither superseded nor ended.
     pub fn is_current(&self) -> bool {
         self.valid_to.is_none() && self.superseded_by.is_none()
     }
 
-    /// The procedure that it is about, if it is about one.
+    /// Its procedure, if it has one.
     pub fn procedure(&self) -> Option<Procedure> {
         serde_json::from_value(self.metadata.get(PROCEDURE)?.clone()).ok()
     }
 
-    /// True if it keeps a procedure: other facts neither replace nor repeat it.
+    /// True if it has a procedure: other facts neither replace nor repeat it.
     pub fn is_procedure(&self) -> bool {
         self.metadata.get(PROCEDURE).is_some_and(serde_json::Value::is_object)
     }
 
-    /// True if it is about an agent rather than about the user: what an agent did, a case, how
-    /// something is done, or what was stated about the agent.
+    /// True if its subject is an agent rather than the user: a case, a procedure, or a fact stated
+    /// about the agent.
     pub fn is_about_agent(&self) -> bool {
         matches!(self.kind, MemoryKind::Case | MemoryKind::Procedure)
             || self.is_stated_about_agent()
     }
 
-    /// True if it was stated about an agent, or keeps what an agent did.
+    /// True if it was stated about an agent, or has a procedure.
     pub fn is_stated_about_agent(&self) -> bool {
         let stated = self.metadata.get(ABOUT).and_then(serde_json::Value::as_str);
         self.is_procedure() || stated == Some(AGENT)
     }
 }
 
-/// The category of a semantic memory.
+/// The category of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryKind {
@@ -115,7 +115,7 @@ pub enum MemoryKind {
     Preference,
     /// Family, friends, colleagues, pets.
     Relationship,
-    /// What a person wants to achieve.
+    /// Something that a person wants to achieve.
     Goal,
     /// Something that took place or is planned.
     Event,
@@ -125,15 +125,15 @@ pub enum MemoryKind {
     Decision,
     /// How something is done.
     Procedure,
-    /// A person, place, organisation or thing; also what files call by a word that is not known
-    /// here.
+    /// A person, place, organisation or thing. Also stands for categories in files that this
+    /// version does not know.
     #[default]
     #[serde(other)]
     Entity,
 }
 
 impl MemoryKind {
-    /// All of them.
+    /// All categories.
     pub const ALL: [Self; 10] = [
         Self::PersonalInfo,
         Self::WorkHistory,
@@ -167,14 +167,14 @@ impl MemoryKind {
 /// The outcome of reconciling a candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SemanticEvent {
-    /// Which of the five outcomes.
+    /// The outcome.
     pub event: EventKind,
-    /// The memory it happened to.
+    /// The fact that it applies to.
     pub memory_id: String,
     /// Its text before, for UPDATE, MERGE and SUPERSEDE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// Why, for people.
+    /// The reason, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
@@ -183,14 +183,14 @@ pub struct SemanticEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum EventKind {
-    /// A new memory.
+    /// The fact is new.
     Add,
-    /// An existing one says more now.
+    /// An existing fact says more now.
     Update,
-    /// Two became one.
+    /// Two facts became one.
     Merge,
-    /// An existing one no longer holds.
+    /// An existing fact no longer holds.
     Supersede,
-    /// Nothing new.
+    /// The candidate is known already.
     Ignore,
 }

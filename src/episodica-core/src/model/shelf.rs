@@ -1,12 +1,12 @@
 //! Records that stay compressed until they are read.
 //!
-//! A search over many records reads few of them: taking all in at opening costs more than
-//! everything else. A shelf holds them as they were written, some to a page; a record is read when
-//! first asked for, and kept.
+//! A search over many records reads few of them, and reading all at opening would cost more than
+//! the rest of it. A shelf keeps records in their written form, several to a page; a record is read
+//! when first requested, then kept.
 //!
-//! A file that somebody changed on purpose may hold rows that can't be read. Reading every row at
-//! opening would undo what the shelf is for. So such a row unwinds with [`UnreadableRow`] when it is
-//! asked for, and the shelf remembers: the engine then leaves the file aside.
+//! A file that was tampered with may hold unreadable rows. Checking every row at opening would
+//! defeat the shelf's purpose. So reading such a row unwinds with [`UnreadableRow`], and the shelf
+//! remembers it: the engine then discards the file.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,15 +15,14 @@ use std::sync::{Arc, OnceLock};
 use super::size::{InMemory, block};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
-/// A page is closed when it holds so many bytes: enough to find what repeats, few enough to take
-/// one row out.
+/// Bytes at which a page is closed: enough for compression, few enough to take out one row.
 const PAGE_BYTES: usize = 4_096;
 
-/// What a row that can't be read unwinds with.
+/// The panic payload of a row that can't be read.
 #[derive(Debug, Clone, Copy)]
 pub struct UnreadableRow;
 
-/// How many times its length a page may grow: the most that the format can say.
+/// How many times its length a page may grow when decompressed: the format allows no more.
 const GROWTH: usize = 255;
 
 /// Rows of bytes in compressed pages.
@@ -32,12 +31,12 @@ pub struct CompressedPages {
     bytes: Vec<u8>,
     /// Where each page ends.
     ends: Vec<u64>,
-    /// How many rows there are up to the end of each page.
+    /// Number of rows up to the end of each page.
     rows: Vec<u32>,
 }
 
 impl CompressedPages {
-    /// As [`ShelfWriter::pack`] wrote them.
+    /// Reads the columns of [`ShelfWriter::pack`].
     pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let pages =
             Self { rows: unpacker.column()?, ends: unpacker.column()?, bytes: unpacker.column()? };
@@ -55,8 +54,7 @@ impl CompressedPages {
         &self.bytes[start as usize..self.ends[number] as usize]
     }
 
-    /// Do the pages lie one behind the other, and has each room for its rows and no more than it
-    /// can hold?
+    /// True if the pages follow one another, and the size of each allows its number of rows.
     fn is_sound(&self) -> bool {
         let fits = |number: usize| {
             let first = if number == 0 { 0 } else { self.rows[number - 1] };
@@ -89,10 +87,10 @@ impl CompressedPages {
     }
 }
 
-/// The rows of one page: first where each ends, then all of them.
+/// The rows of one page: their ends, then all of them.
 struct RowPage {
     bytes: Vec<u8>,
-    /// Number of its first row.
+    /// Number of the first row.
     first: u32,
     rows: usize,
 }
@@ -118,22 +116,22 @@ pub struct ShelfWriter {
 }
 
 impl ShelfWriter {
-    /// Goes on behind all rows of these pages, which are taken over as they are.
+    /// Continues after all rows of `pages`, which are taken over unchanged.
     pub fn behind(pages: CompressedPages) -> Self {
         Self { pages, ..Self::default() }
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.pages.len() + self.ends.len() / size_of::<u32>()
     }
 
-    /// Whether there are no rows.
+    /// True without rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends a row; an empty one holds no record.
+    /// Appends a row. An empty row means that it has no record.
     pub fn push(&mut self, row: &[u8]) {
         self.rows.extend_from_slice(row);
         self.ends.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
@@ -152,7 +150,7 @@ impl ShelfWriter {
         }
     }
 
-    /// For a snapshot.
+    /// Writes the columns of the pages into a snapshot.
     pub fn pack(mut self, packer: &mut ColumnPacker) {
         self.turn();
         packer.column(&self.pages.rows);
@@ -161,22 +159,22 @@ impl ShelfWriter {
     }
 }
 
-/// Reads a record from its row; `None` for one that nobody wrote.
+/// Reads a record from its row; `None` if the row is malformed.
 type Read<R> = Box<dyn Fn(&[u8]) -> Option<R> + Send + Sync>;
 
-/// Records under the numbers of their rows; see the module's documentation.
+/// Records by the number of their row; see the module documentation.
 pub struct RecordShelf<R> {
     pages: CompressedPages,
     records: Box<[OnceLock<Arc<R>>]>,
     read: Read<R>,
-    /// What the records take that were read.
+    /// Memory of the records that were read.
     read_bytes: AtomicUsize,
-    /// Set when a row could not be read, or the logs say something else.
+    /// True once a row could not be read, or contradicted the logs.
     unsound: AtomicBool,
 }
 
 impl<R: InMemory> RecordShelf<R> {
-    /// From a snapshot; `read` reads a row that its writer was given.
+    /// Reads a shelf from a snapshot; `read` decodes a row.
     pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>, read: Read<R>) -> Option<Self> {
         let pages = CompressedPages::unpack(unpacker)?;
         let records = std::iter::repeat_with(OnceLock::new).take(pages.len()).collect();
@@ -194,32 +192,31 @@ impl<R: InMemory> RecordShelf<R> {
         self.unsound.load(Ordering::Relaxed)
     }
 
-    /// What the pages and the records that were read take in memory.
+    /// Memory of the pages and of the records that were read.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.pages.heap_bytes()
             + block(size_of_val(&*self.records))
             + self.read_bytes.load(Ordering::Relaxed)
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there are no rows.
+    /// True without rows.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
     /// The record of a row.
     ///
-    /// # Panics
-    /// If the row is empty or not there; with [`UnreadableRow`] if it can't be read.
+    /// # Panics If the row is empty or out of range; with [`UnreadableRow`] if it can't be read.
     pub fn get(&self, row: u32) -> &Arc<R> {
         self.read(row, &mut self.rows())
     }
 
-    /// The records of several rows; neighbours share the opening of their page.
+    /// The records of several rows; neighbours share the decompression of their page.
     ///
     /// # Panics
     /// As [`RecordShelf::get`].
@@ -238,13 +235,13 @@ impl<R: InMemory> RecordShelf<R> {
         })
     }
 
-    /// Gives up on a snapshot that contradicts the logs.
+    /// Rejects a snapshot that contradicts the logs.
     ///
     /// # Panics
     /// Always, with [`UnreadableRow`].
     pub(crate) fn distrust(&self) -> ! {
         self.unsound.store(true, Ordering::Relaxed);
-        // Without the message that a panic prints: the engine tells of it as an error.
+        // `resume_unwind` prints no panic message; the engine reports an error instead.
         std::panic::resume_unwind(Box::new(UnreadableRow))
     }
 
@@ -259,17 +256,16 @@ impl<R: InMemory> RecordShelf<R> {
     }
 }
 
-/// Opens the pages of a shelf, one at a time.
+/// Decompresses the pages of a shelf, one at a time.
 pub struct ShelfRows<'a> {
     pages: &'a CompressedPages,
     open: Option<RowPage>,
 }
 
 impl ShelfRows<'_> {
-    /// A row; cheap where the one before was near. `None` if it can't be read.
+    /// Returns a row; sequential access is fast. `None` if it can't be read.
     ///
-    /// # Panics
-    /// If there is no such row.
+    /// # Panics If the row is out of range.
     pub fn row(&mut self, row: u32) -> Option<&[u8]> {
         let there = |page: &RowPage| {
             row.checked_sub(page.first).is_some_and(|place| (place as usize) < page.rows)

@@ -1,7 +1,7 @@
-//! What records and their tables take in memory.
+//! Memory of records and tables.
 //!
-//! Blocks are counted as the allocator hands them out, because much of a memory is small blocks:
-//! of one that holds five letters only a sixth is letters.
+//! Counts the allocator's blocks rather than lengths, because most blocks are small: five letters
+//! fill a sixth of theirs.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::{Episode, Message, SemanticMemory, TextProvenance};
 
-/// What an allocator keeps beside each block, and what it rounds up to (glibc's numbers).
+/// Header of each block, rounding and smallest block of glibc's allocator.
 const HEAD: usize = 8;
 const STEP: usize = 16;
 const LEAST: usize = 32;
 
-/// What a block of so many bytes takes.
+/// Size of the block for an allocation of `bytes`.
 pub(crate) const fn block(bytes: usize) -> usize {
     if bytes == 0 {
         return 0;
@@ -23,28 +23,28 @@ pub(crate) const fn block(bytes: usize) -> usize {
     if taken < LEAST { LEAST } else { taken }
 }
 
-/// What a map of hashbrown takes that has room for `capacity` entries of `entry` bytes.
+/// Memory of a hashbrown map with room for `capacity` entries of `entry` bytes.
 pub(crate) const fn map_bytes(capacity: usize, entry: usize) -> usize {
     if capacity == 0 {
         return 0;
     }
-    // One bucket in eight stays empty, and each has a byte of its own.
+    // One bucket in eight stays empty, and each has a control byte.
     let buckets = (capacity * 8 / 7).next_power_of_two();
     block(buckets * (entry + 1))
 }
 
-/// What a map of `len` lists takes that has room for `capacity` of them, about: most lists are
+/// Approximate memory of a map of `len` lists with room for `capacity` of them. Most lists are
 /// short.
 pub(crate) const fn map_of_lists_bytes<K, T>(capacity: usize, len: usize) -> usize {
     map_bytes(capacity, size_of::<(K, Vec<T>)>()) + len * block(4 * size_of::<T>())
 }
 
-/// What an `Arc` of a record takes, with all that belongs to the record alone.
+/// Memory of a record in an `Arc`, with the blocks that only it refers to.
 pub trait InMemory: Sized {
-    /// The blocks that the record refers to.
+    /// Memory of these blocks.
     fn owned_bytes(&self) -> usize;
 
-    /// The record, its counters, and those blocks.
+    /// Memory of the record, its reference counts and these blocks.
     fn heap_bytes(&self) -> usize {
         block(size_of::<Self>() + 2 * size_of::<usize>()) + self.owned_bytes()
     }
@@ -74,7 +74,7 @@ fn value(json: &Value) -> usize {
 }
 
 fn object(members: &serde_json::Map<String, Value>) -> usize {
-    // Members in their order, and a map of their places.
+    // Members in their order, and a hash table of their places.
     let entry = size_of::<u64>() + size_of::<String>() + size_of::<Value>();
     let own = |(key, json): (&String, &Value)| text(key) + value(json);
     block(members.len() * entry)

@@ -1,12 +1,12 @@
-//! What the memory reports about itself: counts, health and cost.
+//! Status of the memory: counts, health and cost.
 //!
-//! Plain data: the engine fills it, the Python package turns it into frozen classes of the same
+//! Plain data: the engine fills it, the Python package turns it into frozen classes with the same
 //! names and fields.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Counts by name. The names are constants of the code that counts.
+/// Counts by name; the code that counts defines the names.
 pub type Counts = BTreeMap<&'static str, u64>;
 
 /// Counts of one user's memory.
@@ -16,7 +16,7 @@ pub struct UserStats {
     pub user_id: String,
     /// Messages in the log.
     pub messages: usize,
-    /// Of them, in the buffer: in no episode yet.
+    /// Messages in the buffer, not yet in an episode.
     pub buffered: usize,
     /// Episodes.
     pub episodes: usize,
@@ -24,17 +24,17 @@ pub struct UserStats {
     pub semantic_memories: usize,
     /// Facts that no longer hold.
     pub superseded: usize,
-    /// Episodes and facts that were archived, and facts that have expired.
+    /// Archived episodes and facts, and expired facts.
     pub archived: usize,
     /// Episodes whose facts are still to be learned.
     pub pending_semantic: usize,
-    /// Episodes that the rules wrote because the language model failed; the model writes them
-    /// again when it answers.
+    /// Episodes that the rules wrote because the language model failed; the model rewrites them
+    /// when it answers again.
     pub pending_llm: usize,
-    /// Episodes that the rules wrote because the language model refused their messages; the model
-    /// is asked again by `retry_pending` only.
+    /// Episodes that the rules wrote because the language model refused their messages; only
+    /// `retry_pending` asks the model again.
     pub refused_llm: usize,
-    /// Texts without a vector: not embedded yet, or the embedder failed. An episode has two.
+    /// Texts without a vector: not embedded yet, or the embedder failed. An episode has two texts.
     pub pending_vectors: usize,
     /// Vectors in the indexes.
     pub vectors: VectorCounts,
@@ -76,22 +76,22 @@ pub struct StoreStats {
     pub embedding_failures: u64,
     /// Users closed to stay within the memory budget.
     pub evictions: u64,
-    /// Facts that were turned down, by the reason.
+    /// Rejected facts, by reason.
     pub rejected_statements: Counts,
-    /// What was repaired, replaced by the rules or given up, by what it was.
+    /// Repairs, fallbacks to the rules and losses, by kind.
     pub mended: Counts,
 }
 
-/// Whether everything works that should.
+/// Health of the store and the models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelHealth {
-    /// What does not work now, in the order `store`, `embedding`, `llm`; empty when all is well.
+    /// The failing parts, in the order `store`, `embedding`, `llm`; empty if all work.
     pub failing: Vec<&'static str>,
     /// The embedder.
     pub embedding: EmbeddingHealth,
     /// The language model.
     pub llm: LlmHealth,
-    /// The latest failure that the work survived, in words; `None` if there was none.
+    /// The latest failure that did not stop the work; `None` if there was none.
     pub last_failure: Option<String>,
     /// The store.
     pub store: StoreHealth,
@@ -104,35 +104,35 @@ impl ModelHealth {
     }
 }
 
-/// How the embedder does.
+/// Health of the embedder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddingHealth {
     /// Its model.
     pub model: String,
     /// Calls that failed since the store was opened.
     pub failures: u64,
-    /// The server behind it, if there is one.
+    /// The server that it calls; `None` without a server.
     pub endpoint: Option<ServiceHealth>,
 }
 
-/// How the language model does.
+/// Health of the language model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LlmHealth {
-    /// Whether there is one.
+    /// True if one is configured.
     pub configured: bool,
     /// Its name; `None` without one.
     pub model: Option<String>,
-    /// Whether a call would be sent now: `false` without a model and while the circuit breaker
+    /// True if a call would be sent now: false without a model, and while the circuit breaker
     /// refuses all calls.
     pub available: bool,
-    /// What answers: a server or a callable; `None` without a model.
+    /// The server or callable that answers; `None` without a model.
     pub endpoint: Option<ServiceHealth>,
 }
 
-/// How something that is called does. No secret inside.
+/// Health of a server or callable. Contains no secret.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServiceHealth {
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
     /// `endpoint` or `callable`.
     pub kind: &'static str,
@@ -141,43 +141,43 @@ pub struct ServiceHealth {
     /// State of the circuit breaker: `closed` (calls are sent), `open` (calls are refused) or
     /// `half_open` (one call tests the server). A callable has none: `closed`.
     pub breaker: &'static str,
-    /// Calls, each with all its attempts.
+    /// Calls; retries do not count again.
     pub calls: u64,
-    /// Requests sent: at least one for a call that was not refused.
+    /// Requests sent.
     pub requests: u64,
     /// Requests after the first of a call.
     pub retries: u64,
-    /// Calls without an answer after the last attempt.
+    /// Calls that failed after the last attempt.
     pub failures: u64,
     /// Calls that the circuit breaker refused.
     pub refused: u64,
-    /// Whether the latest call failed or was refused.
+    /// True if the latest call failed or was refused.
     pub failing: bool,
-    /// How answers are requested: `json_schema`, `json_object` or `text`; empty where it does not
+    /// How answers are requested: `json_schema`, `json_object` or `text`; empty if it does not
     /// apply.
     pub format: &'static str,
     /// Texts whose vectors are kept in memory; 0 for a language model.
     pub cache_entries: usize,
-    /// The server that is asked when this one has no answer.
+    /// The server that is asked when this one fails.
     pub fallback: Option<Box<ServiceHealth>>,
 }
 
-/// What the store stands on, and how it does.
+/// The medium of the store, and its health.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreHealth {
-    /// What holds the records: `files` or `postgresql`.
+    /// The medium of the records: `files` or `postgresql`.
     pub backend: &'static str,
     /// Directory of the store, or address of the database without a secret.
     pub path: PathBuf,
-    /// Version of the server, where there is one.
+    /// Version of the server; `None` without a server.
     pub server_version: Option<String>,
-    /// Why the last request to it failed; `None` if it did not.
+    /// Why the last request failed; `None` if it did not.
     pub failure: Option<String>,
-    /// Version of the format that this release writes.
+    /// The format version that this release writes.
     pub format: u32,
-    /// Whether it was opened for reading only.
+    /// True if it was opened for reading only.
     pub read_only: bool,
-    /// Problems that were found while opening and that nothing has mended; `verify` lists them.
+    /// Problems that were found at opening and are not mended; `verify` lists them.
     pub problems: usize,
 }
 
@@ -194,23 +194,23 @@ pub struct ModelUsage {
     pub by_user: BTreeMap<String, CallCost>,
 }
 
-/// The cost of some calls. A call is one question, however many requests it takes.
+/// The cost of calls. A call is one question, however many requests it takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CallCost {
     /// Calls that a model answered.
     pub calls: u64,
-    /// Tokens sent to it.
+    /// Tokens of the prompts.
     pub prompt_tokens: u64,
-    /// Tokens of its answers.
+    /// Tokens of the answers.
     pub completion_tokens: u64,
     /// Wall-clock seconds until the answers.
     pub seconds: f64,
     /// Questions answered from the cache; not among `calls`.
     pub cached: u64,
-    /// Calls without an answer; not among `calls`.
+    /// Calls that failed; not among `calls`.
     pub failures: u64,
-    /// Requests after the first, of answered calls.
+    /// Repeated requests of answered calls.
     pub retries: u64,
-    /// Answered calls whose tokens were counted here because the server did not.
+    /// Answered calls whose tokens were counted here, because the server reported none.
     pub counted_locally: u64,
 }

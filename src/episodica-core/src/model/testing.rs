@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Message;
 use crate::clock::Moment;
 
-/// A message of its own for every number.
+/// A message whose id and text follow from its number.
 pub(crate) fn said(
     number: u64,
     role: &str,
