@@ -7,15 +7,15 @@ use super::ParsedQuery;
 use super::messages::{ANSWER, DATE, ROLE, SPEAKER, STATEMENT, TERMS, TermWeights, WORDS};
 use crate::index::{LocalDay, MessageIndex, MessagePrior};
 
-/// What a message loses in proportion to the questions in it.
+/// Deduction from a message's score, in proportion to the questions in it.
 const STATEMENT_ASKING: f32 = 0.5;
-/// What a message gains by containing a digit.
+/// Bonus for a message that contains a digit.
 const STATEMENT_NUMBER: f32 = 0.15;
 
 /// Terms of a message other than words and meaning: speaker, time, role.
 pub(super) struct MessageTerms<'a> {
     query: &'a ParsedQuery,
-    /// By speaker: true if the question names them.
+    /// Whether the question names the speaker, by speaker number.
     named: Vec<bool>,
     weights: [f32; TERMS.len()],
     /// Weight of the time term.
@@ -23,9 +23,9 @@ pub(super) struct MessageTerms<'a> {
 }
 
 impl<'a> MessageTerms<'a> {
-    /// `named` states for each speaker whether the question names them.
+    /// `named` states, for each speaker, whether the question names them.
     pub fn new(query: &'a ParsedQuery, named: Vec<bool>, weights: &TermWeights) -> Self {
-        // All else being equal, a better answer gives times and numbers, and asks nothing.
+        // All else being equal, the better answer states times and numbers and asks nothing.
         Self {
             query,
             named,
@@ -47,7 +47,7 @@ impl<'a> MessageTerms<'a> {
         terms
     }
 
-    /// The weighted sum of these terms and the words.
+    /// Weighted sum of these terms and the word score.
     pub fn promise(&self, prior: &MessagePrior, words: f32) -> f32 {
         let terms = self.terms(prior);
         let weighted = [SPEAKER, DATE, STATEMENT, ANSWER, ROLE]
@@ -56,13 +56,13 @@ impl<'a> MessageTerms<'a> {
         self.weights[WORDS] * words + weighted.sum::<f32>()
     }
 
-    /// The highest promise of a message that shares no word with the question.
+    /// Highest possible promise of a message that shares no word with the question.
     pub fn most(&self) -> f32 {
         let speaker = flag(self.named.contains(&true)) * self.weights[SPEAKER].abs();
         speaker + self.weights[DATE].abs() * self.query.most_date_match() + self.most_of_statement()
     }
 
-    /// The slots, ascending, of messages whose promise may reach `least` without a shared word.
+    /// Slots, ascending, of messages whose promise may reach `least` without a shared word.
     pub fn promising(
         &'a self,
         priors: &'a [MessagePrior],
@@ -99,13 +99,13 @@ fn flag(yes: bool) -> f32 {
     if yes { 1.0 } else { 0.0 }
 }
 
-/// The slots with the highest values. Ties go to the later message, then by id, so that the order
-/// of arrival does not matter.
+/// Collects the slots with the highest values. Ties go to the later message, then to the smaller
+/// id, so the result does not depend on the order of arrival.
 pub(super) struct BestSlots<'a> {
     index: &'a MessageIndex,
     kept: Vec<(f32, u32)>,
     wanted: usize,
-    /// The value that a slot must reach.
+    /// Lowest value that a slot needs to be kept.
     pub least: f32,
 }
 
@@ -134,7 +134,7 @@ impl<'a> BestSlots<'a> {
         }
     }
 
-    /// The slots, ascending.
+    /// Returns the slots, ascending.
     pub fn finish(mut self) -> Vec<u32> {
         self.shrink();
         let mut slots: Vec<u32> = self.kept.into_iter().map(|(_, slot)| slot).collect();
@@ -143,7 +143,7 @@ impl<'a> BestSlots<'a> {
     }
 }
 
-/// The order of two messages whose values are equal.
+/// Order of two messages of equal value.
 pub(super) fn later_first(index: &MessageIndex, a: u32, b: u32) -> Ordering {
     let (a, b) = (index.get(a), index.get(b));
     b.timestamp.cmp(&a.timestamp).then_with(|| a.message_id.cmp(&b.message_id))

@@ -36,18 +36,18 @@ enum MetadataCondition {
     Not(MetadataFilter),
 }
 
-/// A test of one key's value.
+/// Test of one key's value.
 #[derive(Debug, Clone, PartialEq)]
 enum ValueTest {
     Equal(Value),
     Unequal(Value),
-    /// Greater or less than the value, as the `Ordering` says; equal also passes if the flag is
-    /// set.
+    /// Compares with the value: greater or less, as the `Ordering` says. The flag also admits
+    /// equality.
     Ordered(Ordering, bool, Value),
     In(Vec<Value>),
     NotIn(Vec<Value>),
     Contains(Value),
-    /// Contains the text, in any case.
+    /// Contains the text, ignoring case.
     ContainsFolded(String),
     Exists(bool),
     Not(Vec<ValueTest>),
@@ -63,7 +63,7 @@ impl MetadataFilter {
         let parse = |(key, operand): (&String, &Value)| match connective(key, operand) {
             Some("$and") => Ok(MetadataCondition::All(listed(key, operand)?)),
             Some("$or") => Ok(MetadataCondition::Any(listed(key, operand)?)),
-            // mem0 lists what must not hold.
+            // In mem0's syntax, `NOT` takes a list: none of its conditions may hold.
             Some(_) if operand.is_array() => {
                 Ok(MetadataCondition::Not(Self(vec![MetadataCondition::Any(listed(
                     key, operand,
@@ -76,7 +76,7 @@ impl MetadataFilter {
         conditions.iter().map(parse).collect::<Result<_>>().map(Self)
     }
 
-    /// True if there are no conditions: every record passes, even one without metadata.
+    /// True if it has no conditions: every record passes, even one without metadata.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -150,8 +150,8 @@ fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// The connective that a key is: in mem0's words only where the operand is one of conditions, since
-/// `or` may be a metadata key.
+/// Returns the connective that `key` denotes. mem0's words count only if the operand consists of
+/// conditions, since `or` may also be a metadata key.
 fn connective(key: &str, operand: &Value) -> Option<&'static str> {
     let is_of_conditions = || match operand {
         Value::Array(list) => !list.is_empty() && list.iter().all(Value::is_object),
@@ -167,7 +167,7 @@ fn is_shouted(key: &str) -> bool {
     key.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// The tests of one key, from a plain value or from operators with operands.
+/// Parses the tests of one key: a plain value, or operators with operands.
 fn tests(operand: &Value) -> Result<Vec<ValueTest>> {
     match operand {
         Value::Object(map) if map.is_empty() => Err(Error::invalid("object in where is empty")),

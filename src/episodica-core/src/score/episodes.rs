@@ -12,13 +12,14 @@ use super::{FieldScores, ScoreTerm, ScoredMessage, ScoredRecord, TermDetail};
 /// Weight of meaning relative to words in a layer of an episode.
 const LAYER_VECTOR: f64 = 0.5;
 
-/// The terms of the layers that are texts: the layer's, its words', its vector's, and what it is.
+/// For the two text layers: names of the layer's term, its word term and its vector term, and a
+/// description.
 const LAYERS: [[&str; 4]; 2] = [
     ["L0", "L0.words", "L0.vector", "title and summary"],
     ["L1", "L1.words", "L1.vector", "narrative"],
 ];
 
-/// Both texts of the episodes, compared with a question.
+/// Word and vector scores of the episodes' two texts.
 pub struct EpisodeFields {
     /// L0.
     pub abstracts: FieldScores,
@@ -34,12 +35,12 @@ impl EpisodeFields {
         slots
     }
 
-    /// Word score of the better text, 0 to 1.
+    /// Higher of the two texts' word scores, 0 to 1.
     pub fn words(&self, slot: u32) -> f32 {
         self.abstracts.words(slot).max(self.narratives.words(slot))
     }
 
-    /// Cosine of the better text.
+    /// Higher of the two texts' cosines.
     pub fn cosine(&self, slot: u32) -> Option<f32> {
         let cosines = [self.abstracts.cosine(slot), self.narratives.cosine(slot)];
         cosines.into_iter().flatten().max_by(f32::total_cmp)
@@ -54,13 +55,13 @@ pub struct EpisodeLayers<'a> {
     mean_message: f64,
     best_message: f64,
     weights: [f32; 3],
-    /// `weights` as they were written, and their sums without and with L2.
+    /// `weights` as the decimal numbers that were configured, and their sums without and with L2.
     decimals: [f64; 3],
     totals: [f64; 2],
 }
 
 impl<'a> EpisodeLayers<'a> {
-    /// `messages` are already scored; `slots` are the episodes to be scored later.
+    /// `messages` are already scored; `slots` are the episodes that will be scored.
     pub fn new(
         fields: &'a EpisodeFields,
         messages: &'a [ScoredMessage],
@@ -82,8 +83,8 @@ impl<'a> EpisodeLayers<'a> {
         }
     }
 
-    /// The score without its explanation tree, up to rounding: enough to choose which episodes to
-    /// score in full.
+    /// The score without its explanation, up to rounding; used to choose the episodes to score in
+    /// full.
     pub(crate) fn estimate(&self, slot: u32, members: &[u32]) -> f64 {
         let total: f64 = self
             .weights
@@ -137,7 +138,7 @@ impl<'a> EpisodeLayers<'a> {
         messages.chain(self.fields.cosine(slot)).max_by(f32::total_cmp)
     }
 
-    /// L2. A message that was not a candidate counts as at most the mean.
+    /// L2. A message that was not a candidate counts as the mean at most.
     fn best_member(&self, members: &[u32]) -> f64 {
         let range = self.best_message - self.mean_message;
         match self.scored(members).map(|message| message.score).max_by(f64::total_cmp) {

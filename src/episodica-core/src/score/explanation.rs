@@ -1,5 +1,5 @@
-//! Explains a score: a relevance, and the raw score behind it as a tree of named terms whose leaves
-//! sum to the raw score, bit for bit.
+//! Explains a score as a tree: the relevance, its raw score, and named terms whose leaves sum to
+//! the raw score bit for bit.
 
 use std::fmt;
 
@@ -10,38 +10,38 @@ use serde::{Serialize, Serializer};
 pub struct ScoreTerm {
     /// What the term measures.
     pub name: &'static str,
-    /// The term's contribution to the score. A node with children has their sum in order, unless it
-    /// is a relevance.
+    /// Contribution to the score. The value of a node with children is their sum in order, unless
+    /// the node is a relevance.
     pub value: f64,
-    /// A readable derivation.
+    /// How the value was derived.
     pub detail: TermDetail,
     /// The parts, if the term is a sum.
     pub children: Vec<ScoreTerm>,
 }
 
-/// How a term was derived. Its text (`1.5 x 0.4300, what it measures`) is written when somebody
-/// reads it: a search scores many more records than anybody looks at.
+/// How a term was derived. The text (`1.5 x 0.4300, words`) is formatted lazily, since a search
+/// scores many more records than callers inspect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TermDetail {
     /// A remark; may be empty.
     Remark(&'static str),
-    /// `weight x raw`, and what the term measures; may be empty.
+    /// `weight x raw`.
     Product {
         /// The weight.
         weight: f64,
         /// The term before weighting.
         raw: f64,
-        /// What it measures.
+        /// Description of the term; may be empty.
         measures: &'static str,
     },
-    /// A part with a share of the whole score.
+    /// Part of a sum, with its share of the whole score.
     Share {
-        /// What it measures.
+        /// Description of the term.
         measures: &'static str,
         /// 0 to 1.
         share: f64,
     },
-    /// Computed from a raw score.
+    /// Computed from this raw score.
     Raw(f64),
 }
 
@@ -76,7 +76,7 @@ impl ScoreTerm {
         Self::described(name, weight, raw, "")
     }
 
-    /// `weight x raw`, with a description of what the term measures.
+    /// `weight x raw`, with a description of the term.
     pub(crate) fn described(
         name: &'static str,
         weight: f64,
@@ -103,12 +103,12 @@ impl ScoreTerm {
         Self { name, value, detail, children }
     }
 
-    /// What a score gains because its record superseded a better match.
+    /// The amount added to a record's score because it superseded a better match.
     pub(super) fn succession(gain: f64) -> Self {
         Self::leaf("succession", gain, "what it superseded matches better")
     }
 
-    /// The score with `gain` as its last part. A score of one number becomes the first part.
+    /// Adds `gain` as the last part. A score without parts first becomes a part itself.
     #[must_use]
     pub(super) fn raised(mut self, gain: f64) -> Self {
         let gain = Self::succession(gain);
@@ -119,7 +119,7 @@ impl ScoreTerm {
         Self::sum(self.name, self.detail, self.children)
     }
 
-    /// The same tree with every value multiplied, for use as a weighted part of a larger sum.
+    /// Multiplies every value of the tree, to use it as a weighted part of a larger sum.
     #[must_use]
     pub fn scaled(mut self, weight: f64) -> Self {
         if self.children.is_empty() {

@@ -1,13 +1,13 @@
-//! The default score of a fact: the message terms that apply to facts, and whether the fact is
-//! current.
+//! The default score of a fact: the message terms that apply to facts, plus a term for current
+//! facts.
 
 use super::{FieldScores, ScoreTerm, ScoredRecord};
 
-/// Weights of a fact's terms; the same as for messages where a term has the same meaning.
+/// Weights of a fact's terms; equal to those of messages where the meaning is the same.
 const FACT_WORDS: f64 = 2.5;
 const FACT_TOKENS: f64 = 0.7;
 const FACT_SUBJECT: f64 = 1.0;
-/// Weight of being current.
+/// Weight of the term for current facts.
 const FACT_CURRENT: f64 = 0.3;
 
 /// The terms of a fact other than its words and meaning.
@@ -19,7 +19,7 @@ pub struct FactTerms {
     pub vector_weight: f64,
     /// True if the fact is current.
     pub current: bool,
-    /// True if the question names its subject.
+    /// True if the question names the fact's subject.
     pub about_named: bool,
 }
 
@@ -33,7 +33,7 @@ pub fn estimate_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> f64 {
         + FACT_CURRENT * flag(terms.current)
 }
 
-/// What words and subject of a fact add to its score.
+/// Contribution of the fact's words and subject to its score.
 pub(super) fn fact_evidence(words: f32, about_named: bool) -> f64 {
     FACT_WORDS * f64::from(words) + FACT_SUBJECT * f64::from(u8::from(about_named))
 }

@@ -1,4 +1,4 @@
-//! Compares one text field with a question: words and meaning of every slot.
+//! Scores every slot of one text field against a question, by words and by meaning.
 
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
@@ -8,11 +8,12 @@ use crate::index::{TextIndex, VectorIndex};
 
 /// Up to this many records every vector is compared; above that, only the nearest.
 pub(super) const SCORE_ALL: usize = 2_048;
-/// Minimum number of candidates per leg, and per wanted hit, if not all records are scored.
+/// Number of candidates per leg if not all records are compared: `CANDIDATES`, or `CANDIDATES_EACH`
+/// per requested hit if that is more.
 const CANDIDATES: usize = 48;
 const CANDIDATES_EACH: usize = 2;
 
-/// Words and meaning of every slot of one field.
+/// Word and vector scores of every slot of one field.
 pub struct FieldScores {
     /// True if all records are compared.
     all: bool,
@@ -25,9 +26,9 @@ pub struct FieldScores {
 }
 
 impl FieldScores {
-    /// Scores the field, whose slots have `words` by BM25; `wanted` is the number of hits
-    /// requested. If not all records are compared, as many of the `preferred` slots become
-    /// candidates as of all slots.
+    /// Scores the field. `words` are the slots' BM25 scores; `wanted` is the number of hits
+    /// requested. If not all records are compared, the best of the `preferred` slots become
+    /// candidates too, as many as of all slots.
     pub fn new(
         field: &TextIndex,
         words: Vec<f32>,
@@ -64,7 +65,7 @@ impl FieldScores {
         scores
     }
 
-    /// The slots that match by either leg, unordered: all with a matching word or a known vector.
+    /// Slots that match by either leg, unordered: those with a matching word or a compared vector.
     pub fn candidates(&self) -> Vec<u32> {
         let mut slots: Vec<u32> = if self.all {
             (0..)

@@ -23,13 +23,13 @@ pub struct RecordFilter {
     pub agent_id: Option<String>,
     /// Conditions on the record's metadata.
     pub metadata: MetadataFilter,
-    /// The categories of facts, one of which is required; none = any.
+    /// Categories of facts, one of which is required; empty admits all.
     pub fact_kinds: Vec<MemoryKind>,
     /// The attribute that facts must state.
     pub attribute: Option<String>,
-    /// The least importance of facts.
+    /// Minimum importance of facts.
     pub min_importance: Option<f32>,
-    /// True for facts about agents only, false for those about the user only.
+    /// `true`: only facts about agents; `false`: only facts about the user.
     pub about_agent: Option<bool>,
 }
 
@@ -44,7 +44,7 @@ impl RecordFilter {
             && !self.is_about_facts()
     }
 
-    /// True if a condition is on something that only facts have. Then nothing else passes.
+    /// True if a condition applies to facts only; then only facts can pass.
     pub fn is_about_facts(&self) -> bool {
         !self.fact_kinds.is_empty()
             || self.attribute.is_some()
@@ -66,7 +66,7 @@ impl RecordFilter {
     }
 
     /// Tests an episode by its time, the sessions and agents of its messages, and its metadata
-    /// together with that of one of its messages.
+    /// combined with that of any one of its messages.
     pub(crate) fn admits_episode(&self, episode: &Episode) -> bool {
         let messages = &episode.original_messages;
         !self.is_about_facts()
@@ -76,9 +76,9 @@ impl RecordFilter {
             && self.admits_metadata_with(&episode.metadata, messages.iter())
     }
 
-    /// Tests a fact by the interval in which it held, its category, attribute and importance, its
-    /// metadata together with that of one of the messages that prove it, and the session and agent
-    /// that its metadata or one of these messages names.
+    /// Tests a fact by its period of validity, category, attribute and importance; by its metadata
+    /// combined with that of any one message that proves it; and by the session and agent named in
+    /// the metadata or by such a message.
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
         let named = |key| fact.metadata.get(key).and_then(Value::as_str);
         let proofs = || {
@@ -114,8 +114,8 @@ impl RecordFilter {
         self.metadata.is_empty() || self.metadata.admits(&metadata_of(message))
     }
 
-    /// Tests the metadata of a record that was derived from messages. Of each message it has the
-    /// keys that are not its own, so that `$ne` sees them, too.
+    /// Tests a derived record's metadata combined with that of one message. The record's own keys
+    /// take precedence; the message's keys are included so that `$ne` sees them.
     fn admits_metadata_with<'a>(
         &self,
         own: &Map<String, Value>,
@@ -136,8 +136,8 @@ impl RecordFilter {
     }
 }
 
-/// Messages keep their metadata as JSON text, which is parsed only if a filter needs it. A message
-/// without metadata has no keys.
+/// Parses a message's metadata, which is kept as JSON text, since few filters need it. A message
+/// without metadata has an empty map.
 fn metadata_of(message: &Message) -> Map<String, Value> {
     let read = |raw: &RawValue| serde_json::from_str(raw.get()).ok();
     message.metadata.as_deref().and_then(read).unwrap_or_default()

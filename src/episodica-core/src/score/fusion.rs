@@ -46,21 +46,21 @@ pub fn min_max(values: &mut [f32]) {
     }
 }
 
-/// Calls `visit` with every index whose value is at least `least`, ascending, and the value; what
-/// `visit` returns is the least from there on.
+/// Calls `visit` for each value that is at least `least`, with its index, in ascending order.
+/// `visit` returns the new `least` for the rest.
 pub(super) fn for_each_reaching(
     values: &[f32],
     mut least: f32,
     mut visit: impl FnMut(u32, f32) -> f32,
 ) {
-    /// Values that are compared together.
+    /// Number of values compared at once.
     const BLOCK: usize = 512;
     let mut reaching = [0; BLOCK / 64];
     let (blocks, rest) = values.as_chunks::<BLOCK>();
     for (block, first) in blocks.iter().zip((0..).step_by(BLOCK)) {
         no_less(block, least, &mut reaching);
         for place in bits_of(&reaching) {
-            // What was visited before may have raised the bar.
+            // Earlier visits in this block may have raised `least`.
             if block[place] >= least {
                 least = visit(first + place as u32, block[place]);
             }
@@ -73,14 +73,14 @@ pub(super) fn for_each_reaching(
     }
 }
 
-/// The indexes of the `k` largest `values`, best first, ties by index. Values must not be negative;
-/// zeros are left out.
+/// Indexes of the `k` largest `values`, best first, ties by index. Values must not be negative;
+/// zeros are omitted.
 pub fn top_k(values: &[f32], k: usize) -> Vec<u32> {
     best(values, k, |_| true).into_iter().map(|(_, index)| index).collect()
 }
 
-/// The indexes, ascending, of the `k` largest of the `values` whose index is admitted, and of all
-/// that equal the last of these; zeros are left out.
+/// Indexes, ascending, of the `k` largest admitted `values` and of all that tie with the last of
+/// them; zeros are omitted.
 pub(super) fn top_k_and_ties(values: &[f32], k: usize, admits: impl Fn(u32) -> bool) -> Vec<u32> {
     let Some((least, _)) = best(values, k, &admits).pop() else { return Vec::new() };
     let mut indexes = Vec::with_capacity(k);
@@ -93,7 +93,7 @@ pub(super) fn top_k_and_ties(values: &[f32], k: usize, admits: impl Fn(u32) -> b
     indexes
 }
 
-/// The `k` largest values that are admitted, with their indexes, best first, ties by index.
+/// The `k` largest admitted values with their indexes, best first, ties by index.
 fn best(values: &[f32], k: usize, admits: impl Fn(u32) -> bool) -> Vec<(f32, u32)> {
     if k == 0 {
         return Vec::new();
@@ -106,7 +106,7 @@ fn best(values: &[f32], k: usize, admits: impl Fn(u32) -> bool) -> Vec<(f32, u32
             kept.push((value, index));
             if kept.len() >= 2 * k {
                 let (_, last, _) = kept.select_nth_unstable_by(k - 1, order);
-                // Of equal values the first ones win.
+                // Among equal values the first index wins.
                 least = last.0.next_up();
                 kept.truncate(k);
             }
@@ -118,20 +118,20 @@ fn best(values: &[f32], k: usize, admits: impl Fn(u32) -> bool) -> Vec<(f32, u32
     kept
 }
 
-/// For each of the ascending `counts`, a threshold that about this many of the `values` (0 to 1)
-/// reach; the smallest value above zero if fewer are above zero.
+/// For each of `counts`, in ascending order, a threshold that about this many of the `values` (0 to
+/// 1) reach, or the smallest value above zero if there are fewer of these.
 pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> [f32; N] {
     const BINS: usize = 1_024;
     let bins_from = |least: f32| {
         let mut bins = [0_usize; BINS + 1];
         for_each_reaching(values, least, |_, value| {
-            // As 16 bits: one instruction on any processor.
+            // Converting to 16 bits takes one instruction on every processor.
             bins[usize::from((value * BINS as f32) as u16).min(BINS)] += 1;
             least
         });
         bins
     };
-    // What the least of the thresholds leaves out needs no count.
+    // Values below the lowest threshold need not be counted.
     let most = counts.into_iter().max().unwrap_or_default();
     let least = sampled_bound(values, most, |a, b| b.total_cmp(a)).unwrap_or_default();
     let mut bins = bins_from(least.max(f32::MIN_POSITIVE));

@@ -1,6 +1,6 @@
 //! Late interaction (MaxSim; Khattab and Zaharia, SIGIR 2020): matches every word of the question
-//! with its nearest word in a text, using rows of the static token table. That table exists with
-//! every embedder.
+//! with its nearest word in a text by the static token table, which is available with every
+//! embedder.
 
 use episodica_simd::inner_product_i8;
 use rustc_hash::FxHashSet;
@@ -10,26 +10,26 @@ use crate::embed::{StaticTable, TokenVector};
 /// Maximum number of distinct question tokens that are compared, the most informative first: each
 /// costs one row per token of every text.
 const MAX_TOKENS: usize = 128;
-/// Question tokens whose maxima are kept together.
+/// Number of question tokens whose maxima are kept together.
 const LANES: usize = 8;
-/// Tokens of a part of a text, a sentence or two. Parts overlap by half.
+/// Number of tokens in a part of a text, one or two sentences. Parts overlap by half.
 const PART: usize = 48;
 
 /// The operations of a token table that late interaction uses.
 pub trait TokenTable: Send + Sync {
     /// The tokens of a text.
     fn ids(&self, text: &str) -> Vec<u16>;
-    /// How informative a token is: the length of its row, which falls with its frequency.
+    /// How informative a token is: the norm of its row, which falls with the token's frequency.
     fn weight(&self, id: u16) -> f32;
-    /// The cosine of the rows of two tokens.
+    /// Cosine of two tokens' rows.
     fn cosine(&self, a: u16, b: u16) -> f32;
     /// Appends to `cosines` the cosine of `token` and each of `ids`.
     fn cosines(&self, ids: &[u16], token: u16, cosines: &mut Vec<f32>) {
         cosines.extend(ids.iter().map(|id| self.cosine(*id, token)));
     }
-    /// Has the row of a token brought near that will be compared soon.
+    /// Prefetches the row of a token into the cache.
     fn fetch(&self, _: u16) {}
-    /// The median of all weights.
+    /// Median of all weights.
     fn typical_weight(&self) -> f32;
 }
 
@@ -68,23 +68,24 @@ fn cosine(a: TokenVector, b: TokenVector) -> f32 {
     inner_product_i8(a.row, b.row) as f32 * (a.scale * b.scale / norms)
 }
 
-/// A question's tokens, prepared for comparison with many texts: each pair of tokens is compared
-/// once.
+/// A question's tokens, prepared for comparison with many texts. The cosine of a pair of tokens is
+/// computed only once.
 pub struct MaxSim<'a> {
     table: &'a dyn TokenTable,
     ids: Vec<u16>,
     weights: Vec<f32>,
-    /// By token of any vocabulary: its number among the tokens seen so far, from 1; 0 = not seen.
+    /// For each token of the vocabulary, its number among the tokens seen so far, from 1; 0 = not
+    /// seen.
     places: Vec<u16>,
     seen: usize,
-    /// Cosines of a token and the question's tokens, [`LANES`] at a time.
+    /// For each token seen, its cosines with the question's tokens, [`LANES`] at a time.
     rows: Vec<[f32; LANES]>,
     maxima: Vec<[f32; LANES]>,
     cosines: Vec<f32>,
 }
 
 impl<'a> MaxSim<'a> {
-    /// Prepares the distinct tokens of a text; of a long text, the most informative ones.
+    /// Prepares the distinct tokens of a question, the most informative ones if there are too many.
     pub fn new(table: &'a dyn TokenTable, text: &str) -> Self {
         let mut seen = FxHashSet::default();
         let mut ids: Vec<u16> = table.ids(text);
@@ -118,14 +119,15 @@ impl<'a> MaxSim<'a> {
             if number == 0 {
                 self.seen += 1;
                 number = self.seen;
-                // There are fewer tokens than numbers, so 0 never means a token.
+                // The vocabulary has fewer tokens than `u16` has values, so the number never wraps
+                // to 0.
                 self.places[usize::from(*token)] = number as u16;
                 self.compare(*token);
             }
             let at = (number - 1) * self.maxima.len();
             for (maxima, row) in self.maxima.iter_mut().zip(&self.rows[at..]) {
                 for (maximum, value) in maxima.iter_mut().zip(row) {
-                    // One instruction, unlike `f32::max`, which asks about NaN.
+                    // One instruction; `f32::max` also tests for NaN.
                     *maximum = if *value > *maximum { *value } else { *maximum };
                 }
             }
@@ -134,8 +136,8 @@ impl<'a> MaxSim<'a> {
         maxima.iter().zip(&self.weights).map(|(maximum, weight)| maximum * weight).sum()
     }
 
-    /// [`MaxSim::score`] of the best part of a text: in a long text, every word of a question has
-    /// a near one somewhere.
+    /// [`MaxSim::score`] of the best part of a text. A long text as a whole has a near word for
+    /// every word of a question.
     pub fn score_best_part(&mut self, tokens: &[u16]) -> f32 {
         let mut best = 0.0_f32;
         let mut start = 0;
@@ -149,7 +151,7 @@ impl<'a> MaxSim<'a> {
         }
     }
 
-    /// Appends the cosines of a token and the question's tokens.
+    /// Appends the cosines of a token with the question's tokens.
     fn compare(&mut self, token: u16) {
         self.cosines.clear();
         self.table.cosines(&self.ids, token, &mut self.cosines);

@@ -1,10 +1,10 @@
-//! BM25 over single records; over windows of conversation it is in [`super::windowed`], from the
+//! BM25 over single records. [`super::windowed`] computes it over windows of conversation, from the
 //! same postings.
 //!
-//! Okapi BM25 (Robertson and Zaragoza, 2009) without the constant `k1 + 1`, divided by the limit
-//! for a record that repeats every term of the question infinitely often. The result is the share
-//! of the question that the record answers, 0 to 1. A weak best match stays weak; scaling by the
-//! best match would hide this.
+//! This is Okapi BM25 (Robertson and Zaragoza, 2009) without the constant `k1 + 1`, divided by the
+//! score of a record that repeats every term of the question infinitely often. The result is the
+//! share of the question that the record answers, 0 to 1. Unlike scaling by the best match, this
+//! leaves a weak best match weak.
 
 use std::iter;
 
@@ -14,14 +14,14 @@ use crate::index::Postings;
 
 /// Saturation of repeated terms.
 pub const BM25_K1: f32 = 1.2;
-/// Length correction for messages and facts.
+/// Length normalisation for messages and facts.
 pub const BM25_B: f32 = 0.6;
-/// Length correction for longer texts.
+/// Length normalisation for longer texts.
 pub const BM25_B_LONG: f32 = 0.75;
 
-/// A term of the question that the index knows in one form at least.
+/// A term of the question of which the index contains at least one form.
 pub(super) struct KnownTerm<'a> {
-    /// The term and its variants, each with the share that one occurrence counts.
+    /// The term and its variants, each with the weight of one occurrence.
     pub forms: Vec<(&'a str, f32)>,
     /// The term's share of the ideal score.
     pub worth: f32,
@@ -46,8 +46,8 @@ pub(super) fn weigh<'a>(postings: &Postings, terms: &'a [QueryTerm]) -> Vec<Know
             known.push(KnownTerm { forms, worth });
             ideal += worth;
         } else if !term.unspaced {
-            // A word that occurs in no message shows that nothing matches well. An unseen bigram
-            // only shows that the text was split in the wrong place.
+            // A word that occurs in no message lowers every score: nothing matches well. An unseen
+            // bigram does not, since it may only mean that the text was split in the wrong place.
             ideal += term.weight * postings.idf(0);
         }
     }
@@ -67,7 +67,8 @@ pub fn bm25(postings: &Postings, terms: &[QueryTerm], b: f32) -> Vec<f32> {
     let alive = |form: &str| {
         postings.postings(form).iter().filter(|posting| postings.is_alive(posting.slot))
     };
-    // By slot, while a term of several forms is counted; `touched` has the slots above zero.
+    // Indexed by slot while a term of several forms is counted; `touched` lists the slots above
+    // zero.
     let mut frequencies: Vec<f32> = Vec::new();
     let mut touched: Vec<u32> = Vec::new();
     for KnownTerm { forms, worth } in weigh(postings, terms) {

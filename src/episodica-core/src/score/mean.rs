@@ -1,7 +1,7 @@
 //! The mean of scores.
 
-/// The mean; 0 of none. Summed in double precision, so that the order of the records, which depends
-/// on how they came, leaves no trace.
+/// Returns the mean, 0 of no scores. Sums in double precision, so that the result does not depend
+/// on the order in which records arrived.
 pub(super) fn mean(scores: impl Iterator<Item = f32>) -> f32 {
     let (sum, count) =
         scores.fold((0.0, 0_u32), |(sum, count), score| (sum + f64::from(score), count + 1));

@@ -18,19 +18,19 @@ use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::parallel;
 
-/// Up to this many messages, all are scored in full; above that, the most promising.
+/// Up to this many messages, all are scored in full; above it, only the most promising.
 pub(super) const SCORE_ALL: usize = 2_048;
-/// Minimum number of messages scored in full, and number per wanted hit, if not all are scored.
+/// Minimum number of messages scored in full, and number per requested hit, if not all are scored.
 /// Four times as many candidates find nothing more (docs/performance.md).
 const CANDIDATES: usize = 64;
 const CANDIDATES_EACH: usize = 3;
-/// Messages examined per candidate, those with the highest word scores.
+/// Number of messages examined per candidate, those with the highest word scores.
 const LOOKED_AT: usize = 8;
-/// Weight of the nearest messages by vector in candidate selection: a little more than those of
+/// Weight of vector similarity when candidates are selected: slightly more than the weights of
 /// `vector` and `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
-/// How much the vectors of neighbours count with a sentence embedder, which needs less of the talk
-/// around a sentence to know what it means.
+/// Weight of neighbours' vectors with a sentence embedder, which needs less of the surrounding talk
+/// to represent a sentence.
 const SENTENCE_NEIGHBOURS: f32 = 0.5;
 
 pub(super) const WORDS: usize = 0;
@@ -63,13 +63,14 @@ const MEASURES: [&str; TERMS.len()] = [
 pub struct TermWeights {
     /// In the order of [`TERMS`].
     pub terms: [f64; TERMS.len()],
-    /// How much the vectors of neighbours count, 0 to 1.
+    /// Weight of neighbours' vectors, 0 to 1.
     pub neighbours: f32,
 }
 
 impl TermWeights {
-    /// The configured weights; in place of the default ones, those for the kind of embedder. The
-    /// package's own table knows English: its vectors of texts do not count for other questions.
+    /// The configured weights; default weights are replaced by those fitted to the kind of
+    /// embedder. The package's own table is English, so with it text vectors have no weight for
+    /// questions in another language.
     pub fn of(config: &MemoryConfig, sentence_embedder: bool, query: &ParsedQuery) -> Self {
         let mut weights = config.message_weights;
         if weights == MESSAGE_WEIGHTS {
@@ -94,7 +95,8 @@ impl TermWeights {
     }
 }
 
-/// The decimal number that a single-precision setting was written as: 0.3, not 0.300000011920929.
+/// The decimal number that a single-precision setting was written as: 0.3 instead of
+/// 0.300000011920929.
 pub(super) fn decimal(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }
@@ -110,7 +112,7 @@ pub struct ScoredMessage {
     pub terms: [f32; TERMS.len()],
     /// Cosine of question and message; `None` without vectors.
     pub cosine: Option<f32>,
-    /// What the score gained because the message states a fact that superseded a better match.
+    /// Amount added to the score because the message states a fact that superseded a better match.
     pub raised: f64,
 }
 
@@ -127,7 +129,7 @@ impl ScoredMessage {
     }
 }
 
-/// All inputs for scoring one owner's messages.
+/// All inputs for scoring one user's messages.
 pub struct MessageRanking<'a> {
     /// The messages.
     pub index: &'a MessageIndex,
@@ -135,26 +137,26 @@ pub struct MessageRanking<'a> {
     pub query: &'a ParsedQuery,
     /// The embedding of the question, if it was embedded.
     pub vector: Option<ArrayView1<'a, f32>>,
-    /// Word-by-word comparison.
+    /// Compares tokens by meaning.
     pub table: &'a dyn TokenTable,
     /// The weight of each term.
     pub weights: TermWeights,
-    /// The number of messages wanted.
+    /// Number of messages requested.
     pub wanted: usize,
-    /// True if cores share the work.
+    /// True if several cores share the work.
     pub shared: bool,
 }
 
 impl MessageRanking<'_> {
-    /// Scores the messages that `allowed` admits, or the most promising of many; best first. Ties
-    /// go to the later message, then by id.
+    /// Scores the messages that `allowed` admits, or only the most promising if there are many;
+    /// best first. Ties go to the later message, then to the smaller id.
     ///
     /// # Errors
     /// `Index` for a vector of another dimension.
     pub fn rank(&self, allowed: Option<&dyn Fn(u32) -> bool>) -> Result<Vec<ScoredMessage>> {
         let all = self.index.len() <= SCORE_ALL;
-        // A filter and a day admit messages that share little more than a common word with the
-        // question.
+        // With a filter or a named day, messages that share only a common word with the question
+        // may be among the best.
         let looked_at = (!all && allowed.is_none() && !self.query.names_a_day())
             .then(|| LOOKED_AT * self.candidates());
         let words = || match looked_at {
@@ -176,7 +178,7 @@ impl MessageRanking<'_> {
         };
         let neighbourhood = SlotNeighbours::new(self.index, &slots);
         let cosines = neighbourhood.cosines(self.index, self.vector);
-        // A message without a vector counts as an average message: it neither gains nor loses.
+        // A message without a vector gets the mean, which neither raises nor lowers its score.
         let mean = if all { self.mean_of(&slots) } else { mean };
         let similar = neighbourhood
             .smooth(self.index, &slots, self.weights.neighbours, |at| cosines[at].unwrap_or(mean));
@@ -223,8 +225,8 @@ impl MessageRanking<'_> {
         MessageTerms::new(self.query, named, &self.weights)
     }
 
-    /// The most promising slots, ascending: by exact words and circumstances, and by the `nearest`
-    /// messages with their neighbours.
+    /// The most promising slots, ascending: by exact words, speaker, time and role, and by vector
+    /// (the `nearest` messages and their neighbours).
     fn promising(
         &self,
         words: &mut WindowedWords<'_>,
@@ -235,7 +237,7 @@ impl MessageRanking<'_> {
     ) -> Vec<u32> {
         let candidates = self.candidates();
         let priors = self.index.priors();
-        // What each message gains by its own vector or a neighbour's vector.
+        // Gain of each message from its own vector or a neighbour's.
         let mut gains: FxHashMap<u32, f32> = FxHashMap::default();
         let range = nearest.first().map_or(0.0, |(_, best)| best - mean).max(1e-6);
         let near: FxHashMap<u32, f32> = nearest
@@ -243,8 +245,8 @@ impl MessageRanking<'_> {
             .map(|(slot, cosine)| (slot, PROMISE_VECTOR * (cosine - mean) / range))
             .collect();
         let value = |slot: Option<u32>| slot.and_then(|slot| near.get(&slot)).unwrap_or(&0.0);
-        // Summed per message in one order: equal messages gain the same to the last bit, in
-        // whatever order they arrived.
+        // Adds the gains of each message in a fixed order, so that equal messages get bit-identical
+        // gains regardless of their order of arrival.
         for slot in near.keys() {
             let (before, after) = (self.index.previous(*slot), self.index.next(*slot));
             for slot in [Some(*slot), before, after].into_iter().flatten() {
@@ -266,8 +268,8 @@ impl MessageRanking<'_> {
         gains
             .iter()
             .for_each(|(slot, gain)| offer(&mut best, *slot, scores[*slot as usize], *gain));
-        // Messages that share little more than a common word with the question are left out, unless
-        // the question names a day or a filter applies.
+        // Skips messages that share only a common word with the question, unless the question names
+        // a day or a filter applies.
         let [many, some] = reached_by(scores, [candidates, LOOKED_AT * candidates]);
         let some =
             if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
@@ -278,7 +280,7 @@ impl MessageRanking<'_> {
             some
         });
         let matched = || matched.iter().filter(|(slot, _)| !gains.contains_key(slot));
-        // The messages with the highest word scores set the bar; few of the others need scoring.
+        // The messages with the highest word scores set the bar, so few others need scoring.
         matched()
             .filter(|(_, words)| *words >= many)
             .for_each(|(slot, words)| offer(&mut best, *slot, *words, 0.0));
@@ -302,12 +304,13 @@ impl MessageRanking<'_> {
         best.finish()
     }
 
-    /// How many messages are scored in full, if not all are.
+    /// Number of messages scored in full, if not all are.
     fn candidates(&self) -> usize {
         CANDIDATES.max(self.wanted.saturating_mul(CANDIDATES_EACH))
     }
 
-    /// As many messages nearest to the question, best first, and all that are as near as the last.
+    /// The messages nearest to the question, as many as there are candidates, best first, with all
+    /// that tie with the last.
     fn nearest(&self) -> Result<Vec<(u32, f32)>> {
         match self.vector {
             Some(vector) => self.index.field.nearest_and_ties(vector, self.candidates()),
@@ -340,7 +343,7 @@ impl MessageRanking<'_> {
     }
 }
 
-/// 0 = as similar as an average message, 1 = the best.
+/// Scales the values: 0 = the mean, 1 = the best.
 fn above_mean(mut values: Vec<f32>, mean: f32) -> Vec<f32> {
     let range = values.iter().copied().fold(f32::NEG_INFINITY, f32::max) - mean;
     values
@@ -349,10 +352,10 @@ fn above_mean(mut values: Vec<f32>, mean: f32) -> Vec<f32> {
     values
 }
 
-/// Slots with their neighbours, ascending, and the position of each.
+/// Slots and their neighbours, ascending, with the position of each.
 struct SlotNeighbours {
     slots: Vec<u32>,
-    /// The position of each slot in `slots`; filled only if all messages are scored.
+    /// Position of each slot in `slots`; filled only if all messages are scored.
     places: Vec<u32>,
 }
 
@@ -407,7 +410,7 @@ impl SlotNeighbours {
         }
     }
 
-    /// `value`, indexed by position, smoothed over the neighbours of each of `slots`.
+    /// Smooths `value`, which is indexed by position, over the neighbours of each of `slots`.
     fn smooth(
         &self,
         index: &MessageIndex,

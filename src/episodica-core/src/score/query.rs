@@ -1,5 +1,5 @@
-//! Parses a question once: its terms, the speakers and dates that it names, and the remaining text
-//! to embed.
+//! Parses a question once into its terms, the speakers and dates that it names, and the text to
+//! embed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, for_each_bigram, for_each_word, runs};
 use crate::text::{Language, language};
 
-/// Chinese function characters; a run is split at these before it is read as bigrams.
+/// Chinese function characters; a run is split at them before it is divided into bigrams.
 const FUNCTION_CHARACTERS: &str =
     "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
 
@@ -45,7 +45,7 @@ const PAST_UNSPACED: [&str; 9] =
     ["以前", "之前", "曾", "原来", "过去", "当时", "那时", "去年", "昨天"];
 /// Weight of the single characters of a bigram.
 const CHARACTER_WEIGHT: f32 = 0.15;
-/// Weight of a character that is a word with translations.
+/// Weight of a single character that is a word with translations.
 const WORD_WEIGHT: f32 = 0.3;
 
 /// A relative date that covers more days than this does not restrict the day of a message.
@@ -54,13 +54,13 @@ const MAX_RANGE_DAYS: i32 = 62;
 /// A term of a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
-    /// The term, in the form of the index.
+    /// The term, in the index's form.
     pub text: String,
-    /// Weight beside its rarity in the index: how informative the word is in general.
+    /// How informative the word is in general; multiplied by its rarity in the index.
     pub weight: f32,
-    /// True if its script is written without spaces.
+    /// True if the term's script is written without spaces.
     pub unspaced: bool,
-    /// Words of the messages that may stand for it.
+    /// Words of the index that count as occurrences of the term.
     pub variants: Vec<WordVariant>,
 }
 
@@ -69,9 +69,9 @@ pub struct QueryTerm {
 pub struct ParsedQuery {
     /// The question as asked.
     pub text: String,
-    /// Distinct index terms without speakers' names (with them if there are no others).
+    /// Distinct index terms without speakers' names; with them if the question has nothing else.
     pub terms: Vec<QueryTerm>,
-    /// The same with the names, for texts that mention people in the third person.
+    /// The same terms including names, for texts that mention people in the third person.
     pub all_terms: Vec<QueryTerm>,
     /// The speakers that the question names, ascending.
     pub named: BTreeSet<SpeakerId>,
@@ -82,16 +82,16 @@ pub struct ParsedQuery {
     pub range: Option<DateRange>,
     /// True if the question asks for a time.
     pub asks_when: bool,
-    /// True if the question is about the past or names a date: a later message is then not
-    /// preferred.
+    /// True if the question is about the past or names a date. Later messages then get no
+    /// preference.
     pub asks_past: bool,
     /// True if the question is in English, the language of the package's token table.
     pub is_english: bool,
-    /// The words of the question without speakers' names: what the package's table embeds.
+    /// The question's words without speakers' names; the package's table embeds this text.
     pub plain: String,
-    /// The question as it was written, without speakers' names: what a sentence embedder embeds.
+    /// The question as written, without speakers' names; a sentence embedder embeds this text.
     pub sentence: String,
-    /// The same without function words: the text for word-by-word comparison.
+    /// The same without function words; used for token comparison.
     pub content: String,
 }
 
@@ -181,10 +181,10 @@ impl ParsedQuery {
         }
     }
 
-    /// The question as asked at `now`. A question about yesterday means messages of that day; a
-    /// question about something that began four years ago means any message about it. So only
-    /// ranges of up to [`MAX_RANGE_DAYS`] count. Relative dates are parsed only if the question
-    /// states no more than a weekday: a stated year, month or day does not depend on `now`.
+    /// Resolves relative dates against `now`. A question about yesterday means messages of that
+    /// day, but one about something that began four years ago means any message about it, so longer
+    /// ranges than [`MAX_RANGE_DAYS`] are ignored. A stated year, month or day does not depend on
+    /// `now`, so relative dates are parsed only if the question states at most a weekday.
     #[must_use]
     pub fn at(mut self, now: Moment) -> Self {
         if self.dates.iter().all(|part| matches!(part, DatePart::Weekday(_))) {
@@ -209,8 +209,8 @@ impl ParsedQuery {
             .any(|word| name.contains(word.as_str()))
     }
 
-    /// The share of the question's date parts that match `day`, plus one half if `day` is in the
-    /// range of a relative date. Without date parts: 1 inside the range, else 0.
+    /// Share of the question's date parts that match `day`, plus one half if `day` is in the range
+    /// of a relative date. Without date parts: 1 inside the range, else 0.
     pub(crate) fn date_match(&self, day: LocalDay) -> f32 {
         let meant = self.range.is_some_and(|range| {
             let date = Date::new(day.year, day.month, day.day).ok();
@@ -231,12 +231,12 @@ impl ParsedQuery {
             + if meant { 0.5 } else { 0.0 }
     }
 
-    /// True if the question names a day, or a part of its date.
+    /// True if the question names a day or a part of a date.
     pub(crate) fn names_a_day(&self) -> bool {
         !self.dates.is_empty() || self.range.is_some()
     }
 
-    /// The highest value of [`ParsedQuery::date_match`].
+    /// Highest possible value of [`ParsedQuery::date_match`].
     pub(crate) fn most_date_match(&self) -> f32 {
         match (self.dates.is_empty(), self.range.is_some()) {
             (true, false) => 0.0,
@@ -246,11 +246,11 @@ impl ParsedQuery {
     }
 }
 
-/// What turns the terms of one question into weighted ones.
+/// Assigns weights and variants to the terms of one question.
 struct TermReader<'a> {
     folded: &'a str,
     tongue: Option<QueryLanguage>,
-    /// True if words have forms that the stems of the index do not cover.
+    /// True if words have inflected forms that the index's stemmer does not reduce.
     inflects: bool,
     translator: Option<WordTranslator<'a>>,
     index: &'a MessageIndex,
@@ -258,10 +258,10 @@ struct TermReader<'a> {
 }
 
 impl TermReader<'_> {
-    /// Assigns each term its weight and its variants. Words: how informative they are in general
-    /// (the square of the row's length in the token table relative to the usual length, at most 1;
-    /// words of several tokens count as informative). Bigrams: 1; their single characters: a small
-    /// weight.
+    /// Assigns each term its weight and variants. A word's weight is how informative it is in
+    /// general: the square of its row's norm in the token table relative to the typical norm, at
+    /// most 1 (1 for a word of several tokens). A bigram weighs 1, and each of its characters a
+    /// small constant.
     fn weigh(&self, terms: Vec<String>) -> Vec<QueryTerm> {
         let mut general: BTreeMap<String, f32> = BTreeMap::new();
         let mut spelled: BTreeMap<String, String> = BTreeMap::new();
@@ -303,8 +303,8 @@ impl TermReader<'_> {
         weighted
     }
 
-    /// Gives words between spaces the words of the index that are spelled alike, have the same
-    /// stem, or mean the same. `spelled` has the word behind each term.
+    /// Adds variants to words of scripts with spaces: words of the index that are spelled alike,
+    /// have the same stem, or mean the same. `spelled` maps each term to the word in the question.
     fn find_variants(&self, terms: &mut [QueryTerm], spelled: &BTreeMap<String, String>) {
         let postings = &self.index.field.postings;
         let mut sought = Vec::new();
@@ -322,8 +322,8 @@ impl TermReader<'_> {
         words.zip(found).for_each(|(term, variants)| term.variants = variants);
     }
 
-    /// Gives the bigrams that open a word of the lexicon the words of the index that mean the same;
-    /// returns terms for words that no bigram stands for.
+    /// Adds variants of the same meaning to the bigrams that start a word of the lexicon. Returns
+    /// terms for words without such a bigram.
     fn words_of_runs(&self, terms: &mut [QueryTerm], unspaced_runs: &[String]) -> Vec<QueryTerm> {
         let mut others = Vec::new();
         let Some(translator) = &self.translator else { return others };
@@ -346,17 +346,17 @@ fn unspaced_term(text: String, weight: f32, variants: Vec<WordVariant>) -> Query
     QueryTerm { text, weight, unspaced: true, variants }
 }
 
-/// Whether a word says nothing about a topic, in English or in the language of the question.
+/// True if a word says nothing about a topic, in English or in the language of the question.
 fn is_empty(word: &str, tongue: Option<QueryLanguage>) -> bool {
     is_function_word(word) || tongue.is_some_and(|tongue| tongue.is_function_word(word))
 }
 
-/// Distinct terms in order of first appearance; function words only if there are no others.
+/// Distinct terms in order of first appearance; function words only if the text has no others.
 pub fn query_terms(text: &str) -> Vec<String> {
     terms_in(text, None)
 }
 
-/// [`query_terms`] of a question in `tongue`.
+/// [`query_terms`] of a question in language `tongue`.
 fn terms_in(text: &str, tongue: Option<QueryLanguage>) -> Vec<String> {
     let (mut terms, mut weak) = (Vec::new(), Vec::new());
     for_each_word(text, |word, unspaced| {
@@ -392,8 +392,8 @@ fn push_run(run: &str, terms: &mut Vec<String>) {
     }
 }
 
-/// A text without these folded names; as it is if nothing else is in it. A sentence embedder has
-/// learned from sentences with capitals and punctuation.
+/// Removes these folded names from a text, unless nothing else would remain. Keeps case and
+/// punctuation, since sentence embedders are trained on sentences.
 fn without(text: &str, names: &BTreeSet<&str>) -> String {
     let mut kept = String::with_capacity(text.len());
     for piece in text.split_whitespace() {

@@ -2,7 +2,7 @@
 
 use super::ScoreTerm;
 
-/// Maximum difference between an estimate and its score.
+/// Maximum difference between an estimate and the exact score.
 const ROUNDING: f64 = 1e-6;
 
 /// A record with its explained score.
@@ -23,7 +23,7 @@ pub fn sort_records(records: &mut [ScoredRecord]) {
     });
 }
 
-/// The lowest estimate that may be among the best `wanted`; records below need no explanation tree.
+/// Lowest estimate that may belong to the best `wanted`. Records below it need no explanation.
 pub fn least_of_best(estimates: &[f64], wanted: usize) -> f64 {
     if estimates.len() <= wanted {
         return f64::NEG_INFINITY;

@@ -1,38 +1,38 @@
 //! Relevance: the probability that a hit answers the question, 0 to 1, on one scale for all kinds.
 //!
-//! Two steps. First, how likely is it that any message answers the question: a logistic function
-//! of six signs, such as how much better the best message of somebody else is than the best of the
-//! person whom the question names. Then, how likely is a hit to be an answer: a logistic function
-//! of its distance to the best message and of the first step. Both rise with the raw score, so the
-//! order within a kind stays.
+//! It is computed in two steps. The first gives the probability that any message answers the
+//! question: a logistic function of six signs, such as how far the best message of other speakers
+//! exceeds the best one of the person named in the question. The second gives the probability
+//! that a hit is an answer: a logistic function of its distance to the best message and of the
+//! first step. Both rise with the raw score, so the order within a kind does not change.
 //!
-//! `python -m evaluation.fit_relevance` fits the constants on labelled questions, some without an
-//! answer in the conversation, some put to the wrong user.
+//! `python -m evaluation.fit_relevance` fits the constants on labelled questions. Some of these
+//! have no answer in the conversation, some are put to the wrong user.
 
 use super::HitKind;
 
-/// Stores smaller or larger than those that the constants were fitted on count as these, in
-/// messages.
+/// Range of store sizes, in messages, that the constants were fitted on. Other sizes are clamped to
+/// it.
 const SIZES: (f64, f64) = (100.0, 600.0);
 
-/// Weight of the first step in the second.
+/// Weight of the first step's result in the second step.
 const DOUBT: f64 = 2.245;
 
-/// What tells whether a question is answered at all.
+/// Signs from which the first step estimates whether a question is answered at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AnswerSigns {
     /// Raw score of the best message.
     pub best: f64,
     /// Its term `statement`, weighted.
     pub statement: f64,
-    /// By how much words and meaning of the best message exceed those of the best message of a
-    /// speaker whom the question names; 0 if it names none.
+    /// How far words and meaning of the best message exceed those of the best message by a speaker
+    /// named in the question; 0 if it names none.
     pub gap: f64,
-    /// The largest term `words` of a message, unweighted: share of the question in one window.
+    /// Highest `words` term of any message, unweighted: the share of the question in one window.
     pub words: f64,
-    /// Words and subject of the best fact, weighted.
+    /// Weighted word and subject score of the best fact.
     pub fact: f64,
-    /// Messages of the user.
+    /// Number of the user's messages.
     pub messages: usize,
 }
 
@@ -46,7 +46,7 @@ pub struct AnswerRelevance {
 }
 
 impl AnswerSigns {
-    /// The probability that these signs give.
+    /// Estimates from these signs whether the question is answered.
     pub fn answered(&self) -> AnswerRelevance {
         let (least, most) = SIZES;
         let size = (self.messages as f64).clamp(least, most).ln();
@@ -60,9 +60,9 @@ impl AnswerSigns {
     }
 }
 
-/// The relevance of a record, from its default score. Facts are compared with the question alone:
-/// a search for facts ranks no messages. A doubt whether the question is answered weighs the same
-/// for messages and episodes, so that it does not put one kind before the other.
+/// Relevance of a record with this default score. Facts are compared with the question only, since
+/// a search for facts ranks no messages. The probability that the question is answered has the same
+/// weight for messages and episodes, so it does not favour either kind.
 pub fn relevance(kind: HitKind, score: f64, answered: &AnswerRelevance) -> f64 {
     let odds = match kind {
         HitKind::Message => 3.342 * (score - answered.best) + DOUBT * answered.likely - 0.445,

@@ -34,7 +34,7 @@ pub enum SearchMethod {
     Vector,
     /// Words only.
     Bm25,
-    /// Episodes by the votes of their facts.
+    /// Episodes ranked by the votes of their facts.
     Norlift,
 }
 
@@ -45,7 +45,7 @@ pub struct SearchRequest {
     pub query: String,
     /// Maximum number of hits, 1 to 1000.
     pub top_k: usize,
-    /// Maximum number of hits per kind; a kind that is not listed has no limit of its own.
+    /// Maximum number of hits per kind; kinds not listed are limited by `top_k` only.
     pub per_kind: BTreeMap<HitKind, usize>,
     /// The requested kinds.
     pub kinds: Vec<HitKind>,
@@ -57,7 +57,7 @@ pub struct SearchRequest {
     pub threshold: Option<f64>,
     /// True if superseded facts may be returned.
     pub include_superseded: bool,
-    /// The time that "now" means, for questions such as "last week".
+    /// The time meant by "now" in questions such as "last week".
     pub now: Moment,
 }
 
@@ -68,7 +68,7 @@ impl SearchRequest {
     }
 }
 
-/// The record behind a hit.
+/// The record of a hit.
 #[derive(Debug, Clone)]
 pub enum HitRecord {
     /// An episode.
@@ -89,7 +89,7 @@ impl HitRecord {
         }
     }
 
-    /// When the event took place, the message was sent, or the fact became true.
+    /// Time when the event took place, the message was sent, or the fact became true.
     pub fn time(&self) -> Moment {
         match self {
             Self::Episode(episode) => episode.timestamp,
@@ -99,7 +99,7 @@ impl HitRecord {
     }
 }
 
-/// A hit: a record with its score and the terms of the score.
+/// A record with its score and an explanation of the score.
 #[derive(Debug, Clone)]
 pub struct SearchHit {
     /// Its kind.
@@ -111,11 +111,12 @@ pub struct SearchHit {
     /// The messages that matched, best first: a message hit has one, an episode its own messages, a
     /// fact none.
     pub messages: Vec<Arc<Message>>,
-    /// Ids of the facts that superseded a fact, or what a message says; empty for episodes.
+    /// Ids of the facts that superseded this fact or the content of this message; empty for
+    /// episodes.
     pub superseded_by: Vec<String>,
     /// The question's terms, which [`SearchHit::snippet`] highlights.
     pub terms: Arc<[String]>,
-    /// The relevance, and the raw score behind it as a sum of named terms.
+    /// The relevance and, as a sum of named terms, the raw score from which it was computed.
     pub explanation: ScoreTerm,
     /// The record.
     pub record: HitRecord,

@@ -4,8 +4,7 @@
 pub const SNIPPET_CHARS: usize = 100;
 
 /// About [`SNIPPET_CHARS`] characters of `text` around the first place that contains most of the
-/// `terms` (lower case). Cuts fall between characters, and `…` marks omitted text. A short text is
-/// returned whole.
+/// `terms` (lower case). Omitted text is marked by `…`; a short text is returned whole.
 pub fn snippet(text: &str, terms: &[String]) -> String {
     let chars: Vec<char> =
         text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).take(20_000).collect();
@@ -15,8 +14,7 @@ pub fn snippet(text: &str, terms: &[String]) -> String {
     let lower: Vec<char> = chars.iter().map(|c| c.to_lowercase().next().unwrap_or(*c)).collect();
     let mut places: Vec<usize> = Vec::new();
     for term in terms {
-        // Except for irregular words, a stem is a prefix of its word; a snippet may miss irregular
-        // words.
+        // A stem is a prefix of its word, except for irregular words, which a snippet may miss.
         let term: Vec<char> = term.chars().take(12).collect();
         let starts = lower.windows(term.len().max(1)).enumerate().filter(|(at, window)| {
             let word_start = *at == 0 || !lower[at - 1].is_alphanumeric() || !lower[*at].is_ascii();
@@ -34,7 +32,7 @@ pub fn snippet(text: &str, terms: &[String]) -> String {
         .max_by_key(|start| (within(*start), std::cmp::Reverse(*start)))
         .unwrap_or(0);
     let mut start = best.saturating_sub(SNIPPET_CHARS / 4).min(chars.len() - SNIPPET_CHARS);
-    // Begins with a whole word if one begins nearby.
+    // Starts at a word boundary if one is near.
     if start > 0
         && let Some(space) = (start..(start + 15).min(best)).find(|at| chars[*at] == ' ')
     {

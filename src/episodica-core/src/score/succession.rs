@@ -1,11 +1,11 @@
-//! What was superseded lends its score to what superseded it: the later of two records on the same
-//! subject is not below the earlier.
+//! Raises superseding records: of two records on the same subject, the later one ranks at least as
+//! high as the one that it supersedes.
 
 use rustc_hash::FxHashMap;
 
 use super::{ScoredMessage, ScoredRecord, UserCorpus};
 
-/// The margin by which a record ranks above the best of those that it superseded.
+/// Margin by which a record ranks above the best record that it superseded.
 const SUCCESSION: f64 = 0.001;
 /// Maximum length of a chain of supersessions.
 const MAX_CHAIN: usize = 64;
@@ -13,8 +13,8 @@ const MAX_CHAIN: usize = 64;
 /// Maps the slot of each message with superseded content to the slots of the superseding facts.
 pub type Superseded = FxHashMap<u32, Vec<u32>>;
 
-/// Every message that proves a superseded fact, with the current successors of the fact; an empty
-/// list if there are none. Messages that also prove the successor are left out.
+/// Maps each message that proves a superseded fact to the fact's current successors (none if the
+/// chain has no current fact). Leaves out messages that also prove the successor.
 pub fn superseded_messages(corpus: &dyn UserCorpus) -> Superseded {
     let mut superseded = Superseded::default();
     for slot in corpus.fact_slots() {
@@ -39,8 +39,8 @@ pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Opti
     std::iter::successors(successor(slot), |slot| successor(*slot)).take(MAX_CHAIN).last()
 }
 
-/// Of two messages on the same subject, the later message scores at least as much as the superseded
-/// one, and the margin. `ranked` is best first, before and after.
+/// Raises the later of two messages on the same subject to the score of the superseded message plus
+/// the margin. `ranked` is best first, before and after.
 pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn UserCorpus, superseded: &Superseded) {
     let sources = |slot| {
         let facts = superseded.get(&slot).into_iter().flatten();
@@ -59,9 +59,9 @@ pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn UserCorpus, supers
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
 }
 
-/// The successors of a superseded record score at least as much as it does, and the margin.
-/// `successors` maps a slot to the slots of the superseding records and the share, 0 to 1, of the
-/// score that each takes over: 1 if the whole record was superseded.
+/// Raises the successors of a superseded record to its score plus the margin. `successors` maps a
+/// slot to the superseding slots, each with the share of the score, 0 to 1, that it inherits: 1 if
+/// it supersedes the whole record.
 pub fn raise_successors<I: IntoIterator<Item = (u32, f64)>>(
     records: &mut [ScoredRecord],
     successors: impl Fn(u32) -> I,
@@ -75,9 +75,9 @@ pub fn raise_successors<I: IntoIterator<Item = (u32, f64)>>(
     }
 }
 
-/// Maps each successor to the least score that it may have: the best score of those that it
-/// superseded, in the share that it takes over, and the margin. If only lower scores gained the
-/// margin, a rounding would decide about it.
+/// Maps each successor to its minimum score: the best score of the records that it superseded,
+/// times the inherited share, plus the margin. The margin is always added, even to an equal score,
+/// so that a rounding error cannot decide the order.
 fn least_scores<I: IntoIterator<Item = (u32, f64)>>(
     scores: impl Iterator<Item = (u32, f64)>,
     successors: impl Fn(u32) -> I,
@@ -92,7 +92,7 @@ fn least_scores<I: IntoIterator<Item = (u32, f64)>>(
     least
 }
 
-/// What a score lacks of the least score, if it lacks anything.
+/// The difference between the minimum score and a lower score.
 fn missing(least: &FxHashMap<u32, f64>, slot: u32, score: f64) -> Option<f64> {
     least.get(&slot).map(|least| least - score).filter(|missing| *missing > 0.0)
 }

@@ -1,12 +1,13 @@
-//! Minimum cosines of hits in the preset `cortex`. A threshold of the caller applies to relevance.
+//! Minimum cosines of hits in the preset `cortex`. A threshold set by the caller applies to
+//! relevance.
 
 use super::QueryIntent;
 
-/// The lowest threshold after relaxing, and the step.
+/// Lowest threshold after relaxing, and the size of a step.
 const FLOOR: f32 = 0.4;
 const STEP: f32 = 0.1;
 
-/// The cosine that a hit must reach.
+/// Minimum cosine of hits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CosineThreshold {
     /// No threshold.
@@ -17,8 +18,8 @@ pub enum CosineThreshold {
 }
 
 impl CosineThreshold {
-    /// Removes the records below the threshold; records without a cosine stay. Returns a note if no
-    /// record passes even the lowest threshold, which is then not applied.
+    /// Removes records below the threshold; records without a cosine stay. If no record reaches
+    /// even the lowest threshold, keeps all and returns a note.
     pub fn apply<T>(
         self,
         ranked: &mut Vec<T>,

@@ -1,9 +1,9 @@
 //! Finds the words of an index that mean what a word of the question means, in the question's
 //! language or in another: "Hund" finds "dog" and собака.
 //!
-//! The lexicon (`assets/lexicon.txt`) has everyday concepts in eight languages. Only languages that
-//! the messages are in count, so nothing is looked up where all talk is English, and English words
-//! don't stand for other English words: that found nothing more (docs/scoring.md).
+//! The lexicon (`assets/lexicon.txt`) lists everyday concepts in eight languages. Only languages in
+//! which there are messages are looked up, so English talk costs nothing. English words are not
+//! replaced by other English words, since this found nothing more (docs/scoring.md).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,17 +16,17 @@ use crate::text::words::fold;
 
 static LEXICON: &str = include_str!("../../assets/lexicon.txt");
 
-/// How much an occurrence of a translation counts beside one of the word itself, and of a word of
-/// the same language that means about the same.
+/// Weight of one occurrence relative to the word itself: of a translation, and of a synonym in the
+/// same language.
 const TRANSLATION: f32 = 1.0;
 const SYNONYM: f32 = 0.8;
-/// What remains of that for a longer word of a script without spaces: its first two characters are
-/// looked up, which other words begin with, too.
+/// Factor for longer words of scripts without spaces: only their first two characters are looked
+/// up, and other words start with the same two.
 const BEGINNING: f32 = 0.7;
-/// Concepts of one word, at most.
+/// Maximum number of concepts per word.
 const MEANINGS: usize = 3;
-/// Messages are in a language if at least so many of its commonest words occur, in at least this
-/// share of the messages together.
+/// Messages count as in a language if at least `MARKS` of its commonest words occur, in at least
+/// this share of the messages in total.
 const MARKS: usize = 4;
 const SHARE: f32 = 0.05;
 /// Longest word of the lexicon in scripts without spaces, in characters.
@@ -42,23 +42,23 @@ const KOREAN: usize = 7;
 
 /// A word of the lexicon.
 struct LexiconWord {
-    /// As the index has its base form; of a script without spaces, what is looked up.
+    /// The indexed form; for scripts without spaces, the text to look up.
     form: String,
     /// Its stem in its language; empty for scripts without spaces.
     stem: String,
-    /// Share of an occurrence that counts.
+    /// Weight of one occurrence.
     share: f32,
 }
 
 /// The lexicon in one language.
 struct LexiconColumn {
-    /// By concept.
+    /// The words of each concept.
     words: Vec<Vec<LexiconWord>>,
-    /// The concepts of a stem; of a whole word in scripts without spaces.
+    /// The concepts of a stem, or of a whole word in scripts without spaces.
     known: FxHashMap<String, Vec<u16>>,
 }
 
-/// Each is read when it is first needed: most talk is in one language.
+/// Loaded lazily, since most talk is in one language.
 static COLUMNS: [ForkLazy<LexiconColumn>; NAMES.len()] = [
     ForkLazy::new(column::<0>),
     ForkLazy::new(column::<1>),
@@ -88,8 +88,8 @@ fn column<const LANGUAGE: usize>() -> LexiconColumn {
     LexiconColumn { words, known }
 }
 
-/// How a word of the lexicon is found in a question, and how in the index. A single character of a
-/// script without spaces is part of too many words to be looked up.
+/// Derives how a word of the lexicon is found in a question and in the index. Single characters of
+/// scripts without spaces are part of too many words to be looked up.
 fn read(
     language: usize,
     word: &str,
@@ -112,21 +112,21 @@ fn read(
 pub(super) struct SoughtWord<'a> {
     /// The folded word.
     pub word: &'a str,
-    /// Words of the index that may stand for it; translations are added.
+    /// Words of the index that count as occurrences; translations are added here.
     pub variants: Vec<WordVariant>,
 }
 
 /// Translates the words of questions into those of one index.
 pub(super) struct WordTranslator<'a> {
     postings: &'a Postings,
-    /// The languages that the messages are in, by column.
+    /// Whether messages are in each language, by column.
     present: [bool; NAMES.len()],
     /// The column of the question's language, if the lexicon has it.
     own: Option<usize>,
 }
 
 impl<'a> WordTranslator<'a> {
-    /// For a question in `tongue`; `None` if there is nothing to translate into.
+    /// Prepares for a question in `tongue`; `None` if messages are in no other language.
     pub fn new(
         postings: &'a Postings,
         tongue: Option<QueryLanguage>,
@@ -137,7 +137,7 @@ impl<'a> WordTranslator<'a> {
             present[language] =
                 QueryLanguage::named(name).is_some_and(|it| is_spoken(postings, it));
         }
-        // A script without spaces shows itself: its words are looked up as they are.
+        // A script without spaces identifies itself, and its words are looked up unchanged.
         let unspaced = folded.chars().any(is_unspaced);
         let foreign = present[..CHINESE].iter().filter(|present| **present).count() > 1;
         if tongue.is_none() && !unspaced && !foreign && !has_unspaced(postings) {
@@ -150,7 +150,7 @@ impl<'a> WordTranslator<'a> {
         Some(Self { postings, present, own })
     }
 
-    /// Adds to each word between spaces the words of the index that mean the same.
+    /// Adds to each word of a script with spaces the words of the index that mean the same.
     pub fn translate(&self, sought: &mut [SoughtWord<'_>]) {
         let Some(own) = self.own else { return };
         let mut found: Vec<FxHashMap<String, f32>> = Vec::with_capacity(sought.len());
@@ -176,7 +176,7 @@ impl<'a> WordTranslator<'a> {
         }
     }
 
-    /// The words of a run of a script without spaces that the lexicon has, longest first, with the
+    /// Finds words of the lexicon in a run of a script without spaces, longest first, each with the
     /// words of the index that mean the same.
     pub fn read_run(&self, run: &str, japanese: bool) -> Vec<(String, Vec<WordVariant>)> {
         let language = match run.chars().next() {
@@ -211,7 +211,7 @@ impl<'a> WordTranslator<'a> {
         words
     }
 
-    /// The words of a concept that the index has as they stand in the lexicon.
+    /// Collects the words of a concept that the index contains in the lexicon's form.
     fn forms(&self, concept: usize, own: usize, forms: &mut FxHashMap<String, f32>) {
         for (language, word) in self.words(concept, own) {
             if self.postings.document_frequency(&word.form) > 0 {
@@ -222,7 +222,8 @@ impl<'a> WordTranslator<'a> {
         }
     }
 
-    /// Notes the stems of a concept: the index has words of other languages with endings.
+    /// Collects the stems of a concept, since the index contains words of other languages with
+    /// their endings.
     fn inflect(&self, concept: usize, own: usize, place: usize, inflected: &mut InflectedStems) {
         for (language, word) in self.words(concept, own) {
             if (ENGLISH + 1..CHINESE).contains(&language) {
@@ -246,7 +247,7 @@ impl<'a> WordTranslator<'a> {
     }
 }
 
-/// Whether the messages have the commonest words of a language.
+/// True if the messages contain the commonest words of a language.
 fn is_spoken(postings: &Postings, tongue: QueryLanguage) -> bool {
     let (mut marks, mut records) = (0, 0);
     for mark in tongue.marks() {
@@ -257,7 +258,7 @@ fn is_spoken(postings: &Postings, tongue: QueryLanguage) -> bool {
     marks >= MARKS && records as f32 >= SHARE * postings.len() as f32
 }
 
-/// Whether the messages have scripts without spaces: their commonest characters.
+/// True if the messages contain the commonest characters of scripts without spaces.
 fn has_unspaced(postings: &Postings) -> bool {
     ["的", "我", "の", "は", "이", "다", "가"]
         .iter()
@@ -273,7 +274,7 @@ fn share(language: usize, own: usize) -> f32 {
     if language == own { SYNONYM } else { TRANSLATION }
 }
 
-/// Adds words that are not among the variants yet, in one order.
+/// Adds words that are not among the variants yet, in a fixed order.
 fn add(variants: &mut Vec<WordVariant>, forms: FxHashMap<String, f32>) {
     let known: FxHashSet<String> = variants.iter().map(|variant| variant.text.clone()).collect();
     let new = forms.into_iter().filter(|(text, _)| !known.contains(text));
@@ -282,16 +283,16 @@ fn add(variants: &mut Vec<WordVariant>, forms: FxHashMap<String, f32>) {
     variants.append(&mut new);
 }
 
-/// A stem whose inflected forms are looked for.
+/// A stem whose inflected forms are sought.
 struct WordStem {
     language: usize,
     stem: &'static str,
-    /// The place of the word that it translates.
+    /// Position of the word that it translates.
     place: usize,
     share: f32,
 }
 
-/// Stems by their first letters, by which the index finds terms.
+/// Stems by their first letters, which the index uses to find terms.
 #[derive(Default)]
 struct InflectedStems {
     sought: FxHashMap<Beginning, Vec<WordStem>>,
@@ -319,7 +320,7 @@ impl InflectedStems {
     }
 }
 
-/// Whether a text has kana: its Han characters are Japanese then.
+/// True if a text contains kana; its Han characters are Japanese then.
 pub(super) fn is_japanese(text: &str) -> bool {
     text.chars().any(is_kana)
 }

@@ -8,44 +8,46 @@ use crate::index::Postings;
 use crate::text::script::is_unspaced;
 use crate::text::tongue::QueryLanguage;
 
-/// Shortest word that has variants, in characters: most trigrams of shorter ones are its ends.
+/// Minimum length of a word that has variants, in characters. Most trigrams of a shorter word
+/// include one of its ends.
 const SHORTEST: usize = 4;
-/// Longest word that has variants.
+/// Maximum length of a word that has variants.
 const LONGEST: usize = 32;
-/// Least similarity where no message has the word itself.
+/// Minimum similarity if no message contains the word itself.
 const LEAST: f32 = 0.5;
-/// Least similarity where some message has it: only inflections are added.
+/// Minimum similarity if a message contains the word itself: admits only inflections.
 const LEAST_BESIDE: f32 = 0.6;
-/// Variants that are further below the best one are left out.
+/// Variants that are less similar than the best one by more than this are left out.
 const RANGE: f32 = 0.15;
-/// Bytes at the beginning that words of one stem share.
+/// Number of leading bytes that words of one stem share.
 const COMMON: usize = 3;
-/// Most variants of a word, the most similar.
+/// Maximum number of variants of a word, the most similar ones.
 const MOST: usize = 8;
 
-/// A word of the index that may stand for a word of the question.
+/// A word of the index that counts as an occurrence of a word of the question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordVariant {
-    /// The word, in the form of the index.
+    /// The word, in the index's form.
     pub text: String,
-    /// How much an occurrence counts beside one of the word itself: the similarity, 0 to 1.
+    /// Weight of one occurrence relative to the word itself: the similarity, 0 to 1.
     pub share: f32,
 }
 
 /// A word of the question.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueryWord<'a> {
-    /// In the form of the index.
+    /// The word in the index's form.
     pub term: &'a str,
-    /// As it was asked, folded.
+    /// The word as asked, folded.
     pub word: &'a str,
-    /// Whether to look for inflections even if the index has the word itself.
+    /// True if inflections are sought even if the index contains the word itself.
     pub inflects: bool,
-    /// The language whose stemmer tells inflections, other than English.
+    /// A language other than English whose stemmer finds inflections.
     pub tongue: Option<QueryLanguage>,
 }
 
-/// The variants of a word: all with the same stem, then those spelled alike, most similar first.
+/// The variants of a word: those with the same stem first, then similar spellings, most similar
+/// first.
 pub(super) fn variants(postings: &Postings, spelling: &QueryWord<'_>) -> Vec<WordVariant> {
     let QueryWord { term, word: asked, inflects, tongue } = *spelling;
     let known = postings.document_frequency(term) > 0;
@@ -59,7 +61,7 @@ pub(super) fn variants(postings: &Postings, spelling: &QueryWord<'_>) -> Vec<Wor
     let mut same: Vec<WordVariant> = Vec::new();
     let mut other = WordTrigrams::default();
     postings.for_each_term(|text| {
-        // Typos rarely hit the first letter, and inflections leave it.
+        // Typos rarely change the first letter, and inflections never do.
         if text.as_bytes().first() != term.as_bytes().first() || text == term {
             return;
         }
@@ -89,17 +91,17 @@ pub(super) fn variants(postings: &Postings, spelling: &QueryWord<'_>) -> Vec<Wor
 struct WordTrigrams(Vec<u64>);
 
 impl WordTrigrams {
-    /// `None` for a word that has no variants.
+    /// Returns `None` for a word without variants.
     fn of(word: &str) -> Option<Self> {
         let mut trigrams = Self::default();
         trigrams.read(word).then_some(trigrams)
     }
 
-    /// Reads another word; false if it has no variants: short and long ones, numbers and codes, and
-    /// scripts without spaces.
+    /// Reads another word. Returns false if it has no variants: it is too short or too long, a
+    /// number or code, or in a script without spaces.
     fn read(&mut self, word: &str) -> bool {
         self.0.clear();
-        // A character takes 21 bits; 0 marks both ends.
+        // Each character takes 21 bits; 0 marks both ends.
         let (mut window, mut length) = (0_u64, 0);
         for c in word.chars() {
             if !c.is_alphabetic() || is_unspaced(c) {

@@ -1,12 +1,12 @@
 //! BM25 over the window of conversation around each message.
 //!
-//! A window is a record of weighted fields (BM25F: Robertson, Zaragoza and Taylor, 2004): each
-//! message lends its term frequencies, normalised by its own length, so that a long answer does not
-//! outweigh the short question that stands next to it.
+//! A window is a record with weighted fields (BM25F: Robertson, Zaragoza and Taylor, 2004). Each
+//! message contributes its term frequencies, normalised by its own length, so that a long answer
+//! does not outweigh the short question before it.
 //!
-//! A common word is in the windows of very many messages and says little. Once the rarer words of
-//! a question set a bar that a common word cannot lift a message over, it is counted only where it
-//! can decide (MaxScore: Turtle and Flood, 1995). What is counted is exact, so no hit changes.
+//! A common word is in many windows and says little. Once the question's rarer words set a bar that
+//! a common word alone cannot reach, common words are counted only where they can decide (MaxScore:
+//! Turtle and Flood, 1995). Scores that are needed are exact, so hits do not change.
 
 use std::ops::Range;
 
@@ -15,24 +15,25 @@ use super::lexical::{BM25_K1, KnownTerm, weigh};
 use super::query::QueryTerm;
 use crate::index::{MessageIndex, OWN_WEIGHT, Posting};
 
-/// Length correction of a message in a window.
+/// Length normalisation of a message in a window.
 const WINDOW_B: f32 = 0.7;
-/// The share of what a message lends to its neighbours that one by an assistant or a tool lends: it
-/// repeats what its neighbours say.
+/// Factor for the contribution of messages by assistants and tools to their neighbours' windows:
+/// they repeat what their neighbours say.
 const AGENT_LENDS: f32 = 0.25;
-/// A word is common if it is in one of so many messages: of fewer, no bar is sought.
+/// A word is common if it is in at least one of this many messages. No bar is sought for rarer
+/// words.
 const COMMON: usize = 64;
-/// More than all roundings of a score.
+/// Upper bound of the rounding error of a score.
 const ROUNDING: f32 = 1e-5;
 
-/// Scaled BM25F of the windows of messages, 0 to 1.
+/// Normalised BM25F score, 0 to 1, of each message's window.
 pub struct WindowedWords<'a> {
     index: &'a MessageIndex,
     mean: f32,
     scores: Vec<f32>,
-    /// Term frequencies in windows while a term is counted; else zeros.
+    /// Term frequency in each window while a term is counted; otherwise zeros.
     frequencies: Vec<f32>,
-    /// Common terms that were counted only for the slots in `exact`.
+    /// Common terms, counted only for the slots in `exact`.
     left: Vec<KnownTerm<'a>>,
     exact: SlotSet,
 }
@@ -43,8 +44,8 @@ impl<'a> WindowedWords<'a> {
         Self::new(index, terms, None)
     }
 
-    /// The scores of the best `wanted` messages at least. Others may have a lower score than is
-    /// due, which is then below that of all of these; [`WindowedWords::complete`] mends it.
+    /// Computes exact scores of at least the best `wanted` messages. Other scores may be too low,
+    /// which keeps them below the best; [`WindowedWords::complete`] makes them exact.
     pub fn of_best(index: &'a MessageIndex, terms: &'a [QueryTerm], wanted: usize) -> Self {
         Self::new(index, terms, Some(wanted))
     }
@@ -63,7 +64,7 @@ impl<'a> WindowedWords<'a> {
         let known = weigh(postings, terms).into_iter();
         let mut known: Vec<(usize, KnownTerm<'_>)> =
             known.map(|term| (term.forms.iter().map(count).sum(), term)).collect();
-        // In this order wherever they are counted: a sum has the same bits then.
+        // A fixed order of terms, so that a sum has the same bits wherever it is computed.
         known.sort_by_key(|(occurrences, _)| *occurrences);
         let mut rest: f32 = known.iter().map(|(_, term)| term.worth).sum();
         let mut known = known.into_iter();
@@ -85,7 +86,7 @@ impl<'a> WindowedWords<'a> {
         words
     }
 
-    /// By slot; 0 for removed messages.
+    /// Scores by slot; 0 for removed messages.
     pub fn scores(&self) -> &[f32] {
         &self.scores
     }
@@ -108,8 +109,8 @@ impl<'a> WindowedWords<'a> {
         exact.into_iter().for_each(|(slot, score)| self.scores[slot as usize] = score);
     }
 
-    /// The slots that may be among the best `wanted` if each gains at most `rest`; `None` if these
-    /// are too many for `occurrences` to be skipped for the others.
+    /// The slots that may be among the best `wanted` if each gains at most `rest`; `None` if they
+    /// are too many for skipping the others' `occurrences` to pay off.
     fn within(&self, rest: f32, wanted: usize, occurrences: usize) -> Option<Vec<u32>> {
         let [reached] = reached_by(&self.scores, [wanted]);
         let least = reached - rest - ROUNDING;
@@ -135,14 +136,14 @@ impl<'a> WindowedWords<'a> {
         for slots in touched.0 {
             let of_slots = self.scores[slots.clone()].iter_mut().zip(&mut self.frequencies[slots]);
             for (score, frequency) in of_slots {
-                // Slots that stand here twice add nothing the second time.
+                // `take` leaves zero, so a slot in two ranges is counted once.
                 let tf = std::mem::take(frequency);
                 *score += worth * tf / (tf + BM25_K1);
             }
         }
     }
 
-    /// Counts the terms that are left in the windows of these slots.
+    /// Counts the remaining terms in the windows of these slots.
     fn count_left(&mut self, slots: &[u32]) {
         let mut around = SlotSet::up_to(self.scores.len());
         for slot in slots {
@@ -174,8 +175,8 @@ impl<'a> WindowedWords<'a> {
     }
 }
 
-/// Adds to the windows around a message how often it has a term, for its length: the longer a
-/// message, the less one occurrence says about it.
+/// Adds a term's frequency in a message, normalised by the message's length, to the surrounding
+/// windows.
 fn lend(
     index: &MessageIndex,
     mean_length: f32,
@@ -193,7 +194,7 @@ fn lend(
     frequencies[posting.slot as usize] += OWN_WEIGHT * (own - lent);
 }
 
-/// Ranges of slots that have a term; they may overlap.
+/// Ranges of slots whose windows contain a term; they may overlap.
 #[derive(Default)]
 struct TouchedRanges(Vec<Range<usize>>);
 
@@ -217,7 +218,7 @@ impl SlotSet {
         Self(vec![0; count.div_ceil(64)])
     }
 
-    /// True if the slot is new.
+    /// Inserts a slot; true if it is new.
     fn insert(&mut self, slot: u32) -> bool {
         let word = &mut self.0[slot as usize / 64];
         let before = std::mem::replace(word, *word | 1 << (slot % 64));

@@ -1,7 +1,7 @@
 //! Cuts the sentences that match a question out of a long message.
 //!
-//! A sentence ends as [`sentences`] says, so logs and code are cut by lines. Text without any end
-//! is cut after every [`PIECE_BYTES`].
+//! Sentences are those of [`sentences`], so logs and code are split at line ends. Text without
+//! sentence ends is split every [`PIECE_BYTES`] bytes.
 
 use std::ops::Range;
 
@@ -13,28 +13,30 @@ use crate::index::{MessageIndex, for_each_term};
 use crate::score::{MaxSim, ParsedQuery, TokenTable};
 use crate::text::sentences;
 
-/// A passage is understood from so many characters on, or of two sentences from so many.
+/// Shortest excerpt that can be understood out of context, in characters: of one sentence, or of
+/// two.
 const LEAST_CHARS: usize = 200;
 const LEAST_CHARS_OF_TWO: usize = 120;
-/// A sentence of more bytes is cut into pieces.
+/// Longer sentences are split into pieces of this many bytes.
 const PIECE_BYTES: usize = 320;
-/// Sentences that are compared word by word: those with most words of the question.
+/// Maximum number of sentences compared word by word, those with most of the question's words
+/// first.
 const COMPARED: usize = 128;
-/// Share of the best sentence's score that a further passage must have.
+/// Minimum score of a further passage, as a share of the best sentence's score.
 const FURTHER: f32 = 0.6;
-/// Weight of [`MaxSim`] beside the share of the question's words.
+/// Weight of [`MaxSim`] relative to the share of the question's words.
 const LIKENESS: f32 = 0.5;
-/// Sentences that are read between two checks for an interruption.
+/// Number of sentences read between two cancellation checks.
 const BETWEEN_CHECKS: usize = 4_096;
 
-/// The parts of a message that are quoted, ascending, in bytes.
+/// Byte ranges of the quoted parts of a message, ascending.
 pub type Parts = Vec<Range<usize>>;
 
-/// What excerpts look for.
+/// The question, prepared for finding excerpts.
 pub(super) struct ExcerptTerms<'a> {
     table: &'a dyn TokenTable,
     question: MaxSim<'a>,
-    /// The share of each term, variants included, in the question.
+    /// Share of the question that each term (or a variant of it) makes up.
     shares: FxHashMap<&'a str, f32>,
 }
 
@@ -57,7 +59,7 @@ impl<'a> ExcerptTerms<'a> {
         Self { table, question: MaxSim::new(table, &query.content), shares }
     }
 
-    /// The share of the question's words that a text has.
+    /// Share of the question's words that the text contains.
     pub fn words(&self, text: &str) -> f32 {
         let mut found: Vec<(&str, f32)> = Vec::new();
         for_each_term(text, |term| {
@@ -70,7 +72,7 @@ impl<'a> ExcerptTerms<'a> {
         found.into_iter().map(|(_, share)| share).sum()
     }
 
-    /// The sentences of a message, compared with the question.
+    /// Compares each sentence of a message with the question.
     pub fn compare<'m>(
         &mut self,
         content: &'m str,
@@ -96,17 +98,17 @@ impl<'a> ExcerptTerms<'a> {
     }
 }
 
-/// The sentences of a message with their scores.
+/// Sentences of a message with their scores.
 pub(super) struct ScoredSentences<'m> {
     content: &'m str,
     pieces: Parts,
     scores: Vec<f32>,
-    /// The sentences that match best, best first.
+    /// Best sentences, best first.
     best: Vec<usize>,
 }
 
 impl ScoredSentences<'_> {
-    /// The parts that match best, of about `most` characters, but never less than can be
+    /// Best parts, about `most` characters in total, but at least one part long enough to be
     /// understood.
     pub fn excerpt(&self, most: usize) -> Parts {
         let Self { content, pieces, scores, best } = self;
@@ -131,7 +133,7 @@ impl ScoredSentences<'_> {
     }
 }
 
-/// The sentences of a text, long ones in pieces.
+/// Splits a text into sentences, and long sentences into pieces.
 fn pieces(content: &str) -> Parts {
     let mut pieces = Vec::new();
     for sentence in sentences(content) {
@@ -152,7 +154,7 @@ fn pieces(content: &str) -> Parts {
     pieces
 }
 
-/// The piece with so many of its neighbours, the better ones first, that it is understood.
+/// Extends a piece by its better neighbours until it is long enough to be understood.
 fn understood(content: &str, pieces: &Parts, scores: &[f32], number: usize) -> Range<usize> {
     let mut window = number..number + 1;
     let is_short = |window: &Range<usize>| {
@@ -171,7 +173,7 @@ fn chars_of(content: &str, pieces: &Parts, window: &Range<usize>) -> usize {
     content[pieces[window.start].start..pieces[window.end - 1].end].chars().count()
 }
 
-/// Windows of pieces as parts of the text; those with nothing but white space between them are one.
+/// Byte ranges of windows of pieces; merges ranges that only white space separates.
 fn joined(content: &str, pieces: &Parts, mut windows: Vec<Range<usize>>) -> Parts {
     windows.sort_by_key(|window| window.start);
     let mut parts: Parts = Vec::new();
@@ -187,7 +189,7 @@ fn joined(content: &str, pieces: &Parts, mut windows: Vec<Range<usize>>) -> Part
     parts
 }
 
-/// The parts as one text, with a mark where something is left out.
+/// Joins the parts into one text, with a mark for each omission.
 pub(super) fn quoted(content: &str, parts: &Parts) -> String {
     const MARK: &str = "[…]";
     let mut text = String::new();

@@ -1,5 +1,5 @@
-//! What belongs to a message in the talk: the reply to a question, the question of a short reply,
-//! and what its speaker says later about the same thing.
+//! Finds the messages that belong to a message: the reply to a question, the question that a short
+//! reply answers, and a later message of the same speaker on the same subject.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,22 +7,23 @@ use super::text::Place;
 use crate::index::{MessageIndex, for_each_term};
 use crate::text::script::is_unspaced;
 
-/// A message asks if a question mark stands in its last characters, of about a sentence.
+/// A message is a question if a question mark occurs within this many characters of its end, about
+/// the length of a sentence.
 const LAST_CHARS: usize = 80;
-/// A reply of at most so many words can't be understood without its question.
+/// A reply of at most this many words is not understandable without its question.
 const SHORT_REPLY: usize = 8;
-/// A message of at most so many words that answers no question is small talk, if each of them
-/// stands in one of so many messages, and in so many at least.
+/// A message is small talk if it answers no question, has at most `SMALL_TALK` words, and each of
+/// them occurs in at least one in `OFTEN` messages, and in at least `LEAST_OFTEN` messages.
 const SMALL_TALK: usize = 3;
 const OFTEN: usize = 100;
 const LEAST_OFTEN: usize = 5;
-/// Characters that count as a word where words are written without spaces.
+/// Number of characters that count as one word in scripts without spaces.
 const CHARS_OF_A_WORD: usize = 2;
-/// Least cosine of the rare words of two messages about the same thing.
+/// Minimum cosine, over rare words, of two messages on the same subject.
 const LEAST_COSINE: f32 = 0.1;
-/// Words in more messages than these tell nothing about the subject.
+/// Words in more messages than this say nothing about the subject.
 const COMMON: usize = 2_048;
-/// Later messages that are compared as a whole: those that share the rarest words.
+/// Number of later messages compared as a whole, those that share the rarest words first.
 const COMPARED: usize = 16;
 
 fn asks(content: &str) -> bool {
@@ -33,13 +34,13 @@ fn is_by_same_speaker(index: &MessageIndex, one: u32, other: u32) -> bool {
     index.get(one).speaker() == index.get(other).speaker()
 }
 
-/// The reply of somebody else to a message that asks.
+/// The reply of another speaker to a message that asks a question.
 pub(super) fn reply_to(index: &MessageIndex, slot: u32) -> Option<u32> {
     let next = asks(&index.get(slot).content).then(|| index.next(slot))?;
     next.filter(|next| !is_by_same_speaker(index, slot, *next))
 }
 
-/// The question of somebody else to which a message replies in a few words.
+/// The question of another speaker that a short message answers.
 pub(super) fn question_of(index: &MessageIndex, slot: u32) -> Option<u32> {
     let is_short = has_at_most(&index.get(slot).content, SHORT_REPLY);
     let before = if is_short { index.previous(slot) } else { None };
@@ -48,7 +49,8 @@ pub(super) fn question_of(index: &MessageIndex, slot: u32) -> Option<u32> {
     })
 }
 
-/// True of a message such as "Yeah!" that answers no question: a few words that many messages have.
+/// True for a message such as "Yeah!" that answers no question and consists of a few very common
+/// words.
 pub(super) fn is_small_talk(index: &MessageIndex, slot: u32) -> bool {
     let content = &index.get(slot).content;
     if !has_at_most(content, SMALL_TALK) || question_of(index, slot).is_some() {
@@ -60,7 +62,7 @@ pub(super) fn is_small_talk(index: &MessageIndex, slot: u32) -> bool {
     is_common
 }
 
-/// True if a text has at most so many words.
+/// True if a text has at most `words` words.
 fn has_at_most(content: &str, words: usize) -> bool {
     let word = |word: &str| {
         let unspaced = word.chars().filter(|c| is_unspaced(*c)).count();
@@ -73,7 +75,8 @@ fn has_at_most(content: &str, words: usize) -> bool {
     })
 }
 
-/// The message that its speaker says later, at another `place`, and that shares most rare words.
+/// The speaker's later message, under another heading, that shares the most rare words with this
+/// one.
 pub(super) fn said_later(
     index: &MessageIndex,
     slot: u32,

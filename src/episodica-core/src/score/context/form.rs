@@ -1,5 +1,5 @@
-//! The output formats of a context. None of them lets a message imitate the structure around it:
-//! plain text marks the beginning of each line, JSON and XML escape special characters.
+//! Output formats of a context. In none of them can a message imitate the structure around it:
+//! plain text indents continuation lines, JSON and XML escape special characters.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use super::quote::{name, one_line, push_quoted, push_tagged};
 use crate::error::{Error, Result};
 use crate::text::count_tokens;
 
-/// Marks a message when earlier messages of its day and session are omitted.
+/// Precedes a message if earlier messages of its day and session are omitted.
 const LEFT_OUT: &str = "[…] ";
-/// Follows the name if a superseding fact exists for the message.
+/// Follows the speaker's name if a fact in the context supersedes the message.
 const OUTDATED: &str = " [outdated]";
-/// Heading of the summaries of messages that did not fit.
+/// Heading of the summaries that replace messages that did not fit.
 const SUMMARIES: &str = "# Summaries\n";
 
 /// Output format of a context.
@@ -29,24 +29,24 @@ pub enum OutputForm {
     Xml,
 }
 
-/// Where the facts of a context stand, in output order.
+/// Sections for facts, in output order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum FactSection {
-    /// What is known of the user and their world, under the years.
+    /// Facts about the user and their world, grouped by year.
     #[default]
     Facts,
-    /// What is known of an agent.
+    /// Facts about an agent.
     Agent,
-    /// What an agent did with success.
+    /// Actions of an agent that succeeded.
     Worked,
-    /// What an agent did in vain.
+    /// Actions of an agent that failed.
     Failed,
-    /// What an agent did; what came of it is not known.
+    /// Actions of an agent whose outcome is unknown.
     Tried,
 }
 
 impl FactSection {
-    /// Heading in plain text; that of facts has the year.
+    /// Heading in plain text; the section `Facts` has one per year instead.
     fn heading(self) -> &'static str {
         match self {
             Self::Facts => "# Facts\n",
@@ -69,25 +69,25 @@ impl FactSection {
     }
 }
 
-/// Since when a fact holds, as exactly as that is known.
+/// Date since which a fact holds, with its precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FactSince {
     pub date: Date,
     pub known: DatePrecision,
 }
 
-/// How exactly a date is known.
+/// Precision of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DatePrecision {
     Day,
     Month,
     Year,
-    /// The text says it.
+    /// The fact's text states the date, so it is not repeated.
     Told,
 }
 
 impl FactSince {
-    /// The date as it stands before a fact; empty where the heading or the text says it.
+    /// The date as written before a fact; empty if the heading or the text already states it.
     fn in_text(self, year: bool) -> String {
         let form = match (self.known, year) {
             (DatePrecision::Day, true) => "%-d %b %Y: ",
@@ -100,7 +100,7 @@ impl FactSince {
         self.date.strftime(form).to_string()
     }
 
-    /// The date in the notation of ISO 8601, cut to what is known.
+    /// The date in ISO 8601, shortened to its precision.
     fn iso(self) -> String {
         let form = match self.known {
             DatePrecision::Day | DatePrecision::Told => "%Y-%m-%d",
@@ -124,9 +124,9 @@ pub(super) struct ContextLine<'a> {
     pub date: Date,
     pub speaker: &'a str,
     pub content: Cow<'a, str>,
-    /// True if the content is a part of the message's.
+    /// True if the content is only part of the message.
     pub excerpt: bool,
-    /// True if a later fact superseded the content.
+    /// True if a later fact supersedes the content.
     pub outdated: bool,
     /// True if earlier messages of the same day and session are omitted.
     pub gap: bool,
@@ -148,7 +148,7 @@ impl OutputForm {
         }
     }
 
-    /// A context without content.
+    /// The output for an empty context.
     pub fn empty(self) -> &'static str {
         match self {
             Self::Text => "",
@@ -157,7 +157,7 @@ impl OutputForm {
         }
     }
 
-    /// Token count of the text around the pieces.
+    /// Token count of the output format's frame.
     pub(super) fn frame_tokens(self) -> usize {
         match self {
             Self::Text => 0,

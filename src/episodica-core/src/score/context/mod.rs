@@ -1,10 +1,10 @@
 //! Packs the records that answer a question into a token budget.
 //!
-//! A context begins with the current facts, grouped by the year since which they hold. Whole
-//! messages follow, grouped by day. An outdated message appears only together with the fact that
-//! superseded it. The best messages that do not fit as a whole are quoted in part. A question comes
-//! with its reply, a reply of a few words with its question, and the best message with what its
-//! speaker says later about the same thing.
+//! A context begins with the current facts, grouped by the year since which they hold. Messages
+//! follow, grouped by day. An outdated message appears only together with the fact that supersedes
+//! it. The best messages are quoted in part if they do not fit as a whole. A question comes with
+//! its reply, a short reply with its question, and the best message with its speaker's later
+//! message on the same subject.
 
 mod excerpt;
 mod exchange;

@@ -17,38 +17,40 @@ use crate::score::ranking::LONG_TALK;
 use crate::score::{ParsedQuery, QueryTerm, ScoredMessage, TokenTable};
 use crate::text::count_tokens;
 
-/// How much better a message must score to justify e times the tokens: messages are ranked by
-/// `score - PRICE x ln(tokens)`. Shorter messages count as [`SHORT`] tokens, so that nothing enters
-/// because it is short.
+/// Price of length: messages are ranked by `score - PRICE x ln(tokens)`, so a message that is e
+/// times as long must score this much higher. Shorter messages count as [`SHORT`] tokens, so that
+/// none is chosen only for being short.
 const PRICE: f64 = 0.1;
 const SHORT: usize = 24;
-/// Least score of a message, as a share of the best, where the question is a single word.
+/// Minimum score of a message, as a share of the best score, if the question is a single word.
 const SHARE_OF_BEST: f64 = 0.4;
-/// Messages of a question of which no word occurs in the talk.
+/// Maximum number of messages if none of the question's words occurs in any message.
 const FEW: usize = 3;
-/// From this budget on, what the speaker of the best message said later about it comes along.
+/// Minimum budget for including the later message of the best message's speaker.
 const LATER_FROM: usize = 300;
-/// Longest companion of a message, in tokens.
+/// Maximum length of a companion (reply, question or later message), in tokens.
 const COMPANION: usize = 100;
-/// Rounds of refilling: omitted names save tokens, and each round spends the tokens saved before.
+/// Number of rounds of refilling. Omitted speaker names save tokens, and each round spends the
+/// tokens that the last one saved.
 const ROUNDS: usize = 4;
-/// Messages considered beyond the number that could fit at a few tokens each.
+/// Number of messages considered beyond those that could fit at a few tokens each.
 const CONSIDERED: usize = 512;
-/// The facts' share of a budget up to [`SMALL_BUDGET`] tokens. In larger budgets the share falls,
-/// because the context includes more of the messages that prove the facts.
+/// The facts' share of a budget of up to [`SMALL_BUDGET`] tokens. In larger budgets the share
+/// falls: there is room for more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.5;
 const SMALL_BUDGET: f64 = 400.0;
-/// The best messages are quoted in part only where they do not fit, in a third of the budget.
+/// Number of best messages that are quoted in part only if they do not fit, and the share of the
+/// budget (one in `BEST_PART`) that an excerpt of them gets.
 const BEST: usize = 3;
 const BEST_PART: usize = 3;
-/// Other messages that take more than a third of the budget, or more than so many tokens in small
-/// ones, are quoted in so many tokens, or a tenth of the budget.
+/// Any other message of more than `LONG` tokens, or more than a third of the budget if that is
+/// more, is quoted in part: in `PART` tokens, or a tenth of the budget if that is more.
 const LONG: usize = 192;
 const PART: usize = 128;
 const PART_OF_BUDGET: usize = 10;
-/// Characters of a token, about.
+/// Approximate number of characters per token.
 const TOKEN_CHARS: usize = 4;
-/// Messages whose tokens are counted between two checks for an interruption.
+/// Number of messages whose tokens are counted between two cancellation checks.
 const BETWEEN_CHECKS: usize = 64;
 
 /// The candidates for a context, each kind best first.
@@ -57,22 +59,22 @@ pub struct ContextCandidates<'a> {
     pub index: &'a MessageIndex,
     /// The question.
     pub query: &'a ParsedQuery,
-    /// Word-by-word comparison.
+    /// Compares tokens by meaning.
     pub table: &'a dyn TokenTable,
-    /// True if messages are found by their words alone, without a sentence embedder.
+    /// True without a sentence embedder: only words find messages.
     pub by_words: bool,
-    /// Messages, ranked by how well they answer.
+    /// The messages that answer the question, best first.
     pub messages: &'a [ScoredMessage],
-    /// Of messages that hold an earlier context, the parts that may be quoted.
+    /// For messages that contain an earlier context: the parts that may be quoted.
     pub own: &'a FxHashMap<u32, Parts>,
-    /// Current facts. Those at index `asked` and above are included only because they superseded
-    /// the content of a message.
+    /// Current facts. Those from index `asked` on are included only because they supersede the
+    /// content of a message.
     pub facts: &'a [KnownFact],
-    /// How many of the facts answer the question.
+    /// Number of facts that answer the question.
     pub asked: usize,
-    /// Whether a message may be shown.
+    /// Tests whether a message may be shown.
     pub admits: &'a dyn Fn(u32) -> bool,
-    /// Messages whose content was superseded.
+    /// Messages with superseded content.
     pub outdated: &'a Outdated,
     /// Summaries of episodes.
     pub summaries: &'a [EpisodeSummary],
@@ -85,30 +87,30 @@ pub struct ContextCandidates<'a> {
 /// A packed context.
 #[derive(Debug, Clone, Default)]
 pub struct ContextParts {
-    /// The text, ready for a prompt; never more tokens than the budget.
+    /// The text, ready for a prompt; at most as many tokens as the budget.
     pub text: String,
-    /// Tokens of `text` (o200k_base).
+    /// Token count of `text` (o200k_base).
     pub token_count: usize,
     /// The included messages, in the order of the text.
     pub messages: Vec<u32>,
-    /// Those of them that are quoted in part.
+    /// The included messages that are quoted in part.
     pub excerpts: Vec<u32>,
     /// The included facts, in the order of the text, by index.
     pub facts: Vec<usize>,
     /// The included summaries, by index.
     pub summaries: Vec<usize>,
-    /// Why a message is included that is no hit.
+    /// For each included message that is not a hit, the reason why it is included.
     pub reasons: FxHashMap<u32, LineReason>,
 }
 
-/// Why a message is in a context although it did not match by itself.
+/// The reason why a message that did not match by itself is in a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineReason {
     /// It replies to the question of a hit.
     Reply,
-    /// It asks what a hit of few words answers.
+    /// It asks the question that a short hit answers.
     Question,
-    /// Its speaker says it later about the same thing as the best hit.
+    /// It is a later message of the best hit's speaker on the same subject.
     Later,
 }
 
@@ -124,7 +126,7 @@ impl LineReason {
 }
 
 impl ContextParts {
-    /// The empty context of the format, if the budget has room for its frame.
+    /// The empty context in this format, or no text if the budget is too small for its frame.
     pub fn empty(form: OutputForm, budget: usize) -> Self {
         let tokens = count_tokens(form.empty());
         if tokens > budget {
@@ -137,8 +139,7 @@ impl ContextParts {
 /// Packs the best candidates into `budget` tokens: facts up to their share, then messages, then
 /// more facts and summaries.
 ///
-/// # Errors
-/// What `control` says when the caller gives up.
+/// # Errors The error of `control` if the caller cancelled.
 pub fn pack(
     material: &ContextCandidates<'_>,
     budget: usize,
@@ -174,15 +175,15 @@ fn fact_tokens(budget: usize) -> usize {
 /// A message that may enter a context.
 struct WantedMessage {
     slot: u32,
-    /// A lower bound if the whole message can't fit.
+    /// Token count of the whole message; a lower bound if it cannot fit.
     tokens: usize,
-    /// What it takes: its tokens, or those of the part that is quoted.
+    /// Tokens that it uses: its own, or those of its excerpt.
     cost: usize,
-    /// Whether it is quoted whole where that fits.
+    /// True if it is quoted whole where it fits.
     is_best: bool,
 }
 
-/// What a selection takes of the budget, and the headings that it has.
+/// Tokens that a selection uses, and its headings.
 struct BudgetUse {
     used: usize,
     days: HashSet<Date>,
@@ -194,7 +195,7 @@ struct PackingRun<'a> {
     writer: ContextWriter<'a>,
     sought: ExcerptTerms<'a>,
     budget: usize,
-    /// Tokens of a day heading without its year and with it.
+    /// Token count of a day heading, without and with its year.
     day_tokens: [usize; 2],
     year_tokens: usize,
     fact_tokens: Vec<usize>,
@@ -202,7 +203,7 @@ struct PackingRun<'a> {
     chosen: Vec<u32>,
     inside: HashSet<u32>,
     reasons: FxHashMap<u32, LineReason>,
-    /// Of the selected messages, what is quoted of those that did not fit.
+    /// The quoted parts of those selected messages that did not fit.
     excerpts: Excerpts,
     /// The selected facts, in the order of selection.
     known: Vec<usize>,
@@ -216,7 +217,8 @@ impl PackingRun<'_> {
         for _ in 0..ROUNDS {
             let before = self.chosen.len();
             self.add_messages(&wanted)?;
-            // The included messages already state some facts; others that bear get their share.
+            // The included messages already state some of the facts, so other relevant facts use
+            // their share.
             self.drop_told();
             let used = self.known_tokens();
             if used < share {
@@ -229,7 +231,8 @@ impl PackingRun<'_> {
         let left = self.budget.saturating_sub(self.used()?);
         let (inside, writer) = (self.inside.clone(), self.writer);
         let day = |slot: &u32| writer.date(writer.index.get(*slot).timestamp);
-        // A fact of another day than its message gives the message a date.
+        // A fact that holds since another day than its message tells when the message's event
+        // happened.
         let dates = |fact: &KnownFact| {
             let since = writer.date(fact.since);
             fact.sources.iter().any(|slot| inside.contains(slot))
@@ -240,8 +243,8 @@ impl PackingRun<'_> {
         self.fit(summaries)
     }
 
-    /// The best messages without those that do not bear on the question. To a greeting, a single
-    /// word or a question of which the talk knows no word most messages are equally far.
+    /// The best messages that are relevant to the question. Scores do not separate messages if the
+    /// question is a greeting, a single word, or has no word that occurs in any message.
     fn bearing(&self) -> Vec<&ScoredMessage> {
         let ContextCandidates { messages, query, index, by_words, .. } = *self.material;
         let considered = messages.iter().take(CONSIDERED.max(self.budget / 8));
@@ -264,13 +267,13 @@ impl PackingRun<'_> {
         considered.filter(|one| one.score >= least || has_it(one.slot)).collect()
     }
 
-    /// True of a message of few words that answers nothing and has no word of the question.
+    /// True for small talk that contains no word of the question.
     fn is_small_talk(&self, slot: u32) -> bool {
         let index = self.material.index;
         is_small_talk(index, slot) && self.sought.words(&index.get(slot).content) == 0.0
     }
 
-    /// Messages ranked by score for their tokens.
+    /// The messages ranked by score and length.
     fn wanted(&self) -> Result<Vec<WantedMessage>> {
         let messages = self.bearing();
         let mut wanted: Vec<(f64, WantedMessage)> = messages
@@ -305,8 +308,8 @@ impl PackingRun<'_> {
         Ok(wanted.into_iter().map(|(_, wanted)| wanted).collect())
     }
 
-    /// Adds messages while they fit, each with the facts that superseded its content and with what
-    /// belongs to it in the talk; of the best, excerpts where they do not fit.
+    /// Adds messages while they fit, each with the facts that supersede its content and with its
+    /// companions; if the best messages do not fit, adds excerpts of them.
     fn add_messages(&mut self, wanted: &[WantedMessage]) -> Result<()> {
         let mut room = self.room()?;
         let best = wanted.first().map(|wanted| wanted.slot);
@@ -317,7 +320,8 @@ impl PackingRun<'_> {
             if !fits || self.inside.contains(&message.slot) {
                 continue;
             }
-            // A long message gets what the others leave, since they may need less than the budget.
+            // A long message gets the tokens that the others leave over: they may need less than
+            // the budget.
             let others = all - message.cost;
             if !self.add_message(&mut room, message, others)? {
                 continue;
@@ -353,8 +357,8 @@ impl PackingRun<'_> {
         Ok(())
     }
 
-    /// Adds a message if it fits, with the facts that superseded its content; a long one in part,
-    /// unless the `others` leave room for it.
+    /// Adds a message if it fits, with the facts that supersede its content. Adds a long message in
+    /// part, unless the `others` leave room for the whole.
     fn add_message(
         &mut self,
         room: &mut BudgetUse,
@@ -391,7 +395,7 @@ impl PackingRun<'_> {
         Ok(true)
     }
 
-    /// What the selection so far takes.
+    /// Tokens that the selection uses so far.
     fn room(&self) -> Result<BudgetUse> {
         let days: HashSet<Date> =
             self.chosen.iter().map(|slot| self.writer.place(*slot).0).collect();
@@ -399,8 +403,8 @@ impl PackingRun<'_> {
         Ok(BudgetUse { used: self.used()?, days, years })
     }
 
-    /// The parts of a message that match, in about `room` tokens, and their tokens; `None` if not
-    /// even the best part fits into `left`.
+    /// The best-matching parts of a message, about `room` tokens, and their token count; `None` if
+    /// even the best part does not fit into `left`.
     fn excerpt(&mut self, slot: u32, room: usize, left: usize) -> Result<Option<(Parts, usize)>> {
         let content = &self.material.index.get(slot).content;
         let compared = self.sought.compare(content, self.writer.control)?;
@@ -423,7 +427,7 @@ impl PackingRun<'_> {
         self.inside.contains(&slot) && !self.excerpts.contains_key(&slot)
     }
 
-    /// Facts that superseded the message's content and are not included yet.
+    /// Facts that supersede the message's content and are not included yet.
     fn missing_successors(&self, slot: u32) -> Vec<usize> {
         let successors = self.material.outdated.get(&slot).into_iter().flatten().copied();
         let mut missing: Vec<usize> =
@@ -433,7 +437,7 @@ impl PackingRun<'_> {
         missing
     }
 
-    /// Adds the `wanted` facts that no included message states, best first, within `tokens`.
+    /// Adds the `wanted` facts, best first, that no included message states, up to `tokens`.
     fn add_facts(&mut self, mut tokens: usize, wanted: impl Fn(&KnownFact) -> bool) {
         let year = |number: usize| self.writer.date(self.material.facts[number].since).year();
         let mut years: HashSet<i16> = self.known.iter().map(|number| year(*number)).collect();
@@ -453,8 +457,8 @@ impl PackingRun<'_> {
         self.known.append(&mut added);
     }
 
-    /// True if the messages that prove a fact are included and contain all of its numbers. A fact
-    /// that resolves a relative date is worth repeating.
+    /// True if the messages that prove a fact are included and contain all of its numbers. False
+    /// for a fact that resolves a relative date: it adds information.
     fn is_told(&self, number: usize) -> bool {
         let fact = &self.material.facts[number];
         let sources = || fact.sources.iter();
@@ -465,8 +469,7 @@ impl PackingRun<'_> {
             && numbers().all(|number| sources().any(|slot| content(*slot).contains(number)))
     }
 
-    /// Removes facts that included messages state, except those that superseded a message's
-    /// content.
+    /// Removes facts that included messages state, except those that supersede a message's content.
     fn drop_told(&mut self) {
         let needed: HashSet<usize> = self
             .chosen
@@ -492,7 +495,7 @@ impl PackingRun<'_> {
         facts + years.len() * self.year_tokens
     }
 
-    /// Summaries, best first, of episodes of which no message is included, within the budget.
+    /// Summaries, best first and within the budget, of episodes that have no included message.
     fn summaries(&self) -> Result<Vec<usize>> {
         let mut used = self.used()?;
         let (mut shown, mut lines) = (Vec::new(), HashSet::new());
@@ -511,7 +514,7 @@ impl PackingRun<'_> {
         Ok(shown)
     }
 
-    /// Token count of the selection so far. The exact count is lower than this sum: a name is
+    /// Upper bound of the selection's token count. The exact count is lower, since a name is
     /// omitted if the same speaker continues.
     fn used(&self) -> Result<usize> {
         if self.chosen.is_empty() && self.known.is_empty() {
@@ -520,8 +523,8 @@ impl PackingRun<'_> {
         Ok(self.writer.write(&self.known, &self.chosen, &[], &self.excerpts)?.tokens + 1)
     }
 
-    /// Counts the whole text and removes the latest selections until it fits: pieces can have more
-    /// tokens together than separately.
+    /// Counts the whole text and removes the latest selections until it fits: joined pieces can
+    /// have more tokens than the sum of their counts.
     fn fit(mut self, mut summaries: Vec<usize>) -> Result<ContextParts> {
         loop {
             let WrittenContext { text, tokens, messages, facts } =

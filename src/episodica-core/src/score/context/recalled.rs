@@ -1,7 +1,9 @@
-//! Recognises contexts inside messages: a prompt that held one comes back when its chat is stored.
+//! Finds contexts inside messages. A chat log that is imported may include prompts, and these the
+//! contexts that an earlier search returned; storing them again would duplicate what the memory
+//! knows.
 //!
-//! A context is recognised by the form of its lines, wherever it stands: plain, fenced, or as a
-//! string of JSON. Whether this memory wrote it, the caller checks by what it quotes.
+//! Contexts are recognised by the form of their lines, whether plain, fenced, or inside a JSON
+//! string. The caller checks from the quoted content whether this memory wrote them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,31 +12,31 @@ use jiff::civil::Date;
 use jiff::fmt::strtime;
 use serde_json::Value;
 
-/// Headings without a day.
+/// Headings other than days.
 const HEADINGS: [&str; 5] =
     ["Summaries", "About the agent", "What worked", "What failed", "What was tried"];
 /// Months as contexts write them.
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-/// Longest speaker or date at the start of a line, in characters.
+/// Maximum length of a speaker or date at the start of a line, in characters.
 const MAX_START: usize = 120;
 
-/// The contexts inside a message.
+/// The contexts found inside a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecalledText {
-    /// The parts of the message without them, in bytes; none of a message that is JSON.
+    /// The byte ranges of the message outside of contexts; empty if the message is JSON.
     pub rest: Vec<Range<usize>>,
-    /// The words of the quoted messages, with their days, and those of facts.
+    /// The quoted text: of messages with their days, and of facts.
     pub quoted: Vec<(Option<Date>, String)>,
 }
 
-/// The contexts inside a message; `None` if it holds none.
+/// Finds the contexts inside a message; `None` if it contains none.
 pub fn without_contexts(text: &str) -> Option<RecalledText> {
-    // Nearly every message holds none, so a look at the marks comes before reading the lines.
+    // Nearly no message contains a context, so look for the marks before reading lines.
     if !["# ", "<day date=", "\"date\":\"", "\"date\\\":"].iter().any(|mark| text.contains(mark)) {
         return None;
     }
-    // A text inside JSON has its line breaks escaped.
+    // Inside a JSON string, line breaks are escaped.
     let is_escaped = text.contains("\\n");
     let text: Cow<'_, str> = if is_escaped {
         text.replace("\\n", "\n").replace("\\\"", "\"").into()
@@ -42,7 +44,7 @@ pub fn without_contexts(text: &str) -> Option<RecalledText> {
         text.into()
     };
     let mut found = RecalledText::default();
-    // Of the text form: whether a line stands under a heading, and the day of the one above.
+    // State of the text form: whether a heading came before, its day, and where the context starts.
     let (mut is_open, mut day, mut start) = (false, None, 0);
     for whole in text.split_inclusive('\n') {
         let part = start..start + whole.len();
@@ -72,10 +74,10 @@ pub fn without_contexts(text: &str) -> Option<RecalledText> {
     (!found.quoted.is_empty()).then_some(found)
 }
 
-/// What a heading of the text form names: a day, or `None`. The year stands over the first day
-/// only; `before` is the day of the heading above.
+/// Reads a heading of the text form: its day, or `Some(None)` for other headings. Only the first
+/// day has a year, so `before` is the day of the previous heading.
 fn heading(line: &str, before: Option<Date>) -> Option<Option<Date>> {
-    // In JSON, a key stands before the first heading.
+    // Inside JSON, a key precedes the first heading.
     let (key, heading) = line.split_once("# ")?;
     if !(key.is_empty() || key.ends_with('"')) {
         return None;
@@ -90,13 +92,13 @@ fn heading(line: &str, before: Option<Date>) -> Option<Option<Date>> {
     date(heading).or_else(|| years?.find_map(of_year)).map(Some)
 }
 
-/// What a line under a heading quotes: a further line of a message, a fact, or what a speaker said.
+/// The quoted text of a line: a message's continuation, a fact, or a message after its speaker.
 fn text_line(line: &str) -> Option<&str> {
     if let Some(further) = line.strip_prefix(' ') {
         return Some(further);
     }
     if let Some(fact) = line.strip_prefix("- ") {
-        // A date may stand before the fact.
+        // A fact may start with a date.
         return Some(
             fact.split_once(": ").filter(|(start, _)| is_date(start)).map_or(fact, |s| s.1),
         );
@@ -105,7 +107,7 @@ fn text_line(line: &str) -> Option<&str> {
     (start.chars().count() <= MAX_START).then_some(said)
 }
 
-/// What a line of the JSON form quotes.
+/// The date and quoted text of a line in the JSON form.
 fn json_line(line: &str) -> Option<(Option<Date>, String)> {
     let start = line.starts_with("{\"date\":\"") || line.starts_with("{\"since\":\"");
     let mut values = serde_json::Deserializer::from_str(line).into_iter::<Value>();
@@ -115,7 +117,8 @@ fn json_line(line: &str) -> Option<(Option<Date>, String)> {
     Some((text("date").and_then(|date| date.parse().ok()), said.to_owned()))
 }
 
-/// What a line of the tag form quotes, nothing if it is a day's.
+/// The quoted text of a line in the tag form; `Some(None)` for structural tags. A day's tag sets
+/// `day`.
 fn tag_line(line: &str, day: &mut Option<Date>) -> Option<Option<String>> {
     if let Some(date) = line.strip_prefix("<day date=\"") {
         *day = date.get(..10).and_then(|date| date.parse().ok());
@@ -132,7 +135,7 @@ fn tag_line(line: &str, day: &mut Option<Date>) -> Option<Option<String>> {
     Some(Some(said.replace("&amp;", "&")))
 }
 
-/// True of the date before a fact: "8 May 2024", "8 May", "May 2024", "May" or "2024".
+/// True for the date before a fact: "8 May 2024", "8 May", "May 2024", "May" or "2024".
 pub fn is_date(text: &str) -> bool {
     let mut words = text.split(' ').peekable();
     let is_number = |word: &str, digits: &[usize]| {

@@ -1,4 +1,4 @@
-//! Orders the selected facts, summaries and messages of a context as pieces to write.
+//! Arranges the selected facts, summaries and messages of a context for output.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,18 +15,18 @@ use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::text::{MAX_TOKEN_BYTES, count_tokens_while};
 
-/// A current fact, as a context shows it.
+/// A current fact, prepared for display.
 #[derive(Debug, Clone)]
 pub struct KnownFact {
     /// The fact, self-contained.
     pub text: String,
-    /// Since when the fact holds.
+    /// Time since which the fact holds.
     pub since: Moment,
-    /// The messages that prove it, by slot.
+    /// Slots of the messages that prove it.
     pub sources: Vec<u32>,
-    /// Under which heading it stands.
+    /// Section in which it is shown.
     pub section: FactSection,
-    /// True if it is relevant enough to enter by itself.
+    /// True if it is relevant enough to be included by itself.
     pub bears: bool,
 }
 
@@ -35,17 +35,17 @@ pub struct KnownFact {
 pub struct EpisodeSummary {
     /// The summary, one line.
     pub text: String,
-    /// The messages of the episode, by slot.
+    /// Slots of the episode's messages.
     pub sources: Vec<u32>,
 }
 
-/// Maps each message (by slot) with superseded content to the facts (by index) that superseded it.
+/// Maps the slot of each message with superseded content to the indexes of the superseding facts.
 pub type Outdated = FxHashMap<u32, Vec<usize>>;
 
-/// Maps each message (by slot) that is quoted in part to the quoted parts.
+/// Maps the slot of each message quoted in part to the quoted parts.
 pub(super) type Excerpts = FxHashMap<u32, Parts>;
 
-/// The heading of a message: its day (in the speaker's own time zone) and session.
+/// The heading of a message: its day, in the speaker's time zone, and its session.
 pub(super) type Place = (Date, Option<Arc<str>>);
 
 /// A group of messages shown together: day, start and session.
@@ -67,9 +67,9 @@ pub(super) struct ContextWriter<'a> {
 pub(super) struct WrittenContext {
     pub text: String,
     pub tokens: usize,
-    /// The messages in the order of the text, by slot.
+    /// Slots of the messages, in output order.
     pub messages: Vec<u32>,
-    /// The facts in the order of the text, by index.
+    /// Indexes of the facts, in output order.
     pub facts: Vec<usize>,
 }
 
@@ -102,19 +102,19 @@ impl<'a> ContextWriter<'a> {
         Ok(WrittenContext { tokens: self.count(&text)?, text, messages, facts })
     }
 
-    /// The number of tokens of a text that may be long.
+    /// Token count of a text. A long text can be cancelled midway.
     pub fn count(&self, text: &str) -> Result<usize> {
         count_tokens_while(text, || self.control.check())
     }
 
-    /// Adds the selected messages under their days; returns them in the order of the text.
+    /// Adds the selected messages under their days; returns them in output order.
     fn arrange(
         &self,
         pieces: &mut Vec<ContextPiece<'a>>,
         chosen: &[u32],
         excerpts: &Excerpts,
     ) -> Vec<u32> {
-        // A session stays together even if its times overlap with another's.
+        // A session stays together even if it overlaps with another one in time.
         let mut starts: FxHashMap<Place, Moment> = FxHashMap::default();
         for slot in chosen {
             let time = self.index.get(*slot).timestamp;
@@ -148,7 +148,8 @@ impl<'a> ContextWriter<'a> {
         messages
     }
 
-    /// The line of a message, or of its `parts`, that follows `before`, if both have the same day.
+    /// The line of a message or of its `parts`. `before` is the previous message of the same day:
+    /// its speaker is not repeated.
     fn line(
         &self,
         date: Date,
@@ -181,13 +182,12 @@ impl<'a> ContextWriter<'a> {
         (self.date(message.timestamp), message.session_id.clone())
     }
 
-    /// The date that is shown for a moment.
+    /// The date displayed for a moment.
     pub fn date(&self, moment: Moment) -> Date {
         self.zone.show(moment).local().date()
     }
 
-    /// Token count of a message on its own line; a lower bound if it has more than `budget` tokens
-    /// at any rate.
+    /// Token count of a message on its own line; only a lower bound if that exceeds `budget`.
     pub fn message_tokens(&self, slot: u32, budget: usize) -> Result<usize> {
         let message = self.index.get(slot);
         let least = message.content.len() / MAX_TOKEN_BYTES;
@@ -222,8 +222,8 @@ impl<'a> ContextWriter<'a> {
         self.form.fact(fact.section, self.since(fact), &fact.text)
     }
 
-    /// Since when a fact holds. The first of January or of a month stands for the year or the month
-    /// where the fact was not said on that day.
+    /// Date since which a fact holds. 1 January, or the first of a month, stands for the year or
+    /// the month, unless the message that states the fact is of that day.
     fn since(&self, fact: &KnownFact) -> FactSince {
         let date = self.date(fact.since);
         let year = date.year().to_string();

@@ -1,4 +1,4 @@
-//! One question about one corpus: the part that all strategies share.
+//! Inputs and shared computations of all strategies, for one question about one corpus.
 
 use std::sync::OnceLock;
 
@@ -21,22 +21,24 @@ use crate::score::{
     ParsedQuery, RecordFilter, ScoredMessage, TermWeights, TokenTable, bm25, last_successor,
 };
 
-/// Length of the list that one leg returns, independent of the number of hits wanted: reciprocal
-/// rank fusion of longer lists gives other scores.
+/// Length of one leg's list. It does not depend on the number of hits requested, since reciprocal
+/// rank fusion of longer lists gives different scores.
 const LEG_DEPTH: usize = 1_000;
 
-/// From so many messages on, cores share one question: of fewer, they answer more questions if each
-/// has its own.
+/// Minimum number of messages for which several cores share one question. Below it, throughput is
+/// higher if each core answers its own question.
 const SHARED: usize = 1 << 18;
 
-/// What meaning contributes, at least, to the score of a message in a context that shares no word
-/// with the question: those with less are said by the right person, and about something else.
+/// Minimum contribution of content (words and meaning) to the score of a message in a context, if
+/// it shares no word with the question. Below it, the right person speaks, but about something
+/// else.
 const LEAST_CONTENT: f64 = 0.2;
 
-/// In a talk of fewer messages each may tell something about the others.
+/// In a shorter talk any message may help to understand the others, so none is left out.
 pub(in crate::score) const LONG_TALK: usize = 50;
 
-/// Facts whose subjects are compared with the question, to tell whether it is answered.
+/// Number of facts whose subjects are compared with the question to estimate whether it is
+/// answered.
 const COMPARED_FACTS: usize = 64;
 
 /// The settings of ranking.
@@ -60,26 +62,27 @@ pub struct RankingInput<'a> {
     pub query: &'a ParsedQuery,
     /// The question's embedding; `None` if only words are compared.
     pub vector: Option<ArrayView1<'a, f32>>,
-    /// Word-by-word comparison.
+    /// Compares tokens by meaning.
     pub table: &'a dyn TokenTable,
     /// Restricts which records may be returned.
     pub filter: &'a RecordFilter,
     /// The settings.
     pub settings: RankingSettings,
-    /// The number of hits wanted of each kind.
+    /// Number of hits requested of each kind.
     pub wanted: usize,
-    /// The number of messages wanted.
+    /// Number of messages requested.
     pub depth: usize,
-    /// True if records below the best `wanted` must be ranked too, because a threshold follows.
+    /// True if records below the best `wanted` must be ranked too, because a threshold is applied
+    /// later.
     pub exhaustive: bool,
     /// True if superseded facts are ranked too.
     pub include_superseded: bool,
-    /// All messages, ranked without the filter; the message and the episode ranking both use this.
+    /// All messages, ranked without the filter; shared by message and episode ranking.
     ranked: OnceLock<Vec<ScoredMessage>>,
-    /// The position of each message in that ranking, by slot.
+    /// Position of each message in that ranking, by slot.
     places: OnceLock<FxHashMap<u32, usize>>,
-    /// The words of each fact, by slot: facts are ranked by them, and tell how well the question is
-    /// answered.
+    /// Word score of each fact, by slot; used to rank facts and to estimate how well the question
+    /// is answered.
     fact_words: OnceLock<Vec<f32>>,
     fact_scores: OnceLock<FieldScores>,
     episode_scores: OnceLock<EpisodeFields>,
@@ -114,17 +117,17 @@ impl<'a> RankingInput<'a> {
         }
     }
 
-    /// Ranks the messages of a large user, and compares episodes and facts with the question at the
-    /// same time, for those who ask for `kinds` by the default strategy.
+    /// For a large user, ranks messages and compares episodes and facts with the question in
+    /// parallel, as the default strategy will need for `kinds`.
     pub(super) fn compare_ahead(&self, kinds: &[HitKind]) {
         if kinds.contains(&HitKind::Episodic) && self.is_shared() {
             let facts = || kinds.contains(&HitKind::Semantic).then(|| self.fact_scores());
-            // What fails here fails again where it is asked for.
+            // Errors are ignored: the same call fails again where its result is needed.
             let _ = parallel::join(|| self.ranked(), || (facts(), self.episode_scores()));
         }
     }
 
-    /// True if cores share the work on this question.
+    /// True if several cores share the work on this question.
     pub(crate) fn is_shared(&self) -> bool {
         self.corpus.messages().len() >= SHARED
     }
@@ -157,7 +160,7 @@ impl<'a> RankingInput<'a> {
         Ok(self.ranked.get().map_or(&[], Vec::as_slice))
     }
 
-    /// How well the question is answered by all messages.
+    /// Estimates from all messages how well the question is answered.
     ///
     /// # Errors
     /// As [`super::Ranking::messages`].
@@ -165,7 +168,7 @@ impl<'a> RankingInput<'a> {
         Ok(self.answered_by(self.ranked()?))
     }
 
-    /// How well the question is answered by ranked messages.
+    /// Estimates from ranked messages how well the question is answered.
     pub(crate) fn answered_by(&self, ranked: &[ScoredMessage]) -> AnswerRelevance {
         let weights = &self.settings.weights.terms;
         let best = |of: &dyn Fn(&ScoredMessage) -> f64| ranked.iter().map(of).fold(0.0, f64::max);
@@ -189,15 +192,15 @@ impl<'a> RankingInput<'a> {
         signs.answered()
     }
 
-    /// What words and meaning contribute to the score of a message.
+    /// Contribution of words and meaning to the score of a message.
     fn content(&self, message: &ScoredMessage) -> f64 {
         let weights = &self.settings.weights.terms;
         let terms = [WORDS, TOKENS, VECTOR];
         terms.into_iter().map(|term| weights[term] * f64::from(message.terms[term])).sum()
     }
 
-    /// Leaves out messages of a long talk that are ranked by their speaker, time and form alone. A
-    /// ranking by another method has no such terms and keeps all.
+    /// Removes messages of a long talk that rank only by their speaker, time and form. Other
+    /// methods have no such terms, so all messages stay.
     pub(crate) fn keep_content(&self, ranked: &mut Vec<ScoredMessage>) {
         let has_terms = |message: &ScoredMessage| message.terms.iter().any(|term| *term != 0.0);
         if self.corpus.messages().len() >= LONG_TALK && ranked.iter().any(has_terms) {
@@ -210,7 +213,7 @@ impl<'a> RankingInput<'a> {
         }
     }
 
-    /// Words and subject of the best fact, of those with most words.
+    /// The highest word and subject score of the facts with the best word scores.
     fn best_fact(&self) -> f64 {
         let words = self.fact_words();
         let subjects = top_k(words, COMPARED_FACTS).into_iter().map(|slot| {
@@ -233,7 +236,7 @@ impl<'a> RankingInput<'a> {
         }
     }
 
-    /// Messages by BM25, best first.
+    /// Messages ranked by BM25, best first.
     pub(super) fn messages_by_words(&self) -> Vec<(u32, f64)> {
         let index = self.corpus.messages();
         let mut words = bm25(&index.field.postings, &self.query.all_terms, BM25_B);
@@ -246,7 +249,7 @@ impl<'a> RankingInput<'a> {
         self.leg(best.map(|slot| (slot, words[slot as usize])).collect())
     }
 
-    /// The list of one leg: best first; ties go to the later record, then by id.
+    /// Sorts one leg's results: best first; ties go to the later record, then to the smaller id.
     fn leg(&self, mut found: Vec<(u32, f32)>) -> Vec<(u32, f64)> {
         let index = self.corpus.messages();
         found.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));
@@ -254,7 +257,7 @@ impl<'a> RankingInput<'a> {
         found.into_iter().map(|(slot, score)| (slot, f64::from(score))).collect()
     }
 
-    /// Messages by the cosine of question and message, best first.
+    /// Messages ranked by cosine with the question, best first.
     pub(super) fn messages_by_meaning(&self) -> Result<Vec<(u32, f64)>> {
         let index = self.corpus.messages();
         let (Some(vector), Some(vectors)) = (self.vector, index.field.vectors()) else {
@@ -276,13 +279,13 @@ impl<'a> RankingInput<'a> {
         FieldScores::new(field, words, self.vector, self.wanted, None)
     }
 
-    /// BM25 of every fact, computed once.
+    /// BM25 score of every fact, computed once.
     fn fact_words(&self) -> &[f32] {
         let facts = self.corpus.facts();
         self.fact_words.get_or_init(|| bm25(&facts.postings, &self.query.all_terms, BM25_B))
     }
 
-    /// Words and meaning of the facts, computed once.
+    /// Word and vector scores of the facts, computed once.
     pub(super) fn fact_scores(&self) -> &FieldScores {
         self.fact_scores.get_or_init(|| {
             let corpus = self.corpus;
@@ -292,8 +295,7 @@ impl<'a> RankingInput<'a> {
         })
     }
 
-    /// Facts that the filter admits and that either leg proposes or that superseded a proposed
-    /// fact.
+    /// The admitted facts that either leg proposes or that superseded a proposed fact.
     pub(super) fn proposed_facts(&self, scores: &FieldScores) -> Vec<u32> {
         let corpus = self.corpus;
         if self.filter.is_empty() {
@@ -307,7 +309,7 @@ impl<'a> RankingInput<'a> {
             slots.retain(|slot| corpus.has_fact(*slot) && !corpus.is_fact_hidden(*slot));
             return slots;
         }
-        // A filter may admit only facts that the legs do not propose.
+        // The legs may propose none of the few facts that a filter admits.
         let mut slots = corpus.fact_slots();
         let admits = |fact: &SemanticMemory| self.filter.admits_fact(fact, corpus.messages());
         slots.retain(|slot| !corpus.is_fact_hidden(*slot));
@@ -327,7 +329,7 @@ impl<'a> RankingInput<'a> {
         self.include_superseded || self.corpus.is_current(slot)
     }
 
-    /// Words and meaning of the episodes' texts, computed once.
+    /// Word and vector scores of the episodes' texts, computed once.
     pub(super) fn episode_scores(&self) -> &EpisodeFields {
         self.episode_scores.get_or_init(|| EpisodeFields {
             abstracts: self.field_scores(self.corpus.abstracts(), BM25_B),
@@ -335,7 +337,7 @@ impl<'a> RankingInput<'a> {
         })
     }
 
-    /// Episodes that any layer proposes and the filter admits.
+    /// The admitted episodes that any layer proposes.
     pub(super) fn admitted_episodes(&self, fields: &EpisodeFields) -> Result<Vec<u32>> {
         let corpus = self.corpus;
         if self.filter.is_empty() {
@@ -355,7 +357,7 @@ impl<'a> RankingInput<'a> {
         Ok(slots)
     }
 
-    /// The three layers of the episodes in `slots`.
+    /// The three-layer score of the episodes in `slots`.
     pub(super) fn layers<'b>(
         &'b self,
         fields: &'b EpisodeFields,
@@ -375,8 +377,7 @@ impl<'a> RankingInput<'a> {
         Ok(members)
     }
 
-    /// An episode's ranked messages, each with its score over the score of the best of them, 0 to
-    /// 1.
+    /// The ranked messages of an episode, each with its score relative to the best of them, 0 to 1.
     ///
     /// # Errors
     /// As [`super::Ranking::messages`].

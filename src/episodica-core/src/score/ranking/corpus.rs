@@ -9,24 +9,24 @@ use crate::score::{fields, messages};
 /// One user's indexes, and the properties of each record that ranking uses.
 ///
 /// Records have slots. Reading a whole record ([`UserCorpus::fact`], [`UserCorpus::episode`]) may
-/// decompress it, so strategies read hits, not candidates, unless a filter needs the candidates.
+/// decompress it, so strategies read only hits, and candidates only if a filter needs them.
 pub trait UserCorpus: Sync {
     /// The messages.
     fn messages(&self) -> &MessageIndex;
 
     /// The text of the facts.
     fn facts(&self) -> &TextIndex;
-    /// The slots of all facts, superseded ones included, in rising order.
+    /// Slots of all facts, superseded ones included, ascending.
     fn fact_slots(&self) -> Vec<u32>;
     /// True if the slot holds the latest revision of a fact.
     fn has_fact(&self, slot: u32) -> bool;
     /// The fact in a slot.
     fn fact(&self, slot: u32) -> Option<&Arc<SemanticMemory>>;
-    /// The tokens of a fact, ids of the static table.
+    /// Tokens of a fact, as ids of the static table.
     fn fact_tokens(&self, slot: u32) -> &[u16];
     /// The slots of the messages that prove a fact, deleted ones included.
     fn sources(&self, slot: u32) -> &[u32];
-    /// True if the fact was archived or its time is over: it is not found.
+    /// True if the fact was archived or has expired; searches do not return it.
     fn is_fact_hidden(&self, slot: u32) -> bool;
     /// True if the fact is current.
     fn is_current(&self, slot: u32) -> bool;
@@ -39,7 +39,7 @@ pub trait UserCorpus: Sync {
     fn abstracts(&self) -> &TextIndex;
     /// Narratives (L1) of the episodes.
     fn narratives(&self) -> &TextIndex;
-    /// The slots of all episodes that were not archived, in rising order.
+    /// Slots of all episodes that were not archived, ascending.
     fn episode_slots(&self) -> Vec<u32>;
     /// True if the slot holds the latest revision of an episode that was not archived.
     fn has_episode(&self, slot: u32) -> bool;
@@ -49,19 +49,19 @@ pub trait UserCorpus: Sync {
     fn members(&self, slot: u32) -> &[u32];
     /// The slot of the episode that contains a message.
     fn episode_of(&self, message: u32) -> Option<u32>;
-    /// True if there are messages that are not found, because their episodes were archived.
+    /// True if some messages are hidden from searches because their episodes were archived.
     fn hides_messages(&self) -> bool;
-    /// True if the message is one of them.
+    /// True if the message is hidden.
     fn is_message_hidden(&self, message: u32) -> bool;
 }
 
-/// True if there are so few records that all are scored, however many are wanted.
+/// True if there are few enough records that all are scored, regardless of the number requested.
 pub fn is_scored_in_full(corpus: &dyn UserCorpus) -> bool {
     corpus.messages().len() <= messages::SCORE_ALL
         && [corpus.facts(), corpus.abstracts(), corpus.narratives()].into_iter().all(is_small)
 }
 
-/// True if there are so few facts that all are scored, however many are wanted.
+/// True if there are few enough facts that all are scored, regardless of the number requested.
 pub fn are_facts_scored_in_full(corpus: &dyn UserCorpus) -> bool {
     is_small(corpus.facts())
 }

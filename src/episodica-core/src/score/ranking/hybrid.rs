@@ -15,7 +15,8 @@ use crate::score::{
 const MEMO_SIMILARITY: f64 = 0.7;
 const MEMO_IMPORTANCE: f64 = 0.3;
 
-/// Facts that are compared with the question token by token, the most promising by the other terms.
+/// Number of facts compared with the question token by token, those that are most promising by the
+/// other terms.
 const COMPARED: usize = 256;
 
 /// Weighted sums of named terms.
@@ -57,11 +58,11 @@ impl Ranking for HybridRanking {
     }
 }
 
-/// The unweighted terms of every admitted fact. Of many facts, those that the other terms put far
-/// behind are not compared token by token, and count as average there.
+/// Unweighted terms of every admitted fact. If there are many, only the [`COMPARED`] most promising
+/// ones are compared token by token; the others count as average in this term.
 fn fact_terms(asked: &RankingInput<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> {
     let corpus = asked.corpus;
-    // Many facts share a subject, so each subject is compared only once.
+    // Many facts share a subject, so each subject is compared once.
     let mut named: FxHashMap<u32, bool> = FxHashMap::default();
     let terms = asked.proposed_facts(scores).into_iter().map(|slot| {
         let (subject, name) = corpus.subject(slot);
@@ -94,14 +95,14 @@ fn fact_terms(asked: &RankingInput<'_>, scores: &FieldScores) -> Vec<(u32, FactT
     facts
 }
 
-/// Drops the facts that cannot be among the best: building an explanation tree for each fact would
+/// Drops facts that cannot be among the best, since building an explanation for each fact would
 /// dominate the cost.
 fn keep_best(asked: &RankingInput<'_>, scores: &FieldScores, facts: &mut Vec<(u32, FactTerms)>) {
     let successor = |slot: u32| last_successor(slot, |slot| asked.corpus.successor(slot));
     let successors: Vec<Option<u32>> = facts.iter().map(|(slot, _)| successor(*slot)).collect();
     let mut worth: FxHashMap<u32, f64> =
         facts.iter().map(|(slot, terms)| (*slot, estimate_fact(scores, *slot, *terms))).collect();
-    // A fact takes over the score of the fact that it superseded.
+    // A fact inherits the score of the fact that it superseded.
     for ((slot, _), last) in facts.iter().zip(&successors) {
         if let Some(last) = *last {
             let inherited = worth[slot];
@@ -112,7 +113,7 @@ fn keep_best(asked: &RankingInput<'_>, scores: &FieldScores, facts: &mut Vec<(u3
     let estimates: Vec<f64> = admitted.map(|(slot, _)| worth[slot]).collect();
     let least = least_of_best(&estimates, asked.wanted);
     let among_best = |slot: &u32| worth.get(slot).is_some_and(|worth| *worth >= least);
-    // A superseded fact stays as long as its successor stays, which takes over its score.
+    // A superseded fact stays if its successor does, since the successor inherits its score.
     let mut successors = successors.into_iter();
     facts.retain(|(slot, _)| match successors.next().flatten() {
         Some(last) if !asked.include_superseded => among_best(&last),

@@ -1,4 +1,4 @@
-//! Ranking strategies, one per file, behind the trait [`Ranking`].
+//! Ranking strategies, one per file, with the common trait [`Ranking`].
 //!
 //! A strategy reads a [`UserCorpus`] and a question. It has no access to users, files or locks; the
 //! calling search applies thresholds and the number of hits.

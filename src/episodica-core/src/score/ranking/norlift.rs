@@ -20,12 +20,12 @@ use crate::score::{
 
 /// Steepness of a vote.
 const LAMBDA: f64 = 2.5;
-/// The share of facts whose votes stay below one half.
+/// Share of facts that vote with a probability below one half.
 const TAU_PERCENTILE: f64 = 0.95;
 /// Weight of an episode's layered score relative to its lift.
 const LAYERED_SHARE: f64 = 0.5;
 
-/// Ranks episodes by votes; messages and facts as by default.
+/// Ranks episodes by the votes of facts; messages and facts as the default strategy does.
 pub(super) struct NorLift;
 
 impl Ranking for NorLift {
@@ -61,7 +61,7 @@ impl Ranking for NorLift {
         Ok(ranked)
     }
 
-    /// For an episode: its score divided by the highest possible score.
+    /// For an episode: its score divided by the highest possible one.
     fn relevance(
         &self,
         asked: &RankingInput<'_>,
@@ -76,14 +76,14 @@ impl Ranking for NorLift {
     }
 }
 
-/// The votes of all facts for their source episodes, by episode id.
+/// Lift of each episode by the votes of all facts, by episode id.
 fn lifts(asked: &RankingInput<'_>) -> BTreeMap<String, f64> {
     let corpus = asked.corpus;
     let scores = asked.fact_scores();
     let mut slots = corpus.fact_slots();
     slots.retain(|slot| !corpus.is_fact_hidden(*slot));
     let facts = || slots.iter().filter_map(|slot| Some((*slot, corpus.fact(*slot)?)));
-    // Ids are mapped to numbers for the computation, and back to names in the result.
+    // Computes with numbers in place of ids, and maps them back in the result.
     let mut names: Vec<&str> =
         facts().flat_map(|(_, fact)| fact.source_episodes.iter().map(String::as_str)).collect();
     names.sort_unstable();
@@ -94,7 +94,7 @@ fn lifts(asked: &RankingInput<'_>) -> BTreeMap<String, f64> {
         (similarity, fact.source_episodes.iter().filter_map(number).collect())
     };
     let mut votes: Vec<(f32, Vec<usize>)> = facts().map(vote).collect();
-    // Sums have the same bits in whatever order the facts came.
+    // A fixed order of summation makes the result independent of the order in which facts arrived.
     votes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (similarities, sources): (Vec<f32>, Vec<Vec<usize>>) = votes.into_iter().unzip();
     lift(&similarities, &sources)
@@ -103,8 +103,8 @@ fn lifts(asked: &RankingInput<'_>) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// The lift of every episode with votes. `similarities[i]` belongs to the fact with the source
-/// episodes `sources[i]` (any key type).
+/// Lift of each episode with votes. `similarities[i]` belongs to the fact whose source episodes are
+/// `sources[i]` (any key type).
 fn lift<K: Copy + Ord>(similarities: &[f32], sources: &[Vec<K>]) -> BTreeMap<K, f64> {
     let count = similarities.len();
     let mut lifts = BTreeMap::new();

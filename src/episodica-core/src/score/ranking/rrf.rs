@@ -74,7 +74,7 @@ struct LegRanks {
     cosine: Option<f32>,
 }
 
-/// `key` orders records with equal scores in a leg: the later first, then by id.
+/// Combines the legs. `key` breaks ties within a leg: the later record first, then the smaller id.
 fn fuse<'a>(
     asked: &RankingInput<'_>,
     slots: &[u32],

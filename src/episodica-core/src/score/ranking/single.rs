@@ -1,4 +1,4 @@
-//! A single leg: words (BM25) or meaning (cosine). A leg returns only records that it matched.
+//! A single leg: words (BM25) or meaning (cosine). Returns only records that match.
 
 use super::strategy::{leaf, plain_messages};
 use super::{Ranking, RankingInput};
@@ -7,7 +7,7 @@ use crate::score::{
     AnswerRelevance, HitKind, ScoreTerm, ScoredMessage, ScoredRecord, TermWeights, sort_records,
 };
 
-/// Words only: BM25 of each record by itself.
+/// Words only: BM25 of each record on its own.
 pub(super) struct WordRanking;
 
 impl Ranking for WordRanking {

@@ -1,4 +1,4 @@
-//! The trait of the strategies, and the mapping from method to strategy.
+//! The trait of ranking strategies, and the strategy of each method.
 
 use super::RankingInput;
 use super::hybrid::HybridRanking;
@@ -15,13 +15,13 @@ use crate::score::{
 
 /// A way to rank records. Every list is best first.
 pub trait Ranking: Sync {
-    /// Does at once what the rankings of these kinds will need, where that is faster.
+    /// Computes in parallel, where that is faster, the values that ranking these kinds will need.
     fn prepare(&self, _: &RankingInput<'_>, _: &[HitKind]) {}
 
     /// Messages that the filter admits.
     ///
     /// # Errors
-    /// `Index` for a question whose vector has another dimension than the stored ones.
+    /// `Index` if the question's vector differs in dimension from the stored ones.
     fn messages(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredMessage>>;
 
     /// Facts that the filter admits.
@@ -33,7 +33,7 @@ pub trait Ranking: Sync {
     /// As [`Ranking::messages`].
     fn episodes(&self, asked: &RankingInput<'_>) -> Result<Vec<ScoredRecord>>;
 
-    /// The probability that a record with this score answers the question, 0 to 1; rises with the
+    /// Probability that a record with this score answers the question, 0 to 1. Rises with the
     /// score.
     fn relevance(
         &self,
@@ -64,12 +64,12 @@ impl SearchMethod {
     }
 }
 
-/// A record whose score is one number.
+/// A record whose score is a single number.
 pub(super) fn leaf(slot: u32, name: &'static str, value: f64, cosine: Option<f32>) -> ScoredRecord {
     ScoredRecord { slot, explanation: ScoreTerm::leaf(name, value, ""), cosine }
 }
 
-/// Messages with a single-number score and their cosines; best first, ties go to the later message.
+/// Messages with single-number scores and their cosines, best first; ties go to the later message.
 pub(super) fn plain_messages(
     asked: &RankingInput<'_>,
     mut ranked: Vec<(u32, f64)>,
