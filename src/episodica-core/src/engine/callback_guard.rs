@@ -1,8 +1,9 @@
-//! Calls out of the engine, to embedders, models and progress callbacks that may call back in.
+//! Marks calls out of the engine, to embedders, models and progress callbacks, which may call back
+//! in.
 //!
-//! A callback that waits for the call it serves would wait without end. So each thread knows
-//! which engines have called out on it, and operations that wait for everybody else refuse such
-//! calls. (Operations that wait for a user's turn are refused by the turn: see `memory/turn.rs`.)
+//! A callback that waits for the call it serves would deadlock. So each thread records the engines
+//! that have called out on it, and operations that wait for all other calls refuse to run inside a
+//! callback. (Operations that wait for a user's turn are refused in `memory/turn.rs`.)
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ thread_local! {
     static CALLING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Marks what one engine calls out to.
+/// Marks the callbacks of one engine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallbackGuard(u64);
 
@@ -37,7 +38,7 @@ impl Drop for CallbackMark {
 }
 
 impl CallbackGuard {
-    /// Callouts of a new engine.
+    /// Creates the guard of a new engine.
     pub fn new() -> Self {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -47,16 +48,15 @@ impl CallbackGuard {
         CallbackMark
     }
 
-    /// Tells the caller about progress.
+    /// Reports progress to the caller.
     pub fn progress(self, control: &dyn CallControl, step: &str, done: usize, total: usize) {
         let _mark = self.mark();
         control.progress(step, done, total);
     }
 
-    /// Refuses an operation that waits for the callback which asks for it.
+    /// Refuses an operation that would wait for the callback it is called from.
     ///
-    /// # Errors
-    /// `InvalidInput` if this engine has called out on this thread.
+    /// # Errors `InvalidInput` if this engine has called out on this thread.
     pub fn refuse_inside(self, operation: &str) -> Result<()> {
         if CALLING.with_borrow(|calling| calling.contains(&self.0)) {
             return Err(called_inside(operation));
@@ -64,18 +64,18 @@ impl CallbackGuard {
         Ok(())
     }
 
-    /// An embedder whose calls are marked.
+    /// Wraps an embedder so that its calls are marked.
     pub fn embedder(self, inner: Arc<dyn Embedder>) -> Arc<dyn Embedder> {
         Arc::new(MarkedThread { callouts: self, inner })
     }
 
-    /// A model whose calls are marked.
+    /// Wraps a model so that its calls are marked.
     pub fn model(self, inner: Arc<dyn LanguageModel>) -> Arc<dyn LanguageModel> {
         Arc::new(MarkedThread { callouts: self, inner })
     }
 }
 
-/// The error of a call from a callback that the engine waits for.
+/// The error of a call from inside a callback that the engine waits for.
 pub(crate) fn called_inside(operation: &str) -> Error {
     Error::invalid(format!(
         "{operation} was called from inside an embedding, model or progress callable that this \

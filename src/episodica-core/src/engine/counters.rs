@@ -1,4 +1,4 @@
-//! Counts of what was dropped, degraded or rejected, for `stats` and `health`.
+//! Counts of dropped, degraded and rejected work, for `stats` and `health`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ pub(crate) struct EngineCounters {
     pub messages_embedded: AtomicU64,
     pub searches: AtomicU64,
     pub evictions: AtomicU64,
-    /// Whether the latest call of the language model brought no answer.
+    /// True if the latest call of the language model failed.
     pub llm_failing: AtomicBool,
-    /// Answers of the language model in a row that were of no use.
+    /// Consecutive unusable answers of the language model.
     pub llm_unusable: AtomicU64,
     /// Rejected candidates for facts, by reason.
     pub rejected: Mutex<BTreeMap<&'static str, u64>>,
@@ -34,7 +34,7 @@ struct LastFailure {
 }
 
 impl EngineCounters {
-    /// Adds to a repair, fallback or retry.
+    /// Increases the count of a repair, fallback or retry.
     pub fn count(&self, name: &'static str, times: u64) {
         if times > 0 {
             *self.mended.lock().entry(name).or_default() += times;
@@ -48,7 +48,7 @@ impl EngineCounters {
         self.note_unusable(user_id, error);
     }
 
-    /// Keeps the text of a failure for `health`.
+    /// Keeps the text of a failure for `health`, without counting it.
     pub fn note_unusable(&self, user_id: Option<&str>, error: &Error) {
         *self.last_failure.lock() =
             Some(LastFailure { user_id: user_id.map(str::to_owned), text: error.chain().into() });
@@ -59,7 +59,7 @@ impl EngineCounters {
         self.last_failure.lock().as_ref().map(|failure| Arc::clone(&failure.text))
     }
 
-    /// Drops the text of a failure that may repeat words of this user's records.
+    /// Drops the text of a failure that may quote this user's records.
     pub fn forget(&self, user_id: &str) {
         let mut last = self.last_failure.lock();
         if last

@@ -1,4 +1,4 @@
-//! The engine: what it is made of, how it opens and how it ends.
+//! The engine: its parts, opening and closing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,38 +27,38 @@ use crate::store::{FileBackend, LogStore, OpenMode, Store};
 
 /// How long a dropped engine waits for its threads.
 const DROP_TIMEOUT: Duration = Duration::from_secs(2);
-/// Timeouts above this count as none.
+/// Longer timeouts count as unlimited.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(86_400);
 
 /// The parts of an engine.
 pub struct EngineParts {
-    /// The store's directory; with `logs` the directory of what can be made again from them.
+    /// The store's directory; with `logs`, the directory of its caches.
     pub path: PathBuf,
-    /// Where the logs are, if not in the directory.
+    /// The logs, if they are not files in the directory.
     pub logs: Option<Arc<dyn LogStore>>,
     /// The tenant of the users; `default` if the application has no tenants.
     pub tenant: String,
     /// The settings.
     pub config: MemoryConfig,
-    /// Read only: takes no lock, writes nothing, follows what another process writes.
+    /// Opens for reading: takes no lock, writes nothing, follows the writes of other processes.
     pub read_only: bool,
     /// The file operations.
     pub backend: Arc<dyn FileBackend>,
-    /// The time.
+    /// The source of the present time.
     pub clock: Arc<dyn Clock>,
-    /// Texts to vectors.
+    /// Turns texts into vectors.
     pub embedder: Arc<dyn Embedder>,
-    /// Makes vector indexes.
+    /// Creates vector indexes.
     pub vectors: Arc<dyn VectorIndexFactory>,
-    /// Word-by-word comparison.
+    /// Compares texts word by word.
     pub tokens: &'static dyn TokenTable,
-    /// The model behind boundaries, episodes and statements; `None` = the rules.
+    /// The model that finds boundaries and writes episodes and facts; `None` = the rules do.
     pub llm: Option<Arc<dyn LanguageModel>>,
-    /// The books: what models cost. Shared with an embedder that costs, too.
+    /// Records the cost of models; shared with a remote embedder.
     pub ledger: Arc<UsageLedger>,
 }
 
-/// The memory system. Shared freely between threads; every method takes `&self`.
+/// The memory system. Threads share it; every method takes `&self`.
 pub struct Engine {
     pub(crate) services: Arc<EngineServices>,
     pub(crate) users: UserRegistry,
@@ -109,7 +109,7 @@ impl Engine {
         }))
     }
 
-    /// The configuration in force.
+    /// The configuration.
     pub fn config(&self) -> &MemoryConfig {
         &self.services.config
     }
@@ -130,12 +130,11 @@ impl Engine {
         Ok(users)
     }
 
-    /// Up to `limit` changes of records after a cursor, of one user or of all, as the logs tell
-    /// them: of each user in their order, whoever made them. `None` starts at the beginning of the
-    /// logs, `latest` at their end. Opens no user and writes nothing.
+    /// Up to `limit` changes of records after a cursor, of one user or of all, read from the logs.
+    /// The changes of each user are in log order, whichever process made them. `None` starts at the
+    /// beginning of the logs, `latest` at their end. Opens no user and writes nothing.
     ///
-    /// # Errors
-    /// `InvalidInput` for text that is not a cursor; `Io`; `Closed`.
+    /// # Errors `InvalidInput` for a malformed cursor; `Io`; `Closed`.
     pub fn events(
         &self,
         cursor: Option<&str>,
@@ -146,14 +145,13 @@ impl Engine {
         self.services.events(cursor, user_id, limit)
     }
 
-    /// Refuses further calls, waits up to `timeout` for work under way, writes the caches and frees
-    /// the store's lock. Closing twice is fine. Work that has not ended by then writes nothing any
-    /// more; the next opening does it again.
+    /// Refuses further calls, waits up to `timeout` for work under way, writes the caches and
+    /// releases the store's lock. Idempotent. Work that has not ended by then can no longer write;
+    /// the next opening repeats it.
     ///
-    /// # Errors
-    /// `Io` when a cache can't be written: the logs are safe all the same. `Interrupted`: the rest
-    /// is closed without waiting and without caches. `InvalidInput` from inside a callable that
-    /// this engine waits for.
+    /// # Errors `Io` if a cache can't be written; the logs are safe. `Interrupted`: the rest is
+    /// closed without waiting and without caches. `InvalidInput` from inside a callback that this
+    /// engine waits for.
     pub fn close(&self, timeout: Duration, control: &dyn CallControl) -> Result<()> {
         self.services.callouts.refuse_inside("close")?;
         if self.closed.swap(true, Ordering::SeqCst) {
@@ -161,7 +159,7 @@ impl Engine {
         }
         let deadline = Instant::now() + timeout.min(LONGEST_TIMEOUT);
         let mut outcome = self.queue.wait_until_idle(deadline, control);
-        // Calls of other threads finish in the time that is left, then end with an error.
+        // Calls of other threads use the time that is left, then fail.
         for user in self.users.all() {
             if outcome.is_ok() {
                 outcome = user.turns.take_until(Some(deadline), control).map(drop);
@@ -175,7 +173,7 @@ impl Engine {
             if outcome.is_ok() {
                 outcome = self.save(&user, deadline, control);
             }
-            // A call that is still under way must not write once the lock is free.
+            // A call still under way must not write after the lock is released.
             user.writer.lock().gone = true;
             user.notes.lock().close_for_good();
         }
@@ -183,12 +181,12 @@ impl Engine {
         outcome
     }
 
-    /// Writes what makes the next opening of a user fast.
+    /// Writes the caches that make the next opening of a user fast.
     fn save(&self, user: &OpenUser, deadline: Instant, control: &dyn CallControl) -> Result<()> {
         let (store, to) = (&self.services.store, self.services.indexing());
         match user.turns.take_until(Some(deadline), control)? {
             Some(_turn) => user.save_for_next_opening(store, &to),
-            // A thread is still changing records: a snapshot would be torn.
+            // A thread is still changing records: a snapshot would be inconsistent.
             None => user.save_caches(store, &to),
         }
     }
@@ -208,7 +206,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The user with this id, opened if need be; `None` without records.
+    /// Returns the user with this id, opened if necessary; `None` without records.
     pub(crate) fn known_user(
         &self,
         user_id: &str,
@@ -229,7 +227,7 @@ impl Engine {
         Ok(Some(user))
     }
 
-    /// The user with this id, opened or created if need be.
+    /// Returns the user with this id, opened or created if necessary.
     pub(crate) fn user_or_new(
         &self,
         user_id: &str,
@@ -244,11 +242,10 @@ impl Engine {
         }
     }
 
-    /// Works on a user again where another process has changed what the work rested on, or the
-    /// user was opened anew meanwhile; `None` without records.
+    /// Runs `work` on a user. Repeats it if another process has changed the records that it rested
+    /// on, or if the user was opened again meanwhile. `None` without records.
     ///
-    /// # Errors
-    /// Those of `work`, `Conflict` excepted.
+    /// # Errors Those of `work`, except `Conflict`.
     pub(crate) fn with_user<T>(
         &self,
         user_id: &str,
@@ -264,7 +261,7 @@ impl Engine {
         }
     }
 
-    /// [`Engine::with_user`] for a user who is created if need be.
+    /// [`Engine::with_user`] for a user who is created if necessary.
     ///
     /// # Errors
     /// As [`Engine::with_user`].
@@ -283,7 +280,7 @@ impl Engine {
         }
     }
 
-    /// True if an error only says that another process was faster.
+    /// True if the error only means that another process wrote first.
     pub(crate) fn is_to_be_repeated(&self, user: &UserGuard, error: &Error) -> bool {
         match error.kind() {
             ErrorKind::Conflict => true,
@@ -294,8 +291,8 @@ impl Engine {
         }
     }
 
-    /// A user to whom another process has added records: without a local embedder their vectors
-    /// come in the background.
+    /// Queues a user whose records another process has extended: a remote embedder computes their
+    /// vectors in the background.
     fn followed(&self, user: UserGuard) -> UserGuard {
         if !self.services.embedder.is_local() && !self.services.read_only {
             self.enqueue(&user);
@@ -303,7 +300,7 @@ impl Engine {
         user
     }
 
-    /// Continues what a crash cut off, when a user was opened.
+    /// Continues the work of a user that a crash interrupted.
     fn resume(
         &self,
         user: UserGuard,
@@ -326,7 +323,7 @@ impl Engine {
             self.enqueue(&user);
         } else {
             match self.services.resume(&user, control) {
-                // Another process is at work on it.
+                // Another process is doing this work.
                 Err(error) if self.is_to_be_repeated(&user, &error) => {}
                 outcome => outcome?,
             }
@@ -339,7 +336,7 @@ impl Engine {
         self.queue.enqueue(&self.services, user);
     }
 
-    /// The users that a call is about: one, or all.
+    /// The users of a call: one, or all.
     pub(crate) fn selected(&self, user_id: Option<&str>) -> Result<Vec<String>> {
         match user_id {
             Some(user_id) => {
@@ -351,7 +348,7 @@ impl Engine {
     }
 }
 
-/// The control of a call that may wait for a model: it ends when the engine has closed.
+/// Control of a call that may wait for a model: closing the engine ends the call.
 pub(crate) struct WhileOpen<'a> {
     pub queue: &'a WorkQueue,
     pub inner: &'a dyn CallControl,
@@ -374,8 +371,8 @@ impl CallControl for WhileOpen<'_> {
     }
 }
 
-/// An open engine. Dropping it stops its background work, in the middle of a call if need be, and
-/// saves nothing that [`Engine::close`] saves: pending work goes on at the next opening.
+/// An open engine. Dropping it stops background work, also during a call, and writes none of the
+/// caches that [`Engine::close`] writes. Pending work continues at the next opening.
 pub struct EngineHandle(Engine);
 
 impl std::ops::Deref for EngineHandle {

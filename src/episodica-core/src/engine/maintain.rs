@@ -1,4 +1,4 @@
-//! Looking after a store: waiting, loading, retrying, rebuilding.
+//! Maintenance: wait, preload, retry, rebuild, compact.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,11 @@ use crate::store::LogKind;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
-    /// Waits until nothing is pending for a user (or for all): `true` then, `false` when `timeout`
-    /// has passed. Does not wait for what a model that does not answer is to do again; `stats`
-    /// counts that as `pending_llm`.
+    /// Waits until nothing is pending for a user (or for all): returns `true` then, `false` after
+    /// `timeout`. Does not wait for texts that a failing model is to write; `stats` counts those as
+    /// `pending_llm`.
     ///
-    /// # Errors
-    /// `Interrupted`; `Closed`.
+    /// # Errors `Interrupted`; `Closed`.
     pub fn wait(
         &self,
         user_id: Option<&str>,
@@ -33,7 +32,7 @@ impl Engine {
         }
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         if self.services.has_background_work() && !self.services.read_only {
-            // Opening a user queues what a crash left undone.
+            // Opening a user queues the work that a crash interrupted.
             for user_id in self.selected(user_id)? {
                 self.known_user(&user_id, control)?;
             }
@@ -48,7 +47,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// True if nothing is pending for a user, or for anybody.
+    /// True if nothing is pending for a user, or for all.
     fn is_idle(&self, user_id: Option<&str>) -> bool {
         let users = match user_id {
             Some(user_id) => self.users.get(user_id).into_iter().collect(),
@@ -61,7 +60,7 @@ impl Engine {
         })
     }
 
-    /// Opens a user ahead of the first search.
+    /// Opens a user before the first search needs it.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`.
@@ -75,7 +74,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// Computes all vectors again and replaces the caches: the way to another embedding model.
+    /// Computes all vectors again and replaces the caches. Needed for a change of the embedding
+    /// model.
     ///
     /// # Errors
     /// `Io`; `Embedding` when the embedder fails (the old caches stay); `Interrupted`.
@@ -105,12 +105,11 @@ impl Engine {
         Ok(report)
     }
 
-    /// Makes the logs of one user, or of all, smaller: revisions that many later ones follow, facts
-    /// that were taken back and states that later ones replace go. The messages, episodes and facts
-    /// stay, each with its latest revisions.
+    /// Compacts the logs of one user, or of all: drops old revisions, withdrawn facts and replaced
+    /// states. The messages, episodes and facts stay, each with its latest revisions.
     ///
-    /// # Errors
-    /// `ReadOnly`; `Interrupted`; `Io`: an interrupted compaction is finished at the next opening.
+    /// # Errors `ReadOnly`; `Interrupted`; `Io`. The next opening finishes an interrupted
+    /// compaction.
     pub fn compact(
         &self,
         user_id: Option<&str>,
@@ -141,7 +140,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Opens a user without the vectors on disk; `None` if there is no such user.
+    /// Opens a user without the vectors on disk; `None` for an unknown user.
     fn rebuilt_user(&self, user_id: &str, control: &dyn CallControl) -> Result<Option<UserGuard>> {
         let owner = self.services.owner(user_id)?;
         if let Some(user) = self.users.get(user_id) {
@@ -158,8 +157,8 @@ impl Engine {
         self.known_user(user_id, control)
     }
 
-    /// Embeds what has no vector yet, such as what others have added since the user was rebuilt;
-    /// false if the embedder fails.
+    /// Embeds the records without a vector, such as records that other processes added after the
+    /// rebuild; `false` if the embedder fails.
     fn embed_rest(&self, user: &OpenUser, control: &dyn CallControl) -> Result<bool> {
         if !user.view.read().lacks_vectors() {
             return Ok(true);
@@ -176,8 +175,8 @@ impl Engine {
             .with_hint("call again when the embedder answers; until then words are searched")
     }
 
-    /// Does what an outage left undone, before it returns: vectors, texts, facts.
-    /// Returns how many records are still pending.
+    /// Repeats all work that an outage left undone, and waits for it: vectors, texts, facts.
+    /// Returns the number of records still pending.
     ///
     /// # Errors
     /// `Io`; `Interrupted`.

@@ -1,16 +1,15 @@
-//! The memory system itself: ties the modules together, owns users, locks and lifetimes.
+//! The memory system: ties the modules together, and owns users, locks and lifetimes.
 //!
-//! Dependencies run one way: the public operations of [`Engine`] -> the verbs (`writing`,
-//! `reading`,
-//! `asking`, `background`) -> `memory` -> the store and the indexes.
+//! Dependencies run one way: the public operations of [`Engine`] -> `writing`, `reading`, `asking`
+//! and `background` -> `memory` -> the store and the indexes.
 //!
 //! * `lifecycle`, `operations`, `maintain`, `transfer`, `shelving`: every public operation of the
 //!   Python package is one method of [`Engine`].
-//! * `registry` knows the open users, `user` is one of them: a `memory::user::UserMemory` and what
-//!   each verb keeps beside it.
+//! * `registry` holds the open users. `user` is one of them: a `memory::user::UserMemory` with the
+//!   state of each operation.
 //! * Messages flow `ingest -> form (cut, compose) -> learn (extract)`; searches read the view.
 //! * With a model or a remote embedder this runs in the background: `queue` holds the users with
-//!   something to do, `pending` says what that is.
+//!   pending work, `pending` does it.
 //!
 //! No lock is held while a text is embedded, a model is asked or the interpreter is entered.
 

@@ -17,15 +17,14 @@ use crate::score::RecordFilter;
 use crate::store::SessionState;
 
 impl Engine {
-    /// Appends messages to a user's log, durably, and forms the episodes that are complete: at once
-    /// by the rules, in the background with a model.
+    /// Appends messages to a user's log, durably, and forms the complete episodes: at once by the
+    /// rules, in the background with a model.
     ///
-    /// All messages are checked before the first is written. `session_id` is the session of
-    /// messages without their own.
+    /// All messages are checked before the first is written. Messages without a session belong to
+    /// `session_id`.
     ///
-    /// # Errors
-    /// `InvalidInput` for an invalid message (nothing was added); `Io` (messages that an earlier
-    /// step of a long list added stay).
+    /// # Errors `InvalidInput` for an invalid message (nothing was added); `Io` (a long list is
+    /// written in steps; finished steps stay).
     pub fn add_messages(
         &self,
         user_id: &str,
@@ -55,8 +54,8 @@ impl Engine {
                 if let Some(added) = self.services.append(&user, &mut batch, session_id, control)? {
                     break added;
                 }
-                // The user was deleted while this call waited: it adds after the deletion, which
-                // waits until no guard is held on the user.
+                // The user was deleted while this call waited. It adds the messages after the
+                // deletion, which waits until no guard holds the user.
                 drop(user);
                 user = self.user_or_new(user_id, control)?;
             };
@@ -74,7 +73,7 @@ impl Engine {
         user.measure();
         self.snapshots.note(&self.services, &user);
         if user.uses.is_due() {
-            // They can be counted again: nothing that was asked for fails with them.
+            // Uses can be counted again, so a failure here does not fail the call.
             let saved = user.save_uses(&self.services.store);
             saved
                 .unwrap_or_else(|error| self.services.counters.note_failure(Some(user_id), &error));
@@ -82,14 +81,14 @@ impl Engine {
         Ok(report)
     }
 
-    /// Embeds messages that were added and forms episodes, here or in the background; returns the
-    /// ids of episodes that were formed here.
+    /// Embeds new messages and forms episodes, here or in the background. Returns the ids of
+    /// episodes that were formed here.
     ///
-    /// The messages are stored by now: a failure, such as a full disk, is noted for `health` and
+    /// The messages are stored already: a failure, such as a full disk, is noted for `health` and
     /// does not fail the call. The next call forms the episodes.
     fn follow_up(&self, user: &UserGuard, control: &dyn CallControl) -> Result<Vec<String>> {
         match self.form_or_enqueue(user, control) {
-            // Whoever has the user next goes on with it.
+            // The next caller finishes this work.
             Err(error) if self.is_to_be_repeated(user, &error) => {
                 control.check().map(|()| Vec::new())
             }
@@ -104,7 +103,7 @@ impl Engine {
     fn form_or_enqueue(&self, user: &UserGuard, control: &dyn CallControl) -> Result<Vec<String>> {
         if self.services.has_background_work() {
             if self.services.embedder.is_local() {
-                // Without the turn: its holder may be waiting for a model.
+                // Not under the turn: its holder may be waiting for a model.
                 self.services.embed_messages(user, control)?;
             }
             self.enqueue(user);
@@ -114,7 +113,7 @@ impl Engine {
         Ok(episodes.iter().map(|episode| episode.episode_id.clone()).collect())
     }
 
-    /// Closes the open buffer of a user into episodes now.
+    /// Forms episodes from the user's buffer now.
     ///
     /// # Errors
     /// `Io`; `ReadOnly`; `Interrupted`.
@@ -142,8 +141,8 @@ impl Engine {
     }
 
     /// Ends a session: its buffered messages become episodes, their facts are learned (in the
-    /// background, with a model), and the session is marked as closed. Every step is on disk before
-    /// the next, so that a crash resumes where it stopped.
+    /// background with a model), and the session is marked as closed. Each step is on disk before
+    /// the next begins, so that a crash resumes where it stopped.
     ///
     /// # Errors
     /// As [`Engine::flush`].
@@ -179,13 +178,11 @@ impl Engine {
         Ok(episodes)
     }
 
-    /// Replaces the text of a fact or the narrative of an episode; the version before stays in
-    /// [`Engine::history`]. A superseded fact is current again afterwards: this is the way to undo
-    /// a supersession.
+    /// Replaces the text of a fact or the narrative of an episode; [`Engine::history`] keeps the
+    /// earlier version. A superseded fact becomes current again: this undoes a supersession.
     ///
-    /// # Errors
-    /// `InvalidInput` for an unknown id, an empty text, or a message (what was said is not
-    /// rewritten).
+    /// # Errors `InvalidInput` for an unknown id, an empty text, or a message: messages can't be
+    /// edited.
     pub fn update(
         &self,
         user_id: &str,
@@ -201,18 +198,18 @@ impl Engine {
         self.with_user(user_id, control, update)?.ok_or_else(|| unknown(id))
     }
 
-    /// Deletes a record with all its versions, and what was derived from it.
+    /// Deletes a record with all its versions and everything derived from it.
     ///
-    /// * A fact goes alone.
-    /// * A message: facts go that no other message proves, or that tell a word which only this
-    ///   message said. Its episode is written again without it, or goes if nothing is left.
-    /// * An episode goes with its messages.
+    /// * A fact: only the fact.
+    /// * A message: also the facts that no other message proves, or that contain a word which only
+    ///   this message said. Its episode is rewritten without it, or deleted if it has no other
+    ///   message.
+    /// * An episode: also its messages.
     ///
-    /// When this returns, no byte of the deleted texts is in any file of the store. An interrupted
-    /// deletion is finished at the next opening.
+    /// When this returns, no file of the store contains a byte of the deleted texts. The next
+    /// opening finishes an interrupted deletion.
     ///
-    /// # Errors
-    /// `ReadOnly`; `Io`. An unknown id deletes nothing.
+    /// # Errors `ReadOnly`; `Io`. An unknown id deletes nothing.
     pub fn delete(
         &self,
         user_id: &str,
@@ -235,7 +232,7 @@ impl Engine {
         self.delete_chosen(user_id, named(ids), control)
     }
 
-    /// What [`Engine::delete_all`] would remove and rewrite; changes nothing.
+    /// Reports the records that [`Engine::delete_all`] would remove and rewrite; changes nothing.
     ///
     /// # Errors
     /// `Interrupted`; `Io`.
@@ -263,7 +260,7 @@ impl Engine {
         self.delete_chosen(user_id, admitted(filter, kinds)?, control)
     }
 
-    /// What [`Engine::delete_where`] would remove and rewrite; changes nothing.
+    /// Reports the records that [`Engine::delete_where`] would remove and rewrite; changes nothing.
     ///
     /// # Errors
     /// `InvalidInput` for a filter that admits everything; `Interrupted`; `Io`.
@@ -298,12 +295,11 @@ impl Engine {
         self.with_user(user_id, control, delete).map(Option::unwrap_or_default)
     }
 
-    /// Deletes everything of a user: when this returns, no byte of theirs is on disk and no search
-    /// finds them. An unknown user has nothing.
+    /// Deletes everything of a user: when this returns, none of their bytes is on disk and no
+    /// search finds them. Does nothing for an unknown user.
     ///
-    /// # Errors
-    /// `ReadOnly`; `Interrupted`: nothing was deleted; `Io`: then call again, or open the store
-    /// again, which finishes it.
+    /// # Errors `ReadOnly`; `Interrupted`: nothing was deleted; `Io`: call again, or open the store
+    /// again, which finishes the deletion.
     pub fn delete_user_data(
         &self,
         user_id: &str,
@@ -313,7 +309,8 @@ impl Engine {
         self.check_writable()?;
         let owner = self.services.owner(user_id)?;
         let mut report = DeleteReport::default();
-        // A user who can't be opened, say for a cache of another model, is deleted without counts.
+        // A user who can't be opened, say because of another model's cache, is deleted without
+        // counts.
         if let Ok(Some(user)) = self.known_user(user_id, control) {
             let view = user.view.read();
             (report.messages, report.episodes, report.semantic_memories) =
@@ -327,11 +324,11 @@ impl Engine {
         Ok(report)
     }
 
-    /// Closes a user whose records are about to be deleted. The caller holds the openings. When
+    /// Closes a user whose records are about to be deleted. The caller holds the openings. If
     /// interrupted, the user stays open.
     fn close_for_good(&self, user_id: &str, control: &dyn CallControl) -> Result<()> {
         let Some(guard) = self.users.get(user_id) else { return Ok(()) };
-        // Background work stops, in the middle of a call if need be.
+        // Background work stops, also during a call.
         guard.place.leaving.store(true, Ordering::SeqCst);
         let turn = guard.turns.take(control);
         let outcome = turn.map(|turn| {
@@ -350,7 +347,7 @@ impl Engine {
             }
         };
         drop(guard);
-        // Searches under way finish with what they have; no new one can begin.
+        // Searches under way finish; new ones can't begin.
         if let Err(error) = user.wait_until_free(control) {
             user.writer.lock().gone = false;
             user.place.leaving.store(false, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Panics end at the engine's door: whoever calls gets an error.
+//! Converts panics into errors at the API boundary.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,13 +7,13 @@ use crate::engine::lifecycle::Engine;
 use crate::error::{Error, Result};
 use crate::model::UnreadableRow;
 
-/// Runs `work`; a panic in it becomes an `Internal` error. The engine's locks are not poisoned by a
-/// panic, and logs are written before the view changes.
+/// Runs `work`; a panic becomes an `Internal` error. The engine can continue: a panic does not
+/// poison its locks, and logs are written before the view changes.
 pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(described(&*panic)))
 }
 
-/// The payload itself is not told: it may quote a text.
+/// The message of the panic is left out: it may quote a text.
 fn described(panic: &(dyn Any + Send)) -> Error {
     if panic.is::<UnreadableRow>() {
         return Error::internal("a record of the snapshot can't be read: the file was changed")
@@ -24,8 +24,8 @@ fn described(panic: &(dyn Any + Send)) -> Error {
 }
 
 impl Engine {
-    /// Runs an operation for a caller who must not see panics. After a record of a snapshot could
-    /// not be read, the next call opens the user from the logs.
+    /// Runs an operation for a caller who must not see panics. If a record of a snapshot could not
+    /// be read, the next call opens the user from the logs.
     ///
     /// # Errors
     /// Those of `work`; `Internal` for a panic.

@@ -1,4 +1,4 @@
-//! The open users: opening, eviction, forgetting.
+//! The open users: opening, eviction, removal.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,23 +14,24 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::{OpenUser, UserGuard};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Share of the budget that users may take: the rest is for what all of them use (tables, compiled
-/// expressions, Python), and for what lies idle between the blocks of users who were opened and
-/// closed. Measured with users of 1 and of 100 messages.
+/// Share of the memory budget for open users. The rest covers shared tables, compiled expressions,
+/// Python, and fragmentation after users were opened and closed. Measured with users of 1 and of
+/// 100 messages.
 const SHARE_OF_USERS: (usize, usize) = (1, 2);
 
-/// What to do about a user without records.
+/// Whether to create a user without records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingUser {
     Create,
     Ignore,
 }
 
-/// A user that was asked for.
+/// The outcome of opening a user.
 pub(crate) enum FoundUser {
     /// Open already.
     Open(UserGuard),
-    /// Opened by this call: work may be left from before. The second is who was given up for it.
+    /// Opened by this call: an earlier process may have left work. The second is the outdated open
+    /// user that it replaces.
     Opened(UserGuard, Option<UserGuard>),
     /// Open already; another process has added records.
     Followed(UserGuard),
@@ -38,23 +39,24 @@ pub(crate) enum FoundUser {
     Nobody,
 }
 
-/// The users that are open.
+/// The open users.
 #[derive(Default)]
 pub(crate) struct UserRegistry {
     users: Mutex<HashMap<String, Arc<OpenUser>>>,
-    /// Set under the lock of `users`: no user is opened any more.
+    /// Set under the lock of `users`: no user can be opened any more.
     closed: AtomicBool,
-    /// One opening at a time, so that a user is never loaded twice.
+    /// Serializes openings, so that a user is never loaded twice.
     opening: FormingTurns,
     ticks: AtomicU64,
     /// Bytes of all open users.
     memory: Arc<AtomicUsize>,
-    /// Users whose snapshots are not read.
+    /// Users whose snapshots must not be read.
     distrusted: Mutex<HashSet<String>>,
 }
 
 impl UserRegistry {
-    /// A user as the logs are now: opened if need be, and anew when records were taken out.
+    /// Returns a user with the present records: opens it if necessary, and opens it again if
+    /// records were removed.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`; `Interrupted`.
@@ -75,7 +77,7 @@ impl UserRegistry {
             None => None,
         };
         let _turn = self.opening.take(control)?;
-        // Another thread may have opened or refreshed the user in between.
+        // Another thread may have opened the user meanwhile.
         let current = self.get(user_id);
         if let Some(user) =
             current.filter(|user| !stale.as_ref().is_some_and(|stale| stale.is_same(user)))
@@ -109,7 +111,7 @@ impl UserRegistry {
         Ok(FoundUser::Opened(guard, stale))
     }
 
-    /// A user, if open.
+    /// The user, if open.
     pub fn get(&self, user_id: &str) -> Option<UserGuard> {
         let users = self.users.lock();
         let user = users.get(user_id)?;
@@ -122,7 +124,7 @@ impl UserRegistry {
         self.users.lock().values().map(UserGuard::new).collect()
     }
 
-    /// Keeps everybody from opening users while it is held.
+    /// Blocks the opening of users while the guard lives.
     ///
     /// # Errors
     /// `Interrupted`.
@@ -130,25 +132,25 @@ impl UserRegistry {
         self.opening.take(control)
     }
 
-    /// Takes a user out of memory; the next call opens them again.
+    /// Takes a user out of memory; the next call opens it again.
     pub fn forget(&self, user_id: &str) -> Option<Arc<OpenUser>> {
         self.users.lock().remove(user_id)
     }
 
-    /// Takes back a user who was forgotten. The caller holds the openings.
+    /// Puts back a user that was taken out. The caller holds the openings.
     pub fn put_back(&self, user: Arc<OpenUser>) {
         self.users.lock().insert(user.owner.user.clone(), user);
     }
 
-    /// Takes all users out of memory, for good.
+    /// Takes all users out of memory; none can be opened again.
     pub fn close(&self) -> Vec<Arc<OpenUser>> {
         let mut users = self.users.lock();
         self.closed.store(true, Ordering::SeqCst);
         users.drain().map(|(_, user)| user).collect()
     }
 
-    /// Closes users whose snapshots are damaged, so that the next call reads their logs.
-    /// Users in use stay until the next call.
+    /// Closes users with a damaged snapshot, so that the next call reads their logs. Users in use
+    /// stay until the next call.
     pub fn leave_unsound(&self, services: &EngineServices) {
         let mut users = self.users.lock();
         users.retain(|user_id, user| {
@@ -157,18 +159,18 @@ impl UserRegistry {
             }
             log::warn!("the snapshot of a user was changed by another program and is left aside");
             self.distrusted.lock().insert(user_id.clone());
-            // A reader's attempt fails; it does not need to succeed.
+            // A reader may fail to remove it; that is harmless.
             let _ = services.store.remove_snapshot(&user.owner);
             !user.is_free()
         });
     }
 
-    /// How many users are open.
+    /// Number of open users.
     pub fn len(&self) -> usize {
         self.users.lock().len()
     }
 
-    /// Bytes of all open users.
+    /// Memory of all open users, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.memory.load(Ordering::Relaxed)
     }
@@ -177,8 +179,8 @@ impl UserRegistry {
         user.last_used.store(self.ticks.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Closes the least recently used users without a guard until a tenth of the budget is free,
-    /// so that not every opening has to evict.
+    /// Closes the least recently used users without a guard until a tenth of the budget is free, so
+    /// that not every opening has to evict.
     fn evict(&self, services: &EngineServices) {
         let budget = services.config.memory_budget_bytes / SHARE_OF_USERS.1 * SHARE_OF_USERS.0;
         if self.memory_bytes() <= budget {
@@ -196,13 +198,13 @@ impl UserRegistry {
             }
             let idle = {
                 let mut users = self.users.lock();
-                // Guards are only made under this lock.
+                // Guards are created only under this lock.
                 let is_free = users.get(&id).is_some_and(|user| user.is_free());
                 is_free.then(|| users.remove(&id)).flatten()
             };
             let Some(idle) = idle else { continue };
             if idle.save_for_next_opening(&services.store, &services.indexing()).is_err() {
-                // Without the cache the next opening embeds again: slower, not wrong.
+                // Without the cache the next opening computes the vectors again.
                 services.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
             }
             services.counters.evictions.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! What every verb works with: settings, files, clock, embedder, model, accounts. Knows no open
-//! user.
+//! Shared dependencies of all operations: settings, files, clock, embedder, model, cost. Has no
+//! reference to open users.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct EngineServices {
     pub tokens: &'static dyn TokenTable,
     pub llm: Option<Arc<dyn LanguageModel>>,
     pub ledger: Arc<UsageLedger>,
-    /// Limits the calls of the model in flight.
+    /// Limits the concurrent calls of the model.
     pub gate: CallGate,
     pub counters: EngineCounters,
     pub feed: FeedPositions,
@@ -43,22 +43,22 @@ impl EngineServices {
         self.llm.is_some() || !self.embedder.is_local()
     }
 
-    /// True if no model is configured or the model is not known to be down.
+    /// True without a model, or while the model is not known to fail.
     pub fn is_model_available(&self) -> bool {
         self.llm.as_ref().is_none_or(|model| model.is_available())
     }
 
-    /// Whose records a user id names.
+    /// The owner for a user id.
     pub fn owner(&self, user_id: &str) -> Result<Owner> {
         Owner::new(&self.tenant, user_id)
     }
 
-    /// What reads texts on any thread.
+    /// A reader of texts for any thread.
     pub fn reader(&self) -> TextReader {
         TextReader { tokens: self.tokens, embedder: Arc::clone(&self.embedder) }
     }
 
-    /// What a memory indexes texts with.
+    /// The settings for indexing texts.
     pub fn indexing(&self) -> IndexingSettings<'_> {
         IndexingSettings {
             config: &self.config,

@@ -1,5 +1,4 @@
-//! Forgetting: which records nobody needs any more, and taking records out of searches and back.
-//! Nothing here deletes.
+//! Forgetting: proposes records to archive, archives and restores them. Nothing here deletes.
 
 use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
@@ -29,9 +28,8 @@ impl Engine {
         Ok(policy.apply(&view, &uses, now))
     }
 
-    /// Takes episodes and facts out of searches, contexts and listings. `get`, `history`, exports
-    /// and deletions still have them. An episode takes its messages with it; facts that were
-    /// learned from it stay.
+    /// Hides episodes and facts from searches, contexts and listings. `get`, `history`, exports and
+    /// deletions still see them. An episode hides its messages too; facts learned from it stay.
     ///
     /// # Errors
     /// `InvalidInput` for an unknown id or a message: nothing was archived; `Io`; `ReadOnly`.
@@ -44,7 +42,7 @@ impl Engine {
         self.shelve(user_id, ids, ArchiveChange::Archive, control)
     }
 
-    /// Takes back what was archived, and facts that have expired.
+    /// Restores archived records and expired facts.
     ///
     /// # Errors
     /// As [`Engine::archive`].

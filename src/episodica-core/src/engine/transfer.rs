@@ -1,4 +1,4 @@
-//! Records on their way in and out of a store: stated facts, imports, backups.
+//! Import, export and backup.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::model::{BackupReport, ImportReport, SemanticMemory};
 use crate::store::{BackupRun, LogKind, copy_user};
 
 impl Engine {
-    /// Adds a fact that the application states, durably. It is reconciled with known facts by the
-    /// rules: one that says the same is returned instead, one that it contradicts is superseded.
+    /// Adds a fact that the application states, durably. The rules reconcile it with known facts:
+    /// an equal one is returned instead, a contradicting one is superseded.
     ///
     /// # Errors
     /// `InvalidInput` for an empty statement; `Io`; `ReadOnly`; `Interrupted`.
@@ -46,8 +46,8 @@ impl Engine {
         })
     }
 
-    /// Adds the records of an export that the user does not have, with their ids and versions.
-    /// `path` names the file in errors.
+    /// Adds the records of an export that the user lacks, with their ids and versions. Errors name
+    /// `path` as the file.
     ///
     /// # Errors
     /// `InvalidInput` with file and line (nothing was added); `Io`; `ReadOnly`; `Interrupted`.
@@ -73,11 +73,10 @@ impl Engine {
         })
     }
 
-    /// Copies the whole store, all tenants, to a directory that opens as a store. Others may write
-    /// meanwhile: everything acknowledged before the call is in the copy.
+    /// Copies the whole store, all tenants, to a directory that opens as a store. Other processes
+    /// may write meanwhile: the copy has everything that was acknowledged before the call.
     ///
-    /// # Errors
-    /// `InvalidInput` for a place that is taken; `Io`; `Interrupted`: then nothing is left there.
+    /// # Errors `InvalidInput` if `target` exists; `Io`; `Interrupted`: `target` is removed.
     pub fn backup(&self, target: &Path, control: &dyn CallControl) -> Result<BackupReport> {
         self.check_open()?;
         let started = Instant::now();
@@ -96,7 +95,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// A backup of logs that are not files: a store of files with the same lines.
+    /// Backs up logs that are not files: writes a store of files with the same lines.
     fn backup_by_copy(
         &self,
         target: &Path,

@@ -1,4 +1,4 @@
-//! A user who is open: their memory, and the state that each verb keeps beside it.
+//! An open user: memory plus per-operation state.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::engine::writing::group_commit::ArrivalQueue;
 use crate::engine::writing::write_progress::WriteProgress;
 use crate::error::Result;
 
-/// Bytes of a user without any record: logs, tables, locks. Measured.
+/// Memory of a user without records: logs, tables, locks. Measured.
 const BYTES_PER_USER: usize = 9_900;
 
 /// How often a thread that waits for a user checks its `control`.
@@ -32,20 +32,20 @@ pub(crate) struct OpenUser {
     pub progress: WriteProgress,
     /// Files with answers and traces of models.
     pub notes: Mutex<NoteFiles>,
-    /// Lines that were handed out as context.
+    /// Lines of contexts that this user was given.
     pub recalled: Mutex<RecalledLines>,
-    /// Place in the queue of background work.
+    /// The user's place in the queue of background work.
     pub place: QueueSlot,
-    /// The last snapshot that was taken while the user was open.
+    /// The last snapshot since the user was opened.
     pub last_snapshot: Mutex<Option<TakenSnapshot>>,
-    /// For eviction: when the user was last asked for.
+    /// Time of the last access, for eviction.
     pub last_used: AtomicU64,
     holders: Arc<HolderCount>,
     size: UserSize,
 }
 
 impl OpenUser {
-    /// `total` counts the bytes of all open users.
+    /// `total` sums the memory of all open users.
     pub fn new(memory: UserMemory, total: &Arc<AtomicUsize>) -> Self {
         let user = Self {
             memory,
@@ -63,7 +63,7 @@ impl OpenUser {
         user
     }
 
-    /// Size in memory, in bytes, when last measured.
+    /// Memory in bytes when last measured.
     pub fn heap_bytes(&self) -> usize {
         self.size.own.load(Ordering::Relaxed)
     }
@@ -80,8 +80,7 @@ impl OpenUser {
 
     /// Waits until no guard is held.
     ///
-    /// # Errors
-    /// What `control` says when the caller gives up.
+    /// # Errors The error of `control` when the caller gives up.
     pub fn wait_until_free(&self, control: &dyn CallControl) -> Result<()> {
         let mut count = self.holders.count.lock();
         while *count > 0 {
@@ -109,10 +108,10 @@ struct HolderCount {
     freed: Condvar,
 }
 
-/// Keeps a user open: while a guard exists the user is neither evicted nor deleted.
+/// Keeps a user open: while a guard exists, the user is neither evicted nor deleted.
 pub(crate) struct UserGuard {
     user: Arc<OpenUser>,
-    // Dropped after `user`, so that who sees no guard also sees no reference.
+    // Dropped after `user`: when the count is zero, no reference is left either.
     hold: UserHold,
 }
 
@@ -145,13 +144,13 @@ impl UserGuard {
         Arc::downgrade(&self.user)
     }
 
-    /// Stops what works on a user whose view is outdated: nothing of it may be written any more.
+    /// Stops the work on a user whose view is outdated: none of it may be written any more.
     pub fn give_up(&self) {
         self.place.leaving.store(true, Ordering::SeqCst);
         self.notes.lock().close_for_good();
     }
 
-    /// Do both guard the same open user?
+    /// True if both guard the same open user.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.user, &other.user)
     }
@@ -171,7 +170,7 @@ impl Deref for UserGuard {
     }
 }
 
-/// The size of a user, as part of the size of all.
+/// Memory of a user, as a part of the total.
 struct UserSize {
     own: AtomicUsize,
     total: Arc<AtomicUsize>,

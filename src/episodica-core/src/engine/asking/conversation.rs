@@ -1,5 +1,5 @@
-//! Questions to the model about one user: answered from the cache where they were asked before,
-//! within the limit on calls in flight, with accounts and trace.
+//! Questions to the model about one user: answers repeated questions from the cache, limits
+//! concurrent calls, and records cost and trace.
 
 use std::sync::atomic::Ordering;
 
@@ -36,18 +36,18 @@ impl ModelReply {
     }
 }
 
-/// What came of a question.
+/// The outcome of a question.
 pub(crate) enum QuestionOutcome {
-    /// An answer, which may still be of no use.
+    /// An answer, which may still be unusable.
     Answered(ModelReply),
-    /// The model does not answer; the same question may succeed later.
+    /// The model failed; the same question may succeed later.
     Outage,
-    /// The model has nothing to say to this question, now or later.
+    /// The model refuses this question for good.
     Refused,
 }
 
 impl QuestionOutcome {
-    /// The answer, if there is one.
+    /// The answer, if any.
     pub fn reply(self) -> Option<ModelReply> {
         match self {
             Self::Answered(reply) => Some(reply),
@@ -56,7 +56,7 @@ impl QuestionOutcome {
     }
 }
 
-/// The trace of what was asked while one record was made.
+/// The trace of the questions for one record.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct QuestionTrace(Vec<TraceStep>);
 
@@ -66,7 +66,7 @@ impl QuestionTrace {
         self.0.extend(other.0);
     }
 
-    /// Names the records that were made.
+    /// Sets the ids of the records that were made.
     pub fn about(mut self, ids: &[String]) -> Self {
         self.0.iter_mut().for_each(|step| step.ids.extend(ids.iter().cloned()));
         self
@@ -83,7 +83,7 @@ pub(crate) struct ModelSession<'a> {
 }
 
 impl EngineServices {
-    /// A conversation with the configured model; `None` without one.
+    /// Starts a session with the configured model; `None` without one.
     pub fn conversation<'a>(
         &'a self,
         user: &'a OpenUser,
@@ -93,12 +93,12 @@ impl EngineServices {
         Some(ModelSession { services: self, user, control, model, asked: QuestionTrace::default() })
     }
 
-    /// Writes the trace of what was asked, if the configuration wants one.
+    /// Writes the trace of questions, if the configuration enables it.
     pub fn write_trace(&self, user: &OpenUser, asked: QuestionTrace) {
         if asked.0.is_empty() {
             return;
         }
-        // Not about records that another process has erased meanwhile.
+        // The hold rules out that another process has erased the records.
         let Some(_hold) = user.hold_to_note() else { return };
         let mut notes = user.notes.lock();
         if notes.is_gone() {
@@ -119,10 +119,9 @@ impl EngineServices {
 }
 
 impl ModelSession<'_> {
-    /// Asks the model. Without an answer the rules take over.
+    /// Asks the model. If it does not answer, the caller falls back to the rules.
     ///
-    /// # Errors
-    /// `Interrupted` only.
+    /// # Errors `Interrupted` only.
     pub fn ask(&mut self, prompt: &ChatPrompt) -> Result<QuestionOutcome> {
         self.control.check()?;
         let outcome = self.answer(prompt);
@@ -137,7 +136,7 @@ impl ModelSession<'_> {
                 self.services.counters.note_failure(Some(&self.user.owner.user), &failure.error);
                 self.count("answers_refused", u64::from(failure.refused));
                 if failure.silent {
-                    // No outage, which would keep other questions waiting, and no refusal.
+                    // Neither an outage, which would delay other questions, nor a refusal.
                     let model = self.model.model().to_owned();
                     let (text, hash) = (String::new(), String::new());
                     return Ok(QuestionOutcome::Answered(ModelReply {
@@ -153,12 +152,12 @@ impl ModelSession<'_> {
         }
     }
 
-    /// What the model's window allows.
+    /// The limits of the model's context window.
     pub fn budget(&self) -> WindowBudget {
         WindowBudget::of(self.model.context_window())
     }
 
-    /// The trace of what was asked since the last call of this function.
+    /// The trace of the questions since the last call.
     pub fn take_asked(&mut self) -> QuestionTrace {
         std::mem::take(&mut self.asked)
     }
@@ -168,7 +167,7 @@ impl ModelSession<'_> {
         self.services.counters.count(name, times);
     }
 
-    /// Counts an answer that holds nothing of use.
+    /// Counts an unusable answer.
     pub fn unusable(&self, reason: &'static str) {
         self.count(reason, 1);
         self.services.counters.llm_unusable.fetch_add(1, Ordering::Relaxed);
@@ -177,7 +176,7 @@ impl ModelSession<'_> {
         self.services.counters.note_unusable(Some(&self.user.owner.user), &error);
     }
 
-    /// Caches an answer that could be used, so that the same question is never paid for twice.
+    /// Caches a usable answer, so that the same question is never paid for twice.
     pub fn keep(&self, reply: &ModelReply) {
         self.services.counters.llm_unusable.store(0, Ordering::Relaxed);
         if !self.services.config.llm_cache || reply.cached {
@@ -197,7 +196,7 @@ impl ModelSession<'_> {
         if let Some(answers) = &mut notes.answers
             && let Err(error) = answers.put(answer)
         {
-            // Without the cache the next time costs again: dearer, not wrong.
+            // Without the cache the question only costs again.
             self.services.counters.note_failure(Some(&self.user.owner.user), &error);
         }
     }
@@ -255,7 +254,7 @@ impl ModelSession<'_> {
             }
             Err(failure) => {
                 if failure.error.kind() != ErrorKind::Interrupted {
-                    // A model that refuses one text works all the same.
+                    // A model that refuses one text still works.
                     failing.store(!failure.refused, Ordering::Relaxed);
                     ledger.record_failure(prompt.phase, user_id, model.model(), &failure);
                 }
@@ -268,7 +267,7 @@ impl ModelSession<'_> {
         if !self.services.config.llm_cache {
             return None;
         }
-        // Opening mends the file, which nobody else may be writing then.
+        // Opening repairs the file, so no other process may be writing it.
         let _hold = self.user.hold_to_note()?;
         let mut notes = self.user.notes.lock();
         if notes.is_gone() {

@@ -1,4 +1,4 @@
-//! The limit on calls of a model in flight.
+//! Limits the concurrent calls of a model.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct CallGate {
     left: Condvar,
 }
 
-/// The right to make one call; given back when dropped.
+/// Permission for one call; returned when dropped.
 pub(crate) struct CallPermit<'a>(&'a CallGate);
 
 impl CallGate {
@@ -24,10 +24,9 @@ impl CallGate {
         Self { free: Mutex::new(calls), left: Condvar::new() }
     }
 
-    /// Waits for the right to make a call.
+    /// Waits for permission to make a call.
     ///
-    /// # Errors
-    /// What `control` says when the caller gives up.
+    /// # Errors The error of `control` when the caller gives up.
     pub fn enter(&self, control: &dyn CallControl) -> Result<CallPermit<'_>> {
         let mut free = self.free.lock();
         while *free == 0 {

@@ -1,4 +1,4 @@
-//! The way to a language model: cache, limits, accounts, trace.
+//! Access to a language model: cache, limits, cost, trace.
 
 pub(crate) mod conversation;
 pub(crate) mod gate;

@@ -1,8 +1,8 @@
-//! The files beside a user's logs that hold questions and answers of models.
+//! A user's files with questions and answers of models.
 
 use crate::store::{AnswerCache, UserTrace};
 
-/// Open files; each is opened when first needed.
+/// The open files; each is opened at its first use.
 #[derive(Default)]
 pub(crate) struct NoteFiles {
     pub answers: Option<AnswerCache>,
@@ -12,7 +12,7 @@ pub(crate) struct NoteFiles {
 }
 
 impl NoteFiles {
-    /// Closes the files; they are opened again when needed.
+    /// Closes the files; the next use opens them again.
     pub fn close(&mut self) {
         (self.answers, self.trace) = (None, None);
     }

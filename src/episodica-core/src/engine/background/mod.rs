@@ -1,4 +1,4 @@
-//! Work behind the caller: the queue of users, and what there is to do for one.
+//! Background work: the queue of users, and the pending work of each.
 
 pub(crate) mod pending;
 pub(crate) mod queue;

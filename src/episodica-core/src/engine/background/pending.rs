@@ -1,5 +1,5 @@
-//! Working off a user's backlog, in the background or after a crash or an outage. Each step takes a
-//! turn of its own, so that nobody waits for longer than a step.
+//! Processes a user's backlog in steps, in the background or after a crash or an outage. Each step
+//! takes the user's turn, so a caller waits for at most one step.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,19 +21,19 @@ use crate::store::{DeadLetter, TurnHolder};
 const TURN_PATIENCE: Duration = Duration::from_secs(60);
 const TURN_PAUSE: Duration = Duration::from_millis(20);
 
-/// What the model is asked again about.
+/// Which texts the model is to write again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingRetry {
-    /// Texts that an outage left to the rules: an answer that was of no use would be so again, and
-    /// what was refused would be refused again.
+    /// Texts that the rules wrote during an outage. Unusable answers and refusals would only repeat
+    /// themselves.
     Outages,
-    /// All texts by the rules.
+    /// All texts that the rules wrote.
     All,
 }
 
 impl EngineServices {
-    /// Works off a user's backlog, and again where another process comes between; stops after a
-    /// step where `is_crowded`: others wait.
+    /// Processes a user's backlog, and repeats work that another process interfered with. Stops
+    /// after a step if `is_crowded`, because other users wait.
     pub(crate) fn work_on(
         &self,
         user: &OpenUser,
@@ -43,13 +43,13 @@ impl EngineServices {
         self.decide(control, || self.work_on_once(user, control, is_crowded))
     }
 
-    /// Waits for its turn among processes, so that a model is not paid twice; with `None` goes on
-    /// without, since nothing but money rests on it.
+    /// Waits for the turn among processes, so that a model is not paid twice. Returns `None` after
+    /// the patience: working without the turn costs only money.
     fn take_turn(&self, user: &OpenUser, control: &dyn CallControl) -> Result<Option<TurnHolder>> {
         let until = Instant::now() + TURN_PATIENCE;
         while self.llm.is_some() && Instant::now() < until {
             if let turn @ TurnHolder::Mine(_) = user.store.try_turn()? {
-                // What its holder before has formed.
+                // The holder before may have formed memories.
                 user.refresh(&self.indexing(), control)?;
                 return Ok(Some(turn));
             }
@@ -66,7 +66,7 @@ impl EngineServices {
         is_crowded: &dyn Fn() -> bool,
     ) -> Result<WorkOutcome> {
         let _turn_among_processes = self.take_turn(user, control)?;
-        // A model needs no vectors to cut: they are asked for together with those of the episodes.
+        // A model cuts without vectors, so messages are embedded together with their episodes.
         let embeds_first = self.llm.is_none() || self.embedder.is_local();
         if embeds_first {
             let _turn = user.turns.take(control)?;
@@ -115,8 +115,7 @@ impl EngineServices {
         })
     }
 
-    /// True if a few messages have just come in without a vector: others may follow, and one
-    /// request brings the vectors of all.
+    /// True if a few new messages lack vectors: others may follow, and one request embeds them all.
     fn lingers(&self, user: &OpenUser) -> bool {
         let view = user.view.read();
         let (waiting, all) = (view.backlog.unembedded().len(), view.messages.len());
@@ -124,8 +123,8 @@ impl EngineServices {
         (1..WORTH_A_REQUEST).contains(&waiting) && before != all
     }
 
-    /// Learns from the next episode that was not learned from (by the rules: from all); `false` if
-    /// there was none.
+    /// Learns from the next episode that was not learned from (the rules: from all such episodes);
+    /// `false` if all were.
     fn learn_next(&self, user: &OpenUser, control: &dyn CallControl) -> Result<bool> {
         let _turn = user.turns.take(control)?;
         let Some(episode) = Self::unlearned(user).into_iter().next() else { return Ok(false) };
@@ -136,9 +135,9 @@ impl EngineServices {
         Ok(true)
     }
 
-    /// Has the model do again what the rules did in its place: first texts of episodes, then facts.
-    /// An episode without an answer keeps no other waiting. Returns whether something is left that
-    /// a working model would do.
+    /// Has the model redo the work of the rules: first texts of episodes, then facts. An episode
+    /// without an answer does not block the others. Returns whether work is left that a working
+    /// model would do.
     fn write_again(
         &self,
         user: &OpenUser,
@@ -193,8 +192,8 @@ impl EngineServices {
         Ok(unanswered)
     }
 
-    /// Puts the model's text in the place of the rules' and returns the episode; keeps theirs
-    /// without an answer.
+    /// Replaces the text of the rules by the model's and returns the episode; without an answer the
+    /// text stays.
     fn write_over(
         &self,
         user: &OpenUser,
@@ -242,7 +241,8 @@ impl EngineServices {
         episodes.filter(is_wanted).collect()
     }
 
-    /// Continues what a crash cut off, in the caller's time: without background work.
+    /// Continues work that a crash interrupted, during the caller's call; for configurations
+    /// without background work.
     pub(crate) fn resume(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         let (closing, has_unlearned) = {
             let view = user.view.read();
@@ -259,7 +259,7 @@ impl EngineServices {
         Ok(())
     }
 
-    /// Everything that is pending, including answers that were of no use the last time.
+    /// Does all pending work, and asks again where an answer was unusable.
     pub(crate) fn retry_all(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         self.work_on(user, control, &|| false)?;
         self.decide(control, || {
@@ -269,7 +269,7 @@ impl EngineServices {
         })
     }
 
-    /// Writes dead letters for the records that still lack a vector after the last attempt.
+    /// Writes dead letters for the records that lack a vector after the last attempt.
     pub(crate) fn give_up(&self, user: &OpenUser) {
         let last = self.counters.last_failure();
         let error = last.as_deref().unwrap_or("the embedder failed").to_owned();
@@ -321,7 +321,7 @@ impl EngineServices {
     }
 }
 
-/// True if the rules wrote an episode in a model's place.
+/// True if the rules wrote an episode in place of a model.
 fn is_by_rules(episode: &Episode) -> bool {
     episode.provenance.pending_llm || episode.provenance.fallback == REFUSED
 }

@@ -1,9 +1,9 @@
-//! The queue of background work: users with something to do, the threads that serve them, and those
-//! who wait for a retry or for a model to come back.
+//! The queue of background work: users with pending work, the threads that serve them, and users
+//! who wait for a retry or for a model to recover.
 //!
-//! A user is queued at most once, however much is to be done: their backlog says what that is. So
-//! the queue needs no more room than the open users, and work that a crash cuts off is found again
-//! in the logs.
+//! A user is queued at most once; the pending work itself is in the user's backlog. So the queue is
+//! no longer than the list of open users, and work that a crash interrupts is found again in the
+//! logs.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,30 +19,30 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::UserGuard;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Waits before failed work is tried again; after the last it is tried every minute, and nobody
-/// waits for it any more.
+/// Pauses before failed work is tried again. After the last one it is tried every minute, and
+/// `wait` no longer waits for it.
 const RETRY_SECONDS: [u64; 3] = [1, 5, 30];
-/// How long a few messages wait for others to be embedded with.
+/// How long a few messages wait for others, to be embedded in one request.
 const LINGER: Duration = Duration::from_millis(250);
-/// First and longest wait before a model that failed is tried again.
+/// First and longest pause before a failed model is tried again.
 const PROBE_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
-/// How often idle threads look for work that has come due.
+/// How often idle threads check for work that has come due.
 const IDLE_POLL: Duration = Duration::from_millis(200);
 /// How often a thread that waits for the queue checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What came of working on a user.
+/// The outcome of working on a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkOutcome {
-    /// Everything is done.
+    /// The backlog is empty.
     Done,
-    /// Others were waiting: the rest comes after them.
+    /// Other users wait: the rest is queued after them.
     More,
-    /// A few messages wait for others to be embedded with.
+    /// A few messages wait for others, to be embedded in one request.
     Lingers,
-    /// The rest needs a model that does not answer now.
+    /// The rest needs a model that fails at present.
     NeedsModel,
-    /// Something failed that may work later.
+    /// Something failed that may succeed later.
     Failed,
 }
 
@@ -54,10 +54,10 @@ pub(crate) struct WorkQueue {
     stopping: AtomicBool,
 }
 
-/// A user who waits until a time.
+/// A user whose next attempt is at a given time.
 struct DelayedUser {
     due: Instant,
-    /// Only a model that answers helps.
+    /// True if only a working model helps.
     needs_model: bool,
     user: UserGuard,
     /// Failures in a row, or seconds to wait after the next failure of the model.
@@ -70,13 +70,15 @@ struct QueueState {
     running: usize,
     idle: usize,
     threads: usize,
-    /// To be tried again.
+    /// Users to be tried again; `wait` waits for them.
     later: Vec<DelayedUser>,
-    /// Waiting for a model, or for an embedder that has failed for long. Nobody waits for them.
+    /// Users who wait for a model, or for an embedder that has failed for long. `wait` does not
+    /// wait for them.
     parked: Vec<DelayedUser>,
-    /// Failures in a row of users at work.
+    /// Consecutive failures of users at work.
     failures: Vec<(UserGuard, u64)>,
-    /// Users at work who try whether the model is back, with the wait after the next failure.
+    /// Users at work that test whether the model has recovered, with the pause after the next
+    /// failure.
     probes: Vec<(UserGuard, u64)>,
 }
 
@@ -109,7 +111,7 @@ impl WorkQueue {
             let (queue, services) = (Arc::clone(self), Arc::downgrade(services));
             let name = format!("episodica-{}", state.threads);
             let thread = std::thread::Builder::new().name(name);
-            // Without a thread the next call tries again; `retry_pending` needs none.
+            // If the thread can't start, the next call tries again; `retry_pending` needs none.
             if thread.spawn(move || serve(&services, &queue)).is_ok() {
                 state.threads += 1;
             }
@@ -118,18 +120,17 @@ impl WorkQueue {
         self.changed.notify_all();
     }
 
-    /// True if work of this user is queued, under way or to be tried again. Waiting for a model
-    /// does not count.
+    /// True if work of this user is queued, running or to be tried again. Waiting for a model does
+    /// not count.
     pub fn is_busy_with(&self, user: &UserGuard) -> bool {
         let state = self.state.lock();
         *user.place.standing.lock() != WorkStatus::Idle
             || state.later.iter().any(|waiting| waiting.user.is_same(user))
     }
 
-    /// Waits until no work is queued, under way or to be tried again, or until a deadline.
+    /// Waits until no work is queued, running or to be tried again, or until `deadline`.
     ///
-    /// # Errors
-    /// What `control` says when the caller gives up.
+    /// # Errors The error of `control` when the caller gives up.
     pub fn wait_until_idle(&self, deadline: Instant, control: &dyn CallControl) -> Result<()> {
         let mut state = self.state.lock();
         while state.is_busy() && Instant::now() < deadline {
@@ -138,10 +139,9 @@ impl WorkQueue {
         Ok(())
     }
 
-    /// Waits for a change of the queue, for [`PATIENCE`] at most.
+    /// Waits for a change of the queue, for at most [`PATIENCE`].
     ///
-    /// # Errors
-    /// What `control` says when the caller gives up.
+    /// # Errors The error of `control` when the caller gives up.
     pub fn wait_for_any_change(&self, deadline: Instant, control: &dyn CallControl) -> Result<()> {
         self.wait_for_change(&mut self.state.lock(), deadline, control)
     }
@@ -153,11 +153,11 @@ impl WorkQueue {
         control: &dyn CallControl,
     ) -> Result<()> {
         self.changed.wait_until(state, deadline.min(Instant::now() + PATIENCE));
-        // Asked without the lock: the answer may have to wait for the interpreter.
+        // Checked without the lock: the check may have to wait for the interpreter.
         MutexGuard::unlocked(state, || control.check())
     }
 
-    /// Takes a user out of every list; work under way stops by itself.
+    /// Removes a user from every list; running work stops by itself.
     pub fn forget(&self, user: &UserGuard) {
         let mut state = self.state.lock();
         let QueueState { line, later, parked, failures, probes, .. } = &mut *state;
@@ -170,8 +170,8 @@ impl WorkQueue {
         *user.place.standing.lock() = WorkStatus::Idle;
     }
 
-    /// Stops the threads and waits for them until a deadline. A thread whose model call does not
-    /// return is left behind: it writes nothing any more.
+    /// Stops the threads and waits for them until `deadline`. A thread whose model call does not
+    /// return is abandoned: it can no longer write.
     pub fn stop(&self, deadline: Instant) {
         self.stopping.store(true, Ordering::SeqCst);
         self.changed.notify_all();
@@ -181,12 +181,12 @@ impl WorkQueue {
         }
         let threads = state.threads;
         let left = std::mem::replace(&mut *state, QueueState { threads, ..QueueState::default() });
-        // Outside of the lock: dropping the last guard of a user frees a lot.
+        // Not under the lock: dropping the last guard of a user frees much memory.
         drop(state);
         drop(left);
     }
 
-    /// The next user; `None` if there is none for now.
+    /// The next user; `None` if no work is due.
     fn next(&self, is_model_available: &dyn Fn() -> bool) -> Option<UserGuard> {
         let mut state = self.state.lock();
         state.queue_due(is_model_available);
@@ -202,7 +202,7 @@ impl WorkQueue {
         Some(user)
     }
 
-    /// True if the work that is under way for this user has failed before.
+    /// True if the running work of this user has failed before.
     fn has_failed(&self, user: &UserGuard) -> bool {
         self.state.lock().failures.iter().any(|(other, _)| other.is_same(user))
     }
@@ -212,7 +212,7 @@ impl WorkQueue {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Notes what came of it; `true` if that was the last attempt.
+    /// Records the outcome of work; `true` if that was the last attempt.
     fn finish(&self, user: &UserGuard, outcome: WorkOutcome) -> bool {
         let mut state = self.state.lock();
         state.running = state.running.saturating_sub(1);
@@ -249,7 +249,7 @@ impl QueueState {
         }
     }
 
-    /// Plans the next attempt; `false` if there is none.
+    /// Plans the next attempt; `false` if none follows.
     fn plan(
         &mut self,
         user: &UserGuard,
@@ -270,7 +270,7 @@ impl QueueState {
                 true
             }
             WorkOutcome::Done => {
-                // The model is back: everybody who waits for it goes on.
+                // The model has recovered: all users who wait for it continue.
                 if probe.is_some() {
                     let now = Instant::now();
                     self.parked.iter_mut().for_each(|waiting| waiting.due = now);
@@ -284,8 +284,8 @@ impl QueueState {
                 self.parked.push(DelayedUser { due, needs_model: true, user, count });
                 true
             }
-            // An earlier failure has planned the next attempt: what comes in meanwhile plans no
-            // further one, or there would be as many rounds of attempts as messages.
+            // An earlier failure has planned the next attempt. New work plans no further one, or
+            // there would be as many rounds of attempts as messages.
             WorkOutcome::Failed if self.tries_again(user) => true,
             WorkOutcome::Failed => {
                 let (count, user) = (failures + 1, user.clone());
@@ -305,13 +305,13 @@ impl QueueState {
         }
     }
 
-    /// True if an attempt for the user is planned, whatever a model does.
+    /// True if an attempt is planned for the user, whether or not a model works.
     fn tries_again(&self, user: &UserGuard) -> bool {
         let mut planned = self.later.iter().chain(&self.parked);
         planned.any(|waiting| !waiting.needs_model && waiting.user.is_same(user))
     }
 
-    /// Queues the users whose wait is over.
+    /// Queues the users whose pause is over.
     fn queue_due(&mut self, is_model_available: &dyn Fn() -> bool) {
         let now = Instant::now();
         for waiting in take_due(&mut self.later, now) {
@@ -343,12 +343,12 @@ fn take_due(waiting: &mut Vec<DelayedUser>, now: Instant) -> Vec<DelayedUser> {
     due
 }
 
-/// Takes the counts of a user out; the highest.
+/// Removes the counts of a user; returns the highest.
 fn take(counts: &mut Vec<(UserGuard, u64)>, user: &UserGuard) -> Option<u64> {
     counts.extract_if(.., |(other, _)| other.is_same(user)).map(|(_, count)| count).max()
 }
 
-/// Serves the queue until it stops or the engine is gone.
+/// Serves the queue until it stops or the engine is dropped.
 fn serve(services: &Weak<EngineServices>, queue: &WorkQueue) {
     work(services, queue);
     queue.state.lock().threads -= 1;
@@ -360,7 +360,7 @@ fn work(services: &Weak<EngineServices>, queue: &WorkQueue) {
         || services.upgrade().is_some_and(|services| services.is_model_available());
     while !queue.stopping.load(Ordering::SeqCst) {
         let Some(user) = queue.next(&is_model_available) else { continue };
-        // Held for one user only, so that an engine nobody holds any more ends.
+        // Held for one user at a time, so that a dropped engine can end.
         let Some(services) = services.upgrade() else { return };
         let control = BackgroundControl { queue, user: &user };
         let is_crowded = || !queue.state.lock().line.is_empty();

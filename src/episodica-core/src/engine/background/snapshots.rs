@@ -1,10 +1,9 @@
-//! Snapshots taken behind the callers as logs grow, so that a process that is killed opens again as
-//! fast as one that was closed.
+//! Takes snapshots in the background as logs grow, so that a user opens as fast after a kill as
+//! after closing.
 //!
-//! One thread, which ends when nothing is due. A snapshot waits until nobody has added anything for
-//! a moment, since the records can't change while it is taken; where somebody adds all the time, it
-//! is taken all the same. A large user's takes long: no more than a part of the time goes into
-//! snapshots, and a smaller one where somebody adds.
+//! One thread, which ends when no snapshot is due. Records can't change while a snapshot is taken,
+//! so it waits for a short pause of the writers; under constant writing it is taken without one.
+//! Pauses between snapshots limit their share of the time, which is smaller under constant writing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,12 +14,11 @@ use crate::sync::{Condvar, Mutex};
 use crate::engine::services::EngineServices;
 use crate::engine::user::{OpenUser, UserGuard};
 
-/// A user is left alone for so long before a snapshot is taken.
+/// A user without writes for this long is idle.
 const QUIET: Duration = Duration::from_millis(300);
-/// Between two looks.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(50);
-/// After a snapshot, so many times what it took pass before the next: of a user who was left alone,
-/// and of one who was not.
+/// Minimum pause between snapshots, as a multiple of the last one's duration (idle, busy user).
 const QUIET_REST: u32 = 4;
 const BUSY_REST: u32 = 24;
 
@@ -59,7 +57,7 @@ struct DueSnapshot {
 }
 
 impl SnapshotSchedule {
-    /// Notes that records were added to a user.
+    /// Notes that a user has new records.
     pub fn note(self: &Arc<Self>, services: &Arc<EngineServices>, user: &UserGuard) {
         if services.read_only || !user.is_snapshot_due(&services.indexing()) {
             return;
@@ -74,12 +72,12 @@ impl SnapshotSchedule {
         if !state.is_running && !self.stopping.load(Ordering::SeqCst) {
             let (own, services) = (Arc::clone(self), Arc::downgrade(services));
             let thread = std::thread::Builder::new().name("episodica-snapshots".to_owned());
-            // Without a thread the snapshot is taken at closing.
+            // If the thread can't start, closing takes the snapshot.
             state.is_running = thread.spawn(move || own.serve(&services)).is_ok();
         }
     }
 
-    /// Takes no more snapshots; waits for the one under way until a deadline.
+    /// Takes no further snapshots; waits until `deadline` for the one under way.
     pub fn stop(&self, deadline: Instant) {
         self.stopping.store(true, Ordering::SeqCst);
         let mut state = self.state.lock();
@@ -123,7 +121,7 @@ impl SnapshotSchedule {
             let Some(user) = due.user.upgrade() else { return true };
             let last = *user.last_snapshot.lock();
             let has_rested = |times| last.is_none_or(|last| last.has_rested(times, now));
-            // Whoever has a guard may be adding, however long ago they began.
+            // The holder of a guard may be adding records, however long ago it began.
             let is_quiet = now >= due.added + QUIET && user.is_free();
             let is_late = now >= due.since + QUIET && has_rested(BUSY_REST);
             is_quiet && has_rested(QUIET_REST) || is_late

@@ -1,10 +1,10 @@
-//! Where a user stands in the queue of background work.
+//! The state of a user in the queue of background work.
 
 use std::sync::atomic::AtomicBool;
 
 use crate::sync::Mutex;
 
-/// A user's place in the queue.
+/// A user's entry in the queue.
 #[derive(Debug, Default)]
 pub(crate) struct QueueSlot {
     pub standing: Mutex<WorkStatus>,
@@ -12,7 +12,7 @@ pub(crate) struct QueueSlot {
     pub leaving: AtomicBool,
 }
 
-/// Where a user's work stands.
+/// The state of a user's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum WorkStatus {
     /// Nothing to do.
@@ -22,6 +22,6 @@ pub(crate) enum WorkStatus {
     Queued,
     /// A thread is at work.
     Running,
-    /// A thread is at work, and more has come in.
+    /// A thread is at work, and new work has arrived.
     Again,
 }

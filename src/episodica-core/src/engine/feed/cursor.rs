@@ -1,14 +1,14 @@
-//! Cursors: a place in the logs of each user, as text.
+//! Cursors: the places in the logs of all users, as text.
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::store::{LogPlace, UserPlaces};
 
-/// Begins every cursor: its form.
+/// Prefix of every cursor; names its encoding.
 const FORM: &str = "e1-";
 
-/// A place in the logs of each user; the beginning for users without one.
+/// A place in the logs of each user; a user who is missing is at the beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct FeedCursor {
     pub users: BTreeMap<String, UserPlaces>,
@@ -20,7 +20,7 @@ impl FeedCursor {
         self.users.get(user).copied().unwrap_or_default()
     }
 
-    /// Moves to other places of a user.
+    /// Sets the places of a user.
     pub fn put(&mut self, user: &str, places: UserPlaces) {
         if places.logs.iter().all(|place| place.bytes == 0) {
             self.users.remove(user);
@@ -48,8 +48,7 @@ impl FeedCursor {
         std::iter::once(FORM.to_owned()).chain(digits).collect()
     }
 
-    /// # Errors
-    /// `InvalidInput` for text that is not a cursor.
+    /// # Errors `InvalidInput` for a malformed cursor.
     pub fn read(text: &str) -> Result<Self> {
         Self::parse(text).ok_or_else(|| {
             let shown: String = text.chars().take(80).collect();

@@ -1,4 +1,4 @@
-//! What an event is.
+//! Events and their kinds.
 
 use crate::clock::Moment;
 
@@ -7,32 +7,32 @@ use crate::clock::Moment;
 pub enum ChangeKind {
     /// A message was stored.
     Message,
-    /// A session was closed: its episodes and facts are there.
+    /// A session was closed, and its episodes and facts are stored.
     Session,
-    /// An episode was written, or written again.
+    /// An episode was written or rewritten.
     Episode,
     /// A new fact.
     Add,
-    /// A fact has another text, holds no longer or holds again.
+    /// A fact was edited, ended or reinstated.
     Update,
-    /// A fact was said again and gained a proof.
+    /// A fact was confirmed by another message.
     Merge,
     /// A new fact ended an older one.
     Supersede,
     /// A candidate said nothing new.
     Ignore,
-    /// A sentence that is no fact; no log has it.
+    /// The rules rejected a sentence; no log has it.
     Reject,
     /// A record, or everything of a user, was deleted.
     Delete,
-    /// A record was taken out of searches.
+    /// A record was archived.
     Archive,
-    /// A record that was archived, or had expired, takes part again.
+    /// An archived or expired record was restored.
     Restore,
 }
 
 impl ChangeKind {
-    /// The word for it in reports.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Message => "MESSAGE",
@@ -50,7 +50,7 @@ impl ChangeKind {
         }
     }
 
-    /// Why, for people, where the line says no more.
+    /// The default reason of this kind of event, for people.
     fn reason(self) -> &'static str {
         match self {
             Self::Message
@@ -72,9 +72,9 @@ impl ChangeKind {
 /// One change of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeEvent {
-    /// The cursor of what follows it; empty within a page of the events of very many users.
+    /// The cursor after this event; empty within a page with cursors of very many users.
     pub cursor: String,
-    /// When it happened, as the record says; of a message, when it was said.
+    /// When it happened, according to the record; for a message, when it was said.
     pub at: Moment,
     /// User id.
     pub user_id: String,
@@ -86,11 +86,11 @@ pub struct ChangeEvent {
     pub statement: String,
     /// The text that it replaced or repeated.
     pub previous: Option<String>,
-    /// The fact with that text, if it is another one.
+    /// The fact with the previous text, if it is another one.
     pub previous_id: Option<String>,
     /// Ids of the messages that prove it.
     pub evidence: Vec<String>,
-    /// Why, for people.
+    /// The reason, for people.
     pub reason: String,
 }
 
@@ -112,14 +112,14 @@ impl ChangeEvent {
     }
 }
 
-/// Events in their order.
+/// One page of events, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventPage {
     /// The events.
     pub events: Vec<ChangeEvent>,
-    /// Where to continue.
+    /// The cursor for the next page.
     pub cursor: String,
-    /// False if the logs of a user are no continuation of what was read: after an event that
-    /// declares it void, everything of the user follows again.
+    /// False if the logs of a user do not continue the part that was read: an event declares the
+    /// user's earlier events void, and all of the user's events follow again.
     pub complete: bool,
 }

@@ -1,4 +1,4 @@
-//! What lines of logs say happened.
+//! Turns log lines into events.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,31 +11,31 @@ use crate::store::{
     LinesAfter, LogEntry, LogKind, LogPlace, SessionState, StateRecord, Store, UserPlaces,
 };
 
-/// An event, and the places behind it.
+/// An event, and the places after its line.
 #[derive(Debug)]
 pub(super) struct FeedStep {
     pub event: ChangeEvent,
     pub places: UserPlaces,
-    /// The mark of the deleted record, whose id the logs don't hold.
+    /// The mark of the deleted record; the logs don't keep its id.
     pub mark: Option<String>,
 }
 
-/// The lines of one user behind some places: messages, then episodes, then facts, so that what a
-/// record refers to comes before it.
+/// The lines of one user after some places: messages, then episodes, then facts, so that a record
+/// comes after the records that it refers to.
 pub(super) struct UnreadLines<'a> {
     store: &'a Store,
     owner: &'a Owner,
     now: Moment,
     places: UserPlaces,
     steps: Vec<FeedStep>,
-    /// When the line before happened.
+    /// Time of the line before.
     before: Option<Moment>,
-    /// Episodes that were archived before the present line.
+    /// Episodes that were archived before the current line.
     archived: HashSet<String>,
     has_more: bool,
 }
 
-/// A fact that was ended by one whose line has not come yet.
+/// A fact whose line names a successor that has not been read yet.
 struct EndedFact {
     fact: SemanticMemory,
     place: LogPlace,
@@ -55,12 +55,12 @@ impl<'a> UnreadLines<'a> {
         }
     }
 
-    /// The places behind which nothing is left to report.
+    /// The places up to which everything is reported.
     pub fn places(&self) -> UserPlaces {
         self.places
     }
 
-    /// True if more lines follow than were read.
+    /// True if more lines follow.
     pub fn has_more(&self) -> bool {
         self.has_more
     }
@@ -117,7 +117,7 @@ impl<'a> UnreadLines<'a> {
         })
     }
 
-    /// Reports what a line says that says it alone.
+    /// Reports a line that is an event of its own.
     fn take(&mut self, kind: LogKind, place: LogPlace, entry: LogEntry) {
         self.places.logs[kind as usize] = place;
         match entry {
@@ -217,7 +217,7 @@ impl<'a> UnreadLines<'a> {
                         self.places.logs[kind as usize] = place;
                         self.push(superseded(&successor, &fact));
                     }
-                    // The line of its successor follows: both are one event.
+                    // The line of its successor follows; both are one event.
                     None => ended = Some(EndedFact { fact, place }),
                 }
                 continue;
@@ -232,7 +232,7 @@ impl<'a> UnreadLines<'a> {
         Ok(())
     }
 
-    /// Reports a fact as ended by one that is not there.
+    /// Reports an ended fact whose successor is missing.
     fn settle(&mut self, ended: &mut Option<EndedFact>) {
         let Some(EndedFact { fact, place }) = ended.take() else { return };
         self.places.logs[LogKind::Semantic as usize] = place;
@@ -244,7 +244,7 @@ impl<'a> UnreadLines<'a> {
         });
     }
 
-    /// The latest revisions, before these lines, of the facts that they change or name.
+    /// The latest revisions before these lines of the facts that the lines change or name.
     fn earlier(&self, entries: &[(LogPlace, LogEntry)]) -> Result<HashMap<String, SemanticMemory>> {
         let mut wanted: HashSet<&str> = HashSet::new();
         for (_, entry) in entries {
@@ -280,7 +280,7 @@ impl<'a> UnreadLines<'a> {
     }
 }
 
-/// When something happened whose line does not say so: with the line before it.
+/// The time of an event: its own, else that of the line before.
 fn time_of(known: Option<Moment>, before: Option<Moment>, now: Moment) -> Moment {
     known.or(before).unwrap_or(now)
 }
@@ -306,7 +306,7 @@ fn superseded(by: &SemanticMemory, ended: &SemanticMemory) -> ChangeEvent {
     }
 }
 
-/// What became of a fact between two revisions.
+/// The event between two revisions of a fact.
 fn changed(before: Option<&SemanticMemory>, now: &SemanticMemory) -> ChangeEvent {
     let Some(before) = before else { return about(ChangeKind::Add, now) };
     let gained = now.source_messages.len() > before.source_messages.len();

@@ -1,4 +1,4 @@
-//! The events behind a cursor, a page at a time.
+//! The events after a cursor, a page at a time.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -11,24 +11,24 @@ use crate::ids::{Owner, mark_of};
 use crate::store::{LogEnds, LogLook, UserPlaces};
 use crate::sync::Mutex;
 
-/// The cursor that stands for the end of all logs.
+/// The cursor for the end of all logs.
 const LATEST: &str = "latest";
-/// Ids of deleted records that are kept in memory.
+/// Most ids of deleted records that are kept in memory.
 const KEPT_IDS: usize = 8_192;
-/// Cursors of more users are stated once a page.
+/// With cursors of more users, only the page has a cursor; its events have none.
 const MAX_USERS_PER_EVENT: usize = 64;
 
-/// How far the logs were read, by this process.
+/// How far this process has read the logs.
 #[derive(Debug, Default)]
 pub(crate) struct FeedPositions {
-    /// Users behind whose places nothing stands while their logs end where they do.
+    /// Users with no unread events at these log ends.
     settled: Mutex<HashMap<String, (LogEnds, UserPlaces)>>,
     /// Ids that this process deleted, by their marks.
     deleted: Mutex<VecDeque<(String, String)>>,
 }
 
 impl FeedPositions {
-    /// Notes ids that are about to be erased: the logs keep their marks only.
+    /// Notes ids that are about to be erased: the logs keep only their marks.
     pub fn note_deleted<'a>(&self, owner: &Owner, ids: impl IntoIterator<Item = &'a String>) {
         let mut deleted = self.deleted.lock();
         for id in ids {
@@ -39,7 +39,7 @@ impl FeedPositions {
         }
     }
 
-    /// The id of a mark, if this process deleted the record; else the mark.
+    /// The id for a mark, if this process deleted the record; else the mark.
     fn deleted_id(&self, mark: &str) -> String {
         let deleted = self.deleted.lock();
         let known = deleted.iter().rev().find(|(known, _)| known == mark);
@@ -88,7 +88,7 @@ impl EngineServices {
     }
 }
 
-/// A page that is being filled.
+/// A page being filled.
 struct FeedPage<'a> {
     services: &'a EngineServices,
     cursor: FeedCursor,
@@ -121,7 +121,7 @@ impl FeedPage<'_> {
         self.services.feed.settled.lock().insert(owner.user.clone(), (ends, places));
     }
 
-    /// Adds what stands behind the cursor in a user's logs.
+    /// Adds the events after the cursor in a user's logs.
     fn read(&mut self, owner: &Owner) -> Result<()> {
         let services = self.services;
         loop {
@@ -149,7 +149,7 @@ impl FeedPage<'_> {
                     tail.read(&behind)?;
                     let (end, has_more) = (tail.places(), tail.has_more());
                     for step in tail.into_steps() {
-                        // The events of one line come together: no place lies between them.
+                        // The events of one line share a place, so a page can't end between them.
                         let is_next = step.places != self.cursor.places(&owner.user);
                         if self.events.len() >= self.limit && is_next {
                             return Ok(());
@@ -169,7 +169,7 @@ impl FeedPage<'_> {
         }
     }
 
-    /// Everything of a user that was reported before is void.
+    /// Reports that all earlier events of a user are void.
     fn begin_anew(&mut self, owner: &Owner) {
         self.cursor.users.remove(&owner.user);
         let at = self.services.clock.now();

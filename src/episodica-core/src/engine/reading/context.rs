@@ -1,4 +1,4 @@
-//! The prompt-ready text that answers a question within a budget of tokens.
+//! Packs the text that answers a question into a budget of tokens.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,22 +20,23 @@ use crate::score::{
     RecordFilter, ScoredMessage, SearchHit, SearchRequest, pack,
 };
 
-/// Facts and summaries that may enter a context, at least, and for how many tokens one more may.
+/// Facts and summaries that may enter a context: at least this many, and one more for every
+/// [`TOKENS_PER_FACT`] tokens.
 const CONSIDERED: usize = 20;
 const TOKENS_PER_FACT: usize = 20;
-/// Least relevance of a fact or summary that enters a context by itself: about every second such
-/// fact comes from the messages that answer the question.
+/// Lowest relevance of a fact or summary that enters a context on its own. About every second such
+/// fact comes from messages that answer the question.
 const BEARS: f64 = 0.3;
-/// Facts in the words of a model or a user, which say in a line what the talk says in many: so many
-/// of the best enter by themselves.
+/// A model or a user writes facts that say in one line what the messages say in many. This many of
+/// the best enter a context on their own.
 const WORDED: usize = 5;
-/// Tokens of a short message: as many messages as fit are ranked, where not all are.
+/// Tokens of a short message. If not all messages are ranked, as many are as fit the budget.
 const TOKENS_PER_MESSAGE: usize = 24;
 
-/// What a context is asked for.
+/// The parameters of a context.
 #[derive(Debug, Clone)]
 pub struct ContextRequest {
-    /// The question, filters and kinds; `top_k` does not bound the packing.
+    /// The question, filters and kinds; `top_k` does not limit the packing.
     pub search: SearchRequest,
     /// Most tokens of the text (o200k_base).
     pub max_tokens: usize,
@@ -48,34 +49,33 @@ pub struct ContextRequest {
 /// A packed context.
 #[derive(Debug, Clone, Default)]
 pub struct PackedContext {
-    /// Ready to paste into a prompt.
+    /// The text for the prompt.
     pub text: String,
-    /// Tokens of the text, at most what was asked for.
+    /// Tokens of the text, at most `max_tokens`.
     pub token_count: usize,
-    /// Every message whose content stands in the text, in its order: word for word, further lines
-    /// indented by a space, or escaped as JSON and tags want it.
+    /// Every message whose content is in the text, in its order: verbatim, with further lines
+    /// indented by a space, or escaped as JSON and tags require.
     pub messages: Vec<Arc<Message>>,
-    /// The ids of those of them that are quoted in part, with `[…]` for the rest.
+    /// Ids of the messages that are quoted in part, with `[…]` for the rest.
     pub excerpts: Vec<String>,
-    /// The facts that open the text, in its order.
+    /// The facts at the beginning of the text, in its order.
     pub facts: Vec<Arc<SemanticMemory>>,
-    /// Why messages that are no hits are inside, by their ids.
+    /// Why messages that are not hits are in the text, by their ids.
     pub reasons: Vec<(String, LineReason)>,
-    /// The hits that went into the text, best first.
+    /// The hits in the text, best first.
     pub hits: Vec<SearchHit>,
-    /// Legs that could not take part.
+    /// Parts of the ranking that failed.
     pub degraded: Vec<String>,
-    /// What the question was taken to ask for.
+    /// The recognised intent of the question.
     pub intent: QueryIntent,
 }
 
 impl Engine {
-    /// Packs what answers a question into `max_tokens`: facts that hold, whole messages under the
-    /// day they were said on, and summaries where messages do not fit. An unknown user yields an
-    /// empty context.
+    /// Packs the answers to a question into `max_tokens`: current facts, whole messages under the
+    /// day on which they were said, and summaries if messages do not fit. Returns an empty context
+    /// for an unknown user.
     ///
-    /// # Errors
-    /// As [`Engine::search`]; `InvalidInput` for a budget of 0.
+    /// # Errors As [`Engine::search`]; `InvalidInput` for a budget of 0.
     pub fn context(
         &self,
         user_id: &str,
@@ -92,7 +92,7 @@ impl Engine {
                 ContextParts::empty(request.form, request.max_tokens);
             return Ok(PackedContext { text, token_count, ..PackedContext::default() });
         };
-        // What no longer holds is shown only beside what superseded it.
+        // An outdated record only appears next to its successor.
         let wide = SearchRequest { include_superseded: false, ..request.search.clone() };
         let query = ParsedQuery::new(&wide.query, &user.view.read().messages, self.services.tokens);
         let mut prepared = self.prepare(&query.at(wide.now), &wide, &hurried)?;
@@ -107,7 +107,7 @@ impl Engine {
         let facts = packed.facts.iter();
         let facts: Vec<_> = facts.map(|number| Arc::clone(&gathered.facts[*number])).collect();
         let hits = gathered.hits(&search, &packed)?;
-        // Facts that are no hits came along with a message that they superseded.
+        // The other facts are in the text because they supersede one of its messages.
         let (hit, known) =
             (hits.iter().map(SearchHit::id), facts.iter().map(|fact| &*fact.memory_id));
         let used: HashSet<&str> = hit.chain(known).collect();
@@ -127,14 +127,14 @@ impl Engine {
     }
 }
 
-/// What may enter a context, each kind best first.
+/// Candidates for a context, each kind best first.
 struct ContextSources {
     messages: Vec<ScoredMessage>,
-    /// Of messages that hold a context of this memory, the parts outside it.
+    /// The parts outside contexts of this memory, of messages that contain one.
     own: FxHashMap<u32, Parts>,
     /// How well the question is answered, before any message was left out.
     answered: AnswerRelevance,
-    /// Facts that answer the question, then those that superseded what one of the messages says.
+    /// Facts that answer the question, then facts that supersede one of the messages.
     facts: Vec<Arc<SemanticMemory>>,
     /// The hits of the facts that answer the question.
     asked: Vec<SearchHit>,
@@ -185,8 +185,8 @@ impl ContextSources {
         Ok(gathered)
     }
 
-    /// Adds the facts that superseded what one of the messages says, as far as `filter` admits
-    /// them; without a filter facts are not wanted, and such messages are only marked.
+    /// Adds the facts that supersede one of the messages, if `filter` admits them. Without a
+    /// filter, facts are not wanted, and such messages are only marked.
     fn add_successors(&mut self, view: &UserView, filter: Option<&RecordFilter>) {
         let superseded = view.superseded();
         if superseded.is_empty() {
@@ -209,8 +209,8 @@ impl ContextSources {
         }
     }
 
-    /// Leaves out the summaries of episodes with a message whose content was superseded, or that
-    /// holds an earlier context: a summary may say the same.
+    /// Drops the summaries of episodes with a superseded message, or with a message that contains
+    /// an earlier context: the summary may repeat either.
     fn drop_summaries(&mut self, view: &UserView) {
         let superseded = view.superseded();
         self.episodes.retain(|hit| {
@@ -227,7 +227,7 @@ impl ContextSources {
         control: &dyn CallControl,
     ) -> Result<ContextParts> {
         let (view, zone) = (search.view, &request.zone);
-        // Where no message competes for the budget, every fact may enter.
+        // Without messages that compete for the budget, every fact may enter.
         let least = if self.messages.is_empty() { 0.0 } else { BEARS };
         let facts = self.facts.iter().enumerate().map(|(number, fact)| KnownFact {
             text: fact.content.clone(),
@@ -273,8 +273,8 @@ impl ContextSources {
         pack(&material, request.max_tokens, control)
     }
 
-    /// The hits of what was packed, best first. A fact that is there only because it superseded
-    /// what a message says is no hit.
+    /// The hits in the text, best first. A fact that is in the text only because it supersedes a
+    /// message is not a hit.
     fn hits(&self, search: &SearchRun<'_>, packed: &ContextParts) -> Result<Vec<SearchHit>> {
         let inside: HashSet<u32> = packed.messages.iter().copied().collect();
         let used: Vec<ScoredMessage> = self
@@ -298,7 +298,7 @@ fn made(hits: &HitBuilder<'_>, found: Vec<RankedSlot>) -> Result<Vec<SearchHit>>
     found.into_iter().filter_map(|found| hits.made(found).transpose()).collect()
 }
 
-/// Under which heading a fact stands.
+/// The heading of a fact.
 fn section(fact: &SemanticMemory) -> FactSection {
     match fact.procedure().map(|procedure| procedure.worked) {
         Some(Some(true)) => FactSection::Worked,

@@ -9,23 +9,23 @@ use crate::engine::lifecycle::Engine;
 use crate::error::{Error, Result};
 use crate::model::{Episode, SemanticMemory};
 
-/// Records of one user at one moment, as `import_records` takes them.
+/// Records of one user at one moment, in the form that `import_records` reads.
 #[derive(Debug, Clone, Default)]
 pub struct ExportedRecords {
-    /// Messages in the order of their arrival.
+    /// Messages in the order of arrival.
     pub messages: Vec<String>,
-    /// Every version of every episode, oldest first; messages are named by `message_ids`.
+    /// Every version of every episode, oldest first; `message_ids` names its messages.
     pub episodes: Vec<String>,
     /// Every version of every fact, oldest first.
     pub facts: Vec<String>,
-    /// How many episodes and facts there are.
+    /// Number of episodes and of facts.
     pub counts: (usize, usize),
     /// Ids of episodes whose facts are still to be learned.
     pub unlearned: Vec<String>,
 }
 
 impl Engine {
-    /// All records of a user, as they are at one moment.
+    /// All records of a user at one moment.
     ///
     /// # Errors
     /// `Io`; `Interrupted`.
@@ -64,12 +64,12 @@ impl Engine {
     }
 }
 
-/// An episode that names its messages.
+/// An episode with the ids of its messages instead of the messages.
 fn by_ids(episode: &Episode) -> Result<String> {
     let ids: Vec<&str> =
         episode.original_messages.iter().map(|message| message.message_id.as_str()).collect();
     let bare = Episode { original_messages: Vec::new(), ..episode.clone() };
-    // Only texts stand before this key, and quotes within texts are escaped.
+    // The first occurrence is the key: only texts precede it, and quotes within texts are escaped.
     let named = format!("\"message_ids\":{}", json(&ids)?);
     Ok(json(&bare)?.replacen("\"original_messages\":[]", &named, 1))
 }

@@ -1,5 +1,5 @@
-//! Which records nobody needs any more: their strength, the conditions of a policy, and what is
-//! never forgotten. Proposes only; archiving is an act of the caller.
+//! Proposes records to archive: their strength, the conditions of a policy, and the kinds that are
+//! never proposed. The caller archives.
 
 use std::collections::BTreeMap;
 
@@ -12,40 +12,39 @@ use crate::model::{Episode, MemoryKind, SemanticMemory};
 use crate::score::RecordFilter;
 use crate::store::RecordUse;
 
-/// How much of a memory's strength goes in a day without use.
+/// Share of the strength that is lost in a day without use.
 const DECAY_PER_DAY: f64 = 0.1;
-/// How much each use slows that down.
+/// How much each use slows the loss.
 const USES_SLOW: f64 = 0.2;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// The conditions under which records are proposed; all that are given must hold. What has expired
-/// is always proposed.
+/// Conditions for a proposal; all that are set must hold. Expired facts are always proposed.
 #[derive(Debug, Clone, Default)]
 pub struct ForgettingPolicy {
-    /// Strength below this.
+    /// Only records with less strength.
     pub strength: Option<f64>,
-    /// Written down so many days ago or more.
+    /// Only records written at least this many days ago.
     pub older_than_days: Option<f64>,
-    /// Not returned, changed or said again for so many days.
+    /// Only records not returned, changed or confirmed for this many days.
     pub unused_days: Option<f64>,
-    /// Returned so many times at most.
+    /// Only records returned at most this often.
     pub max_uses: Option<u64>,
-    /// Importance of so much at most; episodes have none.
+    /// Only facts of at most this importance; episodes have none.
     pub max_importance: Option<f32>,
     /// Conditions on the records themselves.
     pub filter: RecordFilter,
     /// Kinds of records: facts, episodes.
     pub kinds: Vec<RecordKind>,
-    /// Categories of facts that are not proposed.
+    /// Categories of facts that are never proposed.
     pub exempt_kinds: Vec<MemoryKind>,
 }
 
-/// What a policy proposes to archive.
+/// The proposal of a policy.
 #[derive(Debug, Clone, Default)]
 pub struct ForgettingPlan {
     /// The records, weakest first.
     pub candidates: Vec<ForgottenRecord>,
-    /// How many met the conditions and are exempt.
+    /// How many records met the conditions but are exempt.
     pub exempt: usize,
 }
 
@@ -58,7 +57,7 @@ pub struct ForgottenRecord {
     pub strength: f64,
     /// How often it was returned.
     pub uses: u64,
-    /// When it was returned, changed or said again last.
+    /// When it was last returned, changed or confirmed.
     pub last_used: Moment,
     /// Why it is proposed, for people.
     pub reasons: Vec<String>,
@@ -80,7 +79,7 @@ struct RecordFacts {
 }
 
 impl ForgettingPolicy {
-    /// What is proposed of the records in a view.
+    /// Applies the policy to the records of a view.
     pub(crate) fn apply(
         &self,
         view: &UserView,
@@ -97,7 +96,7 @@ impl ForgettingPolicy {
         }
         if self.kinds.contains(&RecordKind::Episode) {
             for (_, episode) in view.episodes.iter() {
-                // What is still to be learned from it is not known yet.
+                // An episode must be learned from before it is archived.
                 let waits = view.backlog.unlearned().contains_key(&episode.episode_id);
                 if !waits && self.filter.admits_episode(episode) {
                     found.add(self.episode(episode, uses.get(&episode.episode_id), now));
@@ -146,7 +145,7 @@ impl ForgettingPolicy {
         }
     }
 
-    /// Why a record is proposed; `None` if a condition does not hold, or there is none.
+    /// The reasons to propose a record; `None` if a condition fails, or none is set.
     fn reasons(&self, seen: &RecordFacts) -> Option<Vec<String>> {
         let mut reasons = Vec::new();
         let mut hold = true;
@@ -204,7 +203,7 @@ impl RecordFacts {
     }
 }
 
-/// What becomes of one record.
+/// The outcome for one record.
 enum RecordProposal {
     Kept,
     Exempt,

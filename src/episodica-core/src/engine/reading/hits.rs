@@ -1,5 +1,4 @@
-//! Hits of one kind: ranked, cut by the threshold, and, those that are returned, made of the
-//! records.
+//! Hits of one kind: ranks records, applies the threshold, and loads the records of the hits.
 
 use std::sync::Arc;
 
@@ -14,24 +13,24 @@ use crate::score::{
     ScoreTerm, ScoredMessage, ScoredRecord, SearchHit, raise_later, raise_successors, sort_records,
 };
 
-/// What hits are made from.
+/// The inputs of hits.
 pub(crate) struct HitBuilder<'a> {
     pub asked: RankingInput<'a>,
     pub view: &'a UserView,
     pub ranking: &'static dyn Ranking,
     pub threshold: CosineThreshold,
-    /// Least relevance of a hit.
+    /// Lowest relevance of a hit.
     pub least: Option<f64>,
-    /// What snippets show.
+    /// Terms that snippets show.
     pub terms: Arc<[String]>,
 }
 
-/// A hit without its record, which takes longer to read than to rank.
+/// A hit without its record: loading a record takes longer than ranking it.
 #[derive(Debug)]
 pub(crate) struct RankedSlot {
     pub kind: HitKind,
     scored: ScoredSlot,
-    /// The relevance; no more than that of a hit of an earlier ranking.
+    /// The relevance, at most that of a hit of an earlier ranking.
     pub score: f64,
 }
 
@@ -42,7 +41,7 @@ enum ScoredSlot {
 }
 
 impl RankedSlot {
-    /// The slot of the record, among those of its kind.
+    /// The slot of the record within its kind.
     pub fn slot(&self) -> u32 {
         match &self.scored {
             ScoredSlot::Message(message) => message.slot,
@@ -82,7 +81,7 @@ impl HitBuilder<'_> {
         Ok(self.relevant(kind, kept.into_iter().map(ScoredSlot::Record), &answered))
     }
 
-    /// What is as relevant as asked for, where the question is so well answered.
+    /// The records above the threshold, given how well the question is answered.
     fn relevant(
         &self,
         kind: HitKind,
@@ -100,7 +99,7 @@ impl HitBuilder<'_> {
         found.filter(|found| self.least.is_none_or(|least| found.score >= least)).collect()
     }
 
-    /// The hit, with its record.
+    /// Loads the record of a hit.
     ///
     /// # Errors
     /// As [`Ranking::messages`].
@@ -132,7 +131,7 @@ impl HitBuilder<'_> {
         }))
     }
 
-    /// The facts that superseded a fact, or what a message says.
+    /// The facts that superseded a fact, or the content of a message.
     fn superseded_by(&self, record: &HitRecord) -> Vec<String> {
         match record {
             HitRecord::Semantic(fact) => fact.superseded_by.iter().cloned().collect(),
@@ -148,7 +147,7 @@ impl HitBuilder<'_> {
         }
     }
 
-    /// Facts or episodes by the method asked for, best first.
+    /// Facts or episodes by the requested method, best first.
     fn records(&self, kind: HitKind) -> Result<Vec<ScoredRecord>> {
         if kind == HitKind::Semantic {
             let mut facts = self.ranking.facts(&self.asked);
@@ -169,8 +168,8 @@ impl HitBuilder<'_> {
         Ok(episodes)
     }
 
-    /// Messages by the method asked for, best first. Where the question asks for the present, what
-    /// superseded a message is not below it.
+    /// Messages by the requested method, best first. If the question asks for the present, a
+    /// superseded message does not rank above its successor.
     pub fn messages(&self) -> Result<Vec<ScoredMessage>> {
         let mut messages = self.ranking.messages(&self.asked)?;
         self.leave_out_recalled(&mut messages);
@@ -180,7 +179,8 @@ impl HitBuilder<'_> {
         Ok(messages)
     }
 
-    /// Leaves out messages that only match by a context that they hold, as far as they may be hits.
+    /// Leaves out messages that match only through a context inside them, among those that may be
+    /// hits.
     fn leave_out_recalled(&self, messages: &mut Vec<ScoredMessage>) {
         let mut wanted = self.asked.wanted.max(self.asked.depth);
         messages.retain(|message| {
@@ -190,7 +190,7 @@ impl HitBuilder<'_> {
         });
     }
 
-    /// True if a message holds a context and says nothing else that matches.
+    /// True if nothing outside a context inside the message matches.
     fn is_recalled(&self, slot: u32) -> bool {
         let Some(parts) = own_parts(self.view, slot) else { return false };
         let content = &self.view.messages.get(slot).content;
@@ -206,15 +206,16 @@ impl HitBuilder<'_> {
         !matches
     }
 
-    /// The episode of the message that superseded a message of an episode that may be a hit is not
-    /// below that episode if the superseded message is its best match, and correspondingly lower if
-    /// it matches less well: of nearly equal matches no rounding decides.
+    /// Raises episodes whose messages superseded a message of an episode that may be a hit. If the
+    /// superseded message is the earlier episode's best match, the later episode does not rank
+    /// below it; if it matches less well, the later episode is raised in proportion, so that a
+    /// rounding error can't decide between nearly equal matches.
     fn raise_later_episodes(&self, ranked: &mut [ScoredRecord]) -> Result<()> {
         if self.view.superseded().is_empty() {
             return Ok(());
         }
         let mut later: FxHashMap<u32, Vec<(u32, f64)>> = FxHashMap::default();
-        // Of equal ones it is not known yet which may be hits.
+        // Episodes with the score of the last hit may be hits, too.
         let last = ranked.get(self.asked.wanted.saturating_sub(1));
         let least = last.map_or(f64::MIN, |episode| episode.explanation.value);
         for episode in ranked.iter().take_while(|episode| episode.explanation.value >= least) {
@@ -231,7 +232,7 @@ impl HitBuilder<'_> {
         Ok(())
     }
 
-    /// Drops messages of less relevance than asked for.
+    /// Drops messages below the requested relevance.
     pub fn keep_relevant(&self, messages: &mut Vec<ScoredMessage>, answered: &AnswerRelevance) {
         let Some(least) = self.least else { return };
         let relevance =
@@ -239,7 +240,7 @@ impl HitBuilder<'_> {
         messages.retain(|message| relevance(message.score) >= least);
     }
 
-    /// Those that pass the threshold, as many as are wanted.
+    /// The best `wanted` records above the threshold.
     fn cut<T>(
         &self,
         mut ranked: Vec<T>,
@@ -251,8 +252,8 @@ impl HitBuilder<'_> {
         ranked
     }
 
-    /// Of records with equal scores, those that may be hits, the later comes first, then the order
-    /// is by id: slots follow the order of arrival.
+    /// Breaks ties among records that may be hits: the later comes first, then the order is by id.
+    /// Slots can't decide: they follow the order of arrival.
     fn settle_ties<K: Ord, I: Ord>(
         &self,
         ranked: &mut [ScoredRecord],
@@ -272,7 +273,7 @@ impl HitBuilder<'_> {
         }
     }
 
-    /// Hits of ranked messages of a question that is so well answered.
+    /// Hits of ranked messages, given how well the question is answered.
     ///
     /// # Errors
     /// None for messages.

@@ -1,4 +1,4 @@
-//! What reads a memory without changing it: searches, contexts, listings, checks, reports.
+//! Reads a memory without changing it: searches, contexts, listings, checks, reports.
 
 pub(crate) mod context;
 mod corpus;

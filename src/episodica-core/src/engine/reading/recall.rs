@@ -1,5 +1,5 @@
-//! What was handed out as context comes back in prompts that are then added as messages: it is
-//! recognised by its lines, and neither learned nor found again.
+//! Recognises contexts of this memory inside messages. Applications add their prompts as messages,
+//! and the context in them must be neither learned nor found again.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -15,17 +15,17 @@ use crate::model::Message;
 use crate::score::{is_date, without_contexts};
 use crate::text::normalized_hash;
 
-/// Lines remembered of one user, the latest.
+/// Most remembered lines of a user; the latest stay.
 const MAX_LINES: usize = 8_192;
-/// A shorter line is anybody's.
+/// Shorter lines are too common to be recognised.
 const MIN_CHARS: usize = 12;
-/// Characters by which a quoted line is compared with a message: it may be an excerpt.
+/// Characters of a quoted line that are compared with a message: the line may be an excerpt.
 const COMPARED_CHARS: usize = 24;
 const LEAST_COMPARED: usize = 4;
-/// Quoted lines that are compared.
+/// Most quoted lines that are compared.
 const COMPARED_LINES: usize = 16;
 
-/// Hashes of the lines that were handed out, oldest first.
+/// Hashes of the lines that contexts contained, oldest first.
 #[derive(Clone, Default)]
 pub(crate) struct RecalledLines {
     order: VecDeque<String>,
@@ -52,7 +52,7 @@ impl RecalledLines {
     }
 }
 
-/// A line without the marks of lists, quotations and contexts.
+/// A line without the markup of lists, quotations and contexts.
 fn bare(line: &str) -> &str {
     let line = line.trim().trim_start_matches(['-', '>', '*', ' ']);
     let line = line.strip_prefix("[…]").unwrap_or(line).trim_start();
@@ -68,8 +68,8 @@ fn line_hash(line: &str) -> Option<String> {
     (line.chars().count() >= MIN_CHARS).then(|| normalized_hash(line))
 }
 
-/// The parts of a message that stand outside contexts of this memory; `None` if it holds no such
-/// context. A context is this memory's if one of its lines quotes an earlier message or a fact.
+/// The parts of a message outside contexts of this memory; `None` if it contains no such context. A
+/// context is this memory's if one of its lines quotes an earlier message or a fact.
 pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>> {
     let message = view.messages.get(slot);
     let found = without_contexts(&message.content)?;
@@ -86,7 +86,7 @@ pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>>
     }
     let is_quoted = |(other, prior): (u32, &MessagePrior)| {
         let day = Date::new(prior.day.year, prior.day.month, prior.day.day).ok();
-        // The context may have been written for another zone.
+        // The context may have been written for another time zone.
         let near = |date: &Date| day.is_some_and(|day| (*date - day).get_days().abs() <= 1);
         other != slot
             && said.iter().any(|(date, line)| {
@@ -100,8 +100,8 @@ pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>>
 }
 
 impl EngineServices {
-    /// The messages as they may be learned from: without lines that this user's context held, or
-    /// that are a known fact word for word in a message of several lines.
+    /// The messages to learn from: without lines of contexts that this user was given, and without
+    /// lines that repeat a known fact word for word in a message of several lines.
     pub(crate) fn without_recalled(
         &self,
         user: &OpenUser,
@@ -111,7 +111,7 @@ impl EngineServices {
         self.unrecalled(&recalled, &user.view.read(), messages)
     }
 
-    /// [`EngineServices::without_recalled`] of a user whose view is read already.
+    /// [`EngineServices::without_recalled`] for a view that is locked already.
     pub(crate) fn unrecalled(
         &self,
         recalled: &RecalledLines,

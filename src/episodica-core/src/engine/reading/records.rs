@@ -1,4 +1,4 @@
-//! Reading records back: by page, by id, by history.
+//! Reads records: by page, by id, by history.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Engine {
         Ok(view.page(kind, page))
     }
 
-    /// [`Engine::records`] without the contents of the records: for lists of names.
+    /// [`Engine::records`] without the contents of the records, for lists of names.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
@@ -46,7 +46,7 @@ impl Engine {
         Ok(view.outlines(kind, page))
     }
 
-    /// How many records a listing has, whatever its offset; at most its limit.
+    /// The number of records of a listing, whatever its offset; at most its limit.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.
@@ -62,9 +62,9 @@ impl Engine {
         Ok(view.count(kind, page))
     }
 
-    /// What the rules turn down in these episodes of a user, or in all, oldest first.
+    /// The sentences that the rules reject in these episodes of a user, or in all, oldest first.
     ///
-    /// Read anew from the stored messages: it is in no log.
+    /// They are in no log: the stored messages are read again.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read; `Interrupted`.
@@ -108,8 +108,8 @@ impl Engine {
         Ok(self.known_user(user_id, control)?.and_then(|user| user.find(id)))
     }
 
-    /// Prompts and answers behind a record, if [`MemoryConfig::trace`](crate::config::Config::trace) was
-    /// on when a model made it. The rules leave no trace.
+    /// Prompts and answers of a record, if [`MemoryConfig::trace`](crate::config::Config::trace)
+    /// was on when a model made it. The rules leave no trace.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read.

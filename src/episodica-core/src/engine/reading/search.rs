@@ -1,4 +1,4 @@
-//! Searching one user's memory: reads the question, ranks each kind, and merges the best of all.
+//! Searches one user's memory: reads the question, ranks each kind, and merges the best of all.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -29,18 +29,18 @@ use crate::score::{
 pub const MAX_TOP_K: usize = 1_000;
 /// Longest question, in characters.
 pub const MAX_QUERY_CHARS: usize = 32_768;
-/// The longest time that a search can be told to wait for a vector.
+/// Upper limit of the configured timeout of a search.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(86_400);
-/// Terms of the question that snippets look for.
+/// Most terms of the question that snippets mark.
 const SNIPPET_TERMS: usize = 64;
-/// Depths to which many records are ranked, one after the other: how deep a ranking goes decides
-/// which records are candidates, and the first hits must be the same however many are asked for.
+/// Depths of ranking in a large memory, tried in order. The depth decides which records are
+/// candidates, so it must not depend on `top_k`: the first hits are the same for every `top_k`.
 const DEPTHS: [usize; 3] = [20, 200, MAX_TOP_K];
 
-/// A question made ready: read, embedded, and what may answer it.
+/// A prepared question: read and embedded.
 pub(crate) struct PreparedQuestion {
     pub query: ParsedQuery,
-    /// What snippets show.
+    /// Terms that snippets show.
     pub terms: Arc<[String]>,
     pub vector: Option<Array1<f32>>,
     pub intent: QueryIntent,
@@ -48,12 +48,11 @@ pub(crate) struct PreparedQuestion {
 }
 
 impl Engine {
-    /// Finds the records that answer a question best; see `docs/scoring.md`. An unknown user yields
-    /// no hits. The best `top_k` hits are the first of those that a greater `top_k` finds.
+    /// Finds the best records for a question; see `docs/scoring.md`. Returns no hits for an unknown
+    /// user. The hits for `top_k` are the first hits for any greater `top_k`.
     ///
-    /// # Errors
-    /// `InvalidInput` for an empty query, one of more than [`MAX_QUERY_CHARS`] characters, or
-    /// `top_k` out of 1 to 1000; `Io` when the user's files can't be read.
+    /// # Errors `InvalidInput` for an empty query, one of more than [`MAX_QUERY_CHARS`] characters,
+    /// or a `top_k` out of 1 to 1000; `Io` if the user's files can't be read.
     pub fn search(
         &self,
         user_id: &str,
@@ -103,19 +102,19 @@ impl Engine {
         Ok(())
     }
 
-    /// The control of a search: a search waits for a server only for a short time.
+    /// Control of a search, which waits for a server only for a short time.
     pub(crate) fn hurried<'a>(&self, control: &'a dyn CallControl) -> DeadlineControl<'a> {
         let patience = Duration::try_from_secs_f64(self.services.config.search_timeout_seconds);
         let patience = patience.unwrap_or(LONGEST_PATIENCE).min(LONGEST_PATIENCE);
         DeadlineControl::new(control, Instant::now() + patience)
     }
 
-    /// True with any other embedder than the table in the package.
+    /// True for any embedder but the table in the package.
     pub(crate) fn embeds_sentences(&self) -> bool {
         self.services.embedder.model() != STATIC_MODEL
     }
 
-    /// Embeds the question, unless only words are asked for. No lock is held here.
+    /// Embeds the question, unless the method uses words only. No lock is held here.
     pub(crate) fn prepare(
         &self,
         query: &ParsedQuery,
@@ -185,7 +184,7 @@ impl<'a> SearchRun<'a> {
         let kinds = &self.request.kinds;
         let mut lists: Vec<Vec<RankedHit>> = kinds.iter().map(|_| Vec::new()).collect();
         let depths = self.depths();
-        // Of facts, what one depth proposes may have been superseded, most of it.
+        // Most facts that one depth proposes may be superseded.
         let may_lack = |kind| kind == HitKind::Semantic && !are_facts_scored_in_full(self.view);
         let deeper = DEPTHS.into_iter().filter(|depth| depths.last() < Some(depth));
         let mut rankings: Vec<HitBuilder<'_>> = Vec::new();
@@ -225,8 +224,8 @@ impl<'a> SearchRun<'a> {
         Ok(numbered(made.filter_map(Result::transpose).collect::<Result<_>>()?))
     }
 
-    /// What `find` gives for each kind, told whether the kind lacks hits; on cores that share the
-    /// work if `shared`.
+    /// Applies `find` to each kind; its argument tells whether the kind lacks hits. Runs in
+    /// parallel if `shared`.
     fn of_each_kind<T: Send>(
         &self,
         lacking: &[bool],
@@ -242,7 +241,7 @@ impl<'a> SearchRun<'a> {
         }
     }
 
-    /// To which depths the kinds are ranked.
+    /// The depths at which the kinds are ranked.
     fn depths(&self) -> Vec<usize> {
         let kinds = self.request.kinds.iter();
         let wanted = kinds.map(|kind| self.request.wanted(*kind)).max().unwrap_or_default();
@@ -253,7 +252,7 @@ impl<'a> SearchRun<'a> {
         DEPTHS[..=enough].to_vec()
     }
 
-    /// Rankings of which the best `wanted` of each kind are to be used.
+    /// A ranking for the best `wanted` hits of each kind.
     pub fn hits(&self, wanted: usize) -> HitBuilder<'a> {
         let config = &self.engine.services.config;
         let settings = RankingSettings {
@@ -294,8 +293,8 @@ struct RankedHit {
     by: usize,
 }
 
-/// Appends what the ranking `by` found, a deeper one than those before, up to `wanted`. What only
-/// the deeper one found stands below, so its relevance is no higher.
+/// Appends the hits of ranking `by`, which is deeper than those before, up to `wanted`. New hits
+/// rank below the known ones, so their relevance is capped at the lowest of these.
 fn append(list: &mut Vec<RankedHit>, found: Vec<RankedSlot>, by: usize, wanted: usize) {
     let known: HashSet<u32> = list.iter().map(|ranked| ranked.found.slot()).collect();
     let ceiling = list.last().map_or(f64::INFINITY, |ranked| ranked.found.score);
@@ -308,8 +307,8 @@ fn append(list: &mut Vec<RankedHit>, found: Vec<RankedSlot>, by: usize, wanted: 
     }
 }
 
-/// The best `most` of several lists, each best first. Of equal scores the later time comes first,
-/// then the order is by id: `key` tells both.
+/// Merges sorted lists into the best `most`. Ties are broken by `key`: the later time first, then
+/// the id.
 pub(super) fn merge<T, K: Ord>(
     lists: Vec<Vec<T>>,
     most: usize,
@@ -337,7 +336,7 @@ pub(super) fn merge<T, K: Ord>(
     merged
 }
 
-/// Hits in their order, with their ranks.
+/// Numbers hits in their order.
 pub(super) fn numbered(mut hits: Vec<SearchHit>) -> Vec<SearchHit> {
     (1..).zip(&mut hits).for_each(|(rank, hit)| hit.rank = rank);
     hits

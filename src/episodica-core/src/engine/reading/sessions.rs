@@ -1,4 +1,4 @@
-//! The sessions of a user, as the log of messages tells them. Opens no user.
+//! The sessions of a user, read from the log of messages. Opens no user.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::store::{LogKind, SessionState, StateRecord};
 
-/// How often a log is read anew that is rewritten meanwhile.
+/// How often to read a log again that is being rewritten.
 const ATTEMPTS: usize = 20;
 
 /// A session of a user.
@@ -19,9 +19,9 @@ const ATTEMPTS: usize = 20;
 pub struct UserSession {
     /// Its id.
     pub session_id: String,
-    /// How far closing it has come. A session that got a message after it was closed is active.
+    /// Progress of closing. A session that got a message after it was closed is active.
     pub state: SessionState,
-    /// When its state changed last; `None` if it was never closed.
+    /// When its state last changed; `None` if it was never closed.
     pub changed_at: Option<Moment>,
     /// How many messages it has.
     pub messages: usize,
@@ -31,7 +31,7 @@ pub struct UserSession {
     pub ended_at: Moment,
 }
 
-/// What a line of a message says about its session.
+/// The part of a message's line that concerns its session.
 #[derive(Deserialize)]
 struct SessionNote<'a> {
     #[serde(borrow)]
@@ -40,11 +40,9 @@ struct SessionNote<'a> {
 }
 
 impl Engine {
-    /// The sessions of a user in the order in which they began. A user without sessions, or an
-    /// unknown one, has none.
+    /// The sessions of a user, in the order in which they began; empty for an unknown user.
     ///
-    /// # Errors
-    /// `InvalidInput` for a user id that is none; `Io`; `Closed`.
+    /// # Errors `InvalidInput` for a malformed user id; `Io`; `Closed`.
     pub fn sessions(&self, user_id: &str) -> Result<Vec<UserSession>> {
         self.check_open()?;
         let owner = self.services.owner(user_id)?;

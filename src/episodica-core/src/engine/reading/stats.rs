@@ -1,4 +1,4 @@
-//! What the memory reports about itself: counts, health and cost.
+//! Reports of the memory: counts, health and cost.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::store::FORMAT_VERSION;
 
-/// Answers of no use in a row after which the model counts as failing.
+/// Consecutive unusable answers after which the model counts as failing.
 const USELESS_ANSWERS: u64 = 2;
 
 impl Engine {
@@ -32,14 +32,14 @@ impl Engine {
         ))
     }
 
-    /// Counts of the whole tenant, and of what happened since the store was opened.
+    /// Counts of the whole tenant, and of events since the store was opened.
     ///
     /// # Errors
     /// `Io`; `Closed`.
     pub fn store_stats(&self) -> Result<StoreStats> {
         self.check_open()?;
         let (services, counters) = (&*self.services, &self.services.counters);
-        // Reading and following others takes memory, too.
+        // Reading, and following other processes, changes the memory of a user.
         self.users.all().iter().for_each(|user| user.measure());
         Ok(StoreStats {
             tenant: services.tenant.clone(),
@@ -57,7 +57,7 @@ impl Engine {
         })
     }
 
-    /// Whether everything works that should, and what does not. No secret inside.
+    /// Reports the failing parts. Contains no secret.
     ///
     /// # Errors
     /// `Closed`.
@@ -66,7 +66,7 @@ impl Engine {
         let counters = &self.services.counters;
         let (embedding, llm, store) =
             (self.embedding_health(), self.llm_health(), self.store_health());
-        // Vectors that are computed here fail for good reasons only: one failure is enough.
+        // A local embedder fails only for lasting reasons: one failure is enough.
         let no_vectors =
             embedding.endpoint.as_ref().map_or(embedding.failures > 0, |service| service.failing);
         let is_useless = || counters.llm_unusable.load(Ordering::Relaxed) >= USELESS_ANSWERS;
@@ -119,7 +119,7 @@ impl Engine {
         }
     }
 
-    /// What the models cost since the store was opened, by phase, model and user.
+    /// The cost of the models since the store was opened, by phase, model and user.
     ///
     /// # Errors
     /// `Closed`.

@@ -1,5 +1,5 @@
-//! Checking a live store: files against their checksums, indexes against the logs. Changes nothing;
-//! every finding says what repairs it.
+//! Checks a store in use: files against their checksums, indexes against the logs. Changes nothing;
+//! every problem names its remedy.
 
 use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
@@ -14,9 +14,8 @@ impl Engine {
     /// Reads every file of the users again and compares it with its checksums, and the indexes with
     /// the records.
     ///
-    /// # Errors
-    /// `Interrupted`; `Closed`; `Io` when a directory can't be read. Damage in a file is a finding,
-    /// not an error.
+    /// # Errors `Interrupted`; `Closed`; `Io` if a directory can't be read. A damaged file is a
+    /// problem in the report, not an error.
     pub fn verify(&self, user_id: Option<&str>, control: &dyn CallControl) -> Result<VerifyReport> {
         self.check_open()?;
         let mut report = VerifyReport::default();
@@ -50,7 +49,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// What keeps one user from being opened is a finding about their files, if it names one.
+    /// Turns an error at opening a user into a problem of the file that it names.
     fn finding(&self, error: Error) -> Result<StoreProblem> {
         let Some(path) = error.path().map(std::path::Path::to_owned) else { return Err(error) };
         let remedy = error.hint().unwrap_or("mend the cause and open the store again").to_owned();
@@ -123,13 +122,13 @@ impl Engine {
     }
 }
 
-/// What the records of a user say that can't be: successors that don't exist, and dates that
-/// contradict each other. Facts may outlive the logs of their messages and episodes.
+/// Contradictions in a user's records: successors that don't exist, and dates that exclude each
+/// other. Sources are not checked: facts may outlive their messages and episodes.
 fn contradictions(view: &UserView) -> Vec<String> {
     let mut found = Vec::new();
     for (_, fact) in view.facts.iter() {
         let id = &fact.memory_id;
-        // A file of another program may name what it did not bring along.
+        // An import from another program may lack records that its facts name.
         let is_foreign = fact.provenance.method == "imported";
         if let Some(by) = &fact.superseded_by
             && !is_foreign
