@@ -42,7 +42,8 @@ impl<R: Send + 'static> Prefetch<R> {
 
     /// Returns the results in the order of the items.
     ///
-    /// # Errors The error of `control` when the caller gives up.
+    /// # Errors
+    /// The error of `control` when the caller gives up.
     pub(crate) fn wait(self, control: &dyn CallControl) -> Result<Vec<R>> {
         self.is_awaited.store(true, Ordering::Relaxed);
         outcome_of(&self.outcome, control)

@@ -15,7 +15,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub trait CallControl: Send + Sync {
     /// Returns `Err` of kind [`ErrorKind::Interrupted`] to stop the work. Committed changes stay.
     ///
-    /// # Errors Only to ask for a stop.
+    /// # Errors
+    /// Only to ask for a stop.
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -70,7 +71,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Runs `work` over `bytes` of text, which checks no cancellation itself. Long work runs on a
 /// thread of its own: if the caller gives up, the thread finishes and its result is dropped.
 ///
-/// # Errors The error of `control` when the caller gives up.
+/// # Errors
+/// The error of `control` when the caller gives up.
 pub(crate) fn patiently<T: Send + 'static>(
     bytes: usize,
     control: &dyn CallControl,

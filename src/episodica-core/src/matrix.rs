@@ -113,7 +113,8 @@ impl<'a> Matrix<'a> {
 
     /// The rows at `places`. Returns the matrix itself if these are all rows in order, else copies.
     ///
-    /// # Panics If a place is out of range.
+    /// # Panics
+    /// If a place is out of range.
     pub fn select(self, places: &[usize]) -> Self {
         match self {
             all if places.iter().copied().eq(0..all.nrows()) => all,
@@ -123,7 +124,8 @@ impl<'a> Matrix<'a> {
 
     /// Copies the rows at `places`.
     ///
-    /// # Panics If a place is out of range.
+    /// # Panics
+    /// If a place is out of range.
     pub fn picked<'b>(&self, places: &[usize]) -> Matrix<'b> {
         fn copies<A: Clone>(rows: &ArrayView2<'_, A>, places: &[usize]) -> Array2<A> {
             let shape = (places.len(), rows.ncols());

@@ -56,7 +56,8 @@ impl CallbackGuard {
 
     /// Refuses an operation that would wait for the callback it is called from.
     ///
-    /// # Errors `InvalidInput` if this engine has called out on this thread.
+    /// # Errors
+    /// `InvalidInput` if this engine has called out on this thread.
     pub fn refuse_inside(self, operation: &str) -> Result<()> {
         if CALLING.with_borrow(|calling| calling.contains(&self.0)) {
             return Err(called_inside(operation));

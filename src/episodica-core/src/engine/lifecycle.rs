@@ -134,7 +134,8 @@ impl Engine {
     /// The changes of each user are in log order, whichever process made them. `None` starts at the
     /// beginning of the logs, `latest` at their end. Opens no user and writes nothing.
     ///
-    /// # Errors `InvalidInput` for a malformed cursor; `Io`; `Closed`.
+    /// # Errors
+    /// `InvalidInput` for a malformed cursor; `Io`; `Closed`.
     pub fn events(
         &self,
         cursor: Option<&str>,
@@ -149,9 +150,10 @@ impl Engine {
     /// releases the store's lock. Idempotent. Work that has not ended by then can no longer write;
     /// the next opening repeats it.
     ///
-    /// # Errors `Io` if a cache can't be written; the logs are safe. `Interrupted`: the rest is
-    /// closed without waiting and without caches. `InvalidInput` from inside a callback that this
-    /// engine waits for.
+    /// # Errors
+    /// `Io` if a cache can't be written; the logs are safe. `Interrupted`: the rest is closed
+    /// without waiting and without caches. `InvalidInput` from inside a callback that this engine
+    /// waits for.
     pub fn close(&self, timeout: Duration, control: &dyn CallControl) -> Result<()> {
         self.services.callouts.refuse_inside("close")?;
         if self.closed.swap(true, Ordering::SeqCst) {
@@ -245,7 +247,8 @@ impl Engine {
     /// Runs `work` on a user. Repeats it if another process has changed the records that it rested
     /// on, or if the user was opened again meanwhile. `None` without records.
     ///
-    /// # Errors Those of `work`, except `Conflict`.
+    /// # Errors
+    /// Those of `work`, except `Conflict`.
     pub(crate) fn with_user<T>(
         &self,
         user_id: &str,

@@ -19,7 +19,8 @@ impl Engine {
     /// `timeout`. Does not wait for texts that a failing model is to write; `stats` counts those as
     /// `pending_llm`.
     ///
-    /// # Errors `Interrupted`; `Closed`.
+    /// # Errors
+    /// `Interrupted`; `Closed`.
     pub fn wait(
         &self,
         user_id: Option<&str>,
@@ -108,8 +109,8 @@ impl Engine {
     /// Compacts the logs of one user, or of all: drops old revisions, withdrawn facts and replaced
     /// states. The messages, episodes and facts stay, each with its latest revisions.
     ///
-    /// # Errors `ReadOnly`; `Interrupted`; `Io`. The next opening finishes an interrupted
-    /// compaction.
+    /// # Errors
+    /// `ReadOnly`; `Interrupted`; `Io`. The next opening finishes an interrupted compaction.
     pub fn compact(
         &self,
         user_id: Option<&str>,

@@ -23,8 +23,9 @@ impl Engine {
     /// All messages are checked before the first is written. Messages without a session belong to
     /// `session_id`.
     ///
-    /// # Errors `InvalidInput` for an invalid message (nothing was added); `Io` (a long list is
-    /// written in steps; finished steps stay).
+    /// # Errors
+    /// `InvalidInput` for an invalid message (nothing was added); `Io` (a long list is written in
+    /// steps; finished steps stay).
     pub fn add_messages(
         &self,
         user_id: &str,
@@ -181,8 +182,8 @@ impl Engine {
     /// Replaces the text of a fact or the narrative of an episode; [`Engine::history`] keeps the
     /// earlier version. A superseded fact becomes current again: this undoes a supersession.
     ///
-    /// # Errors `InvalidInput` for an unknown id, an empty text, or a message: messages can't be
-    /// edited.
+    /// # Errors
+    /// `InvalidInput` for an unknown id, an empty text, or a message: messages can't be edited.
     pub fn update(
         &self,
         user_id: &str,
@@ -209,7 +210,8 @@ impl Engine {
     /// When this returns, no file of the store contains a byte of the deleted texts. The next
     /// opening finishes an interrupted deletion.
     ///
-    /// # Errors `ReadOnly`; `Io`. An unknown id deletes nothing.
+    /// # Errors
+    /// `ReadOnly`; `Io`. An unknown id deletes nothing.
     pub fn delete(
         &self,
         user_id: &str,
@@ -298,8 +300,9 @@ impl Engine {
     /// Deletes everything of a user: when this returns, none of their bytes is on disk and no
     /// search finds them. Does nothing for an unknown user.
     ///
-    /// # Errors `ReadOnly`; `Interrupted`: nothing was deleted; `Io`: call again, or open the store
-    /// again, which finishes the deletion.
+    /// # Errors
+    /// `ReadOnly`; `Interrupted`: nothing was deleted; `Io`: call again, or open the store again,
+    /// which finishes the deletion.
     pub fn delete_user_data(
         &self,
         user_id: &str,

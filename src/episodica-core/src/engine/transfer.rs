@@ -76,7 +76,8 @@ impl Engine {
     /// Copies the whole store, all tenants, to a directory that opens as a store. Other processes
     /// may write meanwhile: the copy has everything that was acknowledged before the call.
     ///
-    /// # Errors `InvalidInput` if `target` exists; `Io`; `Interrupted`: `target` is removed.
+    /// # Errors
+    /// `InvalidInput` if `target` exists; `Io`; `Interrupted`: `target` is removed.
     pub fn backup(&self, target: &Path, control: &dyn CallControl) -> Result<BackupReport> {
         self.check_open()?;
         let started = Instant::now();

@@ -80,7 +80,8 @@ impl OpenUser {
 
     /// Waits until no guard is held.
     ///
-    /// # Errors The error of `control` when the caller gives up.
+    /// # Errors
+    /// The error of `control` when the caller gives up.
     pub fn wait_until_free(&self, control: &dyn CallControl) -> Result<()> {
         let mut count = self.holders.count.lock();
         while *count > 0 {

@@ -211,7 +211,8 @@ impl<R: InMemory> RecordShelf<R> {
 
     /// The record of a row.
     ///
-    /// # Panics If the row is empty or out of range; with [`UnreadableRow`] if it can't be read.
+    /// # Panics
+    /// If the row is empty or out of range; with [`UnreadableRow`] if it can't be read.
     pub fn get(&self, row: u32) -> &Arc<R> {
         self.read(row, &mut self.rows())
     }
@@ -265,7 +266,8 @@ pub struct ShelfRows<'a> {
 impl ShelfRows<'_> {
     /// Returns a row; sequential access is fast. `None` if it can't be read.
     ///
-    /// # Panics If the row is out of range.
+    /// # Panics
+    /// If the row is out of range.
     pub fn row(&mut self, row: u32) -> Option<&[u8]> {
         let there = |page: &RowPage| {
             row.checked_sub(page.first).is_some_and(|place| (place as usize) < page.rows)

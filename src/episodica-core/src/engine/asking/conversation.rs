@@ -121,7 +121,8 @@ impl EngineServices {
 impl ModelSession<'_> {
     /// Asks the model. If it does not answer, the caller falls back to the rules.
     ///
-    /// # Errors `Interrupted` only.
+    /// # Errors
+    /// `Interrupted` only.
     pub fn ask(&mut self, prompt: &ChatPrompt) -> Result<QuestionOutcome> {
         self.control.check()?;
         let outcome = self.answer(prompt);

@@ -26,7 +26,8 @@ impl CallGate {
 
     /// Waits for permission to make a call.
     ///
-    /// # Errors The error of `control` when the caller gives up.
+    /// # Errors
+    /// The error of `control` when the caller gives up.
     pub fn enter(&self, control: &dyn CallControl) -> Result<CallPermit<'_>> {
         let mut free = self.free.lock();
         while *free == 0 {

@@ -130,7 +130,8 @@ impl WorkQueue {
 
     /// Waits until no work is queued, running or to be tried again, or until `deadline`.
     ///
-    /// # Errors The error of `control` when the caller gives up.
+    /// # Errors
+    /// The error of `control` when the caller gives up.
     pub fn wait_until_idle(&self, deadline: Instant, control: &dyn CallControl) -> Result<()> {
         let mut state = self.state.lock();
         while state.is_busy() && Instant::now() < deadline {
@@ -141,7 +142,8 @@ impl WorkQueue {
 
     /// Waits for a change of the queue, for at most [`PATIENCE`].
     ///
-    /// # Errors The error of `control` when the caller gives up.
+    /// # Errors
+    /// The error of `control` when the caller gives up.
     pub fn wait_for_any_change(&self, deadline: Instant, control: &dyn CallControl) -> Result<()> {
         self.wait_for_change(&mut self.state.lock(), deadline, control)
     }

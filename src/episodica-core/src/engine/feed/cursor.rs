@@ -48,7 +48,8 @@ impl FeedCursor {
         std::iter::once(FORM.to_owned()).chain(digits).collect()
     }
 
-    /// # Errors `InvalidInput` for a malformed cursor.
+    /// # Errors
+    /// `InvalidInput` for a malformed cursor.
     pub fn read(text: &str) -> Result<Self> {
         Self::parse(text).ok_or_else(|| {
             let shown: String = text.chars().take(80).collect();

@@ -75,7 +75,8 @@ impl Engine {
     /// day on which they were said, and summaries if messages do not fit. Returns an empty context
     /// for an unknown user.
     ///
-    /// # Errors As [`Engine::search`]; `InvalidInput` for a budget of 0.
+    /// # Errors
+    /// As [`Engine::search`]; `InvalidInput` for a budget of 0.
     pub fn context(
         &self,
         user_id: &str,

@@ -51,8 +51,9 @@ impl Engine {
     /// Finds the best records for a question; see `docs/scoring.md`. Returns no hits for an unknown
     /// user. The hits for `top_k` are the first hits for any greater `top_k`.
     ///
-    /// # Errors `InvalidInput` for an empty query, one of more than [`MAX_QUERY_CHARS`] characters,
-    /// or a `top_k` out of 1 to 1000; `Io` if the user's files can't be read.
+    /// # Errors
+    /// `InvalidInput` for an empty query, one of more than [`MAX_QUERY_CHARS`] characters, or a
+    /// `top_k` out of 1 to 1000; `Io` if the user's files can't be read.
     pub fn search(
         &self,
         user_id: &str,

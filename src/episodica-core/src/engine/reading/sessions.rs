@@ -42,7 +42,8 @@ struct SessionNote<'a> {
 impl Engine {
     /// The sessions of a user, in the order in which they began; empty for an unknown user.
     ///
-    /// # Errors `InvalidInput` for a malformed user id; `Io`; `Closed`.
+    /// # Errors
+    /// `InvalidInput` for a malformed user id; `Io`; `Closed`.
     pub fn sessions(&self, user_id: &str) -> Result<Vec<UserSession>> {
         self.check_open()?;
         let owner = self.services.owner(user_id)?;

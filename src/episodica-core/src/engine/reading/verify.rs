@@ -14,8 +14,9 @@ impl Engine {
     /// Reads every file of the users again and compares it with its checksums, and the indexes with
     /// the records.
     ///
-    /// # Errors `Interrupted`; `Closed`; `Io` if a directory can't be read. A damaged file is a
-    /// problem in the report, not an error.
+    /// # Errors
+    /// `Interrupted`; `Closed`; `Io` if a directory can't be read. A damaged file is a problem in
+    /// the report, not an error.
     pub fn verify(&self, user_id: Option<&str>, control: &dyn CallControl) -> Result<VerifyReport> {
         self.check_open()?;
         let mut report = VerifyReport::default();

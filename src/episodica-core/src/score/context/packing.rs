@@ -139,7 +139,8 @@ impl ContextParts {
 /// Packs the best candidates into `budget` tokens: facts up to their share, then messages, then
 /// more facts and summaries.
 ///
-/// # Errors The error of `control` if the caller cancelled.
+/// # Errors
+/// The error of `control` if the caller cancelled.
 pub fn pack(
     material: &ContextCandidates<'_>,
     budget: usize,
