@@ -1,9 +1,9 @@
 //! The subject of an episode: word weights, key phrases and names.
 //!
 //! Phrases are runs of content words between function words and punctuation (Rose et al. 2010,
-//! RAKE). Their weight depends on the number of messages that use them (not on repetition within
-//! one, so that a pasted log does not become the subject), on their form (names, noun phrases) and
-//! on a possessive before them. Chinese has no spaces: `han.rs` finds its phrases.
+//! RAKE). A phrase weighs more if more messages use it, if its form is a name or a noun phrase, and
+//! if a possessive precedes it. Repetition within one message does not count, so that a pasted log
+//! does not become the subject. Chinese has no spaces: `han.rs` finds its phrases.
 
 use super::han;
 use super::lexicon::{KeyMap, exact_key};
@@ -31,9 +31,10 @@ pub(super) struct KeyPhrase {
     pub place: (usize, usize),
     /// True if it names a person or thing.
     pub is_name: bool,
-    /// True for more than one word, or for one word that names something by itself.
+    /// True if it consists of several words, or of one word that names something by itself.
     pub is_telling: bool,
-    /// True if a reader recognises it without the talk: a name, or a compound of specific words.
+    /// True if a reader understands it without the conversation: a name, or a compound of specific
+    /// words.
     pub is_strong: bool,
 }
 

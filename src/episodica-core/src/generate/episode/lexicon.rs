@@ -1,5 +1,5 @@
 //! General English and Chinese word lists that separate topic words from other words, and a key
-//! that the forms of a word share.
+//! that all forms of a word share.
 //!
 //! The lists are data (`lexicon.txt`): everyday words, no names. A lookup costs one hash.
 
@@ -10,7 +10,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use crate::text::hash::{Fnv1a, fnv1a};
 use crate::text::vocabulary::{lines, list, shared};
 
-/// The lists; `text::vocabulary` has the function words that all modules share.
+/// The lists. Function words that other modules need too are in `text::vocabulary`.
 const TABLE: &str = include_str!("lexicon.txt");
 
 /// The class of a word in the lists.
@@ -40,7 +40,7 @@ impl WordClass {
         self.0 & Self::DETERMINER != 0
     }
 
-    /// Whether a sentence that begins with the word depends on the sentence before it.
+    /// Whether a sentence that begins with the word depends on the previous sentence.
     pub fn dangles(self) -> bool {
         self.0 & Self::DANGLING != 0
     }

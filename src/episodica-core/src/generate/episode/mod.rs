@@ -3,8 +3,8 @@
 //!
 //! [`write_offline`] needs no model: it selects and attributes sentences of the messages and
 //! invents nothing. It is a pure function of the messages, so the same conversation gives the same
-//! episodes in every store. [`model`] has a language model write the text. Neither decides where
-//! episodes end, nor stores them.
+//! episodes in every store. [`model`] asks a language model to write the text. Neither decides
+//! where episodes end, nor stores them.
 
 mod han;
 mod keywords;

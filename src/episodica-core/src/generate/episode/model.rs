@@ -1,6 +1,6 @@
-//! An episode's text by a model: writing the prompt and reading any answer.
+//! An episode's text by a language model: renders the prompt and parses the answer.
 //!
-//! The rules ([`write_offline`]) supply missing parts; parts that are too long are cut at a
+//! The rules ([`write_offline`]) supply missing parts, and parts that are too long are cut after a
 //! sentence. An answer without title and narrative, or in another language than the messages, is
 //! rejected as a whole.
 
@@ -177,8 +177,8 @@ pub fn read(
         .iter()
         .flat_map(|message| [message.content.to_lowercase(), message.speaker().to_lowercase()])
         .collect();
-    // What is known of elsewhere is no topic of this episode, where a deletion would not look for
-    // it.
+    // A topic known only from elsewhere is left out: deleting its messages would not remove it from
+    // this episode.
     let heard: HashSet<String> = said.iter().flat_map(|text| facts::keys(text)).collect();
     let elsewhere = shown.known.iter().map(|fact| &fact.content);
     let elsewhere = elsewhere.chain(shown.before.iter().map(|message| &message.content));
@@ -214,8 +214,8 @@ fn by_reference(messages: &[Arc<Message>]) -> Vec<&Message> {
     messages.iter().map(|message| &**message).collect()
 }
 
-/// The sentences of a text that the messages support, and the number of other sentences. The text
-/// is empty if the messages don't support most of it.
+/// The sentences of a text that the messages support, and the number of the others. The text is
+/// empty if the messages support less than most of it.
 fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) {
     let all = sentences(text);
     let kept: Vec<&str> =
@@ -237,7 +237,7 @@ fn is_borne_out(sentence: &str, sources: &[&Message], names: &[&str]) -> bool {
         && facts::shares_words(sentence, sources, names)
 }
 
-/// Checks a title; if it capitalises every word, its capitals do not mark names.
+/// Checks a title. If it capitalises every word, its capitals do not mark names.
 fn title_supported(title: &str, sources: &[&Message], names: &[&str]) -> bool {
     let mut long = title.split(' ').filter(|word| word.chars().count() > 3).peekable();
     let has_capitals = long.peek().is_some()
@@ -275,8 +275,8 @@ fn source_if_short(messages: &[Arc<Message>]) -> Option<String> {
     (count_tokens(&source) <= SHORT_TOKENS).then_some(source)
 }
 
-/// As many whole sentences as fit the budget; cuts a first sentence that is too long at a character
-/// boundary.
+/// As many whole sentences as fit the budget. A first sentence that is too long is cut at a
+/// character boundary.
 fn fit(text: &str, budget: usize) -> String {
     if text.len() <= budget || count_tokens(text) <= budget {
         return text.to_owned();

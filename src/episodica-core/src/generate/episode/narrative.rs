@@ -1,7 +1,7 @@
 //! L1: a narrative of the messages in the third person, attributed, with absolute dates.
 //!
-//! A talk longer than the budget loses its least informative sentences, greetings first; the order
-//! stays.
+//! A talk longer than the budget loses its least informative sentences, greetings first; the rest
+//! keep their order.
 
 use super::ready_sentence::{MAX_UNIT_BYTES, ReadySentence, passage};
 use super::salience::ScoredSentence;
@@ -168,7 +168,8 @@ fn attributed(name: &str, language: Language, text: &str, asked: bool) -> String
     }
 }
 
-/// The text with its first letter in upper case, if that is one letter: no longer than before.
+/// Capitalises the first letter, unless its upper case is more than one character: the text must
+/// not get longer.
 pub(super) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return String::new() };

@@ -32,13 +32,13 @@ pub struct EpisodeText {
 
 /// Writes the episode of `messages`, in their language.
 ///
-/// Uses the messages only, no statistics of other conversations, so the text doesn't depend on the
-/// content of the store. Without messages all fields are empty.
+/// Uses no statistics of other conversations, so the text does not depend on the content of the
+/// store. Without messages all fields are empty.
 pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
     write(&EpisodeSource::read(messages))
 }
 
-/// The same, with the sentences that may become facts.
+/// As [`write_offline`]; also returns the sentences that may become facts.
 pub(in crate::generate) fn write_and_tell(
     messages: &[Arc<Message>],
 ) -> (EpisodeText, Vec<ToldSentence>) {

@@ -1,5 +1,6 @@
-//! One sentence, told: in the third person if its grammar allows it ("Maya moved …"), else to be
-//! quoted. The days of relative dates follow them in brackets, so that a quotation stays literal.
+//! One sentence, ready for use: in the third person if its grammar allows it ("Maya moved …"),
+//! otherwise quoted. Resolved dates follow relative ones in brackets, so that a quotation stays
+//! literal.
 
 use std::borrow::Cow;
 
@@ -22,13 +23,13 @@ pub(super) enum ReadySentence {
     Said(String),
     /// To be quoted as a question.
     Asked(String),
-    /// Text that is already in brackets: a note about the message, which nobody said.
+    /// A note in brackets about the message, such as an image caption; not attributed to a speaker.
     Aside(String),
     /// Lines of code.
     Code(String),
 }
 
-/// One sentence in the form that its grammar allows; told once, when it is first asked for.
+/// One sentence in the form that its grammar allows; computed once, on first use.
 pub(super) fn passage<'a>(
     source: &EpisodeSource,
     turn: &SourceTurn,
@@ -46,8 +47,8 @@ fn tell(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> ReadySent
     if clipped.starts_with('[') && clipped.ends_with(']') {
         return ReadySentence::Aside(clipped.into_owned());
     }
-    // A sentence that is only a name calls for attention; the attribution already names the
-    // addressee.
+    // Skips a sentence that consists of a name: it only calls the addressee, whom the attribution
+    // names.
     if unit.words.len() == 1
         && turn.units.len() > 1
         && source.name_keys.contains_key(&unit.words[0].key)
@@ -95,7 +96,7 @@ pub(super) fn clip(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text[..cut].trim_end_matches(|c: char| !c.is_alphanumeric())))
 }
 
-/// A code block; a long one loses its middle.
+/// A code block; a long one loses its middle lines.
 fn clip_lines(text: &str) -> String {
     let lines: Vec<Cow<'_, str>> = text.lines().map(|line| clip(line.trim_end(), 240)).collect();
     if lines.len() <= MAX_CODE_LINES {

@@ -1,12 +1,12 @@
-//! Scores how informative each sentence is, and lists its features. Summaries and long narratives
-//! select sentences by them.
+//! Scores how informative each sentence is and lists its features. Summaries and long narratives
+//! use both to select sentences.
 
 use super::keywords::WordSalience;
 use super::lexicon::{exact_key, is_stop_char};
 use super::source::{EpisodeSource, SourceTurn};
 use super::units::TurnUnit;
 
-/// Maximum number of words of a sentence that count.
+/// Maximum number of words of a sentence that contribute features.
 const MAX_FEATURES: usize = 40;
 
 /// One sentence as a candidate.
@@ -15,16 +15,17 @@ pub(super) struct ScoredSentence {
     pub turn: usize,
     /// Index into the units of the turn.
     pub unit: usize,
-    /// The features of the sentence with weights, sorted by key, without repetition.
+    /// Weighted features of the sentence, sorted by key, without duplicates.
     pub features: Vec<(u64, f32)>,
-    /// Factor for its form: assertions over questions, whole thoughts over remarks.
+    /// Factor for the sentence's form: assertions score above questions, complete sentences above
+    /// remarks.
     pub form: f32,
     /// Length in words; each CJK character counts as half a word.
     pub length: f32,
 }
 
 impl ScoredSentence {
-    /// The sentence, and the turn that it is part of.
+    /// The sentence and its turn.
     pub fn place<'a>(&self, source: &'a EpisodeSource) -> (&'a SourceTurn, &'a TurnUnit) {
         let turn = &source.turns[self.turn];
         (turn, &turn.units[self.unit])
@@ -35,7 +36,7 @@ impl ScoredSentence {
         self.gain(&[])
     }
 
-    /// How much the sentence adds to `told` (sorted keys), relative to its length.
+    /// How much the sentence adds to the features `told` (sorted keys), relative to its length.
     pub fn gain(&self, told: &[u64]) -> f32 {
         let news: f32 = self
             .features

@@ -1,8 +1,8 @@
-//! The messages of an episode in the form that the writers use: cleaned turns, split into sentences
-//! and words, within limits.
+//! The messages of an episode, prepared for writing: cleaned turns, split into sentences and words,
+//! within limits.
 //!
 //! Removes control characters and keeps the lines of code. Reads only the start and the end of a
-//! very long message (the message itself is stored and indexed in full).
+//! very long message; the message itself is stored and indexed in full.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::model::Message;
 use crate::text::time::{TimeMention, mentions_in};
 use crate::text::{Language, language};
 
-/// Number of bytes that are read from the start of a longer message …
+/// Number of bytes read from the start of a long message …
 const FRONT_BYTES: usize = 6_000;
 /// … and from its end.
 const BACK_BYTES: usize = 1_500;
@@ -23,7 +23,7 @@ const LANGUAGE_BYTES: usize = 120;
 /// Names longer than this many characters are clipped.
 const MAX_NAME_CHARS: usize = 40;
 
-/// The languages of a talk; of two languages with equal byte counts, the later one wins.
+/// The languages of a conversation; of two with equal byte counts, the later in this list wins.
 const LANGUAGES: [Language; 6] = [
     Language::Chinese,
     Language::Other,
@@ -37,7 +37,7 @@ const LANGUAGES: [Language; 6] = [
 pub(super) struct EpisodeSource {
     /// One entry per message, in order.
     pub turns: Vec<SourceTurn>,
-    /// The language of most of the talk.
+    /// The language of most of the text.
     pub language: Language,
     /// Display names in order of appearance.
     pub speakers: Vec<SourceSpeaker>,
@@ -68,7 +68,7 @@ pub(super) struct SourceTurn {
     pub text: String,
     /// Its language; the talk's language if the text is too short to tell.
     pub language: Language,
-    /// Its sentences and blocks of code.
+    /// The sentences and code blocks.
     pub units: Vec<TurnUnit>,
 }
 
@@ -210,7 +210,7 @@ impl SourceTurn {
         &self.text[unit.start..unit.end]
     }
 
-    /// The times that a unit mentions, found when they are first asked for.
+    /// The times that a unit mentions; computed on first use.
     pub fn dates<'a>(&self, unit: &'a TurnUnit) -> &'a [TimeMention] {
         unit.dates.get_or_init(|| mentions_in(self.unit_text(unit), self.moment, self.language))
     }
@@ -267,7 +267,8 @@ fn without_captions(text: &str) -> Cow<'_, str> {
         let label = after[..floor(after, 16)].to_lowercase();
         let is_caption = is_closed && CAPTIONS.iter().any(|word| label.starts_with(word));
         let end = if is_caption { after.find(']') } else { None };
-        // Where no bracket closes, none later does: thousands of open ones are read once.
+        // After an unclosed bracket, none of the later ones is closed either, so the search stops:
+        // a text of many opening brackets is read only once.
         is_closed &= !is_caption || end.is_some();
         if end.is_none() {
             out.push('[');
@@ -287,7 +288,7 @@ fn floor(text: &str, bytes: usize) -> usize {
     end
 }
 
-/// The text without control characters; only the start and the end of a very long text.
+/// Removes control characters, and the middle of a very long text.
 fn clean(text: &str) -> String {
     let push = |part: &str, out: &mut String| {
         if part.bytes().all(|byte| byte >= b' ' && byte != 0x7f || byte == b'\n') && part.is_ascii()

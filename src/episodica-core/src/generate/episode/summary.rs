@@ -11,7 +11,7 @@ use crate::text::Language;
 pub(super) const MAX_TOKENS: usize = 100;
 /// Maximum number of sentences.
 const MAX_SENTENCES: usize = 3;
-/// Maximum length of a sentence, in bytes; longer ones are left out, not cut.
+/// Maximum length of a sentence, in bytes; longer ones are left out rather than cut.
 const MAX_SENTENCE_BYTES: usize = 230;
 
 /// Writes the summary.
@@ -63,8 +63,8 @@ fn fallback(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
     })
 }
 
-/// The chosen sentences in order; a sentence that can't be rewritten is quoted, with its speaker's
-/// name after it.
+/// The chosen sentences in order. A sentence that cannot be rewritten is quoted, followed by its
+/// speaker's name.
 fn assemble(source: &EpisodeSource, scored: &[ScoredSentence], chosen: &[usize]) -> String {
     let mut out = String::new();
     for at in chosen {

@@ -1,4 +1,4 @@
-//! The title: the most informative sentences in the third person, else the key phrases and the
+//! The title: the most informative sentences in the third person, or else the key phrases and the
 //! people who discussed them. Nothing is cut in the middle, and nothing is quoted.
 
 use super::keywords::KeyPhrase;
@@ -12,7 +12,8 @@ use crate::text::time::{NamedDates, mentions_in};
 
 /// Maximum length of a title, in characters.
 const MAX_CHARS: usize = 80;
-/// A talk with at most this many sentences has no topics: its own words say more.
+/// In a conversation with at most this many sentences, the sentences describe it better than
+/// topics.
 const FEW_SENTENCES: usize = 2;
 /// Maximum number of phrases.
 const MAX_PHRASES: usize = 3;
@@ -23,19 +24,20 @@ const MIN_HEADLINE_FEATURES: usize = 2;
 /// Minimum length of a sentence or clause that becomes a title, in characters; of a Chinese one.
 const MIN_CHARS: usize = 16;
 const MIN_CLAUSE_CHARS: usize = 8;
-/// A time that ends earlier before the end of a sentence is not at its end, whatever follows it.
+/// Maximum distance, in bytes, from the end of a time to the end of its sentence for the time to be
+/// removed as trailing.
 const LAST_BYTES: usize = 48;
 /// Places where a sentence can end early.
 const BREAKS: [&str; 10] =
     [", ", "; ", " – ", " — ", " but ", " because ", " so ", "，", "；", "。"];
-/// Plural pronouns that would refer to one known person, unless the original sentence contains
-/// them.
+/// Plural pronouns that, after rewriting, would seem to mean the one person who is named; allowed
+/// if the original sentence contains them.
 const PLURAL: [&str; 4] = [" their", " them", " they", "Their"];
 /// Minimum score of a further phrase, relative to the first.
 const LEAST_SHARE: f32 = 0.5;
 /// Factor for a sentence that dates an event: an event is the best title of a talk.
 const EVENT: f32 = 1.2;
-/// Factor for a sentence that reacts to the listener and not to the speaker's own life.
+/// Factor for a sentence that reacts to the listener instead of reporting on the speaker.
 const REACTION: f32 = 0.5;
 /// First words of such reactions.
 const REACTIONS: [&str; 14] = [
@@ -54,7 +56,7 @@ const REACTIONS: [&str; 14] = [
     "i appreciate",
     "i couldn't agree",
 ];
-/// Introductory words without content; a comma follows them.
+/// Introductory words without content, followed by a comma.
 const OPENERS: [&str; 30] = [
     "on another note",
     "on a side note",
@@ -103,7 +105,7 @@ pub(super) fn write(
 }
 
 fn of_phrases(source: &EpisodeSource, phrases: &[KeyPhrase]) -> Option<String> {
-    // Without a list of function words, the phrases of a language are guesses.
+    // Without a list of function words, the phrases of a language would be guesses.
     if !matches!(source.language, Language::English | Language::Chinese) {
         return None;
     }
@@ -134,7 +136,7 @@ fn of_phrases(source: &EpisodeSource, phrases: &[KeyPhrase]) -> Option<String> {
             break;
         }
     }
-    // Generic words describe the talk less well than one of its sentences.
+    // Generic words describe the conversation less well than one of its sentences.
     (strong >= 2 && parts.len() > 1).then(|| joined(parts, source.language))
 }
 
@@ -233,7 +235,7 @@ fn headline(source: &EpisodeSource, scored: &ScoredSentence, room: usize) -> Opt
     })
 }
 
-/// Whether a clause refers to something outside of it, or ends before its object.
+/// Whether a clause refers to something outside of it or ends before its object.
 fn hangs(told: &str) -> bool {
     const POINTERS: [&str; 6] = ["It", "It's", "There", "They", "Here", "Here's"];
     const ENDINGS: [&str; 16] = [
@@ -246,12 +248,12 @@ fn hangs(told: &str) -> bool {
     POINTERS.iter().any(|word| word.eq_ignore_ascii_case(first)) || ENDINGS.contains(&last)
 }
 
-/// The sentence without markers, notes, the name of the listener, and a time at the end.
+/// The sentence without markers, notes, the listener's name, and a trailing time.
 fn one_line(source: &EpisodeSource, scored: &ScoredSentence) -> String {
     let (turn, unit) = scored.place(source);
     let text = without_notes(&plain(without_openers(source.without_address(turn.unit_text(unit)))));
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Only a time at the end is left out, before the name of the listener.
+    // Only a trailing time is removed (a listener's name may follow it).
     let nearly = (unit.end - unit.start).saturating_sub(LAST_BYTES);
     if turn.dates(unit).last().is_none_or(|last| last.end < nearly) {
         return text;
@@ -268,14 +270,14 @@ fn one_line(source: &EpisodeSource, scored: &ScoredSentence) -> String {
     text
 }
 
-/// The speakers and the key phrases that they discussed.
+/// The speakers, with the key phrases that they discussed.
 fn of_topics(source: &EpisodeSource, phrases: &[KeyPhrase]) -> Option<String> {
     if !matches!(source.language, Language::English | Language::Chinese) {
         return None;
     }
     let telling = || phrases.iter().filter(|phrase| phrase.is_telling);
     let strong = telling().filter(|phrase| phrase.is_strong);
-    // Single words say less; they are used only if there are no others.
+    // Single words say less, so they are used only if no better phrase is left.
     let weak = telling().filter(|phrase| !phrase.is_strong);
     let mut topics: Vec<String> =
         strong.take(MAX_PHRASES).map(|phrase| phrase.text.clone()).collect();
@@ -307,7 +309,7 @@ fn of_words(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String>
         scored.iter().filter(|scored| scored.score() > 0.0).collect();
     order.sort_by(|a, b| b.score().total_cmp(&a.score()));
     let fits = |text: &String| (1..=MAX_CHARS).contains(&text.chars().count());
-    // If no sentence has a topic, the first sentences.
+    // If no sentence has a topic, uses the first sentences.
     order.extend(scored.iter().filter(|scored| scored.score() <= 0.0 && !is_noted(source, scored)));
     let words = |scored: &&ScoredSentence| {
         one_line(source, scored).trim_end_matches(['.', '。', ' ']).to_owned()

@@ -32,7 +32,8 @@ pub(in crate::generate) struct ToldSentence {
     pub speaker: String,
     /// The original sentence, without emoji and list markers.
     pub said: String,
-    /// The same without the words of others, if it has some: quotations, pasted and invented text.
+    /// The same without the words of others (quotations, pasted and invented text); `None` if it
+    /// contains none.
     pub own: Option<String>,
     /// The sentence in the form of a fact.
     pub content: String,
@@ -42,7 +43,7 @@ pub(in crate::generate) struct ToldSentence {
     pub asks: bool,
     /// The days of its first date, if it names one.
     pub date: Option<TimeMention>,
-    /// Counts and signs of its words.
+    /// Word counts and features.
     pub form: WordCounts,
     /// The language of its message.
     pub language: Language,
@@ -63,12 +64,12 @@ pub(in crate::generate) struct WordCounts {
     pub dangles: bool,
 }
 
-/// All sentences of the messages in order, without code and captions that stand alone.
+/// All sentences of the messages in order, except code and standalone captions.
 pub(in crate::generate) fn sentences_told(messages: &[Arc<Message>]) -> Vec<ToldSentence> {
     sentences_of(&EpisodeSource::read_spoken(messages))
 }
 
-/// The same, of messages that were read without the captions of their images.
+/// The same, for messages that were read without image captions.
 pub(super) fn sentences_of(source: &EpisodeSource) -> Vec<ToldSentence> {
     let mut told = Vec::new();
     for turn in &source.turns {
@@ -90,7 +91,7 @@ fn sentence(
     let said = tidy(turn.unit_text(unit), turn.language)?;
     let said = without_openers(&said).unwrap_or(said);
     let name = &source.speaker(turn).short;
-    // The episode tells the sentence, too.
+    // If the episode uses the same sentence, its rewritten form is reused.
     let known = (said == turn.unit_text(unit)).then(|| passage(source, turn, unit));
     let (content, is_rewritten, dates) = match known {
         Some(ReadySentence::Told(text)) => (text.clone(), true, Cow::Borrowed(turn.dates(unit))),
@@ -119,7 +120,8 @@ fn sentence(
     })
 }
 
-/// A sentence with a mark in the place of the words of others; `None` if it has none of them.
+/// The sentence with each passage in the words of others replaced by a mark; `None` if it contains
+/// no such passage.
 fn own(turn: &SourceTurn, unit: &TurnUnit, others: &[Range<usize>]) -> Option<String> {
     let within = others.iter().filter(|range| range.start < unit.end && range.end > unit.start);
     let (mut own, mut at) = (String::new(), unit.start);
@@ -213,7 +215,7 @@ fn without_lone_apostrophe(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Counts and signs of the words of a sentence that are its speaker's own.
+/// Counts and features of the words that are the speaker's own.
 fn form(
     source: &EpisodeSource,
     turn: &SourceTurn,
@@ -246,19 +248,19 @@ fn form(
     form
 }
 
-/// Does a sentence open with a word that refers to an earlier one?
+/// True if a sentence opens with a word that refers to an earlier one.
 fn dangles(said: &str) -> bool {
     let first = said.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’')).next();
     first.is_some_and(|word| class_of(word).dangles())
 }
 
-/// Words that open a sentence and say nothing, before a mark …
+/// Words without content that open a sentence, followed by a mark …
 const OPENERS: &str = "\
     yeah yes yep yup no nope nah oh ah aw aww hey hi hello well so okay ok wow hmm hm um uh haha \
     hahaha hehe lol lovely great cool nice sure right thanks anyway actually honestly awesome \
     exactly true same btw ugh yay ha ach ja nein naja tja übrigens hallo oui non ben bah bon alors \
     salut sí bueno pues vale hola ay oye ciao beh allora";
-/// … and before "I" and "my", without a mark.
+/// … or by "I" or "my" without a mark.
 const BARE_OPENERS: &str = "\
     yeah yes yep yup oh ah aw hey well haha hahaha lol ok okay btw and but so wow \
     no nope";
@@ -281,8 +283,8 @@ const OPENERS_HAN: [&str; 16] = [
     "是啊",
 ];
 
-/// A sentence without the words that only open it: "Yeah, by the way, I moved." `None` if it has
-/// none of them.
+/// A sentence without opening words that carry no content: "Yeah, by the way, I moved." `None` if
+/// it has no such words.
 fn without_openers(said: &str) -> Option<String> {
     let mut rest = said;
     loop {
@@ -295,7 +297,7 @@ fn without_openers(said: &str) -> Option<String> {
     (rest.len() < said.len()).then(|| capitalised(rest))
 }
 
-/// A sentence that would be left with no more characters keeps its opener.
+/// Minimum number of characters that must remain after the opener; otherwise it stays.
 const MIN_REST: usize = 4;
 
 /// The length of the opener at the start of a sentence, with the marks after it.

@@ -9,7 +9,7 @@ use crate::text::script::is_alphanumeric;
 use crate::text::time::TimeMention;
 use crate::text::{is_cjk, sentences};
 
-/// Maximum number of sentences that are read of one message; a table or a log has more.
+/// Maximum number of sentences read from one message; only tables and logs have more.
 const MAX_SENTENCES: usize = 120;
 
 /// A sentence, or a block of code, as a range of its turn's text.
@@ -18,13 +18,13 @@ pub(super) struct TurnUnit {
     /// Range in bytes.
     pub start: usize,
     pub end: usize,
-    /// Code, a log or a stack trace: keeps its lines, is never reworded, and gives no titles.
+    /// Code, a log or a stack trace: its lines are kept, never reworded, and not used for titles.
     pub is_code: bool,
     /// Ends in a question mark (or a Chinese question particle).
     pub asks: bool,
     /// Words, in order; none for code.
     pub words: Vec<TurnWord>,
-    /// What is found out when it is first asked for: see `Turn::dates`, `passage`.
+    /// Computed on first use, by `SourceTurn::dates` and `passage`.
     pub dates: OnceCell<Vec<TimeMention>>,
     pub passage: OnceCell<ReadySentence>,
 }
@@ -34,7 +34,7 @@ pub(super) struct TurnUnit {
 pub(super) struct TurnWord {
     pub start: usize,
     pub end: usize,
-    /// The same for all forms of the word.
+    /// Equal for all forms of the word.
     pub key: u64,
     pub class: WordClass,
     /// Punctuation (more than a space) separates it from the word before, or it opens the sentence.
@@ -71,7 +71,7 @@ pub(super) fn units(text: &str) -> Vec<TurnUnit> {
         let fence = line.trim_start().starts_with("```");
         if fenced || fence || looks_like_code(line) {
             match found.last_mut() {
-                // The lines of one block stay one unit.
+                // Consecutive lines of one block form one unit.
                 Some(last) if last.is_code && (fenced || !fence) => last.end = end,
                 _ => found.push(TurnUnit::new(start..end, true, false, Vec::new())),
             }
@@ -84,7 +84,7 @@ pub(super) fn units(text: &str) -> Vec<TurnUnit> {
     found
 }
 
-/// Indented lines, frames of stack traces and lines of logs.
+/// True for indented lines, frames of stack traces and log lines.
 fn looks_like_code(line: &str) -> bool {
     let trimmed = line.trim_start();
     let indent = line.len() - trimmed.len();

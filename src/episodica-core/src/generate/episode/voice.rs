@@ -1,9 +1,9 @@
-//! The parts of a message that are not its speaker's own words: quotations, pasted and forwarded
-//! texts, texts to be translated, stories and suppositions, tables and data.
+//! Finds the parts of a message that are not its speaker's own words: quotations, pasted and
+//! forwarded texts, texts to translate, stories and suppositions, tables and data.
 //!
-//! What a person pastes says nothing about them. Where it is not clear how far such a text goes, it
-//! goes to the end of the message: a fact that is missed can be said again, a fact that is taken
-//! from somebody else's words replaces a true one.
+//! Pasted text says nothing about the person who pastes it. If its end is unclear, the rest of the
+//! message counts as pasted: a missed fact can be stated again, but a fact taken from another
+//! person's words would replace a true one.
 
 use std::ops::Range;
 
@@ -15,15 +15,15 @@ use crate::text::is_cjk;
 /// Where the words of others begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ForeignStart {
-    /// Behind the match.
+    /// After the match.
     Behind,
-    /// With the match.
+    /// At the match.
     Match,
-    /// With the sentence before: it was a joke. They end with the match.
+    /// At the previous sentence, which turns out to be a joke. They end with the match.
     Before,
 }
 
-/// Where an order stands: it opens a sentence or follows a request.
+/// Position of an instruction: at the start of a sentence or after a request.
 const ORDER: &str = concat!(
     r"(?m:(?:^|[.!?;,]\s+|^\W+)|\b(?:please|pls|kindly|(?:can|could|would|will) you|help me|",
     r"help me to|bitte|mir|kannst du|por favor|puedes|s'il te plaît|peux-tu)[ ,]+)",
@@ -45,7 +45,7 @@ static EXPRESSIONS: ForkLazy<ExpressionTable<ForeignStart>> = ForkLazy::new(|| {
     ExpressionTable::new(lines)
 });
 
-/// Labels before a colon that are no speakers.
+/// Labels before a colon that do not name a speaker.
 const LABELS: [&str; 18] = [
     "update",
     "edit",
@@ -67,17 +67,17 @@ const LABELS: [&str; 18] = [
     "备注",
 ];
 
-/// Words of somebody who speaks of themself.
+/// Words of a speaker who refers to themself.
 const FIRST_PERSON: &str = "\
     i i'm i've i'd i'll im my me mine we we're we've our us ich mein meine mir mich wir unser je \
     j'ai j'habite m'appelle mon ma mes nous yo mi mis me soy estoy vivo tengo trabajo io mio mia \
     abito lavoro eu meu minha moro";
 
-/// A quotation with fewer words is a name or a title, unless its speaker speaks of themself in it.
+/// A quotation with fewer words is taken for a name or a title, unless it is in the first person.
 const SPEECH_WORDS: usize = 3;
 /// The same, in characters of a script without spaces.
 const SPEECH_CHARACTERS: usize = 5;
-/// Longest quotation and longest label, in bytes.
+/// Maximum length of a quotation and of a label, in bytes.
 const MAX_QUOTATION: usize = 4_000;
 const MAX_LABEL: usize = 40;
 
@@ -98,7 +98,7 @@ pub(super) fn words_of_others(text: &str, speaker: &str) -> Vec<Range<usize>> {
     merged
 }
 
-/// The end of a message from a word on after which it is not its speaker's.
+/// Finds the rest of a message after a cue that ends the speaker's own words.
 fn from_here_on(text: &str, found: &mut Vec<Range<usize>>) {
     let mut start = text.len();
     for (pattern, from) in EXPRESSIONS.candidates(text) {
@@ -114,14 +114,14 @@ fn from_here_on(text: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Where the sentence begins that ends before `end`.
+/// Start of the sentence that ends before `end`.
 fn sentence_before(text: &str, end: usize) -> usize {
     let before = text[..end].trim_end_matches(|c: char| !c.is_alphanumeric());
     let mark = before.rfind(['.', '!', '?', '\n', '。', '！', '？']);
     mark.map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8))
 }
 
-/// Lines of quotations, tables, data, other speakers and signatures.
+/// Finds quoted lines, tables, data, lines of other speakers and signatures.
 fn lines(text: &str, speaker: &str, found: &mut Vec<Range<usize>>) {
     let (mut at, mut comment) = (0, false);
     for line in text.split_inclusive('\n') {
@@ -206,7 +206,7 @@ fn speaks_of_self(text: &str) -> bool {
             .any(|word| FIRST_PERSON.split_whitespace().any(|known| known == word))
 }
 
-/// What stands in quotation marks, unless it is a name or a title.
+/// Finds text in quotation marks, unless it is a name or a title.
 fn quotations(text: &str, found: &mut Vec<Range<usize>>) {
     let mut at = 0;
     while let Some(offset) =
@@ -245,7 +245,7 @@ fn closing(text: &str, start: usize, inner: usize, open: char) -> Option<usize> 
         _ => &['\''],
     };
     let before = text[..start].chars().next_back();
-    // An apostrophe, or inches.
+    // It is an apostrophe, or stands for inches.
     if before.is_some_and(|c| c.is_alphanumeric() && !is_cjk(c)) {
         return None;
     }
@@ -258,7 +258,7 @@ fn closing(text: &str, start: usize, inner: usize, open: char) -> Option<usize> 
         }
         let mark = text[end..].chars().next().map_or(1, char::len_utf8);
         let after = text[end + mark..].chars().next();
-        // Inside a word it is an apostrophe.
+        // A mark inside a word is an apostrophe.
         let is_end = !matches!(open, '\'' | '‘' | '‚')
             || after.is_none_or(|c| !c.is_alphanumeric())
                 && text[..end].ends_with(|c: char| !c.is_whitespace());

@@ -21,7 +21,7 @@ use crate::generate::episode::sentences_told;
 use crate::model::Message;
 use crate::model::testing::said;
 
-/// Messages of a segment.
+/// Number of messages in a segment.
 const SEGMENT: usize = 10;
 
 /// A conversation: its messages and the ids of the messages that annotators noted.

@@ -12,7 +12,7 @@ pub struct FactCandidate {
     pub content: String,
     /// Its category.
     pub kind: MemoryKind,
-    /// Confidence in the reading, 0 to 1.
+    /// Confidence that the sentence was understood, 0 to 1.
     pub confidence: f32,
     /// Importance, 0 to 1.
     pub importance: f32,
@@ -27,7 +27,7 @@ pub struct FactCandidate {
     pub ends: Vec<String>,
     /// Start of validity: the date in the message, else the time of the message.
     pub valid_from: Moment,
-    /// When it was said. Of two values of an attribute, the one that was said later holds.
+    /// When it was said. Of two values of an attribute, the one said later holds.
     pub said: Moment,
     /// Ids of the messages that support the fact.
     pub source_messages: Vec<String>,
@@ -48,7 +48,7 @@ impl FactExtraction {
         self.candidates.iter().map(|candidate| candidate.content.as_str())
     }
 
-    /// Number of rejected sentences that the messages don't bear out.
+    /// Number of rejected sentences that the messages don't support.
     pub fn junk(&self) -> u64 {
         use RejectReason::*;
         let junk = [
@@ -70,7 +70,7 @@ impl FactExtraction {
     }
 }
 
-/// A sentence that is no fact.
+/// A sentence that was rejected as a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnedDown {
     /// The id of its message.

@@ -1,5 +1,5 @@
-//! What an assistant or a tool confirms after a person's request: "Move the review to 10 April."
-//! and "Moved to 10 April."
+//! Facts from a person's request and the confirmation of an assistant or a tool: "Move the review
+//! to 10 April." and "Moved to 10 April."
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use crate::generate::episode::ToldSentence;
 use crate::model::{MemoryKind, Message};
 use crate::text::expression::TextExpression;
 
-/// Messages between a request and what confirms it: calls of tools and their results.
+/// Maximum number of messages between a request and its confirmation, such as tool calls and
+/// results.
 const REACH: usize = 4;
-/// Longest confirmation and longest request, in bytes.
+/// Maximum length of a confirmation and of a request, in bytes.
 const MAX_BYTES: usize = 160;
 
-/// What an agent does on request.
+/// Verbs for actions of an agent on request.
 const DID: &str = concat!(
     r"(?:moved|set|changed|updated|booked|named|cancelled|canceled|added|removed|scheduled|",
     r"switched|raised|lowered|enabled|disabled|created|deployed|merged|pinned|upgraded|",
@@ -22,7 +23,7 @@ const DID: &str = concat!(
     r"increased|reduced|pushed|saved|reserved|ordered|rolled back)",
 );
 
-/// Sentences that tell what has been done, or how it is now.
+/// Sentences that report a completed action or its result.
 static DONE: ForkLazy<TextExpression> = ForkLazy::new(|| {
     TextExpression::new(
         concat!(
@@ -38,7 +39,7 @@ static DONE: ForkLazy<TextExpression> = ForkLazy::new(|| {
     )
 });
 
-/// Words of what is not done yet.
+/// Words for an action that is not completed.
 static OPEN: ForkLazy<TextExpression> = ForkLazy::new(|| {
     TextExpression::new(
         concat!(
@@ -49,7 +50,7 @@ static OPEN: ForkLazy<TextExpression> = ForkLazy::new(|| {
     )
 });
 
-/// The fact that a sentence of an agent confirms a request; it cites both messages.
+/// The fact that an agent's sentence confirms; it cites both messages.
 pub(super) fn confirmed(
     told: &ToldSentence,
     before: &[ToldSentence],

@@ -11,7 +11,7 @@ use crate::text::{PhraseTable, is_cjk};
 
 const TABLE: &str = include_str!("cues.txt");
 
-/// What a message says about earlier messages.
+/// Cues in a message that refer to earlier messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct BackReferences {
     /// A new value replaces the old one.

@@ -7,8 +7,8 @@ use crate::text::time::{DateGrain, TimeMention};
 
 const WEEKDAYS: [&str; 9] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "周", "星期"];
 
-/// The other readings of a date without a year (one year later) or of a bare weekday (one week
-/// earlier or later); none if the words fix the year or week.
+/// Alternative readings of a date without a year (one year later) or of a bare weekday (one week
+/// earlier or later); none if the words state the year or week.
 pub(super) fn others(mention: &TimeMention, surface: &str) -> Vec<(Date, Date)> {
     let lower = surface.to_lowercase();
     let fixed = ["last", "ago", "past", "yesterday", "previous", "上", "去", "前", "昨"]

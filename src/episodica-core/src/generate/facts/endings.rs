@@ -1,4 +1,4 @@
-//! Slots that an event of a life ends: a person who retires has no employer any more.
+//! Slots that a life event ends: a person who retires no longer has an employer.
 //!
 //! The expressions are data (`endings.txt`).
 

@@ -1,4 +1,4 @@
-//! What a memory must not miss, however short the sentence: "I'm deaf.", "Never push to main."
+//! Sentences that must be kept, regardless of their length: "I'm deaf.", "Never push to main."
 //!
 //! The expressions are data (`essential.txt`).
 
@@ -8,7 +8,8 @@ use crate::text::expressions::ExpressionTable;
 
 const TABLE: &str = include_str!("essential.txt");
 
-/// The expressions, each with the kind of what it finds; `None` below `@nothing`, the first part.
+/// The expressions with the kind of fact that each finds; `None` for those in the first part,
+/// `@nothing`, which exclude a sentence.
 static EXPRESSIONS: ForkLazy<ExpressionTable<Option<MemoryKind>>> = ForkLazy::new(|| {
     let mut kind = None;
     let mut lines = Vec::new();
@@ -25,7 +26,7 @@ static EXPRESSIONS: ForkLazy<ExpressionTable<Option<MemoryKind>>> = ForkLazy::ne
     ExpressionTable::new(lines)
 });
 
-/// The kind of a sentence in its speaker's own words that must be kept; `None` for all others.
+/// The kind of a sentence, in its speaker's own words, that must be kept; `None` for others.
 pub(super) fn essential(sentence: &str) -> Option<MemoryKind> {
     let plain = sentence.replace('’', "'");
     let mut candidates = EXPRESSIONS.candidates(&plain);

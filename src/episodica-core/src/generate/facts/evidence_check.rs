@@ -1,8 +1,9 @@
-//! Checks a model's sentence: its numbers, dates and names stand in the talk, and its messages are
-//! about the participant whom it names. All else is believed.
+//! Checks a sentence written by a model: its numbers, dates and names must occur in the
+//! conversation, and the cited messages must concern the participant that it names. Nothing else is
+//! checked.
 //!
-//! Compares words, not meanings: a sentence that says the opposite in other words, or moves a
-//! number from one thing to another, passes.
+//! The check compares words, not meanings. A sentence that says the opposite in other words, or
+//! attaches a number to the wrong thing, passes.
 
 use std::collections::HashSet;
 
@@ -18,8 +19,8 @@ use crate::text::is_han;
 use crate::text::time::mentions;
 use crate::text::vocabulary::is_function_word;
 
-/// Checks a sentence about `subject` (empty if not known) against the messages that it cites
-/// (`sources`) and all that the model was shown (`context`).
+/// Checks a sentence about `subject` (empty if unknown) against the messages that it cites
+/// (`sources`) and all text in the prompt (`context`).
 ///
 /// # Errors
 /// The first reason found.
@@ -50,7 +51,7 @@ pub fn grounded(
     let stated: Vec<String> =
         keys(&rest).into_iter().filter(|key| !speakers.contains(key)).collect();
     let said: HashSet<String> = context.iter().flat_map(|one| keys(&one.content)).collect();
-    // Not a single word of it was said.
+    // None of its words was said.
     if found.is_empty() && !stated.is_empty() && !stated.iter().any(|key| said.contains(key)) {
         return Err(RejectReason::UnsupportedWords);
     }
@@ -92,8 +93,8 @@ fn years_that_follow(sources: &[&Message]) -> Vec<(Date, Date)> {
     years
 }
 
-/// Words for the numbers from 2 to 10 in languages that [`numbers`] does not read; none that means
-/// something else in another.
+/// Words for the numbers from 2 to 10 in languages that [`numbers`] does not read. None of them has
+/// another meaning in another of these languages.
 const COUNTS: [&str; 9] = [
     "zwei dos deux dois duas twee dwa dwie два две",
     "drei tres trois três drie trzy три",
@@ -156,7 +157,7 @@ const BEFORE_NAMES: [&str; 20] = [
     "called", "named", "en", "con", "llamado", "llamada", "de",
 ];
 
-/// How words for the user begin, where a model translates the one that it was told to use.
+/// Beginnings of words for the user, for models that translate the word "user".
 const USER_WORDS: [&str; 16] = [
     "user",
     "nutzer",
@@ -200,7 +201,7 @@ fn names_follow(rest: &str, subject: &str, context: &[&Message], participants: &
                 .rsplit(' ')
                 .next()
                 .is_some_and(|word| BEFORE_NAMES.contains(&word.to_lowercase().as_str()));
-            // Where the user has no name, a short word in front is an article.
+            // If the user has no name, a short word before it is an article.
             let short = if tells_of_user { 3 } else { 2 };
             let is_no_name = || {
                 word.chars().count() <= short
@@ -219,7 +220,7 @@ fn names_follow(rest: &str, subject: &str, context: &[&Message], participants: &
             return false;
         }
     }
-    // Japanese paraphrases in Han characters that are no names.
+    // Japanese may paraphrase in Han characters that do not form a name.
     let is_kana = |character: char| ('\u{3040}'..='\u{30ff}').contains(&character);
     if rest.is_ascii() || !rest.contains(is_han) || rest.contains(is_kana) {
         return true;
@@ -227,8 +228,8 @@ fn names_follow(rest: &str, subject: &str, context: &[&Message], participants: &
     !has_unknown_han(rest, context, participants)
 }
 
-/// True if two words of five letters or more differ in their last two letters at most, as the cases
-/// of a name do.
+/// True if two words of five or more letters differ only in their last two letters, as inflected
+/// forms of a name do.
 fn is_inflected(word: &str, other: &str) -> bool {
     let fold = |letter: char| if letter == 'ó' { 'o' } else { letter };
     let alike =
@@ -248,7 +249,7 @@ fn has_capital_nouns(context: &[&Message]) -> bool {
     GERMAN.iter().filter(|word| found(word)).count() >= 3
 }
 
-/// Words of a speaker about themself.
+/// Words with which speakers refer to themselves.
 const FIRST: [&str; 9] = [" i ", " i'm ", " i've ", " my ", " ich ", " je ", " yo ", "我", "私"];
 
 const SECOND: [&str; 12] = [
@@ -256,9 +257,10 @@ const SECOND: [&str; 12] = [
     "你", "您",
 ];
 
-/// True if the subject is somebody of the talk of whom no cited message speaks: nobody of that name
-/// wrote one, and neither they nor the two before name them. What an agent or a tool confirms is
-/// about anybody; where every noun is capitalised, a subject need not be a name.
+/// True if the conversation names the subject, but not where the cited messages are: neither a cited
+/// message nor one of the two before it is by the subject or names it. Confirmations by an agent or
+/// a tool may concern any participant. If the language capitalises every noun, a subject need not
+/// be a name.
 fn is_never_named(subject: &str, sources: &[&Message], context: &[&Message]) -> bool {
     let words = keys(subject);
     let names = |message: &&Message| {
@@ -278,8 +280,8 @@ fn is_never_named(subject: &str, sources: &[&Message], context: &[&Message]) -> 
         && !has_capital_nouns(context)
 }
 
-/// True if a sentence names a participant who did not say what it is about, and of whom nothing was
-/// said: the speakers are swapped. What an agent or a tool confirms is about anybody.
+/// True if a sentence attributes a fact to the wrong participant: one who did not state it and
+/// about whom it was not stated. Confirmations by an agent or a tool may concern any participant.
 fn is_about_another(
     sentence: &str,
     stated: &[String],
@@ -296,7 +298,8 @@ fn is_about_another(
     let name = about.to_lowercase();
     let fits = |message: &Message, clause: &str| {
         let clause = format!(" {} ", clause.trim().to_lowercase());
-        // Of two in one sentence, the speaker acts, unless the clause begins with the other.
+        // If a sentence names two participants, the speaker acts, unless the clause begins with the
+        // other.
         let begins = clause.match_indices(' ').nth(1).map_or(&*clause, |(end, _)| &clause[..=end]);
         let is_own = FIRST.iter().any(|word| clause.contains(word));
         let part = if named.len() > 1 { begins } else { &clause };

@@ -28,7 +28,7 @@ pub const RULES_VERSION: &str = "facts-4";
 
 /// Maximum number of facts per hundred messages.
 pub(super) const VOLUME: usize = 45;
-/// Minimum volume of a segment, whatever its length.
+/// Minimum volume of a segment, regardless of its length.
 const MIN_VOLUME: usize = 2;
 
 /// Confidence in a rewritten sentence, and in a quotation.
@@ -51,14 +51,15 @@ struct RankedCandidate {
 /// The facts of a segment: its best sentences.
 ///
 /// Deterministic: the same messages and configuration give the same candidates. Candidates cite ids
-/// of `messages`. Facts about a user come from the user's messages and from what an agent says
-/// about the user; in a talk between two people, both are users.
+/// of `messages`. Facts about a user come from the user's messages and from an agent's statements
+/// about the user. In a talk between two people, both are users.
 pub fn extract_offline(messages: &[Arc<Message>], config: &MemoryConfig) -> FactExtraction {
     extract_told(&sentences_told(messages), messages, config)
 }
 
-/// Writes the episode of `messages` and extracts its facts from one reading, as
-/// [`write_offline`](crate::generate::episode::write_offline) and [`extract_offline`] do.
+/// Writes the episode of `messages` and extracts its facts; reads the messages only once.
+/// Equivalent to [`write_offline`](crate::generate::episode::write_offline) and
+/// [`extract_offline`].
 pub fn write_and_extract(
     messages: &[Arc<Message>],
     config: &MemoryConfig,
@@ -78,8 +79,7 @@ fn extract_told(
     found
 }
 
-/// True if one of the messages that prove a candidate is by somebody whose messages are learned
-/// from.
+/// True if a candidate is supported by a message of a speaker whose messages are learned from.
 pub(super) fn is_learned(
     candidate: &FactCandidate,
     messages: &[Arc<Message>],
@@ -101,12 +101,12 @@ pub(super) struct ExtractionRules {
     pub volume: usize,
 }
 
-/// The sentences of a segment that are no facts.
+/// The sentences of a segment that were rejected as facts.
 pub fn turned_down(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<TurnedDown> {
     let rules = ExtractionRules { weights: WEIGHTS, volume: VOLUME };
     let mut found = Vec::new();
     extract_noting(&sentences_told(messages), messages, config, &rules, &mut |at, text, reason| {
-        // What an agent did in several messages has the place of none.
+        // An agent's action that spans several messages has no single message.
         if let Some(message) = messages.get(at) {
             let (statement, said) = (text.to_owned(), message.timestamp);
             let (message_id, reason) = (message.message_id.clone(), reason.name());
@@ -128,7 +128,8 @@ pub(super) fn extract(
     out
 }
 
-/// The candidates; `turned_down` gets the message, the text and the reason of every other sentence.
+/// Extracts the candidates and calls `turned_down` with the message, text and reason of every other
+/// sentence.
 fn extract_noting(
     told: &[ToldSentence],
     messages: &[Arc<Message>],
@@ -192,8 +193,8 @@ fn keep_best(
     ranked.retain(|_| kept.next().unwrap_or_default());
 }
 
-/// Reads one sentence: mostly one fact, one for each clause of a person's sentence that says two
-/// things of them; `Err(None)` if the sentence is not a possible fact at all.
+/// Extracts the facts of one sentence: one, or one per clause if a person states several about
+/// themself. `Err(None)` if the sentence cannot be a fact.
 fn read(
     told: &ToldSentence,
     before: &[ToldSentence],
@@ -300,13 +301,13 @@ fn read(
     Ok(facts)
 }
 
-/// Messages between a sentence that points back and the one that it points to.
+/// Maximum number of messages between a sentence that refers back and its antecedent.
 const BACK: usize = 2;
-/// Longest fact of two sentences, in bytes.
+/// Maximum length of a fact made of two sentences, in bytes.
 const MAX_TOGETHER: usize = 300;
 
-/// A sentence that points back ("He's booked us for his ninetieth") is kept with the sentence
-/// before it, of the same speaker.
+/// Prepends the previous sentence of the same speaker to one that refers back ("He's booked us for
+/// his ninetieth"), so that the fact can be understood.
 fn stand_alone(
     candidate: &mut FactCandidate,
     told: &ToldSentence,
@@ -331,20 +332,20 @@ fn stand_alone(
     }
 }
 
-/// What a person's own words say beyond their rank.
+/// Properties of a person's own words, apart from their rank.
 #[derive(Default)]
 struct OwnWords {
     /// The slot that they fill.
     slot: Option<FilledSlot>,
     /// The slots that they end.
     ends: Vec<&'static str>,
-    /// The kind of what must be kept.
+    /// The kind, if the sentence must be kept.
     essential: Option<MemoryKind>,
 }
 
 impl OwnWords {
-    /// Reads a sentence. What others say, what is supposed or dreamt and what holds only for a
-    /// while fills no slot and ends nothing.
+    /// Reads a sentence. Statements that are reported, supposed, dreamt or valid only for a while
+    /// neither fill nor end a slot.
     fn of(told: &ToldSentence, own: &str, message: &Message) -> Self {
         let own = without_reported(own);
         let cues = BackReferences::of(&own);
@@ -359,7 +360,7 @@ impl OwnWords {
     }
 }
 
-/// Words of somebody who tells a story of earlier days.
+/// Words of a story about earlier days.
 const ONCE: [&str; 14] = [
     " then ",
     "after that",
@@ -377,11 +378,11 @@ const ONCE: [&str; 14] = [
     "小时候",
 ];
 
-/// Longest time ago of a change that still tells how things are, in seconds.
+/// Maximum age, in seconds, of a dated change that still describes the present.
 const RECENT_SECONDS: f64 = 400.0 * 86_400.0;
 
-/// True if a sentence tells a past that may be over: "then I moved to Lyon for two years", "I moved
-/// to Lyon in 2009."
+/// True if a sentence reports a past that may be over: "then I moved to Lyon for two years", "I
+/// moved to Lyon in 2009."
 fn is_history(told: &ToldSentence, own: &str, message: &Message) -> bool {
     let lower = format!(" {} ", own.to_lowercase());
     let long_ago = told.date.and_then(|date| midnight(date.to, message.timestamp));
@@ -391,7 +392,7 @@ fn is_history(told: &ToldSentence, own: &str, message: &Message) -> bool {
         || long_ago && !SINCE.iter().any(|word| lower.contains(word))
 }
 
-/// Words by which what began long ago still holds.
+/// Words for a state that began long ago and still holds.
 const SINCE: [&str; 9] = ["since", "for ", "seit", "desde", "hace", "depuis", "从", "以来", "born"];
 
 /// True if the message answers another speaker's question.
@@ -423,7 +424,7 @@ pub(super) fn kind(is_dated: bool, reading: SentenceSigns) -> MemoryKind {
     }
 }
 
-/// Start of validity: the day that the sentence names, if that day is past; else the time of the
+/// Start of validity: the day named in the sentence if that day is past, else the time of the
 /// message.
 fn valid_from(told: &ToldSentence, said: Moment) -> Moment {
     told.date

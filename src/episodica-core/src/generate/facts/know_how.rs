@@ -1,5 +1,5 @@
-//! Facts that do not depend on the speaker: instructions, solutions with their problems, and what
-//! an agent says about its user.
+//! Facts that do not depend on the speaker: instructions, solutions with their problems, and an
+//! agent's statements about its user.
 
 use std::sync::Arc;
 

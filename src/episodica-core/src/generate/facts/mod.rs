@@ -1,11 +1,10 @@
 //! Facts from messages, by rules: the best sentences of the narrative.
 //!
-//! [`extract_offline`] takes each sentence of the narrative, in the third person or as an
+//! [`extract_offline`] reads each sentence of the narrative, in the third person or as an
 //! attributed quotation, ranks the sentences by a few features and keeps the best up to a volume
-//! (`docs/facts.md`). [`model`] asks a language model instead and reads its answer. [`grounded`]
-//! is the check that every fact of a model must pass. None of them compares candidates with known
-//! facts (see [`reconcile`](super::reconcile)). The engine calls them after it has finished an
-//! episode.
+//! (`docs/facts.md`). [`model`] asks a language model instead and parses its answer; every fact of
+//! a model must pass the check [`grounded`]. None of them compares candidates with known facts (see
+//! [`reconcile`](super::reconcile)). The engine calls them after it has finished an episode.
 
 #[cfg(test)]
 mod ablation;

@@ -1,12 +1,13 @@
-//! Facts by a model: writing the prompt and reading the answer.
+//! Facts by a language model: renders the prompt and parses the answer.
 //!
-//! Reads an answer item by item. Keeps an item unless [`grounded`] finds a number, date or name
-//! that was never shown, its quotation stands in no message, or it comes from a prompt. Counts
-//! rejected items by reason. An empty list in the requested form is a valid answer.
+//! The answer is parsed item by item. An item is rejected if [`grounded`] finds a number, date or
+//! name that the prompt did not contain, if its quotation occurs in no message, or if it repeats
+//! the prompt. Rejections are counted by reason. An empty list in the requested form is a valid
+//! answer.
 //!
-//! The model also says which known facts each new one ends or corrects, by the numbers under which
-//! it was shown them. It is believed, whatever the attribute is called, because history makes that
-//! reversible: but a fact ends only facts about the same subject, and never an event.
+//! The model also lists the known facts that each new one ends or corrects, by their numbers in the
+//! prompt. This is accepted even if the attributes have different names, since history makes it
+//! reversible. A fact can only end facts about the same subject, and never an event.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -34,18 +35,18 @@ use crate::text::normalized;
 const MAX_FACT_CHARS: usize = 400;
 /// Maximum number of facts per episode.
 const MAX_FACTS: usize = 50;
-/// Default confidence and importance of a fact for which the model gave none.
+/// Confidence and importance of a fact for which the model states none.
 const UNSAID_CONFIDENCE: f32 = 0.7;
 const UNSAID_IMPORTANCE: f32 = 0.5;
-/// How much less a fact is believed for which the model quotes no message.
+/// Factor for the confidence in a fact for which the model quotes no message.
 const UNQUOTED: f32 = 0.9;
 
-/// What the model is shown beside the messages.
+/// Content of the prompt in addition to the messages.
 #[derive(Debug, Clone, Default)]
 pub struct ShownFacts {
     /// Known facts, by number.
     pub known: Vec<Arc<SemanticMemory>>,
-    /// The last messages before.
+    /// The last messages before the segment.
     pub before: Vec<Arc<Message>>,
 }
 
@@ -100,8 +101,8 @@ pub fn known_lines(known: &[Arc<SemanticMemory>]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The JSON schema of a list of facts: lines like those of the known ones. Objects would take twice
-/// as many tokens.
+/// The JSON schema of a list of facts: lines in the format of the known ones. Objects would take
+/// twice as many tokens.
 pub fn facts_schema() -> Value {
     json!({"type": "array", "items": {"type": "string"}})
 }
@@ -120,8 +121,8 @@ const PARTS: [&str; 10] = [
     "content",
 ];
 
-/// An item as an object with these keys: a line is taken apart, and a line without all parts is a
-/// sentence.
+/// An item as an object with these keys. A line is split into its parts; a line with missing parts
+/// is a bare sentence.
 fn item(value: &Value) -> Cow<'_, Value> {
     let Value::String(line) = value else { return Cow::Borrowed(value) };
     let parts: Vec<&str> = line.splitn(PARTS.len(), '|').map(str::trim).collect();
@@ -137,27 +138,27 @@ fn item(value: &Value) -> Cow<'_, Value> {
 pub struct AnsweredFacts {
     /// Kept candidates, and counts of rejected ones.
     pub extraction: FactExtraction,
-    /// What else is told of each candidate.
+    /// Further details of each candidate.
     pub told: Vec<FactDetails>,
     /// True if the JSON needed repair or an item was lost.
     pub salvaged: bool,
 }
 
-/// What a model tells of a fact beside the sentence.
+/// Details of a fact that the model states in addition to the sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FactDetails {
-    /// First day, month or year of the event or state, as ISO 8601; empty if unknown.
+    /// First day, month or year of the event or state, in ISO 8601; empty if unknown.
     pub from: String,
-    /// The last one.
+    /// Last day, month or year.
     pub to: String,
-    /// Ids of the known facts that no longer hold.
+    /// Ids of known facts that no longer hold.
     pub ends: Vec<String>,
-    /// Ids of the known facts that never held.
+    /// Ids of known facts that never held.
     pub corrects: Vec<String>,
 }
 
 impl FactDetails {
-    /// The day of the event, in the zone of `said`.
+    /// Start of the event's day in the time zone of `said`.
     pub fn since(&self, said: Moment) -> Option<Moment> {
         let date = match self.from.len() {
             4 => format!("{}-01-01", self.from),
@@ -170,10 +171,10 @@ impl FactDetails {
     }
 }
 
-/// Reads an answer about `messages`; `None` if it holds no list, or an untrustworthy empty list:
-/// the list is not in the requested form, or the messages ask for an empty one.
+/// Parses an answer about `messages`. `None` if it contains no list, or an empty list that cannot
+/// be trusted: it is not in the requested form, or the messages ask for an empty one.
 ///
-/// `shown` is what the prompt showed beside them.
+/// `shown` is the further content of the prompt.
 pub fn read(
     answer: &str,
     messages: &[Arc<Message>],
@@ -190,7 +191,7 @@ pub fn read(
     let before = shown.before.iter().map(|message| &**message);
     let context: Vec<&Message> =
         messages.iter().map(|message| &**message).chain(before).chain(&known).collect();
-    // What is known already is nothing new.
+    // A fact that is already known is not new.
     let mut seen: HashSet<String> =
         shown.known.iter().map(|fact| normalized(&fact.content)).collect();
     let mut facts =
@@ -215,7 +216,7 @@ pub fn read(
     Some(facts)
 }
 
-/// The ids of the known facts that an answer names by their numbers, of those that pass.
+/// Ids of the known facts that an answer refers to by number and that pass the test.
 fn named(
     value: &Value,
     key: &str,
@@ -231,7 +232,8 @@ fn ends(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     known.kind != MemoryKind::Event && is_same_subject(&candidate.subject, &known.subject)
 }
 
-/// A correction may be of the subject itself: then the two share another word.
+/// True if the candidate may correct the known fact. A correction may change the subject itself;
+/// then the two must share another word.
 fn corrects(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let others = keys(&known.content);
     is_same_subject(&candidate.subject, &known.subject)
@@ -266,7 +268,7 @@ fn orders(message: &Message) -> bool {
     ORDERS.iter().any(|words| text.contains(words))
 }
 
-/// A known fact as a message of its day, to look up names, numbers and dates in.
+/// A known fact in the form of a message of its day, to look up names, numbers and dates in it.
 fn as_message(fact: &SemanticMemory) -> Message {
     Message {
         message_id: String::new(),
@@ -318,7 +320,7 @@ fn read_one(
     let subject = text("subject");
     grounded(&content, &subject, &sources, context, names)?;
     let kind = kind(&text("kind"));
-    // A quotation is checked exactly; a fact without one is believed a little less.
+    // A quotation is checked exactly; a fact without one gets a lower confidence.
     let quote = text("quote");
     let is_quoted = |message: &&Message| single_line(&message.content).contains(&quote);
     let confidence = match quote.is_empty() {
@@ -342,7 +344,7 @@ fn read_one(
         subject,
         attribute: text("attribute").to_lowercase().replace([' ', '-'], "_"),
         value: text("value").to_lowercase().trim_end_matches(['.', '。']).to_owned(),
-        // The time of the message: a date within the fact need not be its start.
+        // The time of the message, since a date within the fact need not be its start.
         ends: Vec::new(),
         valid_from: said,
         said,
@@ -351,7 +353,7 @@ fn read_one(
     Ok((candidate, told))
 }
 
-/// When it happened, as far as the cited messages support it.
+/// The time of the event, as far as the cited messages support it.
 fn told(when: &str, sources: &[&Message]) -> FactDetails {
     let date = |text: &str| {
         let is_date = text.len() <= 10 && text.starts_with(|first: char| first.is_ascii_digit());
@@ -379,7 +381,7 @@ fn cited(value: &Value, messages: &[Arc<Message>]) -> Vec<usize> {
     cited
 }
 
-/// The message that shares the most words with a fact that cites none, if it shares a third.
+/// For a fact without citations: the message that shares the most words with it, at least a third.
 fn nearest(content: &str, messages: &[Arc<Message>]) -> Option<usize> {
     let stated = keys(content);
     let shared = |message: &Message| {

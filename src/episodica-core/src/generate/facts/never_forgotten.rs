@@ -1,12 +1,12 @@
-//! Facts that are never proposed for forgetting: names, birthdays and allergies. A person who is
-//! asked for them once in ten years needs them then.
+//! Facts that are never proposed for forgetting: names, birthdays and allergies. They are needed
+//! rarely, but then they matter.
 
 use crate::model::SemanticMemory;
 
 /// The attribute of a fact that states a name.
 const NAME: &str = "name";
 
-/// What a statement about one of them says, in lower case.
+/// Phrases of such facts, in lower case.
 const SAYS: [&str; 44] = [
     // Names.
     "my name is",

@@ -8,7 +8,7 @@ use crate::generate::episode::ToldSentence;
 /// The weight of each feature in the score of a sentence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RankWeights {
-    /// Multiplies the logarithm of the number of content words; all other features are yes or no.
+    /// Factor for the logarithm of the number of content words; all other features are yes or no.
     pub content: f32,
     pub digit: f32,
     pub name: f32,
@@ -24,7 +24,7 @@ pub(super) struct RankWeights {
     pub request: f32,
     /// A lasting fact about the speaker: family and pets, home, work, taste.
     pub lasting: f32,
-    /// Lowers every further sentence of a message: two facts of two messages add more.
+    /// Penalty for every further sentence of a message: two facts from two messages tell more.
     pub same_message: f32,
 }
 

@@ -1,12 +1,11 @@
-//! What a sentence reports of the words of others without quotation marks: "She asked me whether I
-//! live in Berlin."
+//! Finds reported speech, which has no quotation marks: "She asked me whether I live in Berlin."
 
 use std::borrow::Cow;
 
 use crate::fork::ForkLazy;
 use crate::text::expression::TextExpression;
 
-/// Verbs of saying, in forms that report what somebody said.
+/// Verbs of saying, in forms that introduce reported speech.
 static SAYING: ForkLazy<TextExpression> = ForkLazy::new(|| {
     TextExpression::new(
         concat!(
@@ -25,13 +24,13 @@ static SAYING: ForkLazy<TextExpression> = ForkLazy::new(|| {
     )
 });
 
-/// Words for the speaker: what they say themself is theirs.
+/// Words for the speaker, whose own sayings are not reported speech.
 const SELF: [&str; 16] = [
     "i", "i've", "i'd", "i'll", "i'm", "we", "we've", "let", "let's", "ich", "je", "j'ai", "yo",
     "wir", "io", "eu",
 ];
 
-/// Words that begin a clause.
+/// Words that open a clause.
 const BEGINS: [&str; 15] = [
     ",",
     ";",
@@ -50,7 +49,7 @@ const BEGINS: [&str; 15] = [
     "；",
 ];
 
-/// Chinese verbs of saying, and words that only contain them.
+/// Chinese verbs of saying, and words that merely contain them.
 const SAYING_HAN: [&str; 9] = ["说", "問", "问", "告诉", "写道", "声称", "以为", "听说", "据说"];
 const NO_SAYING_HAN: [&str; 16] = [
     "小说",
@@ -71,11 +70,11 @@ const NO_SAYING_HAN: [&str; 16] = [
     "不用说",
 ];
 
-/// Japanese forms of saying, which follow what was said.
+/// Japanese forms of saying, which follow the reported speech.
 const SAYING_JA: [&str; 8] =
     ["と言", "って言", "といっ", "と聞", "と書", "と尋ね", "と主張", "って聞"];
 
-/// The part of a sentence before what it reports of the words of others.
+/// The part of a sentence before the reported speech.
 pub(super) fn without_reported(sentence: &str) -> Cow<'_, str> {
     if SAYING_JA.iter().any(|form| sentence.contains(form)) {
         return Cow::Borrowed("");
@@ -84,7 +83,7 @@ pub(super) fn without_reported(sentence: &str) -> Cow<'_, str> {
     start.map_or(Cow::Borrowed(sentence), |end| Cow::Borrowed(&sentence[..end]))
 }
 
-/// Where a clause with a verb of saying begins, if somebody else is its subject.
+/// Start of a clause with a verb of saying whose subject is another person.
 fn spaced(sentence: &str) -> Option<usize> {
     for found in SAYING.find_all(sentence) {
         let (verb, end) = (found.range().start, found.range().end);
@@ -95,7 +94,7 @@ fn spaced(sentence: &str) -> Option<usize> {
         if words.any(|word| SELF.contains(&word)) {
             continue;
         }
-        // "…, he said": what was said stands before.
+        // In "…, he said", the reported speech comes first.
         let rest = sentence[end..].trim_matches(|c: char| !c.is_alphanumeric());
         let inverted = start.is_some_and(|at| before[at..].starts_with([',', '，']))
             && rest.split_whitespace().count() <= 2;

@@ -1,27 +1,27 @@
-//! Two facts of one sentence, each in its own words: "I live in Paris and work as a nurse." So the
-//! home can end while the job stays.
+//! Splits a sentence that states two facts: "I live in Paris and work as a nurse." Separate facts
+//! can end separately: the home may change while the job stays.
 
 use super::slots;
 use crate::generate::episode::ToldSentence;
 use crate::text::Language;
 
-/// What joins two clauses.
+/// Separators of two clauses.
 const JOINTS: [&str; 10] =
     [", and ", ", but ", " and ", " but ", " und ", " y ", " et ", "，", "; ", ", "];
 
-/// Words that open a clause of the speaker's own.
+/// Words that open a clause about the speaker.
 const SUBJECTS: [&str; 19] = [
     "i ", "i'm ", "i've ", "we ", "we're ", "my ", "our ", "ich ", "wir ", "mein", "yo ", "mi ",
     "je ", "j'", "nous ", "mon ", "ma ", "我", "我们",
 ];
 
-/// The clauses of a sentence that each say a thing of their own about the speaker, with the text of
-/// the fact; a single one where it says one thing.
+/// The clauses of a sentence that each state a fact about the speaker, with the facts' texts; one
+/// clause if the sentence states one fact.
 pub(super) fn clauses(told: &ToldSentence) -> Vec<(String, String)> {
     let (head, body, tail) = framed(told);
     let said = told.said.trim_end_matches(['.', '!', '。', '！']);
     for joint in JOINTS {
-        // The same joint has to stand in the fact at the same place.
+        // The same separator must occur in the fact at the same position.
         if said.matches(joint).count() != body.matches(joint).count() {
             continue;
         }
@@ -60,7 +60,7 @@ pub(super) fn clauses(told: &ToldSentence) -> Vec<(String, String)> {
     Vec::new()
 }
 
-/// The text of a fact before, in and after its quotation.
+/// Splits the text of a fact into the parts before, within and after its quotation.
 fn framed(told: &ToldSentence) -> (&str, &str, &str) {
     let content = told.content.as_str();
     let marks = |c: char| matches!(c, '.' | '!' | '。' | '！' | '"' | '”');

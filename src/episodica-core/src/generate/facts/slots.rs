@@ -1,6 +1,6 @@
-//! Slots: attributes that have one value at a time, and the value in a sentence.
+//! Slots: attributes that have one value at a time, and how sentences state the value.
 //!
-//! The table is data (`slots.txt`): a slot is a few regular expressions per language. A sentence
+//! The table is data (`slots.txt`): each slot has regular expressions per language. A sentence
 //! fills the first slot that it matches.
 
 use crate::fork::ForkLazy;
@@ -15,7 +15,7 @@ const TABLE: &str = include_str!("slots.txt");
 /// Maximum length of a sentence to match, in bytes.
 const MAX_BYTES: usize = 400;
 
-/// The macros (names in braces) of the table.
+/// The table's macros (names in braces).
 const MACROS: [(&str, &str); 14] = [
     (
         "{NAME}",
@@ -118,7 +118,7 @@ const VALUE_ENDS: [&str; 28] = [
     " I'm ",
 ];
 
-/// The slot that a sentence fills, with the value.
+/// A slot with the value that a sentence states.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FilledSlot {
     /// The slot, with its object if it has one: `favourite:film`.
@@ -134,7 +134,7 @@ struct FactSlot {
     name: &'static str,
     kind: MemoryKind,
     dated: bool,
-    /// A number or an address by which a person is reached.
+    /// True for phone numbers and addresses at which a person is reached.
     is_contact: bool,
 }
 
@@ -167,8 +167,8 @@ fn read_table(text: &'static str) -> SlotTable {
     SlotTable { slots, lines: ExpressionTable::new(lines) }
 }
 
-/// The slot that a sentence fills; `date` is its first date. A sentence that denies a value fills
-/// the slot with `not` and the value: "I no longer live in Lyon."
+/// Finds the slot that a sentence fills; `date` is its first date. A sentence that denies a value
+/// fills the slot with `not` and the value: "I no longer live in Lyon."
 pub(super) fn fill(sentence: &str, date: Option<&TimeMention>) -> Option<FilledSlot> {
     if sentence.len() > MAX_BYTES {
         return None;
@@ -189,10 +189,10 @@ fn affirmed(plain: &str, date: Option<&TimeMention>) -> Option<FilledSlot> {
         .find_map(|(pattern, slot)| filled(&table.slots[*slot], &pattern.find(plain)?, plain, date))
 }
 
-/// Before a value that holds no longer.
+/// Precedes a value that no longer holds.
 const NOT: &str = "not ";
 
-/// Denials, and what a sentence says without them.
+/// Denials and their replacements in the sentence without the denial.
 const DENIALS: [(&str, &str); 41] = [
     (" no longer", ""),
     (" don't", ""),
@@ -237,7 +237,7 @@ const DENIALS: [(&str, &str); 41] = [
     ("没", ""),
 ];
 
-/// What a sentence says if nothing in it is denied; `None` if nothing is.
+/// The sentence without its denial; `None` if it denies nothing.
 fn without_denial(sentence: &str) -> Option<String> {
     let mut plain = format!(" {sentence}");
     let whole = plain.len();
@@ -249,13 +249,13 @@ fn without_denial(sentence: &str) -> Option<String> {
     (plain.len() != whole).then(|| plain.trim().to_owned())
 }
 
-/// Denials before what a sentence denies, where the subject may be left out.
+/// Denials that precede the denied words and allow the subject to be omitted.
 const DENIALS_BEFORE: [&str; 7] = ["ya no", " no", "nunca", "non", "não", "不", "没"];
 
 /// Denials before a number or an address.
 const DENIED: [&str; 7] = ["no longer", "not ", "n't ", "nicht mehr", "ya no", " plus ", "不"];
 
-/// Words before a number or an address that give it to another person or thing.
+/// Words before a number or an address that assign it to another person or thing.
 const NOT_MINE: [&str; 13] = [
     " his ", " her ", " their ", " your ", " its ", " seine", " ihre", " su ", " son ", " sa ",
     "他的", "她的", "客服",

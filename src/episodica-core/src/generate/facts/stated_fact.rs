@@ -1,5 +1,5 @@
-//! A fact that the application adds directly: analysed like a sentence of a message, stored
-//! verbatim.
+//! Facts that the application adds directly. They are analysed like a sentence of a message and
+//! stored verbatim.
 
 use super::candidate::FactCandidate;
 use super::extract::kind;
@@ -9,16 +9,16 @@ use crate::clock::Moment;
 use crate::model::MemoryKind;
 use crate::text::time::mentions;
 
-/// The application knows the facts that it adds.
+/// Confidence: the application knows the facts that it adds.
 const CONFIDENCE: f32 = 1.0;
-/// The application considers the facts that it adds worth keeping.
+/// Importance: the application considers the facts that it adds worth keeping.
 const IMPORTANCE: f32 = 0.8;
 
 /// Words for the user at the beginning of a fact.
 const USERS: [&str; 7] = ["the user", "user", "she", "he", "they", "用户", "他"];
 
-/// The candidate for a fact. `subjects` are the names of the user, the usual one first; a fact that
-/// begins with none of them is about the usual one.
+/// Creates the candidate for a fact. `subjects` are the names of the user, the usual one first; a
+/// fact that begins with none of them is about the usual one.
 ///
 /// The slots match first-person sentences, so a fact in the third person is converted first: "Alice
 /// lives in Lyon" to "I live in Lyon".

@@ -14,7 +14,7 @@ use crate::text::time::{TimeMention, mentions};
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{for_each_bigram, for_each_word, runs};
 
-/// Common Han characters of facts, which never form a name by themselves.
+/// Common Han characters of facts, which by themselves never form a name.
 const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就还又再已曾正将会能可要想打算计划希望\
     决定喜欢爱讨厌最更比较常经偶尔每天年月日周星期上下前后中里外内他她它我你您们咱自己这那哪谁什\
     么怎样为因所以但而且或者如果从到去来回往对于向把被让给用以之其此等个名位只条家间次种些第几多\
@@ -30,9 +30,10 @@ const SHARED_WORDS: f64 = 0.25;
 const KEY_LETTERS: usize = 4;
 
 /// True if the messages contain at least one content word of the fact, and at least a quarter of
-/// them, not counting the names of participants.
+/// them in total. Names of participants do not count.
 ///
-/// A text without a name, number or date passes [`grounded`](super::grounded) with a single word.
+/// [`grounded`](super::grounded) requires only a single word of a text without name, number or
+/// date.
 pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]) -> bool {
     let speakers: HashSet<String> = participants.iter().flat_map(|name| keys(name)).collect();
     let stated: HashSet<String> =
@@ -46,7 +47,7 @@ pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]
     shared > 0 && shared as f64 >= SHARED_WORDS * stated.len() as f64
 }
 
-/// Keys of content words: the first letters; pairs of characters in unspaced scripts.
+/// Keys of content words: their first letters, or pairs of characters in scripts without spaces.
 pub(crate) fn keys(text: &str) -> Vec<String> {
     let mut keys = Vec::new();
     for_each_word(text, |word, unspaced| {
@@ -69,10 +70,10 @@ pub(super) fn texts<'a>(
         .chain(participants.iter().copied())
 }
 
-/// True if the messages name these dates, or they follow from them. Dates resolve against each
-/// message's own timestamp, and the day of the message counts as mentioned; a date may be vaguer
-/// than its message ("in March" for "on 8 March"), but not more precise. The `years` also follow; a
-/// month of such a year is supported if the messages name that month.
+/// True if the messages state these dates or imply them. Dates are resolved against each message's
+/// own timestamp, and the day of the message counts as stated. A date may be vaguer than in its
+/// message ("in March" for "on 8 March"), but not more precise. The `years` are implied too; a
+/// month of such a year is supported if the messages name the month.
 pub(super) fn dates_supported(
     statement: &str,
     found: &[TimeMention],
@@ -127,7 +128,7 @@ pub(super) fn known_words(lower: &[String]) -> HashSet<&str> {
     lower.iter().flat_map(|text| words(text)).flat_map(|(_, word)| parts(word)).collect()
 }
 
-/// True if the fact holds two consecutive uncommon Han characters that no message contains.
+/// True if the fact contains two consecutive uncommon Han characters that occur in no message.
 pub(super) fn has_unknown_han(
     statement: &str,
     sources: &[&Message],

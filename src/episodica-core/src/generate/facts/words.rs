@@ -1,4 +1,4 @@
-//! Word lists that show the kind of a sentence, for the languages with such lists.
+//! Word lists that indicate the kind of a sentence, for the languages that have such lists.
 
 use rustc_hash::FxHashMap;
 
@@ -30,7 +30,7 @@ impl WordSigns {
     pub const TASTE: Self = Self(1 << 7);
     /// A person's plans.
     pub const INTENT: Self = Self(1 << 8);
-    /// A choice that was made.
+    /// A decision.
     pub const CHOICE: Self = Self(1 << 9);
     /// Personal details.
     pub const PERSON: Self = Self(1 << 10);
@@ -157,7 +157,7 @@ static UNSPACED: ForkLazy<PhraseTable<WordSigns>> = ForkLazy::new(|| {
     PhraseTable::new(all)
 });
 
-/// Does a sentence have a verb in the past?
+/// True if a sentence has a verb in the past tense.
 pub(crate) fn tells_the_past(sentence: &str) -> bool {
     SentenceSigns::of(sentence).all.has(WordSigns::PAST)
 }

@@ -17,29 +17,29 @@ use crate::text::words::for_each_word_letter;
 pub struct FactDecision {
     /// The outcome, one of five.
     pub event: EventKind,
-    /// Index into the nearest facts. With `Add` it names a newer fact of the same attribute: the
-    /// candidate is stored as history.
+    /// Index into the nearest facts. With `Add` it refers to a newer fact of the same attribute,
+    /// and the candidate is stored as history.
     pub target: Option<usize>,
     /// The text to store, if it differs from the candidate's.
     pub content: Option<String>,
-    /// The reason, for people.
+    /// The reason, for display.
     pub reason: String,
 }
 
-/// A fact with this many proofs gains one more a day at most. Each revision names all proofs: a
-/// sentence said a thousand times would be written down with half a million of them.
+/// A fact with this many sources gains at most one more per day. Each revision lists all sources,
+/// so a sentence repeated a thousand times would otherwise store half a million of them.
 const MANY_PROOFS: usize = 64;
 const DAY_SECONDS: f64 = 86_400.0;
 
 impl FactDecision {
-    /// Stores the candidate beside what is known.
+    /// Stores the candidate in addition to the known facts.
     pub(crate) fn add() -> Self {
         decision(EventKind::Add, None, "new")
     }
 
-    /// The same, or IGNORE if it only adds proofs to a fact that has many of them and was revised
-    /// less than a day ago. A fact that expires or is archived always gains one: that keeps or
-    /// restores it.
+    /// Changes the decision to IGNORE if it would only add a source to a fact that has many and was
+    /// revised less than a day ago. A fact that expires or is archived gains the source in any
+    /// case, which keeps or restores it.
     #[must_use]
     pub fn without_surplus(self, nearest: &[&SemanticMemory], now: Moment) -> Self {
         let target = self.target.and_then(|index| nearest.get(index));
@@ -55,8 +55,8 @@ impl FactDecision {
     }
 }
 
-/// Attributes that have one value at a time per subject. All other attributes may have many values
-/// at the same time.
+/// Attributes that have one value at a time per subject. All others may have several values at
+/// once.
 const SINGLE_VALUED: [&str; 24] = [
     "address",
     "age",
@@ -94,31 +94,32 @@ pub fn is_single_valued(attribute: &str) -> bool {
         || SINGLE_VALUED.contains(&attribute)
 }
 
-/// What a candidate says, read once for all facts that it is compared with.
+/// A candidate, prepared for comparison with many known facts.
 pub(crate) struct CandidateWords<'a> {
     candidate: &'a FactCandidate,
     /// Its [`normalized`](crate::text::normalized) text.
     normalized: &'a str,
-    /// When a known fact was last said; without it, the start of its validity counts.
+    /// Returns the time at which a known fact was last said; if not set, the start of its validity
+    /// is used.
     said_at: Option<SaidAt<'a>>,
     words: OnceCell<PaddedWords>,
 }
 
-/// When a fact was last said.
+/// Returns the time at which a fact was last said.
 type SaidAt<'a> = &'a dyn Fn(&SemanticMemory) -> Moment;
 
 impl<'a> CandidateWords<'a> {
-    /// What a candidate says, whose text is so when normalized.
+    /// Prepares a candidate; `normalized` is its normalized text.
     pub fn by(candidate: &'a FactCandidate, normalized: &'a str) -> Self {
         Self { candidate, normalized, said_at: None, words: OnceCell::new() }
     }
 
-    /// The same, with the time at which each known fact was last said.
+    /// Sets the function that returns when each known fact was last said.
     pub fn after(self, said_at: SaidAt<'a>) -> Self {
         Self { said_at: Some(said_at), ..self }
     }
 
-    /// Was it said later or earlier than a known fact?
+    /// Compares when the candidate and a known fact were said.
     fn cmp_time(&self, known: &SemanticMemory) -> Ordering {
         match self.said_at {
             Some(said_at) => self.candidate.said.cmp(&said_at(known)),
@@ -130,13 +131,14 @@ impl<'a> CandidateWords<'a> {
         self.words.get_or_init(|| PaddedWords::of(&self.candidate.content))
     }
 
-    /// Decides by rules what to do with the candidate, given the owner's facts that may concern it;
-    /// of several that match, the first.
+    /// Decides by rules what to do with the candidate, given those facts of the user that may
+    /// concern it. If several facts match, the first one counts.
     ///
-    /// Conservative: adds the candidate if no rule applies. Supersedes a fact only by a later fact
-    /// with another value of the same single-valued attribute of the same subject.
+    /// The rules are conservative: they add the candidate if none applies. A fact is superseded
+    /// only by a later fact with another value of the same single-valued attribute of the same
+    /// subject.
     pub fn reconcile_offline(&self, known: &[&SemanticMemory]) -> FactDecision {
-        // What an agent did is no statement that another could repeat.
+        // An agent's action cannot be repeated as a statement.
         let current =
             || (0..).zip(known).filter(|(_, fact)| fact.is_current() && !fact.is_procedure());
         let same_text =
@@ -151,14 +153,14 @@ impl<'a> CandidateWords<'a> {
             .unwrap_or_else(|| decision(EventKind::Add, None, "new"))
     }
 
-    /// True if a rule may apply to it and one known fact. All other facts may be left out when it
-    /// is reconciled.
+    /// True if a rule may apply to the candidate and this known fact. Other facts need not be
+    /// passed to [`CandidateWords::reconcile_offline`].
     pub fn concerns(&self, known: &SemanticMemory) -> bool {
         contradicts(self.candidate, known) || self.reconcile_offline(&[known]).target.is_some()
     }
 }
 
-/// Another value of the same single-valued attribute: the later value wins.
+/// The rule for another value of the same single-valued attribute: the later value wins.
 fn by_attribute(
     said: &CandidateWords<'_>,
     known: &SemanticMemory,
@@ -174,7 +176,7 @@ fn by_attribute(
         return None;
     }
     if candidate.value == value {
-        // A repeated value with fewer or other words is not news; `by_extent` handles one with more
+        // A repeated value in fewer or other words is not new; `by_extent` handles one with more
         // words.
         let news = said.words().count() > PaddedWords::of(&known.content).count();
         return (!news && is_single_valued(&candidate.attribute)).then(|| {
@@ -196,7 +198,8 @@ fn by_attribute(
     }
 }
 
-/// Can the two not both hold? A slot with one value at a time has another, or one denies the other.
+/// True if the two cannot both hold: they state different values of a single-valued slot, or one
+/// denies the other.
 fn contradicts(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let (new, old) = (candidate.value.as_str(), known_value(known));
     if !known.is_current()
@@ -215,13 +218,13 @@ fn contradicts(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     }
 }
 
-/// Does one value say the other more exactly? "lyon" and "lyon 3e" can both hold.
+/// True if one value is a more precise form of the other: "lyon" and "lyon 3e" can both hold.
 fn is_more_of(one: &str, other: &str) -> bool {
     let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
     long.strip_prefix(short).is_some_and(|rest| rest.starts_with(' '))
 }
 
-/// One fact contains the other, word for word, about the same subject.
+/// The rule for two facts about the same subject of which one contains the other word for word.
 fn by_extent(
     said: &CandidateWords<'_>,
     known: &SemanticMemory,
@@ -238,7 +241,7 @@ fn by_extent(
     if old.contain(new) {
         return Some(repeats(candidate, known, index, "contained in a known fact"));
     }
-    // The same words in another order, or one or two fewer.
+    // Compares words in any order; up to one in five may be missing.
     let nearly = new.are_among(&old) && 5 * new.distinct().len() >= 4 * old.distinct().len();
     let agree = || new.are_negated() == old.are_negated();
     if nearly && agree() {
@@ -252,8 +255,8 @@ fn by_extent(
         .then(|| decision(EventKind::Update, Some(index), "says more than a known fact"))
 }
 
-/// Further evidence of a known fact: adds its sources and keeps its text. Does nothing if the
-/// sources are known, too.
+/// Further evidence of a known fact: adds its sources and keeps the text. Does nothing if all
+/// sources are known already.
 fn repeats(
     candidate: &FactCandidate,
     known: &SemanticMemory,
@@ -290,7 +293,7 @@ pub(super) fn same_attribute(candidate: &FactCandidate, known: &SemanticMemory) 
         && !candidate.attribute.is_empty()
 }
 
-/// Does a known fact say what the candidate says, and more: the same value, or all of its words?
+/// True if a known fact includes the candidate: it has the same value or contains all of its words.
 pub(crate) fn same_words(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let value = known_value(known);
     same_attribute(candidate, known) && !value.is_empty() && candidate.value == value
@@ -303,7 +306,7 @@ pub(crate) fn known_value(known: &SemanticMemory) -> &str {
     known.metadata.get("value").and_then(serde_json::Value::as_str).unwrap_or_default()
 }
 
-/// The words of a fact in lower case, with a space before each and behind the last.
+/// The words of a fact in lower case, each preceded by a space, with a space at the end.
 pub(crate) struct PaddedWords(String);
 
 impl PaddedWords {
@@ -335,13 +338,14 @@ impl PaddedWords {
         self.iter().collect()
     }
 
-    /// Is each of them one of the others? Facts begin alike: the last word mostly shows that not.
+    /// True if each of these words is among the others. Tests the last word first: facts often
+    /// begin alike, so it usually decides.
     fn are_among(&self, others: &Self) -> bool {
         let has = |last: &str| others.iter().any(|other| other == last);
         self.iter().next_back().is_none_or(has) && self.distinct().is_subset(&others.distinct())
     }
 
-    /// Do they contain a run of whole words?
+    /// True if these words contain `run` as consecutive whole words.
     pub fn contain(&self, run: &Self) -> bool {
         self.0.contains(&run.0)
     }
@@ -353,14 +357,14 @@ impl PaddedWords {
     }
 }
 
-/// The words of a fact as a 64-bit set, three bits per word: a fast check that two facts don't
-/// contain each other.
+/// The words of a fact as a 64-bit set, three bits per word: a fast test that can rule out that one
+/// fact contains another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub(crate) struct WordSignature(u64);
 
 impl WordSignature {
-    /// The word set of a fact.
+    /// The set of a fact's words.
     pub fn of(text: &str) -> Self {
         let (mut bits, mut hash) = (0, None::<Fnv1a>);
         let bits_of = |hash: Option<Fnv1a>| {
@@ -378,7 +382,7 @@ impl WordSignature {
         Self(bits | bits_of(hash))
     }
 
-    /// True if one of the two facts may contain all words of the other. Never `false` if one does.
+    /// True if one of the two facts may contain all words of the other; never false if it does.
     pub fn may_nest(self, other: Self) -> bool {
         let both = self.0 & other.0;
         both == self.0 || both == other.0

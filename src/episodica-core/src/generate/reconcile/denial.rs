@@ -1,14 +1,14 @@
-//! A denial ends what it denies: "I no longer take metformin." ends "I take metformin twice a day."
+//! A denial ends the fact that it denies: "I no longer take metformin." ends "I take metformin
+//! twice a day."
 //!
-//! The earlier fact of the same person has to begin with all that the clause denies, verb and
-//! object, and to tell a state: an event stays true. Slots know their own denials.
+//! The earlier fact must be about the same person, begin with the denied words (verb and object),
+//! and describe a state, since an event stays true. Slots handle denials themselves.
 
 use crate::generate::facts::tells_the_past;
 use crate::index::for_each_term;
 use crate::model::{MemoryKind, SemanticMemory};
 
-/// Words that say that something is no longer so, by language: all of one row have to be there, in
-/// this order.
+/// Expressions for "no longer", by language. All words of one row must occur, in this order.
 const NO_LONGER: [&[&str]; 17] = [
     &[" no longer "],
     &["n't ", " anymore"],
@@ -49,12 +49,12 @@ const BOUNDS: [&str; 16] = [
     " perché ",
 ];
 
-/// A clause with a single telling word denies something only if it has few other words …
+/// A clause with a single index term is a denial only if it has at most this many words …
 const MAX_WORDS_OF_ONE: usize = 2;
-/// … and ends only what says little more.
+/// … and it ends only facts with at most this many terms.
 const MAX_TERMS_OF_ONE: usize = 6;
 
-/// What a fact denies: the index terms of its clause without the denial.
+/// The denied part of a fact: the index terms of its clause without the denial.
 pub(crate) fn denied(content: &str, subject: &str) -> Option<Vec<String>> {
     let text = format!(" {} ", spoken(content, subject).replace('’', "'"));
     let lower = text.to_lowercase();
@@ -86,7 +86,7 @@ pub(crate) fn denied(content: &str, subject: &str) -> Option<Vec<String>> {
     (terms.len() > 1 || !terms.is_empty() && is_bare).then_some(terms)
 }
 
-/// Does a denial end a fact of the same subject?
+/// True if a denial ends a fact of the same subject.
 pub(crate) fn ends(denied: &[String], fact: &SemanticMemory) -> bool {
     if !fact.is_current()
         || fact.is_procedure()
@@ -100,7 +100,7 @@ pub(crate) fn ends(denied: &[String], fact: &SemanticMemory) -> bool {
     said.starts_with(denied) && (denied.len() > 1 || said.len() <= MAX_TERMS_OF_ONE)
 }
 
-/// What a fact says, without the name of its subject and the marks around a quotation.
+/// The text of a fact without its subject's name and the marks around a quotation.
 fn spoken<'a>(content: &'a str, subject: &str) -> &'a str {
     let rest = content
         .get(..subject.len())

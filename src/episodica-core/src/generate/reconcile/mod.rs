@@ -1,9 +1,9 @@
-//! What to do with a candidate, given the known facts: add, update, supersede or ignore it.
+//! Decides what to do with a candidate, given the known facts: add, update, supersede or ignore it.
 //!
-//! [`CandidateWords::reconcile_offline`] decides by rules over subject, attribute, value and date, never by
-//! the similarity of characters or vectors alone. [`apply`] turns a decision into the records to
-//! append; [`restore`] undoes a supersession. What a language model says of the facts that one ends
-//! is read where its facts are (`facts::model`). Nothing here reads or writes a store.
+//! [`CandidateWords::reconcile_offline`] decides by rules over subject, attribute, value and date,
+//! never by the similarity of characters or vectors alone. [`apply`] turns a decision into the
+//! records to append; [`restore`] undoes a supersession. A language model's list of ended facts is
+//! parsed with its facts (`facts::model`). Nothing here reads or writes a store.
 
 mod decide;
 mod denial;

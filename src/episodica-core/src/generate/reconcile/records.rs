@@ -8,20 +8,20 @@ use crate::generate::facts::{FactCandidate, RULES_VERSION};
 use crate::ids::{Owner, record_id};
 use crate::model::{EventKind, STATED, SemanticEvent, SemanticMemory, TextProvenance};
 
-/// The method of what the rules wrote.
+/// The provenance method of facts written by the rules.
 pub(crate) const BY_RULES: &str = "offline";
-/// The method of what the application stated or corrected.
+/// The provenance method of facts stated or corrected by the application.
 pub(crate) const BY_USER: &str = "user";
-/// The key under which a fact names the one that it replaced.
+/// The metadata key under which a fact names the fact that it replaced.
 pub(crate) const SUPERSEDES: &str = "supersedes";
 
-/// The fact that a fact replaced.
+/// The id of the fact that this fact replaced.
 pub(crate) fn superseded(fact: &SemanticMemory) -> Option<&str> {
     fact.metadata.get(SUPERSEDES).and_then(Value::as_str)
 }
 
-/// Notes in a fact that messages prove, too, what the application stated: that stays when the
-/// messages go.
+/// Notes in a fact that the application stated it too, so that it stays when the messages that
+/// support it are deleted.
 pub(crate) fn note_statement(
     metadata: &mut Map<String, Value>,
     content: &str,
@@ -42,14 +42,14 @@ pub struct AppliedDecision {
     pub event: SemanticEvent,
 }
 
-/// Carries out a decision: returns the records to append to the owner's semantic log, and the event
-/// to report.
+/// Carries out a decision: returns the records to append to the user's fact log, and the event to
+/// report.
 ///
 /// `nearest` is the list that the decision's index refers to; an index outside of it turns the
-/// decision into an ADD. `sources` are the ids of the candidate's episodes. Supersession keeps the
-/// old text as a closed revision that names its successor, and the successor names it in
+/// decision into an ADD. `sources` are the ids of the candidate's episodes. A superseded fact stays
+/// as a closed revision that names its successor, and the successor names it in
 /// `metadata.supersedes`, so that [`restore`] can undo it. The provenance names the offline rules;
-/// callers with a model overwrite it.
+/// callers that use a model overwrite it.
 pub fn apply(
     owner: &Owner,
     candidate: &FactCandidate,
@@ -60,7 +60,7 @@ pub fn apply(
 ) -> AppliedDecision {
     let target = decision.target.and_then(|index| nearest.get(index).copied());
     let content = decision.content.as_deref().unwrap_or(&candidate.content);
-    // What begins in the future ends nothing before its day, and nothing is over because of it.
+    // A fact that begins in the future ends nothing before its day.
     let target = match decision.event {
         EventKind::Supersede => target.filter(|_| !is_ahead(candidate.valid_from, now)),
         EventKind::Add => target.filter(|newer| !is_ahead(newer.valid_from, now)),
@@ -92,7 +92,7 @@ pub fn apply(
         }
         (EventKind::Add, Some(newer)) => {
             let mut new = fresh(owner, candidate, content, sources, now);
-            // It may name a day after the one since which the newer fact holds.
+            // Its date may be later than the start of the newer fact.
             new.valid_to = Some(newer.valid_from.max(new.valid_from));
             new.superseded_by = Some(newer.memory_id.clone());
             let event = event(EventKind::Add, &new, None, decision);
@@ -106,7 +106,7 @@ pub fn apply(
     }
 }
 
-/// Clocks differ by less: a date that lies further ahead is one of the future.
+/// Maximum clock difference; a date further ahead is in the future.
 const AHEAD_SECONDS: f64 = 86_400.0;
 
 /// True if a date lies more than a day ahead of the clock.
@@ -114,8 +114,8 @@ pub(crate) fn is_ahead(date: Moment, now: Moment) -> bool {
     date.seconds_since(now) > AHEAD_SECONDS
 }
 
-/// The next revision of `fact`, current again if it was superseded. Does not change the fact that
-/// replaced it.
+/// Returns the next revision of `fact`, current again if it was superseded. Does not change the
+/// fact that replaced it.
 pub(crate) fn restore(fact: &SemanticMemory, now: Moment) -> SemanticMemory {
     SemanticMemory {
         valid_to: None,
@@ -126,7 +126,7 @@ pub(crate) fn restore(fact: &SemanticMemory, now: Moment) -> SemanticMemory {
     }
 }
 
-/// The next revision of `known`: valid until then, and superseded by `successor`.
+/// Returns the next revision of `known`: valid until then, and superseded by `successor`.
 pub(crate) fn close(
     known: &SemanticMemory,
     until: Moment,
@@ -153,14 +153,15 @@ fn revise(
         content: content.to_owned(),
         confidence: known.confidence.max(candidate.confidence),
         importance: known.importance.max(candidate.importance),
-        // What is said again is not to be forgotten.
+        // A repeated fact is not to be forgotten.
         expires_at: None,
         archived_at: None,
         updated_at: now,
         revision_count: known.revision_count + 1,
         ..known.clone()
     };
-    // What the application stated stays when the messages that say more go.
+    // The text that the application stated stays, even when the messages with more detail are
+    // deleted.
     let is_stated =
         known.provenance.method == BY_USER && known.provenance.prompt_version.is_empty();
     if is_stated && content != known.content && !revised.metadata.contains_key(STATED) {

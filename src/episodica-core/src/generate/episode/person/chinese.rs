@@ -4,11 +4,11 @@
 const FILLERS_HAN: [&str; 12] =
     ["嗯", "哈哈", "对了", "哦", "啊", "是的", "对", "好的", "唉", "是啊", "不错", "谢谢"];
 
-/// A Chinese sentence that holds one of these is quoted.
+/// A Chinese sentence that contains one of these is quoted.
 const QUOTED_HAN: [&str; 12] =
     ["我们", "咱", "你", "您", "自我", "“", "\"", "？", "?", "吗", "…", "`"];
 
-/// Words for relatives, which follow 我 without 的: 我妈 is somebody's mother, not a name.
+/// Words for relatives that follow 我 without 的: 我妈 means "my mother" and is not a name.
 const KIN_HAN: [&str; 37] = [
     "妈",
     "爸",
@@ -51,8 +51,8 @@ const KIN_HAN: [&str; 37] = [
 
 /// The third-person form of `name`'s Chinese sentence, or `None` if it must be quoted.
 ///
-/// The name replaces the first 我. A later 我 that opens a clause is dropped, because the subject
-/// is known; a possessive one becomes 自己; with any other 我 the sentence is quoted.
+/// The name replaces the first 我. A later 我 that opens a clause is dropped, because the subject is
+/// known; a possessive one becomes 自己. The sentence is quoted if it contains any other 我.
 pub(in crate::generate::episode) fn chinese(sentence: &str, name: &str) -> Option<String> {
     let mut text = sentence;
     while let Some(rest) = FILLERS_HAN

@@ -1,5 +1,5 @@
-//! English in the third person: every first-person subject needs a verb with a known third-person
-//! form, and the sentence must not address anybody.
+//! English in the third person. Every first-person subject needs a verb with a known third-person
+//! form, and the sentence must not address the listener.
 
 use std::borrow::Cow;
 
@@ -57,7 +57,7 @@ const INVERTING: &str = "\
     am do did have had was can could will would shall should may might must does don't didn't \
     haven't wasn't nor";
 
-/// Other subjects: after one of them, a verb without "I" would get the wrong subject.
+/// Other subjects. A later verb without "I" belongs to them.
 const SUBJECTS: &str = "he she it they who that which there everyone everybody someone nobody";
 
 /// Fillers at the start of a sentence, which a rewritten sentence drops.
@@ -85,8 +85,8 @@ static INVERTING_SET: List = ForkLazy::new(|| INVERTING.split_whitespace().colle
 static SUBJECT_SET: List = ForkLazy::new(|| SUBJECTS.split_whitespace().collect());
 static FILLER_SET: List = ForkLazy::new(|| FILLERS.split_whitespace().collect());
 
-/// Maximum number of times a rewritten sentence names the speaker; with more, a quotation reads
-/// better.
+/// Maximum number of times that a rewritten sentence names the speaker. A quotation reads better
+/// than more repetition.
 const MAX_NAMINGS: usize = 2;
 
 /// True if the sentence contains a first-person word, so that [`english`] may rewrite it.
@@ -229,7 +229,7 @@ impl RewriteState<'_> {
         if !goes_on {
             self.name_as(self.name);
         }
-        // "My sister and I love it" is plural, "I came and I love it" is not.
+        // "My sister and I love it" is plural; "I came and I love it" is not.
         let plural = joined && before != "but" && first.is_none();
         if plural && !self.is_same_in_plural(at) {
             return self.plural_verb(at);
@@ -326,9 +326,9 @@ impl RewriteState<'_> {
         Some(second + 1 - at)
     }
 
-    /// The only other verb of the subject, if it is certainly a verb in the present: "I live in
-    /// Paris and work as a nurse". `None` if more than one word may need an ending, or if it may be
-    /// a noun ("I love cake and dance") or an infinitive ("I want to bake and sell").
+    /// The only other verb of the subject, if it is certainly a verb in the present tense: "I live
+    /// in Paris and work as a nurse". `None` if several words may need an ending, or if the word
+    /// may be a noun ("I love cake and dance") or an infinitive ("I want to bake and sell").
     fn second_verb(&self, first: usize, verb: &str) -> Option<usize> {
         let is_plain = |verb: &str| {
             PRESENT_SET.contains(verb) && !TAKE_A_NOUN.split_whitespace().any(|one| one == verb)
