@@ -1,9 +1,9 @@
-//! Which memories state the same attribute of the same subject: what a new statement may
-//! contradict, repeat or extend.
+//! Facts by subject and attribute: finds the facts that a new fact may contradict, repeat or
+//! extend.
 //!
-//! Bounded, so that learning costs the same however much is known: a person who likes a thousand
-//! things is not compared with all of them. A candidate sees the newest memories of its attribute,
-//! and those with its own value (or the opposite of it) however old. Only current memories count.
+//! The lists are bounded, so that learning costs the same however much is known: for a person who
+//! likes a thousand things, not all are compared. A candidate sees the newest facts of its
+//! attribute, and all facts with its own value (or the opposite). Only current facts count.
 
 use std::hash::{Hash, Hasher};
 
@@ -16,14 +16,14 @@ use crate::index::ListColumn;
 use crate::model::{SemanticMemory, block, map_of_lists_bytes};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
-/// Memories of one attribute that a candidate is held against, the newest; attributes with one
+/// Most facts of one attribute that are compared with a candidate, the newest; attributes with one
 /// value at a time have fewer.
 const NEWEST: usize = 64;
-/// Memories of one value that a candidate is held against.
+/// Most facts of one value that are compared with a candidate.
 const SAME_VALUE: usize = 16;
 
-/// What a statement says, as numbers that are quickly compared. Hashes stand for the words: a
-/// collision only shows a memory too many.
+/// The content of a fact in numbers that are fast to compare. Hashes stand for words: a collision
+/// only adds a fact to the comparison.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct StatedValue {
@@ -35,12 +35,12 @@ pub(crate) struct StatedValue {
 }
 
 impl StatedValue {
-    /// By a candidate with these words.
+    /// The value of a candidate with these words.
     pub fn by(candidate: &FactCandidate, words: WordSignature) -> Self {
         Self::new(&candidate.subject, &candidate.attribute, &candidate.value, words)
     }
 
-    /// By a memory with these words.
+    /// The value of a fact with these words.
     pub fn by_memory(fact: &SemanticMemory, words: WordSignature) -> Self {
         Self::new(&fact.subject, &fact.attribute, known_value(fact), words)
     }
@@ -54,8 +54,8 @@ impl StatedValue {
         }
     }
 
-    /// May the rules have something to say about the two? Never `false` where they do, but for
-    /// statements that differ in nothing a reader would notice: those are found by their text.
+    /// True if the rules may reconcile the two. Never `false` if they do, except for facts that
+    /// differ only in case or punctuation: those are found by their text.
     pub fn may_concern(&self, other: &Self) -> bool {
         let same = self.attribute != 0 && self.attribute == other.attribute;
         same && (self.single_valued != 0 || self.value == other.value)
@@ -63,7 +63,7 @@ impl StatedValue {
     }
 }
 
-/// Slots of memories by what they state, oldest first.
+/// Slots of facts by attribute and by value, oldest first.
 #[derive(Default)]
 pub(crate) struct AttributeIndex {
     attributes: FxHashMap<u64, Vec<u32>>,
@@ -73,8 +73,8 @@ pub(crate) struct AttributeIndex {
 }
 
 impl AttributeIndex {
-    /// Takes in what a memory states under its slot, the highest so far; `current` says which slots
-    /// hold memories that hold.
+    /// Adds a fact under its slot, the highest so far; `current` tells which slots hold current
+    /// facts.
     pub fn put(&mut self, slot: u32, stated: StatedValue, current: impl Fn(u32) -> bool) {
         self.stated.resize(slot as usize, StatedValue::zeroed());
         self.stated.push(stated);
@@ -94,17 +94,17 @@ impl AttributeIndex {
         }
     }
 
-    /// May the rules have something to say about a statement and the memory in a slot?
+    /// True if the rules may reconcile the candidate with the fact in a slot.
     pub fn may_concern(&self, stated: &StatedValue, slot: u32) -> bool {
         self.stated.get(slot as usize).is_some_and(|known| stated.may_concern(known))
     }
 
-    /// The slots of current memories that state the same attribute, each once.
+    /// The slots of current facts about the same attribute, each once.
     pub fn near(&self, stated: &StatedValue, current: impl Fn(u32) -> bool) -> Vec<u32> {
         self.slots(stated, current)
     }
 
-    /// Of those, the slots about which the rules may have something to say.
+    /// Those of them that the rules may reconcile with the candidate.
     pub fn concerned(&self, stated: &StatedValue, current: impl Fn(u32) -> bool) -> Vec<u32> {
         self.slots(stated, |slot| self.may_concern(stated, slot) && current(slot))
     }
@@ -131,14 +131,14 @@ impl AttributeIndex {
         slots
     }
 
-    /// Size in memory, in bytes, about.
+    /// Approximate memory in bytes.
     pub fn heap_bytes(&self) -> usize {
         let maps = [&self.attributes, &self.values]
             .map(|map| map_of_lists_bytes::<u64, u32>(map.capacity(), map.len()));
         maps.iter().sum::<usize>() + block(self.stated.capacity() * size_of::<StatedValue>())
     }
 
-    /// For a snapshot.
+    /// Writes the index into a snapshot.
     pub fn pack(&self, packer: &mut ColumnPacker) {
         for map in [&self.attributes, &self.values] {
             let mut lists: Vec<(&u64, &Vec<u32>)> = map.iter().collect();
@@ -151,7 +151,7 @@ impl AttributeIndex {
         packer.column(&self.stated);
     }
 
-    /// From a snapshot.
+    /// Reads the index from a snapshot.
     pub fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let mut map = || -> Option<FxHashMap<u64, Vec<u32>>> {
             let (keys, slots) = (unpacker.column::<u64>()?, ListColumn::unpack(unpacker)?);
@@ -168,7 +168,7 @@ impl AttributeIndex {
         sound.then_some(Self { attributes, values, stated })
     }
 
-    /// One more than the highest slot taken in.
+    /// One more than the highest slot added.
     pub fn slot_count(&self) -> usize {
         self.stated.len()
     }

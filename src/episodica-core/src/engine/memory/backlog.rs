@@ -1,5 +1,5 @@
-//! What is still to be done for a user. The one list of it: what decides whether work is queued,
-//! what a snapshot keeps, and what a deletion takes back.
+//! The pending work of a user. This one list decides whether work is queued; a snapshot keeps it,
+//! and a deletion removes from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,34 +7,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{REFUSED, TextProvenance};
 
-/// Work that a user's memory still needs; see the module's documentation. Follows from the logs.
+/// Pending work of a user; see the module documentation. Derived from the logs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct UserBacklog {
     /// Slots of messages in no episode, in order of arrival.
     buffer: BTreeSet<u32>,
-    /// Slots of messages without a vector: not embedded yet, or the embedder failed. A snapshot is
-    /// only made without any.
+    /// Slots of messages without a vector: not embedded yet, or the embedder failed. While there
+    /// are any, no snapshot is taken.
     #[serde(skip)]
     unembedded: BTreeSet<u32>,
     /// Episodes whose facts are still to be learned: id to revision.
     unlearned: BTreeMap<String, u32>,
-    /// Episodes that the rules wrote in a model's place, to be written again.
+    /// Episodes that the rules wrote because the model failed; the model writes them again.
     unwritten: BTreeSet<String>,
-    /// Episodes whose messages the model refused: written again on request only.
+    /// Episodes whose messages the model refused; the model is asked again on request only.
     #[serde(default)]
     refused: BTreeSet<String>,
-    /// Episodes that the rules learned from in a model's place, to be learned from again.
+    /// Episodes that the rules learned from because the model failed; the model learns from them
+    /// again.
     relearn: BTreeSet<String>,
-    /// Sessions that the caller closed and that are not settled yet.
+    /// Sessions that the caller closed and whose work is not finished.
     closing_sessions: BTreeSet<String>,
-    /// Revisions that are noted as learned from and have not been seen yet: the note is written
-    /// first, and the two logs are followed one after the other.
+    /// Revisions noted as learned from but not seen yet. A writer appends the note first, and the
+    /// two logs are followed one after the other.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     learned_ahead: BTreeMap<String, u32>,
 }
 
 impl UserBacklog {
-    /// A message arrived, without an episode and without a vector.
+    /// A message arrived: it is in no episode and has no vector.
     pub fn message_arrived(&mut self, slot: u32) {
         self.buffer.insert(slot);
         self.unembedded.insert(slot);
@@ -50,7 +51,7 @@ impl UserBacklog {
         self.unembedded.remove(&slot);
     }
 
-    /// Messages got vectors: those for which `has_vector` holds.
+    /// Those messages have vectors for which `has_vector` holds.
     pub fn messages_embedded(&mut self, has_vector: impl Fn(u32) -> bool) {
         self.unembedded.retain(|slot| !has_vector(*slot));
     }
@@ -61,7 +62,7 @@ impl UserBacklog {
         self.unembedded.remove(&slot);
     }
 
-    /// An episode was written, by whatever its provenance says.
+    /// An episode was written; its provenance says by whom.
     pub fn episode_written(&mut self, id: &str, provenance: &TextProvenance) {
         set_member(&mut self.unwritten, id, provenance.pending_llm);
         set_member(&mut self.refused, id, provenance.fallback == REFUSED);
@@ -78,13 +79,13 @@ impl UserBacklog {
         }
     }
 
-    /// A revision of an episode that is still to come holds nothing new to learn.
+    /// A revision that has not been followed yet is learned from already.
     pub fn learned_ahead(&mut self, id: &str, revision: u32) {
         self.learned_ahead.insert(id.to_owned(), revision);
     }
 
-    /// The facts of an episode were learned up to a revision: by the rules in a model's place if
-    /// `pending_llm`.
+    /// The facts of an episode were learned up to a revision; with `pending_llm` by the rules,
+    /// because the model failed.
     pub fn learned(&mut self, id: &str, revision: u32, pending_llm: bool) {
         if self.unlearned.get(id).is_some_and(|waiting| *waiting <= revision) {
             self.unlearned.remove(id);
@@ -92,7 +93,7 @@ impl UserBacklog {
         set_member(&mut self.relearn, id, pending_llm);
     }
 
-    /// An episode changed in a way that there is nothing to learn from.
+    /// An episode changed without new content to learn.
     pub fn nothing_to_learn(&mut self, id: &str) {
         self.unlearned.remove(id);
     }
@@ -111,13 +112,13 @@ impl UserBacklog {
         self.closing_sessions.insert(id.to_owned());
     }
 
-    /// Nothing is left to do for a closed session, or it was never closed.
+    /// The work of a closed session is finished, or the session was reopened.
     pub fn session_settled(&mut self, id: &str) {
         self.closing_sessions.remove(id);
     }
 
-    /// Takes over what is known of episodes and sessions from the backlog of an earlier view of the
-    /// same records; messages have other slots there.
+    /// Copies the state of episodes and sessions from the backlog of an earlier view of the same
+    /// records. Messages have other slots there.
     pub fn take_over(&mut self, earlier: &Self) {
         let Self {
             unlearned, unwritten, refused, relearn, closing_sessions, learned_ahead, ..
@@ -134,12 +135,12 @@ impl UserBacklog {
         };
     }
 
-    /// Slots of messages in no episode, rising.
+    /// Slots of messages in no episode, in ascending order.
     pub fn buffer(&self) -> &BTreeSet<u32> {
         &self.buffer
     }
 
-    /// Slots of messages without a vector, rising.
+    /// Slots of messages without a vector, in ascending order.
     pub fn unembedded(&self) -> &BTreeSet<u32> {
         &self.unembedded
     }
@@ -164,7 +165,7 @@ impl UserBacklog {
         &self.relearn
     }
 
-    /// Sessions that were closed and are not settled.
+    /// Sessions that were closed and whose work is not finished.
     pub fn closing_sessions(&self) -> &BTreeSet<String> {
         &self.closing_sessions
     }
@@ -174,9 +175,9 @@ impl UserBacklog {
         self.unwritten.union(&self.relearn).count()
     }
 
-    /// True if nothing is to be done.
+    /// True if no work is pending.
     pub fn is_empty(&self) -> bool {
-        // What was refused is not to be done, nor what others are about to write.
+        // Refused episodes wait for a request, and `learned_ahead` is not work.
         let Self { buffer, unembedded, unlearned, unwritten, relearn, closing_sessions, .. } = self;
         [buffer, unembedded].iter().all(|slots| slots.is_empty())
             && unlearned.is_empty()

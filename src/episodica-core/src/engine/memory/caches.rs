@@ -1,6 +1,6 @@
-//! What makes the next opening fast, written beside the logs: vector caches, and the snapshot of a
-//! large user. At closing, and behind the callers as the logs grow: then only what is new is added
-//! to the vectors and to the pages of records. Only one process at a time writes them.
+//! Writes the caches that make the next opening fast: vector caches, and the snapshot of a large
+//! user. They are written at closing, and in the background as logs grow; then only new vectors and
+//! pages of records are appended. One process at a time writes them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::model::UnreadableRow;
 use crate::store::backend::LockGuard;
 use crate::store::{FileSum, LogKind, LogSum, OpenMode, Store, VectorCacheHead};
 
-/// Records written since the last snapshot before the next is due: at least so many, and this share
-/// of all.
+/// Records since the last snapshot that make the next one due: at least this number, and this share
+/// of all records.
 const SNAPSHOT_STEP: u64 = 2_048;
 const SNAPSHOT_SHARE: u64 = 32;
 
-/// What to do about caches that others write or have written.
+/// What to do about caches of other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ForeignCaches {
-    /// Leave them, if somebody is writing them now.
+    /// Give up if another process is writing them now.
     Left,
-    /// Wait; leave those of another model.
+    /// Wait; keep caches of another model.
     Awaited,
-    /// Wait, and replace them.
+    /// Wait, and replace caches of another model.
     Replaced,
 }
 
@@ -73,7 +73,7 @@ impl UserMemory {
             // The rows of the vector file must be in the order of its labels.
             self.note_change();
         }
-        // A wanted snapshot that is not written now is on disk already and valid.
+        // If no snapshot is written now, a wanted one is on disk already, and valid.
         match self.write_changed(store, to)? {
             _ if self.store.mode() == OpenMode::ReadOnly => Ok(()),
             _ if !wanted => store.remove_snapshot(&self.owner),
@@ -90,7 +90,7 @@ impl UserMemory {
         self.write_changed(store, to).map(drop)
     }
 
-    /// Writes the vector caches in the place of any others.
+    /// Writes the vector caches, replacing those of another model.
     pub fn replace_caches(&self, store: &Store, to: &IndexingSettings<'_>) -> Result<()> {
         let Some(_caches) = self.lock_caches(store, to, ForeignCaches::Replaced)? else {
             return Ok(());
@@ -98,10 +98,10 @@ impl UserMemory {
         self.write_changed(store, to).map(drop)
     }
 
-    /// The right to write the caches. Whoever has it waits for no writer, since a writer who
-    /// deletes waits for it. `None` if they are not to be written from here: another process is
-    /// writing them, their vectors come from another model, or records were erased that this view
-    /// still has.
+    /// Locks the caches. Take the writer lock first, never after it: a deletion holds the writer
+    /// lock while it waits for this one. Returns `None` if the caches must not be written from
+    /// here: another process is writing them, they belong to another model, or this view still has
+    /// erased records.
     fn lock_caches(
         &self,
         store: &Store,
@@ -112,7 +112,7 @@ impl UserMemory {
             return Ok(None);
         }
         let guard = match store.lock_caches(&self.owner, others != ForeignCaches::Left) {
-            // Whoever writes them was stopped. They can be made again.
+            // The process that writes them is stopped. Caches can be written later.
             Err(error) if error.kind() == ErrorKind::StoreLocked => None,
             guard => guard?,
         };
@@ -128,7 +128,7 @@ impl UserMemory {
         Ok(guard.filter(|_| !keeps))
     }
 
-    /// True if enough was written since the last snapshot for another.
+    /// True if enough records were written since the last snapshot.
     pub fn is_snapshot_due(&self, to: &IndexingSettings<'_>) -> bool {
         let records = |positions: &Positions| positions.iter().map(|end| end.records).sum::<u64>();
         let now = records(&LogKind::ALL.map(|kind| self.store.position(kind)));
@@ -138,7 +138,7 @@ impl UserMemory {
             && self.view.read().messages.len() >= to.config.snapshot_threshold
     }
 
-    /// Takes a snapshot while the user is open, unless another process has just taken one.
+    /// Takes a snapshot of an open user, unless another process has just taken one.
     pub fn save_snapshot_now(&self, store: &Store, to: &IndexingSettings<'_>) -> Result<()> {
         catch_unsound(|| self.take_snapshot(store, to))
     }
@@ -153,7 +153,7 @@ impl UserMemory {
         let Some(rows) = self.rows_written_ahead(store, base.as_ref()) else { return Ok(()) };
         // A writer may be waiting for the caches.
         drop(caches);
-        // Neither the logs nor the view can be changed from here on.
+        // From here on neither the logs nor the view can change.
         let writer = self.writer.lock();
         let following = self.following.lock();
         let Some(_caches) = self.lock_caches(store, to, ForeignCaches::Left)? else {
@@ -184,7 +184,7 @@ impl UserMemory {
             self.vectors_changed.store(false, Ordering::SeqCst);
         }
         let packed = PackedView::new(&view, next_seq, &files, rows);
-        // The records may change again; the files are written meanwhile.
+        // Records may change again while the files are written.
         drop(view);
         for (kind, lack) in LogKind::ALL.into_iter().zip(lacks) {
             let (sum, MissingVectors::Rows(rows)) = (&mut files.sums[kind as usize], lack) else {
@@ -200,7 +200,7 @@ impl UserMemory {
         self.place_snapshot(store, packed, sums, files, to)
     }
 
-    /// The snapshot on disk, with the places of its vectors if it was made of the view here.
+    /// Returns the snapshot on disk, with the rows of its vectors if this view wrote it.
     fn snapshot_on_disk(
         &self,
         store: &Store,
@@ -212,8 +212,9 @@ impl UserMemory {
         Some(known.insert(own.unwrap_or(WrittenSnapshot { head, files: None })).clone())
     }
 
-    /// The rows of the records, behind those of `base` if it was made of the view here. Most are
-    /// written a little at a time, so that nobody waits for long. `None` if one can't be written.
+    /// Writes the rows of the records, after those of `base` if this view wrote it. The view is
+    /// locked only for a part at a time, so that writers do not wait for long. `None` if a record
+    /// can't be encoded.
     fn rows_written_ahead(
         &self,
         store: &Store,
@@ -232,8 +233,8 @@ impl UserMemory {
         }
     }
 
-    /// Removes the snapshot before vectors are written as a whole: whoever finds a snapshot finds
-    /// the vectors that it names.
+    /// Removes the snapshot before the vector files are rewritten: the vectors that a snapshot
+    /// names must exist.
     fn forget_snapshot(&self, store: &Store) -> Result<()> {
         *self.snapshot.lock() = None;
         store.remove_snapshot(&self.owner)
@@ -259,8 +260,8 @@ impl UserMemory {
         Ok(Some(files))
     }
 
-    /// Writes the vectors of one log as a whole; returns length and checksum of their file. The
-    /// caller has forgotten the snapshot.
+    /// Writes all vectors of one log; returns length and checksum of the file. The caller has
+    /// removed the snapshot.
     fn write_cache(
         &self,
         view: &UserView,
@@ -277,8 +278,8 @@ impl UserMemory {
             LogKind::Episodes => &view.narratives,
             LogKind::Semantic => &view.statements,
         };
-        // The two layers of episodes share a cache but no index. There are never enough episodes
-        // for a graph to be worth a file.
+        // The two layers of episodes share a cache but no index. Episodes are too few for a graph
+        // to be worth a file.
         let index = field.vectors().filter(|_| kind != LogKind::Episodes);
         let head = VectorCacheHead {
             model: to.embedder.model().to_owned(),
@@ -300,7 +301,7 @@ impl UserMemory {
         store.save_vectors(&self.owner, kind, &head, &vectors, Some(&mut write)).map(Some)
     }
 
-    /// True if the user is large enough for a snapshot and one can be made.
+    /// True if the user is large enough for a snapshot and allows one.
     pub(super) fn wants_snapshot(&self, to: &IndexingSettings<'_>) -> bool {
         self.is_fit_for_snapshot(&self.view.read(), to)
     }
@@ -312,8 +313,8 @@ impl UserMemory {
             (&view.narratives, view.episodes.len()),
             (&view.statements, view.facts.len()),
         ];
-        // A graph is read from its own file, and what lacks a vector is embedded when the logs are
-        // read.
+        // A graph is read from its own file, and only reading the logs finds texts that lack a
+        // vector.
         let is_flat = |field: &TextIndex| {
             field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
         };
@@ -344,7 +345,7 @@ impl UserMemory {
         writer.next_seq.max(self.followed_seq.load(Ordering::SeqCst))
     }
 
-    /// Writes a packed snapshot, or removes the one there is if nothing could be packed.
+    /// Writes a packed snapshot; without one, removes the snapshot on disk.
     fn place_snapshot(
         &self,
         store: &Store,
@@ -361,8 +362,8 @@ impl UserMemory {
     }
 }
 
-/// Runs what may read records of a snapshot that somebody changed. Nothing is to be done for those
-/// that can't be read: the next opening reads the logs.
+/// Runs `work`, which may read damaged records of a snapshot. Ignores the failure to read them: the
+/// next opening reads the logs.
 fn catch_unsound(work: impl FnOnce() -> Result<()>) -> Result<()> {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
         Ok(outcome) => outcome,

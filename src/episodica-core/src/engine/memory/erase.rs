@@ -1,7 +1,7 @@
-//! Taking deleted records out of a view, in place: each costs what it holds, not what the user
-//! holds.
+//! Removes deleted records from a view in place. The cost depends on the records, not on the user's
+//! size.
 //!
-//! Afterwards the view answers as one made from the rewritten logs would.
+//! Afterwards the view equals one built from the rewritten logs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl UserView {
         Ok(())
     }
 
-    /// Forgets the revisions that a compaction takes out of the logs.
+    /// Drops the revisions that a compaction removes from the logs.
     pub fn trim_histories(&mut self, most: usize) {
         self.erased = true;
         self.episodes.trim_history(most);
@@ -76,7 +76,7 @@ impl UserView {
         Ok(())
     }
 
-    /// Takes facts out that the log no longer counts among the current ones.
+    /// Removes facts that the log withdrew.
     pub fn withdraw_facts(&mut self, ids: &[&str]) -> Result<()> {
         self.erased = true;
         ids.iter().try_for_each(|id| self.remove_fact(id))
@@ -96,7 +96,7 @@ impl UserView {
         Ok(())
     }
 
-    /// Puts a fact in the place of all its revisions. One with the same text keeps its vector.
+    /// Replaces all revisions of a fact. An unchanged text keeps its vector.
     fn replace_fact(
         &mut self,
         fact: &Arc<SemanticMemory>,
@@ -111,7 +111,7 @@ impl UserView {
         Ok(())
     }
 
-    /// Finds the fact that a removed one has hidden: another with the same text.
+    /// Finds another fact with the same text, which the removed one had hidden.
     fn show_same_text(&mut self, removed: u32, content: &str) {
         let text = normalized(content);
         let key = text_key(&text);
@@ -146,7 +146,7 @@ impl UserMemory {
     /// The caller has the user's turn.
     ///
     /// # Errors
-    /// `Interrupted`; `Index`; `Conflict` if others have changed records since it began.
+    /// `Interrupted`; `Index`; `Conflict` if other processes have changed records meanwhile.
     pub fn rebuild(
         &self,
         known: KnownVectors,
@@ -166,7 +166,7 @@ impl UserMemory {
             };
             (loaded, view.backlog.clone(), view.messages.slot_count() as u32)
         };
-        // Without a lock: the embedder may take long, or call back in.
+        // Without a lock: the embedder may take long, or call the engine.
         let mut fresh = UserView::build(loaded, to, control)?;
         fresh.backlog.take_over(&backlog);
         let embedding = IndexingSettings { opens_without_embedding: false, ..*to };

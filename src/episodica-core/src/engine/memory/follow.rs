@@ -1,8 +1,8 @@
-//! Following other processes: what they append enters the view before it is looked at or written
-//! on. A view is given up when lines were taken out of the logs.
+//! Follows other processes: adds their records to the view before each search and each write. If
+//! lines were removed from the logs, the view is outdated, and the user is opened again.
 //!
-//! A search looks at the lengths of the logs first, which takes microseconds. A writer keeps others
-//! from appending, follows, and then writes on what it sees.
+//! A search only compares the lengths of the logs, which takes microseconds. A writer first locks
+//! out other writers, follows, and then writes.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -19,25 +19,26 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Episode;
 use crate::store::{LoadedUser, StateRecord};
 
-/// What a look at the logs found.
+/// The state of the view compared with the logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFreshness {
-    /// Nothing new.
+    /// The view is up to date.
     Current,
-    /// Records of others that are in the view now.
+    /// Records of other processes were added to the view.
     Followed,
-    /// More than additions: the user has to be opened anew.
+    /// The logs were rewritten: the user must be opened again.
     Outdated,
 }
 
-/// How much of what decisions rest on came from other processes so far.
+/// Counts of the records from other processes on which decisions rest. A changed count means that a
+/// decision must be made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DecisionBasis {
     episodes: u64,
     facts: u64,
 }
 
-/// Records of others that may lack a vector, by id.
+/// Records of other processes that may lack a vector, by id.
 #[derive(Debug, Default)]
 pub(super) struct ArrivedRecords {
     episodes: Vec<String>,
@@ -45,7 +46,7 @@ pub(super) struct ArrivedRecords {
     messages: bool,
 }
 
-/// The right to write, in this process and among all.
+/// Permission to write, in this process and among all processes.
 pub(crate) struct WriteGuard<'a> {
     _hold: crate::store::Hold<'a>,
     state: MutexGuard<'a, WriterState>,
@@ -66,11 +67,11 @@ impl DerefMut for WriteGuard<'_> {
 }
 
 impl UserMemory {
-    /// The writer's lock, with a view that reaches to the end of the logs. Nobody else can append
-    /// while it is held.
+    /// Locks out all other writers, in this process and others, and brings the view up to date with
+    /// the logs.
     ///
     /// # Errors
-    /// `Closed` if the user was deleted, the engine closed or the view outdated in the meantime;
+    /// `Closed` if the user was deleted, the engine closed or the view outdated meanwhile;
     /// `StoreLocked`; `Io`.
     pub fn lock_writer(&self, to: &IndexingSettings<'_>) -> Result<WriteGuard<'_>> {
         let mut state = self.writer.lock();
@@ -86,10 +87,10 @@ impl UserMemory {
         Ok(WriteGuard { _hold: hold, state })
     }
 
-    /// [`UserMemory::lock_writer`] for what was decided on a basis.
+    /// [`UserMemory::lock_writer`] for a decision that rests on `basis`.
     ///
     /// # Errors
-    /// `Conflict` if others have changed since what was decided on, `facts` included.
+    /// `Conflict` if other processes have changed episodes since then, or facts if `facts` is set.
     pub fn lock_writer_on(
         &self,
         basis: DecisionBasis,
@@ -107,15 +108,15 @@ impl UserMemory {
         Ok(writing)
     }
 
-    /// Keeps others out while something about the user's records is noted beside the logs; `None`
-    /// if records were erased since, or the store can't be had.
+    /// Locks out other writers while a file besides the logs is written; `None` if records were
+    /// erased meanwhile, or the store is unavailable.
     pub fn hold_to_note(&self) -> Option<crate::store::Hold<'_>> {
         let hold = self.store.hold().ok()?;
         let is_continued = !self.is_outdated() && self.store.is_continued().ok()?;
         is_continued.then_some(hold)
     }
 
-    /// What a decision that begins now rests on.
+    /// The basis of a decision that begins now.
     pub fn basis(&self) -> DecisionBasis {
         DecisionBasis {
             episodes: self.foreign_episodes.load(Ordering::SeqCst),
@@ -123,12 +124,12 @@ impl UserMemory {
         }
     }
 
-    /// True if the user has to be opened anew.
+    /// True if the user must be opened again.
     pub fn is_outdated(&self) -> bool {
         self.outdated.load(Ordering::SeqCst)
     }
 
-    /// Takes up what others have written, and embeds it unless that takes a server.
+    /// Adds new records of other processes, and embeds them unless the embedder is remote.
     ///
     /// # Errors
     /// `Io`; `Interrupted`.
@@ -169,7 +170,7 @@ impl UserMemory {
         Ok(followed?.unwrap_or(LogFreshness::Outdated))
     }
 
-    /// Adds records of others to the view.
+    /// Adds records of other processes to the view.
     fn take_up(&self, mut behind: LoadedUser, to: &IndexingSettings<'_>) -> Result<LogFreshness> {
         if behind.is_empty() {
             return Ok(LogFreshness::Current);
@@ -181,7 +182,7 @@ impl UserMemory {
         view.add(&messages, to, &Uninterrupted)?;
         for episode in &mut behind.episodes {
             if !share_messages(&view, Arc::make_mut(episode)) {
-                // An import brings messages of its own, which take places among the others.
+                // An import inserts its messages among the others instead of appending them.
                 return Ok(LogFreshness::Outdated);
             }
         }
@@ -206,7 +207,7 @@ impl UserMemory {
         self.has_arrived.store(true, Ordering::SeqCst);
     }
 
-    /// Embeds the records of others: each process has its own vectors.
+    /// Embeds the records of other processes, which do not share vectors.
     pub(super) fn embed_arrived(
         &self,
         to: &IndexingSettings<'_>,
@@ -244,7 +245,7 @@ fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the memory system was closed meanwhile")
 }
 
-/// Puts the messages of the view in the place of an episode's own; `false` if one is not there.
+/// Replaces an episode's own messages by those of the view; `false` if the view lacks one.
 fn share_messages(view: &UserView, episode: &mut Episode) -> bool {
     episode.original_messages.iter_mut().all(|message| {
         let slot = view.messages.slot(&message.message_id);
@@ -255,7 +256,7 @@ fn share_messages(view: &UserView, episode: &mut Episode) -> bool {
     })
 }
 
-/// What a vector is of.
+/// The text that a vector stands for.
 #[derive(Debug, Clone, Copy)]
 enum VectorLayer {
     Message,
@@ -265,7 +266,7 @@ enum VectorLayer {
 }
 
 impl UserView {
-    /// The texts of records that have no vector, with their slots.
+    /// The texts of records without a vector, with their slots.
     fn wanted_of(&self, arrived: &ArrivedRecords) -> Vec<(VectorLayer, u32, String)> {
         let mut wanted = Vec::new();
         if arrived.messages {

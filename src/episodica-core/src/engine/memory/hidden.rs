@@ -1,5 +1,5 @@
-//! What takes no part in searches and contexts though it is in the logs: what was archived, with
-//! the messages of archived episodes, and facts whose time is over.
+//! Records that searches and contexts leave out although they are in the logs: archived records,
+//! the messages of archived episodes, and expired facts.
 
 use std::collections::BTreeSet;
 
@@ -11,24 +11,24 @@ use crate::model::SemanticMemory;
 
 /// The fact was archived.
 pub(super) const ARCHIVED: u32 = 1;
-/// The fact's time is over.
+/// The fact has expired.
 pub(super) const EXPIRED: u32 = 2;
 
-/// Hidden records by slot. Whether a fact is hidden, its standing says.
+/// Hidden records by slot. [`FactStatus`](super::view::FactStatus) tells whether a fact is hidden.
 #[derive(Default)]
 pub(crate) struct HiddenSlots {
     /// Archived episodes.
     pub(super) episodes: BTreeSet<u32>,
     /// Their messages.
     messages: FxHashSet<u32>,
-    /// When facts expire (microseconds), with their slots; those before the last look are gone.
+    /// When facts expire (microseconds), with their slots; expired facts are removed.
     pub(super) expiring: BTreeSet<(i64, u32)>,
     /// How many facts have expired so far.
     pub(super) expired: usize,
 }
 
 impl HiddenSlots {
-    /// Notes whether an episode with these messages is archived.
+    /// Records whether an episode with these messages is archived.
     pub(super) fn put_episode(&mut self, slot: u32, members: &[u32], archived: bool) {
         if archived {
             self.episodes.insert(slot);
@@ -38,31 +38,31 @@ impl HiddenSlots {
         }
     }
 
-    /// Forgets an episode that was replaced or deleted.
+    /// Removes an episode that was replaced or deleted.
     pub(super) fn remove_episode(&mut self, slot: u32, members: &[u32]) {
         if self.episodes.remove(&slot) {
             self.messages.retain(|message| !members.contains(message));
         }
     }
 
-    /// With the times of expiry, and the count, of another.
+    /// Takes the expiry dates and the count of `facts`.
     pub(super) fn with_facts_of(self, facts: Self) -> Self {
         Self { expiring: facts.expiring, expired: facts.expired, ..self }
     }
 
-    /// Notes when a fact expires.
+    /// Records when a fact expires.
     pub(super) fn put_fact(&mut self, slot: u32, fact: &SemanticMemory) {
         self.expiring.extend(fact.expires_at.map(|expires| (expires.micros(), slot)));
     }
 }
 
 impl UserView {
-    /// True if a fact expires by then that has not been hidden yet.
+    /// True if a fact expires by `now` and is not hidden yet.
     pub fn expires_by(&self, now: Moment) -> bool {
         self.hidden.expiring.first().is_some_and(|(expires, _)| *expires <= now.micros())
     }
 
-    /// Hides the facts whose time is over.
+    /// Hides the expired facts.
     pub fn expire(&mut self, now: Moment) {
         while self.expires_by(now) {
             let Some((_, slot)) = self.hidden.expiring.pop_first() else { break };
@@ -74,7 +74,7 @@ impl UserView {
         self.facts_changed();
     }
 
-    /// True if the fact in a slot takes no part in searches.
+    /// True if searches leave out the fact in a slot.
     pub fn is_fact_hidden(&self, slot: u32) -> bool {
         self.standings.get(slot as usize).is_some_and(|standing| standing.hidden != 0)
     }
@@ -84,23 +84,23 @@ impl UserView {
         self.hidden.episodes.contains(&slot)
     }
 
-    /// True if the message in a slot is one of an archived episode.
+    /// True if the message in a slot belongs to an archived episode.
     pub fn is_message_hidden(&self, slot: u32) -> bool {
         self.hidden.messages.contains(&slot)
     }
 
-    /// True if there are messages of archived episodes.
+    /// True if an archived episode has messages.
     pub fn hides_messages(&self) -> bool {
         !self.hidden.messages.is_empty()
     }
 
-    /// How many records take no part in searches: episodes and facts.
+    /// Number of hidden episodes and facts.
     pub fn hidden_count(&self) -> usize {
         let facts = self.facts.slots().filter(|slot| self.is_fact_hidden(*slot)).count();
         self.hidden.episodes.len() + facts
     }
 
-    /// Takes up the archived episodes of a snapshot; `None` if one is not there.
+    /// Restores the archived episodes of a snapshot; `None` if one is missing.
     pub(super) fn take_archived(&mut self, episodes: &[u32]) -> Option<()> {
         for slot in episodes {
             let members = self.episodes.contains(*slot).then(|| self.members.get(*slot))?;
@@ -109,7 +109,7 @@ impl UserView {
         Some(())
     }
 
-    /// Takes up when the facts of a snapshot expire; `None` for a slot that is not there.
+    /// Restores the expiry dates of a snapshot; `None` for an invalid slot.
     pub(super) fn take_expiring(&mut self, expiring: &[[i64; 2]]) -> Option<()> {
         for [expires, slot] in expiring {
             let slot = u32::try_from(*slot).ok()?;

@@ -1,4 +1,4 @@
-//! What turns texts into vectors, tokens and indexes.
+//! Turns texts into vectors, tokens and index entries.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,13 +18,13 @@ use crate::score::TokenTable;
 /// Texts embedded between two checks for an interruption.
 pub(crate) const EMBED_BATCH: usize = 1_024;
 
-/// A shorter text is no reason for an embedder to refuse it for its length.
+/// An embedder may refuse texts from this length on because of their length.
 const MAYBE_TOO_LONG: usize = 1_500;
 
-/// Vectors for the records of one step, row by row; `None` where embedding failed or comes later.
+/// Vectors for the records of one step, one row each; `None` if embedding failed or comes later.
 pub(crate) type Rows<'a> = Option<ArrayView2<'a, f32>>;
 
-/// Some of the rows.
+/// A range of the rows.
 pub(crate) fn rows_of(
     mut rows: ArrayView2<'_, f32>,
     range: std::ops::Range<usize>,
@@ -33,7 +33,7 @@ pub(crate) fn rows_of(
     rows
 }
 
-/// The rows of all parts, one after the other; `None` if there are none or a part lacks its own.
+/// The rows of all parts, stacked; `None` without parts, or if a part has no rows.
 pub(crate) fn all_rows<'a>(
     parts: impl Iterator<Item = &'a Option<Array2<f32>>>,
 ) -> Option<Array2<f32>> {
@@ -41,7 +41,7 @@ pub(crate) fn all_rows<'a>(
     concatenate(Axis(0), &parts?).ok()
 }
 
-/// What a memory indexes texts with.
+/// The settings for indexing texts.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexingSettings<'a> {
     pub config: &'a MemoryConfig,
@@ -53,27 +53,27 @@ pub(crate) struct IndexingSettings<'a> {
     pub opens_without_embedding: bool,
 }
 
-/// Reads texts, on any thread: what indexes keep of them, with their vectors where those are made
-/// of tokens.
+/// Reads texts on any thread: returns their terms, and their vectors if the embedder is a table of
+/// tokens.
 #[derive(Clone)]
 pub(crate) struct TextReader {
     pub tokens: &'static dyn TokenTable,
     pub embedder: Arc<dyn Embedder>,
 }
 
-/// What is read of the texts of facts, one by one.
+/// The readings of the texts of facts, one each.
 #[derive(Debug, Default)]
 pub(crate) struct FactTexts {
     pub wordings: Vec<Arc<FactWording>>,
-    /// Vectors, row by row; `None` where they come later or embedding failed.
+    /// Vectors, one row each; `None` if they come later or embedding failed.
     pub rows: Option<Array2<f32>>,
 }
 
-/// What is read of an episode's L0 and L1.
+/// The reading of an episode's L0 and L1.
 #[derive(Debug)]
 pub(crate) struct EpisodeTexts {
     pub terms: [TextTerms; 2],
-    /// Two vectors; `None` where they come later.
+    /// Two vectors; `None` if they come later.
     pub rows: Option<Array2<f32>>,
 }
 
@@ -94,8 +94,8 @@ impl TextReader {
 }
 
 impl IndexingSettings<'_> {
-    /// Adds the vectors of slots to a field; `false` (counted) if they are of another dimension
-    /// than those that the field has.
+    /// Adds the vectors of slots to a field; `false` (counted) if their dimension differs from that
+    /// of the field.
     pub fn add(&self, field: &mut TextIndex, slots: &[u64], rows: Rows<'_>) -> Result<bool> {
         let Some(rows) = rows else { return Ok(true) };
         if field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows)? {
@@ -107,7 +107,7 @@ impl IndexingSettings<'_> {
         Ok(false)
     }
 
-    /// What the index keeps of the texts of messages.
+    /// Reads the texts of messages for the index.
     ///
     /// # Errors
     /// `Interrupted` only.
@@ -127,7 +127,7 @@ impl IndexingSettings<'_> {
         patiently(bytes, control, move || parallel::map(texts, 1, |text| read(&text)))
     }
 
-    /// The vectors of texts in batches, one row per text; `None` (counted) when the embedder fails.
+    /// Embeds texts in batches, one row per text; `None` (counted) if the embedder fails.
     ///
     /// # Errors
     /// `Interrupted` only.
@@ -158,8 +158,8 @@ impl IndexingSettings<'_> {
 }
 
 impl IndexingSettings<'_> {
-    /// The vectors of a batch with a long text that the embedder may have refused: that text is
-    /// cut, or set aside with a vector of zeros. `None` if the embedder takes no text at all.
+    /// Embeds a batch with a long text that the embedder may have refused: shortens that text, or
+    /// gives it a vector of zeros. `None` if the embedder accepts no text at all.
     fn embed_around_refused(
         &self,
         texts: &[&str],
@@ -179,7 +179,8 @@ impl IndexingSettings<'_> {
         }
     }
 
-    /// Halves the texts until the refused ones stand alone. `probe` tells a refusal from an outage.
+    /// Halves the texts until each refused one is alone. Embedding `probe` tells a refusal from an
+    /// outage.
     fn embed_apart(
         &self,
         texts: &[&str],
@@ -209,7 +210,7 @@ impl IndexingSettings<'_> {
         Ok(concatenate(Axis(0), &[first.view(), second.view()]).ok())
     }
 
-    /// The vectors of texts; `None` if the embedder fails.
+    /// Embeds texts; `None` if the embedder fails.
     fn try_embed(&self, texts: &[&str], control: &dyn CallControl) -> Result<Option<Array2<f32>>> {
         control.check()?;
         match self.embedder.embed_controlled(texts, control) {
@@ -220,7 +221,7 @@ impl IndexingSettings<'_> {
     }
 }
 
-/// The failure of an embedder whose vectors have another length than the stored ones.
+/// The error for vectors whose length differs from that of the stored ones.
 pub(crate) fn other_dimension(given: usize, stored: usize) -> Error {
     Error::new(
         ErrorKind::EmbeddingMismatch,

@@ -1,5 +1,5 @@
-//! Listings: which records of a view, in which order. Pages of one listing share the order, so that
-//! reading all of them takes a time in proportion to the records.
+//! Listings: which records of a view, in which order. The pages of one listing share the order, so
+//! that reading all pages takes time in proportion to the records.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::score::RecordFilter;
 
-/// Listings of one user that are read at once, at most, without computing their orders again.
+/// Most listings of one user whose orders are kept.
 const KEPT: usize = 4;
 
 /// The kinds of record that can be listed.
@@ -24,7 +24,7 @@ pub enum RecordKind {
     Semantic,
 }
 
-/// Which records a listing returns.
+/// The parameters of one page of a listing.
 #[derive(Debug, Clone, Default)]
 pub struct ListingPage {
     /// Conditions on the records.
@@ -33,19 +33,18 @@ pub struct ListingPage {
     pub newest_first: bool,
     /// Number of records to skip.
     pub offset: usize,
-    /// Ids of records that were listed last, in their order: the page begins behind the last of
-    /// them that still exists, wherever records that were added meanwhile have moved it. Without
-    /// one, `offset` counts.
+    /// Ids of the last records of the page before, in order. The page begins after the last of them
+    /// that still exists, even if records were added meanwhile. If none exists, `offset` counts.
     pub after: Vec<String>,
     /// Maximum number of records.
     pub limit: usize,
-    /// Superseded facts, too.
+    /// Includes superseded facts.
     pub include_superseded: bool,
-    /// What was archived and what has expired, too.
+    /// Includes archived records and expired facts.
     pub include_archived: bool,
 }
 
-/// What a record is called in a list of names: without its contents.
+/// The entry of a record in a list of names: without its contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordOutline {
     /// Its id.
@@ -58,7 +57,7 @@ pub struct RecordOutline {
     pub group: Option<String>,
 }
 
-/// The orders of the listings that were read last, oldest first.
+/// The orders of the latest listings, oldest first.
 #[derive(Default)]
 pub(crate) struct ListingOrders(Mutex<Vec<ListingOrder>>);
 
@@ -69,7 +68,7 @@ struct ListingOrder {
     newest_first: bool,
     include_superseded: bool,
     include_archived: bool,
-    /// The state of the view that it was computed from.
+    /// The state of the view when the order was computed.
     state: [usize; 7],
     slots: Arc<[u32]>,
 }
@@ -150,14 +149,15 @@ impl UserView {
         page.after.iter().rev().find_map(place).map_or(page.offset, |last| last + 1)
     }
 
-    /// How many records a listing has, whatever its offset; at most its limit.
+    /// The number of records of a listing, whatever its offset; at most its limit.
     pub fn count(&self, kind: RecordKind, page: &ListingPage) -> usize {
         self.order(kind, page).len().min(page.limit)
     }
 
-    /// The slots of a listing in its order: those of the page before, unless the view has changed.
+    /// The slots of a listing in its order: cached, unless the view has changed.
     fn order(&self, kind: RecordKind, page: &ListingPage) -> Arc<[u32]> {
-        // Slots are never given out twice, and a deletion makes the number of records smaller.
+        // Slots are never reused, and a deletion lowers the number of records, so these numbers
+        // identify the state.
         let state = [
             self.messages.slot_count(),
             self.messages.len(),

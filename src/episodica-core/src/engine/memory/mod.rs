@@ -1,5 +1,5 @@
-//! One user in memory: records, indexes, vectors, and what is still to be done. Knows nothing of
-//! the engine: the verbs in `writing`, `reading` and `background` act on it.
+//! One user in memory: records, indexes, vectors and pending work. Does not depend on the engine:
+//! `writing`, `reading` and `background` act on it.
 
 pub(crate) mod attributes;
 pub(crate) mod backlog;

@@ -1,4 +1,4 @@
-//! Opening a user: from the snapshot where it matches the logs, else from the logs.
+//! Opens a user: from the snapshot if it matches the logs, else from the logs.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::store::{
     LoadedUser, OpenedLogs as Logs, SessionState, SnapshotHead, StateRecord, Store, UserStore,
 };
 
-/// From so many messages on, vectors are read while records are indexed.
+/// From this number of messages on, vectors are read in parallel with the indexing of records.
 const PARALLEL_FROM: usize = 1_024;
 
 impl UserMemory {
-    /// Opens a user. Vectors come from the caches, or from a reader's outdated memory of the same
-    /// user, as far as these agree with the logs; missing ones are embedded. A snapshot is used if
-    /// it is to be trusted.
+    /// Opens a user. Vectors come from the caches, or from `outdated`, an earlier memory of the
+    /// user, as far as they match the logs; missing ones are computed. A snapshot is used only if
+    /// it is trusted.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`; `Interrupted`.
@@ -62,7 +62,7 @@ impl UserMemory {
         Self::from_logs(owner, user_store, loaded, known, to, control)
     }
 
-    /// Adds to the view of a snapshot the records that were written since.
+    /// Builds the view from a snapshot, and adds the records that were written since.
     fn from_snapshot(
         owner: Owner,
         store: UserStore,
@@ -101,8 +101,8 @@ impl UserMemory {
     ) -> Result<Self> {
         let next_seq = loaded.next_seq;
         let mut problems = std::mem::take(&mut loaded.problems);
-        // The caller's thread builds a small user, as it also frees it: an allocator with memory
-        // per thread would otherwise keep what closed users leave from those opened after them.
+        // A small user is built on the caller's thread, which also frees it. An allocator with
+        // memory per thread could not reuse the memory of closed users otherwise.
         let (known, view) = if loaded.messages.len() < PARALLEL_FROM {
             (known(), UserView::build(loaded, to, control))
         } else {
@@ -121,7 +121,7 @@ impl UserMemory {
 }
 
 impl UserView {
-    /// The view of loaded records, without vectors.
+    /// Builds the view of loaded records, without vectors.
     pub fn build(
         loaded: LoadedUser,
         to: &IndexingSettings<'_>,
@@ -134,7 +134,7 @@ impl UserView {
         Ok(view)
     }
 
-    /// Adds loaded records and states, without vectors; a known id is its next revision.
+    /// Adds loaded records and states, without vectors. A known id is a new revision.
     pub(super) fn add(
         &mut self,
         loaded: &LoadedUser,
@@ -153,7 +153,7 @@ impl UserView {
             });
             for (episode, terms) in batch.iter().zip(&terms) {
                 self.put_episode(Arc::clone(episode), terms, None, to)?;
-                // Another program's episodes come with that program's facts.
+                // Imported episodes come with the facts of the other program.
                 if to.config.semantic_memory && episode.provenance.method != "imported" {
                     self.backlog.await_learning(&episode.episode_id, episode.revision);
                 }

@@ -1,5 +1,5 @@
-//! The records of a view as rows of a snapshot: written some at a time behind those of the snapshot
-//! before, and read again one by one.
+//! The records of a view as rows of a snapshot: appended to the rows of the snapshot before, and
+//! read again one by one.
 
 use bytemuck::{Pod, Zeroable};
 use serde::Serialize;
@@ -12,10 +12,10 @@ use crate::index::MessageIndex;
 use crate::model::{CompressedPages, Episode, Message, RecordShelf, ShelfWriter};
 use crate::store::{SnapshotHead, Store};
 
-/// Rows of each kind that are written in one go.
+/// Rows of each kind that are written under one lock of the view.
 const ROWS_AT_ONCE: usize = 8_192;
 
-/// The records of a view as a snapshot has them, as far as they were written.
+/// The records of a view in the form of a snapshot, as far as they are written.
 #[derive(Default)]
 pub(super) struct RecordRows {
     pub messages: ShelfWriter,
@@ -24,7 +24,7 @@ pub(super) struct RecordRows {
 }
 
 impl RecordRows {
-    /// Those of the snapshot that is on disk, as far as they can be read.
+    /// The rows of the snapshot on disk, as far as they can be read.
     pub fn of_snapshot(store: &Store, owner: &Owner, head: &SnapshotHead) -> Self {
         let rows = |number| {
             let pages = store.snapshot_pack(owner, head, number);
@@ -34,7 +34,7 @@ impl RecordRows {
         Self { messages, episodes, facts }
     }
 
-    /// True if few are missing.
+    /// True if few rows are missing.
     pub fn are_nearly_whole(&self, view: &UserView) -> bool {
         [
             (&self.messages, view.messages.slot_count()),
@@ -45,7 +45,7 @@ impl RecordRows {
         .all(|(rows, count)| rows.len() + ROWS_AT_ONCE > *count)
     }
 
-    /// Writes some more; `None` if a record can't be written.
+    /// Writes the next rows; `None` if a record can't be encoded.
     pub fn go_on(&mut self, view: &UserView) -> Option<()> {
         write_messages(&view.messages, &mut self.messages, ROWS_AT_ONCE)?;
         write_episodes(view, &mut self.episodes, ROWS_AT_ONCE)?;
@@ -87,23 +87,23 @@ pub(super) fn read_json<R: serde::de::DeserializeOwned>(row: &[u8]) -> Option<R>
     serde_json::from_slice(row).ok()
 }
 
-/// What stands before the texts of a message: its numbers, and where each text ends. A text that
-/// there is none of has no end.
+/// The fixed-size part of a message's row: numbers, and the end of each text. [`NO_TEXT`] is the
+/// end of a missing text.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct MessageHead {
     seq: u64,
     micros: i64,
     offset_seconds: i32,
-    /// Of id, role, content, name, session, agent, metadata.
+    /// Ends of id, role, content, name, session, agent, metadata.
     ends: [u32; 7],
 }
 
-/// Marks a text that there is none of.
+/// The end of a missing text.
 const NO_TEXT: u32 = u32::MAX;
 
-/// Messages are many and read ten at a time with their episode: as JSON, each would take five times
-/// as long.
+/// A binary row, because messages are many and read ten at a time with their episode: JSON takes
+/// five times as long to read.
 fn write_message(message: &Message) -> Option<Vec<u8>> {
     let metadata = message.metadata.as_ref().map(|raw| raw.get());
     let (id, role, content) =
@@ -129,7 +129,7 @@ pub(super) fn read_message(row: &[u8]) -> Option<Message> {
     let (head, texts) = row.split_at_checked(size_of::<MessageHead>())?;
     let head: MessageHead = bytemuck::pod_read_unaligned(head);
     let mut start = 0;
-    // The outer `None`: no such text can be read; the inner one: there is no text.
+    // The outer `None`: the row is malformed. The inner `None`: the message lacks this text.
     let mut next = |end: u32| -> Option<Option<&str>> {
         if end == NO_TEXT {
             return Some(None);
@@ -155,8 +155,8 @@ pub(super) fn read_message(row: &[u8]) -> Option<Message> {
     })
 }
 
-/// An episode's messages are named by their slots, not written again: how many, the slots, and the
-/// rest of the episode.
+/// Names an episode's messages by their slots instead of repeating them: their number, the slots,
+/// and the rest of the episode.
 pub(super) fn write_episode(
     view: &UserView,
     members: &[u32],
@@ -164,7 +164,7 @@ pub(super) fn write_episode(
 ) -> Option<Vec<u8>> {
     let said = &episode.original_messages;
     let mut row = (said.len() as u32).to_le_bytes().to_vec();
-    // Of so many messages, looking each up by its id would take most of the time.
+    // Looking up each message by its id would take most of the time.
     if members.len() == said.len() {
         row.extend(members.iter().flat_map(|slot| slot.to_le_bytes()));
     } else {

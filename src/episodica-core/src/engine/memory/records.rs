@@ -1,4 +1,4 @@
-//! Finding one record of a user by its id, whatever its kind.
+//! Finds a record of a user by its id, whatever its kind.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! The view from one process to the next: packed when a user is closed, taken up again where the
-//! logs and the vectors are still the same.
+//! Saves the view from one process to the next: packed when a user is closed, restored if logs and
+//! vectors have not changed.
 //!
-//! Opening a large user from the logs means reading every record and every word again. A snapshot
-//! gives the indexes back as they were, and records stay unread until they are needed. It is
-//! worth its file for users of some size only ([`MemoryConfig::snapshot_threshold`]), and it is a cache:
-//! what it holds follows from the logs, and without it nothing is lost but time.
+//! Opening a large user from the logs reads every record and every word again. A snapshot restores
+//! the indexes, and its records stay unread until they are needed. It pays off only for large users
+//! ([`MemoryConfig::snapshot_threshold`]). It is a cache, derived from the logs: losing it only
+//! costs time.
 //!
 //! [`MemoryConfig::snapshot_threshold`]: crate::config::Config::snapshot_threshold
 
@@ -30,7 +30,7 @@ use crate::model::{Message, RecordShelf, SemanticMemory, ShelfWriter};
 use crate::pack::{ColumnPacker, ColumnUnpacker, PackSum};
 use crate::store::{FileSum, LogKind, LogPosition, LogSum, SnapshotHead, Store};
 
-/// What of a view is neither an index nor a record.
+/// The part of a view that is neither an index nor a record.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct SnapshotRest {
     next_seq: u64,
@@ -39,7 +39,7 @@ struct SnapshotRest {
     backlog: UserBacklog,
 }
 
-/// A restored view, where its vectors lie, and the number of the next message.
+/// A restored view, the rows of its vectors, and the number of the next message.
 pub(super) struct RestoredView {
     pub view: UserView,
     pub files: VectorFiles,
@@ -50,28 +50,28 @@ pub(super) struct RestoredView {
 #[derive(Debug, Clone)]
 pub(crate) struct WrittenSnapshot {
     pub head: SnapshotHead,
-    /// Where its vectors lie; `None` if it was not made of the view here.
+    /// The rows of its vectors; `None` if another view wrote it.
     pub files: Option<Arc<VectorFiles>>,
 }
 
 impl WrittenSnapshot {
-    /// How far the logs reached.
+    /// The ends of the logs at that time.
     pub fn positions(&self) -> Positions {
         self.head.logs.each_ref().map(|log| log.position)
     }
 }
 
-/// Raised with every change of the packs, and of what they are computed with.
+/// Incremented with every change of the packs, and of the code that computes them.
 const LAYOUT: u32 = 9;
 
-/// Who writes snapshots here, with all that a view depends on beside the logs.
+/// Identifies the writer of snapshots, with everything a view depends on except the logs.
 fn maker(to: &IndexingSettings<'_>) -> String {
     let learning = if to.config.semantic_memory { "with" } else { "without" };
     let (version, model) = (env!("CARGO_PKG_VERSION"), to.embedder.model());
     format!("episodica {version}, layout {LAYOUT}, {model}, {learning} semantic memory")
 }
 
-/// The head of a snapshot that can be read here.
+/// The head of the snapshot, if this process can read it.
 pub(super) fn snapshot_head(
     store: &Store,
     owner: &Owner,
@@ -82,8 +82,8 @@ pub(super) fn snapshot_head(
         .filter(|head| head.made_by == maker(to) && cfg!(target_endian = "little"))
 }
 
-/// The view that a snapshot holds; `None` if it or the vectors do not match the head. Comparing the
-/// logs is left to the caller.
+/// Restores the view of a snapshot; `None` if the snapshot or the vectors do not match the head.
+/// The caller compares the logs.
 pub(super) fn restore(
     store: &Store,
     owner: &Owner,
@@ -120,8 +120,8 @@ pub(super) fn restore(
 }
 
 impl UserView {
-    /// Does every slot lead to a record, and do the tables that go by slot reach as far as the
-    /// records? Checksums find accidental changes of a snapshot, not deliberate ones.
+    /// True if every slot has a record, and the tables by slot are as long as the records.
+    /// Checksums find accidental changes of a snapshot, not deliberate ones.
     fn is_sound(&self) -> bool {
         let (messages, episodes, facts) =
             (self.messages.slot_count(), self.episodes.slot_count(), self.facts.slot_count());
@@ -148,16 +148,16 @@ impl UserView {
             && self.backlog.buffer().iter().all(is_message)
     }
 
-    /// True once a record could not be read: the snapshot that it came from was changed.
+    /// True once a record could not be read: its snapshot was changed.
     pub fn is_unsound(&self) -> bool {
         self.messages.shelf().is_unsound() || self.episodes.is_unsound() || self.facts.is_unsound()
     }
 }
 
-/// Numbers of messages stay below this, so that every reader of JSON can tell them apart.
+/// Message numbers stay below this, so that every JSON reader can represent them.
 const LAST_SEQ: u64 = 1 << 53;
 
-/// Reads the vectors that belong to a snapshot.
+/// Reads the vectors of a snapshot.
 struct VectorSource<'a> {
     store: &'a Store,
     owner: &'a Owner,
@@ -169,7 +169,8 @@ struct VectorSource<'a> {
 type FieldsOfFile<const FIELDS: usize> = ([TextIndex; FIELDS], bool);
 
 impl VectorSource<'_> {
-    /// Fields with the vectors of each, without words; and which files are in half precision.
+    /// Reads fields with their vectors, without words. Also returns which files are in half
+    /// precision.
     fn fields(&self, named: &[NamedVectors; 4]) -> Option<([TextIndex; 4], [bool; 3])> {
         let [messages, abstracts, narratives, statements] = named;
         let (messages, others) = crate::parallel::join(
@@ -184,7 +185,7 @@ impl VectorSource<'_> {
         Some(([messages, abstracts, narratives, statements], [first, second, third]))
     }
 
-    /// The fields whose vectors lie in one file.
+    /// Reads the fields of one vector file.
     fn fields_of<const FIELDS: usize>(
         &self,
         kind: LogKind,
@@ -218,7 +219,7 @@ impl VectorSource<'_> {
     }
 }
 
-/// A view, packed.
+/// A packed view.
 pub(super) struct PackedView {
     /// The packs, end to end.
     pub pieces: Vec<Vec<u8>>,
@@ -227,8 +228,8 @@ pub(super) struct PackedView {
 }
 
 impl PackedView {
-    /// The view, where its vectors lie, and what was written of its records. `None` for what can't
-    /// be written down.
+    /// Packs the view, the rows of its vectors, and the written rows of its records. `None` if
+    /// something can't be encoded.
     pub fn new(
         view: &UserView,
         next_seq: u64,
@@ -242,7 +243,7 @@ impl PackedView {
         Some(Self { pieces, sums, dimension })
     }
 
-    /// Its head, when the logs had these sums.
+    /// The head for logs with these sums.
     pub fn head(
         &self,
         logs: [LogSum; 3],
@@ -261,7 +262,7 @@ impl PackedView {
     }
 }
 
-/// Length and checksum of the vectors of each log; `None` where there are none.
+/// Length and checksum of the vectors of each log; `None` without vectors.
 pub(crate) type VectorSums = [Option<FileSum>; 3];
 
 /// The end of each log.
@@ -322,7 +323,7 @@ fn restore_records(
     })
 }
 
-/// What came of a pack, if that was the one it should be.
+/// The content of a pack, if its checksum matches.
 fn whole<T>(unpacked: Option<T>, from: ColumnUnpacker<'_>) -> Option<T> {
     unpacked.filter(|_| from.ends_whole())
 }

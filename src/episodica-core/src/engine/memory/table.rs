@@ -1,4 +1,4 @@
-//! The records of one kind, under slots.
+//! The records of one kind, by slot.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::model::{InMemory, RecordShelf, ShelfRows, ShelfWriter, block, map_of_
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 use crate::store::History;
 
-/// Marks an id under which there is no current record, and a revision that never had a slot.
+/// Stands for an id without a current record, and for a revision without a slot.
 const NONE: u32 = u32::MAX;
 
 /// A record in a slot, or in the history of an id.
@@ -24,12 +24,12 @@ enum TableCell<R> {
 
 /// An earlier revision.
 struct EarlierRevision<R> {
-    /// The slot that it had.
+    /// Its slot.
     slot: u32,
     cell: TableCell<R>,
 }
 
-/// What a record takes that no shelf holds.
+/// Memory of a record outside the shelf.
 fn bytes_of<R: InMemory>(cell: &TableCell<R>) -> usize {
     match cell {
         TableCell::Gone | TableCell::Shelved(_) => 0,
@@ -43,22 +43,21 @@ fn bytes_of_all<'a, R: InMemory + 'a>(
     revisions.into_iter().map(|earlier| bytes_of(&earlier.cell)).sum()
 }
 
-/// Records of one kind under slots. A new revision takes a new slot, so that indexes only ever
-/// append.
+/// Records of one kind, by slot. A new revision takes a new slot, so that indexes only append.
 pub(crate) struct RecordTable<R> {
     cells: Vec<TableCell<R>>,
     ids: StringInterner,
-    /// The slot of the current revision of each id, by the number of the id; ids may be named
-    /// before there is a record of theirs.
+    /// The slot of the current revision of each id, by the number of the id. An id may be numbered
+    /// before it has a record.
     slots: Vec<u32>,
     len: usize,
     /// Earlier revisions, oldest first, by the number of the id.
     history: FxHashMap<u32, Vec<EarlierRevision<R>>>,
-    /// Records by their slots.
+    /// The records with a slot.
     shelf: RecordShelf<R>,
-    /// Earlier revisions that never had a slot.
+    /// Earlier revisions without a slot.
     older: RecordShelf<R>,
-    /// What the records take that no shelf holds.
+    /// Memory of the records outside the shelves.
     record_bytes: usize,
 }
 
@@ -126,7 +125,7 @@ impl<R: InMemory> RecordTable<R> {
         self.history = history;
     }
 
-    /// Keeps only the latest earlier revisions, and none of removed records.
+    /// Keeps only the latest `most` earlier revisions of each record, and none of removed records.
     pub fn trim_history(&mut self, most: usize) {
         let mut history = std::mem::take(&mut self.history);
         let before = bytes_of_all(history.values().flatten());
@@ -138,7 +137,7 @@ impl<R: InMemory> RecordTable<R> {
         self.history = history;
     }
 
-    /// How many revisions [`RecordTable::trim_history`] would leave, the current ones included.
+    /// Number of revisions that [`RecordTable::trim_history`] would keep, including current ones.
     pub fn revisions_kept(&self, most: usize) -> usize {
         self.len + self.history.values().map(|revisions| revisions.len().min(most)).sum::<usize>()
     }
@@ -160,7 +159,7 @@ impl<R: InMemory> RecordTable<R> {
         number
     }
 
-    /// Sets the earlier revisions, as a log was read.
+    /// Sets the earlier revisions as they were read from a log.
     pub fn set_history(&mut self, history: History<R>) {
         for (id, revisions) in history {
             let number = self.number(&id);
@@ -225,17 +224,17 @@ impl<R: InMemory> RecordTable<R> {
         self.slot(id).and_then(|slot| self.get(slot))
     }
 
-    /// The slots of current revisions, rising.
+    /// The slots of current revisions, in ascending order.
     pub fn slots(&self) -> impl DoubleEndedIterator<Item = u32> {
         (0..self.cells.len() as u32).filter(|slot| self.contains(*slot))
     }
 
-    /// Current revisions by rising slot. Reads all of them.
+    /// Current revisions in ascending order of slots. Reads all of them.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, &Arc<R>)> {
         self.slots().filter_map(|slot| self.get(slot).map(|record| (slot, record)))
     }
 
-    /// One more than the highest slot ever given out.
+    /// One more than the highest slot ever assigned.
     pub fn slot_count(&self) -> usize {
         self.cells.len()
     }
@@ -245,7 +244,7 @@ impl<R: InMemory> RecordTable<R> {
         self.shelf.is_unsound() || self.older.is_unsound()
     }
 
-    /// What the records and the table take in memory, about.
+    /// Approximate memory of the records and the table.
     pub fn heap_bytes(&self) -> usize {
         let history = map_of_lists_bytes::<u32, EarlierRevision<R>>(
             self.history.capacity(),
@@ -260,14 +259,13 @@ impl<R: InMemory> RecordTable<R> {
             + self.record_bytes
     }
 
-    /// How many current revisions.
+    /// Number of current revisions.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Appends the rows of up to `count` more slots to `rows`, which end behind those of an earlier
-    /// slot; `encode` writes a record as the `read` of [`RecordTable::unpack`] reads it. `None` if one
-    /// can't be written.
+    /// Appends the rows of up to `count` more slots to `rows`. `encode` writes the form that the
+    /// `read` of [`RecordTable::unpack`] reads. `None` if a record can't be encoded.
     pub fn write_rows(
         &self,
         rows: &mut ShelfWriter,
@@ -292,8 +290,8 @@ impl<R: InMemory> RecordTable<R> {
         Some(())
     }
 
-    /// For a snapshot, with the `rows` of all slots; `encode` writes a revision that never had one.
-    /// `None` if one can't be written.
+    /// Writes the table and the `rows` of all slots into a snapshot; `encode` writes revisions
+    /// without a slot. `None` if a record can't be encoded.
     pub fn pack(
         &self,
         packer: &mut ColumnPacker,
@@ -327,7 +325,7 @@ impl<R: InMemory> RecordTable<R> {
         Some(())
     }
 
-    /// From a snapshot.
+    /// Reads the table from a snapshot.
     pub fn unpack(
         unpacker: &mut ColumnUnpacker<'_>,
         read: impl Fn(&[u8]) -> Option<R> + Send + Sync + 'static,
@@ -375,7 +373,7 @@ impl<R: InMemory> RecordTable<R> {
     }
 }
 
-/// Appends the row of a cell, an empty one if it holds no record; `None` if it can't be written.
+/// Appends the row of a cell, an empty one without a record; `None` if it can't be encoded.
 fn write<R>(
     rows: &mut ShelfWriter,
     unread: &mut ShelfRows<'_>,

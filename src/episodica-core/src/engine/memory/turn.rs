@@ -1,5 +1,5 @@
-//! Turns: one holder at a time, in the order of arrival. The turn holds no lock, so that the
-//! holder may wait for a network or an interpreter, and those who wait can be interrupted.
+//! Turns: one holder at a time, in the order of arrival. A turn is not a lock: its holder may wait
+//! for a network or the interpreter, and waiting callers can be interrupted.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,29 +14,29 @@ use crate::engine::callback_guard::called_inside;
 use crate::error::Result;
 
 thread_local! {
-    /// The turns that this thread holds, or works for the holder of, by address.
+    /// The turns of this thread, or of the thread that it works for, by address.
     static HELD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// How often a waiter asks whether its caller still wants it to wait.
+/// How often a waiting thread checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Hands out one turn at a time.
+/// Gives out one turn at a time.
 #[derive(Debug, Default)]
 pub(crate) struct FormingTurns {
     line: Mutex<WaitQueue>,
     moved: Condvar,
-    /// True while a caller that added messages waits.
+    /// True while a caller waits to form episodes of new messages.
     awaited: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct WaitQueue {
-    /// The ticket that the next to come gets.
+    /// The next ticket to give out.
     next: u64,
-    /// The ticket whose turn it is.
+    /// The ticket that has the turn.
     serving: u64,
-    /// Tickets whose holders gave up.
+    /// Tickets whose callers gave up.
     abandoned: BTreeSet<u64>,
 }
 
@@ -49,20 +49,20 @@ impl WaitQueue {
     }
 }
 
-/// The right to work; given back when dropped, on the thread that took it.
+/// Permission to work; released when dropped, on the thread that took it.
 pub(crate) struct FormingTurn<'a>(&'a FormingTurns, PhantomData<*const ()>);
 
-/// The turns that a thread holds, for the threads that work for it.
+/// The turns of a thread, to pass to threads that work for it.
 #[derive(Debug, Clone)]
 pub(crate) struct HeldTurns(Vec<usize>);
 
 impl HeldTurns {
-    /// Those of this thread.
+    /// The turns of this thread.
     pub fn here() -> Self {
         HELD.with_borrow(|held| Self(held.clone()))
     }
 
-    /// Makes this thread one that works for the holder.
+    /// Gives these turns to this thread, which works for their holder.
     pub fn adopt(self) {
         HELD.set(self.0);
     }
@@ -85,17 +85,17 @@ impl FormingTurns {
     /// Waits for the turn.
     ///
     /// # Errors
-    /// What `control` says when the caller gives up; `InvalidInput` if this thread has the turn
-    /// already: a callable has called back in.
+    /// The error of `control` when the caller gives up; `InvalidInput` if this thread has the turn
+    /// already, because a callback has called the engine.
     pub fn take(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
         let turn = self.take_until(None, control)?;
         Ok(turn.expect("invariant: only a deadline gives up without an error"))
     }
 
-    /// Waits for the turn until a deadline; `None` when it has passed.
+    /// Waits for the turn until a deadline; `None` if it passes.
     ///
     /// # Errors
-    /// What `control` says when the caller gives up.
+    /// The error of `control` when the caller gives up.
     pub fn take_until(
         &self,
         deadline: Option<Instant>,
@@ -112,7 +112,7 @@ impl FormingTurns {
             if line.serving == ticket {
                 break;
             }
-            // Asked without the lock: the answer may have to wait for the interpreter.
+            // Checked without the lock: the check may have to wait for the interpreter.
             drop(line);
             let outcome = control.check();
             line = self.line.lock();
@@ -130,19 +130,19 @@ impl FormingTurns {
         Ok(Some(self.hand_out()))
     }
 
-    /// Waits for the turn on behalf of messages that were added; `None` if somebody else waits for
-    /// that, who will find these messages, too. So of many who add to one user one forms episodes,
-    /// one waits, and the others go on.
+    /// Waits for the turn in order to form episodes of new messages. Returns `None` if another
+    /// caller waits already, because that one will find these messages too. So of many callers that
+    /// add to one user, one forms episodes, one waits, and the others return.
     ///
     /// # Errors
     /// As [`FormingTurns::take`].
     pub fn take_for_new(&self, control: &dyn CallControl) -> Result<Option<FormingTurn<'_>>> {
-        // A callable that adds messages while episodes are formed leaves them for the next call.
+        // A callback that adds messages while episodes are formed leaves them to the next call.
         if self.is_held_here() || self.awaited.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }
         let turn = self.take(control);
-        // From here on whoever adds waits again: this caller may have looked already.
+        // From here on the next caller waits again: this one may have read the buffer already.
         self.awaited.swap(false, Ordering::AcqRel);
         turn.map(Some)
     }
@@ -152,7 +152,7 @@ impl FormingTurns {
         let mut line = self.line.lock();
         let free = line.next == line.serving;
         line.next += u64::from(free);
-        // Made only if it is given out: dropping a turn frees it.
+        // Created only if it is given out: dropping a turn releases it.
         free.then(|| self.hand_out())
     }
 }

@@ -1,4 +1,4 @@
-//! One user's memory: logs, view, and the locks of those who change them.
+//! One user's memory: logs, view, and the locks of its writers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,25 +20,25 @@ use crate::store::UserStore;
 pub(crate) struct UserMemory {
     pub owner: Owner,
     pub store: UserStore,
-    /// Who forms, updates or deletes records now. May be held across an embedding or a model call.
+    /// Taken to form, update or delete records. May be held across an embedding or a model call.
     pub turns: FormingTurns,
-    /// Held from a record's place in the log to its place in the view. Never held across an
+    /// Held from appending a record to the log until it is in the view. Never held across an
     /// embedding.
     pub writer: Mutex<WriterState>,
     pub view: RwLock<UserView>,
-    /// Held from a record of another process in the log to its place in the view.
+    /// Held while records of other processes enter the view.
     pub(super) following: Mutex<()>,
-    /// The number of the next message, as far as others have given numbers.
+    /// The number of the next message, as far as other processes have assigned numbers.
     pub(super) followed_seq: AtomicU64,
-    /// Episodes, and facts with what was learned, that came from other processes.
+    /// Numbers of episodes, and of facts and learning notes, that came from other processes.
     pub(super) foreign_episodes: AtomicU64,
     pub(super) foreign_facts: AtomicU64,
-    /// Records of others that may lack a vector.
+    /// Records of other processes that may lack a vector.
     pub(super) arrived: Mutex<ArrivedRecords>,
     pub(super) has_arrived: AtomicBool,
-    /// The logs are no continuation of the view: the user has to be opened anew.
+    /// True if the logs no longer continue the view: the user must be opened again.
     pub(super) outdated: AtomicBool,
-    /// How often records were returned, as far as it is not in the file.
+    /// Uses of records that are not in the file yet.
     pub uses: UnsavedUses,
     /// Damage found in the files at opening.
     pub problems: Vec<StoreProblem>,
@@ -48,7 +48,7 @@ pub(crate) struct UserMemory {
     pub(super) snapshot: Mutex<Option<WrittenSnapshot>>,
 }
 
-/// State behind the writer's lock.
+/// State under the writer's lock.
 pub(crate) struct WriterState {
     /// Number of the next message.
     pub next_seq: u64,
@@ -56,7 +56,7 @@ pub(crate) struct WriterState {
     pub gone: bool,
 }
 
-/// A user's view and what opening learned about it.
+/// A user's view, with the results of opening.
 pub(super) struct OpenedView {
     pub view: UserView,
     pub next_seq: u64,
@@ -87,7 +87,7 @@ impl UserMemory {
         }
     }
 
-    /// Marks the vector caches as out of date.
+    /// Marks the vector caches as outdated.
     pub fn note_change(&self) {
         self.vectors_changed.store(true, Ordering::SeqCst);
     }

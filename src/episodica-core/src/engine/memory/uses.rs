@@ -1,6 +1,6 @@
-//! How often episodes and facts were returned: counted in memory, and added to the file of counts
-//! at closing, with a snapshot, or behind the messages that are added after many uses. A search
-//! writes nothing.
+//! Counts how often episodes and facts were returned. Counts are kept in memory and added to their
+//! file at closing, with a snapshot, or when messages are added after many uses. A search writes
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,19 +14,19 @@ use crate::error::{ErrorKind, Result};
 use crate::store::{OpenMode, RecordUse, Store};
 use crate::sync::Mutex;
 
-/// Counted answers after which the counts are written with the next messages.
+/// Counted answers after which the next added messages write the counts.
 const DUE: usize = 256;
 
 /// Uses that are not in the file yet.
 #[derive(Default)]
 pub(crate) struct UnsavedUses {
     counts: Mutex<FxHashMap<String, RecordUse>>,
-    /// Answers that were counted since.
+    /// Answers counted since the last write.
     answers: AtomicUsize,
 }
 
 impl UnsavedUses {
-    /// Counts one use of each record; messages stand for their episodes.
+    /// Counts one use of each record; messages count for their episodes.
     pub fn note<'a>(&self, ids: impl IntoIterator<Item = &'a str>, now: Moment) {
         let mut counts = self.counts.lock();
         let one = RecordUse { uses: 1, last_used: now };
@@ -40,7 +40,7 @@ impl UnsavedUses {
         self.answers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds counts, as those of a file that is about to be removed.
+    /// Adds counts, such as those of a file that is about to be removed.
     pub fn add(&self, more: impl IntoIterator<Item = (String, RecordUse)>) {
         let mut counts = self.counts.lock();
         for (id, count) in more {
@@ -48,20 +48,19 @@ impl UnsavedUses {
         }
     }
 
-    /// Takes the counts out.
+    /// Removes and returns the counts.
     pub fn take(&self) -> FxHashMap<String, RecordUse> {
         self.answers.store(0, Ordering::Relaxed);
         std::mem::take(&mut *self.counts.lock())
     }
 
-    /// True if there are enough for a file.
+    /// True if enough answers were counted to write the file.
     pub fn is_due(&self) -> bool {
         self.answers.load(Ordering::Relaxed) >= DUE
     }
 }
 
-/// Counts by record: what was counted of a message counts for its episode, as often as its most
-/// used message.
+/// Counts by record. An episode counts the uses of its most used message.
 fn by_record(
     view: &UserView,
     counts: impl IntoIterator<Item = (String, RecordUse)>,
@@ -92,8 +91,8 @@ fn add(
 }
 
 impl UserMemory {
-    /// How often the user's episodes and facts were returned: by this process and, as far as they
-    /// have written it down, by all others.
+    /// How often the user's episodes and facts were returned: by this process, and by others as far
+    /// as they have written their counts.
     ///
     /// # Errors
     /// `Io`.
@@ -116,7 +115,7 @@ impl UserMemory {
         }
     }
 
-    /// [`UserMemory::save_uses`] for a caller that has the right to write the caches.
+    /// [`UserMemory::save_uses`] for a caller that holds the lock of the caches.
     pub(super) fn write_uses(&self, store: &Store) -> Result<()> {
         let fresh = self.uses.take();
         if fresh.is_empty() || store.mode() == OpenMode::ReadOnly {
@@ -130,7 +129,7 @@ impl UserMemory {
     }
 
     fn add_to_file(&self, store: &Store, fresh: FxHashMap<String, RecordUse>) -> Result<()> {
-        // Of records that others have erased nothing may be written.
+        // Nothing may be written about records that another process has erased.
         if self.is_outdated() || self.store.is_erasing() || !self.store.is_continued()? {
             return Ok(());
         }

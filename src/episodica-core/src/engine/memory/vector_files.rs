@@ -1,8 +1,9 @@
-//! Where the vectors of a view lie in their files, so that a snapshot only adds what is new.
+//! Maps the vectors of a view to the rows of their files, so that a snapshot only appends new
+//! vectors.
 //!
-//! Each log has one file of vectors. It is written as a whole with its manifest; snapshots taken
-//! later append to it. A slot never gets another vector while a view lasts, so a row once written
-//! stays true; what was removed from the view stays in the file until it is written anew.
+//! Each log has one vector file. It is written as a whole with its manifest; later snapshots append
+//! to it. A slot keeps its vector as long as the view lives, so a written row stays valid. Vectors
+//! removed from the view stay in the file until it is rewritten.
 
 use crate::engine::memory::snapshot::VectorSums;
 use crate::engine::memory::view::{NONE, UserView};
@@ -11,7 +12,7 @@ use crate::matrix::Matrix;
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 use crate::store::{FileSum, LogKind};
 
-/// The log of each field's file: of messages, abstracts and narratives, facts.
+/// The log of each field's file: messages, abstracts and narratives, facts.
 const KINDS: [LogKind; 4] =
     [LogKind::Messages, LogKind::Episodes, LogKind::Episodes, LogKind::Semantic];
 
@@ -24,34 +25,34 @@ fn labels(field: &TextIndex) -> &[u64] {
     field.vectors().map_or(&[][..], VectorIndex::labels)
 }
 
-/// The files of vectors of a view, as far as they were written.
+/// The vector files of a view, as far as they are written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VectorFiles {
-    /// Length and checksum of each.
+    /// Length and checksum of each file.
     pub sums: VectorSums,
-    /// Number of vectors in each.
+    /// Number of vectors in each file.
     pub rows: [usize; 3],
-    /// In half precision?
+    /// Whether each file is in half precision.
     is_half: [bool; 3],
-    /// Does the manifest name all of them?
+    /// Whether the manifest of each file names all vectors.
     pub is_named: [bool; 3],
     /// The row of each field's vectors in its file, by slot.
     places: [Vec<u32>; 4],
 }
 
-/// What a file lacks of the vectors of a view.
+/// The vectors of a view that a file lacks.
 #[derive(Debug)]
 pub(super) enum MissingVectors {
     Nothing,
-    /// These, which can be appended.
+    /// These vectors, which can be appended.
     Rows(Matrix<'static>),
-    /// It has to be written as a whole: there is none, or one in single precision.
+    /// The file must be rewritten: it is missing, or in single precision.
     All,
 }
 
 impl VectorFiles {
-    /// Notes that the file of a log was just written as a whole: field after field, each in the
-    /// order of its labels.
+    /// Records that the file of a log was rewritten: field after field, each in the order of its
+    /// labels.
     pub fn rewritten(&mut self, view: &UserView, kind: LogKind, sum: Option<FileSum>) {
         let fields = fields(view).into_iter().zip(KINDS).zip(&mut self.places);
         let kind = kind as usize;
@@ -68,7 +69,7 @@ impl VectorFiles {
         }
     }
 
-    /// Files as a snapshot names them.
+    /// The files that a snapshot names.
     pub(super) fn restored(
         sums: VectorSums,
         rows: [usize; 3],
@@ -87,7 +88,7 @@ impl VectorFiles {
         Self { sums, rows, is_half, is_named, places }
     }
 
-    /// Gives each vector of the view that a file lacks its place, and says what is to be written.
+    /// Assigns a row to each vector that its file lacks, and returns the vectors to write.
     pub(super) fn lacks(&mut self, view: &UserView) -> [MissingVectors; 3] {
         let mut parts = [const { Some(Vec::new()) }; 3];
         for ((field, kind), places) in fields(view).into_iter().zip(KINDS).zip(&mut self.places) {
@@ -121,7 +122,7 @@ impl VectorFiles {
         })
     }
 
-    /// For a snapshot: the labels of each field, and the rows of their vectors.
+    /// Writes the labels of each field, and the rows of their vectors, into a snapshot.
     pub fn pack(&self, view: &UserView, packer: &mut ColumnPacker) {
         for (field, places) in fields(view).into_iter().zip(&self.places) {
             let labels = labels(field);
@@ -131,15 +132,15 @@ impl VectorFiles {
     }
 }
 
-/// The vectors of a field, as a snapshot names them.
+/// The vectors of a field that a snapshot names.
 pub(super) struct NamedVectors {
     pub labels: Vec<u64>,
-    /// The row of each in the file.
+    /// The row of each vector in the file.
     pub rows: Vec<u32>,
 }
 
 impl NamedVectors {
-    /// Four of them, as [`VectorFiles::pack`] wrote them.
+    /// Reads the four fields that [`VectorFiles::pack`] wrote.
     pub fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<[Self; 4]> {
         let mut next = || {
             let named = Self { labels: unpacker.column()?, rows: unpacker.column()? };
@@ -157,7 +158,7 @@ fn put(places: &mut Vec<u32>, label: u64, row: usize) {
     places[slot] = row as u32;
 }
 
-/// Copies of these rows, in half precision if wanted.
+/// Copies these rows, in half precision if `is_half`.
 fn copied(rows: &Matrix<'_>, places: &[usize], is_half: bool) -> Matrix<'static> {
     let rows = rows.picked(places);
     if is_half { Matrix::Half(rows.into_half()) } else { rows }

@@ -1,5 +1,5 @@
-//! Vectors between two openings, and from an old view to a new one: reused for unchanged texts,
-//! computed for others.
+//! Carries vectors from one opening to the next, and from an old view to a new one: reuses those of
+//! unchanged texts, computes the others.
 
 use std::borrow::Cow;
 
@@ -19,18 +19,18 @@ use crate::model::StoreProblem;
 use crate::parallel;
 use crate::store::{CacheExtent, CacheRow, LogKind, Store, VectorCache};
 
-/// Texts whose hashes take less time than handing some of them to another thread.
+/// Up to this number of texts, one thread hashes faster than several.
 const FEW_HASHES: usize = 1_024;
 /// Layers of an episode in the caches.
 const L0: &str = "L0";
 const L1: &str = "L1";
 
-/// Known vectors, with the texts (by hash) that they were made from.
+/// Known vectors, with the hashes of their texts.
 #[derive(Default)]
 pub(crate) struct ComputedVectors {
     rows: Vec<CacheRow>,
     vectors: Matrix<'static>,
-    /// The file of an index over these vectors in this order, if there is a valid one.
+    /// The file of an index over these vectors in this order, if a valid one exists.
     index: Option<std::path::PathBuf>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct ComputedVectors {
 #[derive(Default)]
 pub(crate) struct KnownVectors([Option<ComputedVectors>; 3]);
 
-/// Number of vectors that were known, and that were computed.
+/// Numbers of reused and of computed vectors.
 struct FilledCount {
     taken: usize,
     computed: usize,
@@ -69,8 +69,8 @@ pub(crate) struct MissingVector {
     text: String,
 }
 
-/// The vectors on disk of one log, as [`Store::load_vectors`] reads them. Those of an earlier table
-/// of the package count as missing: they are made again.
+/// Reads the vectors of one log from disk, as [`Store::load_vectors`] does. Vectors of an earlier
+/// table of the package count as missing and are computed again.
 ///
 /// # Errors
 /// `EmbeddingMismatch` if they come from another embedder; `Io`.
@@ -91,7 +91,7 @@ pub(crate) fn load_vectors(
 }
 
 impl KnownVectors {
-    /// The vectors on disk that match this embedder, and damage found in their files.
+    /// Reads the vectors on disk that match this embedder, and reports damaged files.
     pub fn read(
         store: &Store,
         owner: &Owner,
@@ -116,8 +116,8 @@ impl KnownVectors {
 }
 
 impl UserView {
-    /// Gives every record of a fresh view its vectors; `true` if some were computed, or if known
-    /// ones were left over.
+    /// Gives every record of a new view its vectors; `true` if some were computed, or known ones
+    /// were left over.
     pub fn fill_vectors(
         &mut self,
         known: KnownVectors,
@@ -159,7 +159,7 @@ impl UserView {
         counts.iter().any(|(vectors, records)| vectors < records)
     }
 
-    /// Records that lack a vector.
+    /// The records that lack a vector.
     pub(crate) fn without_vector(&self) -> Vec<MissingVector> {
         let fields = [
             ("message", "", &self.messages.field, self.messages.len()),
@@ -227,7 +227,7 @@ impl UserMemory {
     }
 }
 
-/// Adds the vectors of `wanted`: known ones as they are, the others from the embedder.
+/// Adds the vectors of `wanted`: known ones unchanged, the others from the embedder.
 fn fill(
     field: &mut TextIndex,
     wanted: &[WantedVector<'_>],
@@ -265,14 +265,14 @@ fn fill(
             }
         }
     }
-    // Reading a graph takes moments, building it takes minutes.
+    // Reading a graph takes moments; building it takes minutes.
     let graph = known.index.filter(|_| in_order && found.len() >= to.config.hnsw_threshold);
     match graph.and_then(|path| to.factory.read(&path, known.vectors.ncols(), slots(&found)).ok()) {
         Some(graph) => field.set_vectors(graph),
         None => {
             let vectors = if in_order { known.vectors } else { known.vectors.select(&rows) };
             let threshold = to.config.hnsw_threshold;
-            // Numbers that no embedder returns, such as infinity, are computed again.
+            // Invalid numbers, such as infinity, mean damage: the vectors are computed again.
             if field.restore_vectors(to.factory, threshold, slots(&found), vectors).is_err() {
                 missing.append(&mut found);
             }
@@ -292,7 +292,7 @@ fn fill(
 }
 
 impl ComputedVectors {
-    /// The vectors of L0 and those of L1.
+    /// Separates the vectors of L0 from those of L1.
     fn split(self) -> (Self, Self) {
         let layer = |layer: &str| {
             let places: Vec<usize> =
@@ -348,8 +348,8 @@ fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> WantedVector<'a> {
     WantedVector { slot, id, text }
 }
 
-/// The contents of a log's cache: rows and vectors (those of the index itself, if each belongs to a
-/// record); `None` without any.
+/// The rows and vectors of a log's cache; `None` without any. The index lends its vectors if each
+/// belongs to a record.
 pub(super) fn cached(view: &UserView, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
     let [messages, abstracts, narratives, statements] = EMBEDDED_FIELDS;
     let fields: Vec<(&TextIndex, &str, Vec<WantedVector<'_>>)> = match kind {

@@ -1,7 +1,7 @@
-//! The view of one user: records by slot and their indexes. Searches read it, the writer changes it
-//! in short steps.
+//! The view of one user: records by slot, and their indexes. Searches read it; the writer changes
+//! it in short steps.
 //!
-//! Everything here follows from the logs. Nothing here touches a file, embeds a text or waits.
+//! Everything here is derived from the logs. Nothing here opens a file, embeds a text or waits.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -29,10 +29,10 @@ use crate::model::{Episode, Message, SemanticMemory, block, map_bytes};
 use crate::score::{Superseded, superseded_messages};
 use crate::text::normalized;
 
-/// Marks a message without an episode, and a fact that was not superseded.
+/// Stands for no episode of a message, and for no successor of a fact.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What searches need to know about a fact without reading it.
+/// The state of a fact that searches need without loading it.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct FactStatus {
@@ -42,12 +42,12 @@ pub(crate) struct FactStatus {
     successor: u32,
     /// 1 if it was not superseded and is the latest revision.
     current: u32,
-    /// Why it takes no part in searches; 0 if it does.
+    /// Why searches leave it out; 0 if they do not.
     pub(super) hidden: u32,
 }
 
 impl FactStatus {
-    /// The fact was deleted.
+    /// Marks the fact as deleted.
     pub fn end(&mut self) {
         self.current = 0;
     }
@@ -64,7 +64,7 @@ pub(crate) struct UserView {
     pub abstracts: TextIndex,
     /// L1 of the episodes.
     pub narratives: TextIndex,
-    /// The slots of each episode's messages, by the episode's slot; replaced episodes included.
+    /// The slots of each episode's messages, by the episode's slot, also of replaced episodes.
     pub members: ListColumn<u32>,
     /// The slot of each message's episode, by the message's slot. May be shorter than the messages.
     pub(crate) episode_of: Vec<u32>,
@@ -74,7 +74,7 @@ pub(crate) struct UserView {
     pub statements: TextIndex,
     /// The tokens of these texts, by slot.
     pub(crate) statement_tokens: ListColumn<u16>,
-    /// The slots of the messages that prove each fact, by the fact's slot; replaced facts included.
+    /// The slots of the messages that prove each fact, by the fact's slot, also of replaced facts.
     pub(crate) sources: ListColumn<u32>,
     /// Subject, successor and state of each fact, by slot.
     pub(crate) standings: Vec<FactStatus>,
@@ -82,24 +82,24 @@ pub(crate) struct UserView {
     pub(crate) subjects: StringInterner,
     /// Hash of a normalised text to the slot of its fact, for exact duplicates.
     pub(crate) fact_texts: FxHashMap<u64, u32>,
-    /// Facts by what they state.
+    /// Facts by their subject and attribute.
     pub(crate) attributes: AttributeIndex,
     /// Episodes that were merged into others: old id to new.
     pub(crate) merged: HashMap<String, String>,
-    /// What is still to be done.
+    /// Pending work.
     pub backlog: UserBacklog,
-    /// Slots below this are in episodes or in sessions that go on, and have vectors. 0 after
-    /// loading.
+    /// Boundary detection starts here: messages in lower slots have vectors and are in episodes or
+    /// in open sessions. 0 after loading.
     pub formed: u32,
-    /// Records that take no part in searches.
+    /// Records that searches leave out.
     pub(super) hidden: HiddenSlots,
-    /// True once records were deleted: the indexes keep their words until the user is opened again,
-    /// so that no snapshot may be made of them.
+    /// True once records were deleted. The indexes keep the deleted words until the user is opened
+    /// again, so they must not enter a snapshot.
     pub(super) erased: bool,
-    /// The messages whose content was superseded, once somebody has asked; forgotten with each
-    /// change of a fact.
+    /// The messages with superseded content, computed at the first request; reset by each change of
+    /// a fact.
     pub(super) superseded: OnceLock<Superseded>,
-    /// The orders of listings that are being read.
+    /// The orders of listings in progress.
     pub(super) orders: ListingOrders,
 }
 
@@ -113,8 +113,8 @@ impl UserView {
         }
     }
 
-    /// Adds the vectors of messages. Ignores those that got one or were deleted in the meantime.
-    /// `false` if they are of another dimension.
+    /// Adds the vectors of messages, except those that have one or were deleted. `false` if the
+    /// vectors have another dimension.
     pub fn add_message_vectors(
         &mut self,
         slots: &[u32],
@@ -136,7 +136,7 @@ impl UserView {
         Ok(added)
     }
 
-    /// Puts an episode (or its new revision) with its [`episode_terms`] and the vectors of L0 and
+    /// Stores an episode (or a new revision) with its [`episode_terms`] and the vectors of L0 and
     /// L1 (two rows).
     pub fn put_episode(
         &mut self,
@@ -174,7 +174,7 @@ impl UserView {
         to.add(&mut self.narratives, &label, rows.map(|rows| rows_of(rows, 1..2))).map(drop)
     }
 
-    /// Puts a fact (or its new revision) with the vector of its text (one row).
+    /// Stores a fact (or a new revision) with the vector of its text (one row).
     pub fn put_fact(
         &mut self,
         fact: Arc<SemanticMemory>,
@@ -185,7 +185,7 @@ impl UserView {
         self.put_read(fact, &wording, rows, to)
     }
 
-    /// [`UserView::put_fact`] of a fact whose text was read before.
+    /// [`UserView::put_fact`] for a fact whose text was read before.
     pub fn put_read(
         &mut self,
         fact: Arc<SemanticMemory>,
@@ -219,18 +219,18 @@ impl UserView {
         to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
     }
 
-    /// Forgets what was computed from all facts.
+    /// Resets values that were computed from all facts.
     pub(super) fn facts_changed(&mut self) {
         self.superseded.take();
     }
 
-    /// The messages whose content was superseded, with the facts that superseded it.
+    /// The messages with superseded content, each with the facts that superseded it.
     pub fn superseded(&self) -> &Superseded {
         self.superseded.get_or_init(|| superseded_messages(self))
     }
 
-    /// Makes a fact the one that its text leads to. A current fact is not hidden by one that was
-    /// superseded.
+    /// Makes `slot` the fact that is found by its text. A current fact is not replaced by a
+    /// superseded one.
     pub(super) fn note_text(&mut self, key: u64, slot: u32) {
         let is_current = |slot: u32| self.standings[slot as usize].current != 0;
         let known = self.fact_texts.entry(key).or_insert(slot);
@@ -239,7 +239,7 @@ impl UserView {
         }
     }
 
-    /// The slot of the episode that a message is in.
+    /// The slot of a message's episode.
     pub fn episode_of(&self, message: u32) -> Option<u32> {
         self.episode_of.get(message as usize).copied().filter(|slot| *slot != NONE)
     }
@@ -260,18 +260,18 @@ impl UserView {
         (number, self.subjects.key(number))
     }
 
-    /// The slot of the fact that superseded the one in a slot.
+    /// The slot of the fact's successor.
     pub fn successor(&self, slot: u32) -> Option<u32> {
         self.facts.slot_of(self.standings[slot as usize].successor)
     }
 
-    /// The length of the vectors, once there are any.
+    /// The length of the vectors; `None` without vectors.
     pub fn dimension(&self) -> Option<usize> {
         let fields = [&self.messages.field, &self.abstracts, &self.narratives, &self.statements];
         fields.into_iter().find_map(TextIndex::vectors).map(|vectors| vectors.dimension())
     }
 
-    /// The episode that the one with this id was merged into.
+    /// The episode that this one was merged into.
     pub fn merged_into(&self, id: &str) -> Option<&Arc<Episode>> {
         self.episodes.by_id(self.merged.get(id)?)
     }
@@ -282,19 +282,19 @@ impl UserView {
         episodes.chain(self.facts.earlier(id).into_iter().map(AnyRecord::Semantic)).collect()
     }
 
-    /// Current facts about the same attribute of the same subject, the newest and those with the
-    /// same value; none if either is unknown.
+    /// Current facts about the same attribute of the same subject: the newest, and those with the
+    /// same value. Empty if subject or attribute is unknown.
     pub fn same_attribute(
         &self,
         candidate: &FactCandidate,
     ) -> impl Iterator<Item = &Arc<SemanticMemory>> {
-        // What else it says makes no difference.
+        // The other words of the candidate do not matter here.
         let stated = StatedValue::by(candidate, WordSignature::default());
         let slots = self.attributes.near(&stated, |slot| self.is_current(slot));
         slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
 
-    /// The fact with this text, up to case, width, white space and outer punctuation.
+    /// The fact with this text. Ignores case, width, white space and outer punctuation.
     pub fn same_statement(&self, statement: &str) -> Option<&Arc<SemanticMemory>> {
         self.facts.get(self.same_text(&normalized(statement))?)
     }
@@ -305,7 +305,7 @@ impl UserView {
         (normalized(&self.facts.get(slot)?.content) == text).then_some(slot)
     }
 
-    /// The vectors of messages, row by row; `None` if any is missing.
+    /// The vectors of messages, one row each; `None` if one is missing.
     pub fn message_vectors(&self, slots: &[u32]) -> Option<Array2<f32>> {
         let vectors = self.messages.field.vectors()?;
         let rows: Option<Vec<_>> =
@@ -330,8 +330,7 @@ impl UserView {
         sessions
     }
 
-    /// Size in memory, in bytes. Asked for after each change, so that what there is much of is
-    /// counted as it comes and not summed up here.
+    /// Memory in bytes. Called after each change, so large parts count themselves as they grow.
     pub fn heap_bytes(&self) -> usize {
         let facts = block(self.standings.capacity() * size_of::<FactStatus>())
             + map_bytes(self.fact_texts.capacity(), size_of::<(u64, u32)>())

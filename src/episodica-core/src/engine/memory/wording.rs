@@ -1,5 +1,5 @@
-//! What is read of a fact's text alone, once: for the indexes, and to compare it with other facts.
-//! Reading needs no index, so many facts are read at once before one after the other enters it.
+//! Reads the text of a fact once, for the indexes and for comparing it with other facts. This needs
+//! no index, so many facts are read in parallel before they are added one by one.
 
 use crate::generate::reconcile::WordSignature;
 use crate::index::TextTerms;
