@@ -1,14 +1,14 @@
-//! From words to feature ids: tokens of the vocabulary where it knows the word, hashed buckets
-//! where it doesn't.
+//! Converts words to feature ids: tokens of the vocabulary for the words that it contains, hash
+//! buckets for all others.
 //!
-//! The vocabulary is that of an English model. It spells other scripts letter by letter, which
-//! makes all Russian look alike, and has no emoji. So words of other scripts become hashes of
-//! themselves and of their character n-grams: texts that share words, stems or characters are near
-//! each other, texts that don't are not. There is no meaning in it beyond that (猫 isn't near
-//! "cat").
+//! The vocabulary is that of an English model. It splits words of other scripts into letters, which
+//! makes all Russian texts look alike, and it has no emoji. Therefore words of other scripts become
+//! hashes of themselves and of their character n-grams: texts with common words, stems or
+//! characters are near each other, others are not. Such features carry no further meaning (猫 is not
+//! near "cat").
 //!
-//! Feature ids go on where the vocabulary ends, in three ranges of buckets for three weights; the
-//! static table gives each a vector.
+//! Feature ids continue after the vocabulary in three ranges of buckets, one per weight; the static
+//! table defines a vector for each.
 
 use std::ops::ControlFlow;
 
@@ -21,13 +21,14 @@ use crate::fork::ForkLazy;
 use crate::text::hash::{fnv1a, mix};
 use crate::text::script::{is_abugida, is_alphanumeric, is_han, is_hangul, is_kana, is_katakana};
 
-/// Tokens of the vocabulary; feature ids from here on are buckets.
+/// Number of tokens in the vocabulary; higher feature ids are buckets.
 pub(super) const VOCABULARY: u16 = 30_522;
 
-/// How much a hashed feature says.
+/// How informative a hashed feature is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FeatureWeight {
-    /// A word, a pair of Han characters, an emoji: as much as a rare word of the vocabulary.
+    /// A word, a pair of Han characters or an emoji; as informative as a rare word of the
+    /// vocabulary.
     Content,
     /// A piece of a word.
     Part,
@@ -36,7 +37,7 @@ pub(super) enum FeatureWeight {
 }
 
 impl FeatureWeight {
-    /// The feature ids of this weight, first and one past the last.
+    /// Range of feature ids of this weight: the first, and one past the last.
     const fn range(self) -> (u32, u32) {
         match self {
             Self::Content => (VOCABULARY as u32, 50_000),
@@ -55,7 +56,7 @@ impl FeatureWeight {
         }
     }
 
-    /// Length of the feature's vector as a share of that of a rare word.
+    /// Norm of the feature's vector relative to that of a rare word.
     pub(super) fn share(self) -> f32 {
         match self {
             Self::Content => 1.0,
@@ -91,20 +92,20 @@ pub(super) fn feature_ids(pieces: &WordPiece, text: &str, limit: usize) -> Vec<u
 struct HashedFeatures<'a> {
     pieces: &'a WordPiece,
     ids: Vec<u16>,
-    /// The unspaced character just before this one, for the bigram.
+    /// The previous unspaced character, for the bigram.
     before: Option<char>,
 }
 
-/// How a character is written, as far as features differ.
+/// Classes of characters that are converted differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CharacterClass {
-    /// Latin letters and digits: the vocabulary's home.
+    /// Latin letters and digits, which the vocabulary covers.
     Latin,
     /// Han and kana: bigrams across the whole run.
     Unspaced,
-    /// Thai and its neighbours: no spaces, too few letters for bigrams to mean anything.
+    /// Thai and related scripts: no spaces, and too few letters for bigrams to be informative.
     Abugida,
-    /// Korean: words with particles and endings grown on.
+    /// Korean: particles and endings are attached to words.
     Hangul,
     /// Words between spaces in any other script.
     Spaced,
@@ -126,7 +127,7 @@ fn writing(c: char) -> CharacterClass {
     }
 }
 
-/// Signs and letters that MiniLM's vocabulary reads as well as any Latin word.
+/// True for words that MiniLM's vocabulary covers as well as Latin words.
 fn is_home(word: &str) -> bool {
     word.is_ascii()
         || word
@@ -141,7 +142,7 @@ impl HashedFeatures<'_> {
             self.before = None;
             return;
         }
-        // Full-width letters become plain ones and Hangul syllables come back together.
+        // Converts full-width letters to ASCII and recomposes Hangul syllables.
         let folded: Vec<char> = word.nfkc().flat_map(char::to_lowercase).collect();
         for run in folded.chunk_by(|a, b| writing(*a) == writing(*b)) {
             let kind = writing(run[0]);
@@ -178,7 +179,7 @@ impl HashedFeatures<'_> {
         }
     }
 
-    /// The stem and the trigrams with both ends marked; short words are mostly grammar.
+    /// Adds the stem, and trigrams with both ends marked. Short words are mostly function words.
     fn spaced(&mut self, run: &[char]) {
         match run.len() {
             1 | 2 => return self.push(run, FeatureWeight::Function),
@@ -202,7 +203,7 @@ impl HashedFeatures<'_> {
         self.grams(&marked, 3, FeatureWeight::Part);
     }
 
-    /// The word without the particles and endings behind it, and its bigrams.
+    /// Adds the word without trailing particles and endings, and its bigrams.
     fn hangul(&mut self, run: &[char]) {
         let endings =
             run[2.min(run.len())..].iter().rev().take_while(|c| is_korean_ending(**c)).count();
@@ -220,7 +221,7 @@ impl HashedFeatures<'_> {
     }
 
     fn unspaced_run(&mut self, run: &[char]) {
-        // A katakana run is a word, mostly a loan or a name.
+        // A run of katakana is a word, usually a loanword or a name.
         for word in run.chunk_by(|a, b| is_katakana(*a) == is_katakana(*b)) {
             if word.len() > 2 && is_katakana(word[0]) {
                 self.push(word, FeatureWeight::Content);
@@ -229,7 +230,7 @@ impl HashedFeatures<'_> {
         run.iter().for_each(|c| self.unspaced(*c));
     }
 
-    /// One Han or kana character, and the bigram with the one before it.
+    /// Adds one Han or kana character, and its bigram with the previous one.
     fn unspaced(&mut self, c: char) {
         let before = self.before.replace(c);
         if is_han(c) {
@@ -252,7 +253,7 @@ impl HashedFeatures<'_> {
     }
 
     fn symbol(&mut self, c: char) {
-        // Skin tones colour a sign, they aren't one.
+        // Skin tones only modify another emoji.
         if matches!(c as u32, 0x1F3FB..=0x1F3FF) {
             return;
         }
@@ -263,8 +264,8 @@ impl HashedFeatures<'_> {
     }
 }
 
-/// Characters of grammar: Chinese particles and pronouns, Japanese particles (without voicing
-/// marks, which BERT's cleaning drops).
+/// Grammatical characters: Chinese particles and pronouns, Japanese particles (without voicing
+/// marks, which BERT's cleaning removes).
 fn is_particle(c: char) -> bool {
     PARTICLES.contains(&c)
 }
@@ -276,7 +277,7 @@ static PARTICLES: ForkLazy<FxHashSet<char>> = ForkLazy::new(|| {
         .collect()
 });
 
-/// Syllables of Korean particles and verb endings that hardly any noun ends with.
+/// Syllables of Korean particles and verb endings with which hardly any noun ends.
 fn is_korean_ending(c: char) -> bool {
     "은는가을를에서도의로와과요다니습어아았었했고".contains(c)
 }

@@ -1,9 +1,9 @@
-//! Text to vectors. Implementations normalise their rows; their callers do not.
+//! Embeds texts as vectors. Implementations normalise their rows, so callers need not.
 //!
-//! [`StaticEmbedder`] is the one inside the package: a table of token vectors ([`StaticTable`]),
-//! microseconds a message. [`TransformerEmbedder`] computes a sentence encoder of the BERT family
-//! from a folder: milliseconds a message. [`EndpointEmbedder`] asks a server. Python callables
-//! implement [`Embedder`] elsewhere.
+//! [`StaticEmbedder`] is built into the package: a table of token vectors ([`StaticTable`]) that
+//! takes microseconds per message. [`TransformerEmbedder`] runs a sentence encoder of the BERT
+//! family from a folder and takes milliseconds per message. [`EndpointEmbedder`] calls a server.
+//! Python callables implement [`Embedder`] in the extension.
 
 mod endpoint;
 mod features;
@@ -24,11 +24,12 @@ pub use static_table::{
 };
 pub use transformer::TransformerEmbedder;
 
-/// A refused text is not cut below this many bytes: then its length is not the reason.
+/// Minimum length, in bytes, to which a rejected text is cut; shorter texts are not rejected for
+/// their length.
 pub(crate) const SHORTEST_CUT: usize = 512;
 
-/// The first two fifths of a text that was too long, so that one of just twice the length that a
-/// model takes needs one cut, not two.
+/// Returns the first two fifths of a text that was too long. A text of exactly twice the maximum
+/// length then needs one cut instead of two.
 pub(crate) fn shortened(text: &str) -> &str {
     let wanted = text.len() * 2 / 5;
     let end = (0..=wanted).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -37,41 +38,40 @@ pub(crate) fn shortened(text: &str) -> &str {
 
 /// Turns texts into vectors of one fixed dimension.
 pub trait Embedder: Send + Sync {
-    /// Names model and version; stamped into manifests, so that vectors of two models never meet.
+    /// Model name and version. Stored in manifests, so that vectors of different models are never
+    /// mixed.
     fn model(&self) -> &str;
 
     /// Length of a vector; `None` until a remote model or a callable has answered once.
     fn dimension(&self) -> Option<usize>;
 
-    /// `true` if embedding is computation in this process: then it runs at once, otherwise behind
-    /// the caller's back.
+    /// True if this process computes the embedding. It then runs immediately, otherwise in the
+    /// background.
     fn is_local(&self) -> bool;
 
-    /// One row a text, in order, each of length 1 (or all zeros for a text without any content),
-    /// shape `(texts.len(), dimension)`.
+    /// Returns one row per text, in order: shape `(texts.len(), dimension)`. Rows have length 1, or
+    /// are all zeros for a text without content.
     ///
-    /// # Errors
-    /// [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) when the model fails or answers with
+    /// # Errors [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) if the model fails or returns
     /// another shape.
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>>;
 
-    /// [`Embedder::embed`] that gives up soon after `control` says so, and at its deadline, if this
-    /// embedder asks a server.
+    /// [`Embedder::embed`] that can be cancelled. Embedders that call a server stop soon after
+    /// `control` asks for it, and at its deadline.
     ///
-    /// # Errors
-    /// As [`Embedder::embed`]; what `control` says.
+    /// # Errors As [`Embedder::embed`], and the error of `control`.
     fn embed_controlled(&self, texts: &[&str], _control: &dyn CallControl) -> Result<Array2<f32>> {
         self.embed(texts)
     }
 
-    /// The vectors of texts with these tokens of the table in the package
-    /// ([`StaticTable::token_ids`]), if this embedder's are made of them: then a vector takes
-    /// microseconds, and a text need not be read twice.
+    /// Embeds texts given as tokens of the package's table ([`StaticTable::token_ids`]), if this
+    /// embedder is based on them. A vector then takes microseconds, and a text need not be
+    /// tokenised twice.
     fn embed_tokens(&self, _tokens: &[&[u16]]) -> Option<Array2<f32>> {
         None
     }
 
-    /// How the server or callable behind it does; `None` where vectors are computed here.
+    /// Health of the server or callable; `None` if vectors are computed in this process.
     fn health(&self) -> Option<ServiceHealth> {
         None
     }

@@ -1,9 +1,9 @@
-//! The embedder inside the package: a table of vectors, no network, no neural network.
+//! The package's own embedder: a table of vectors, without network access or a neural network.
 //!
-//! A text is the weighted mean of the vectors of its tokens. The vectors were distilled from
-//! all-MiniLM-L6-v2 by `tools/distill_table.py`; how common a token is went into the length of its
-//! vector (SIF). Words that the vocabulary can't spell get pseudo-random directions from a hash,
-//! see [`features`](super::features). The same text gives the same bits on every machine.
+//! A text's vector is the weighted mean of its tokens' vectors. These were distilled from
+//! all-MiniLM-L6-v2 by `tools/distill_table.py`; their norms encode how rare a token is (SIF).
+//! Words outside the vocabulary get pseudo-random directions from a hash, see
+//! [`features`](super::features). The same text gives the same bits on every machine.
 //!
 //! The table also serves late interaction (MaxSim): [`StaticTable::token_ids`] and
 //! [`StaticTable::token`].
@@ -23,35 +23,35 @@ use crate::text::hash::mix;
 /// Length of a vector.
 pub const STATIC_DIMENSION: usize = 256;
 
-/// Tokens of a text that count; what follows them is not read. Far above any message that people
-/// write, and a bound on the time that a pasted file can take.
+/// Maximum number of tokens that are read from a text. Far more than people write in a message, but
+/// a bound on the time that a pasted file can take.
 pub const STATIC_MAX_TOKENS: usize = 4_096;
 
-/// Name and version of table and features together: raised whenever any text gets another vector.
+/// Name and version of the table and the features; raised whenever the vector of any text changes.
 pub const STATIC_MODEL: &str = "episodica-static-minilm-256-v2";
 
-/// Earlier tables of the package, which it no longer has.
+/// Earlier tables of the package, which it no longer includes.
 const EARLIER: [&str; 1] = ["episodica-static-minilm-256-v1"];
 
-/// True if `stored` is an earlier table of the package and `present` its table of today: vectors of
-/// the former are made again without asking, as nobody chose them.
+/// True if `stored` is an earlier table of the package and `present` its current one. Such vectors
+/// are recomputed without asking, since the user did not choose the table.
 pub(crate) fn is_earlier_table(stored: &str, present: &str) -> bool {
     present == STATIC_MODEL && EARLIER.contains(&stored)
 }
 
-/// Length of a rare word's vector: the median over the last third of the vocabulary (a test holds
-/// it to the table).
+/// Norm of a rare word's vector: the median over the last third of the vocabulary (a test compares
+/// it with the table).
 const RARE_NORM: f32 = 7.0;
 
-/// Texts that one task embeds: enough to hide the cost of handing out work.
+/// Number of texts that one task embeds: enough to amortise the cost of scheduling.
 const TEXTS_PER_TASK: usize = 64;
 
 static TABLE: &[u8] = include_bytes!("../../assets/static_table.safetensors");
 static VOCABULARY_TEXT: &str = include_str!("../../assets/vocab.txt");
 
-/// Signs of the hashed vectors. Bucket b is the window of [`STATIC_DIMENSION`] signs from b on:
-/// windows of one random sequence are as orthogonal as independent ones (cosine 0 ± 1/16), and this
-/// one fits the cache.
+/// Signs of the hashed vectors. Bucket b is the window of [`STATIC_DIMENSION`] signs that starts at
+/// b. Windows of one random sequence are as orthogonal as independent ones (cosine 0 ± 1/16), and
+/// one sequence fits the cache.
 static SIGNS: [i8; BUCKETS + STATIC_DIMENSION] = signs();
 const BUCKETS: usize = 65_536 - VOCABULARY as usize;
 
@@ -72,8 +72,8 @@ pub struct TokenVector {
     pub row: &'static [i8; STATIC_DIMENSION],
     /// One unit of `row`; 0 for reserved tokens.
     pub scale: f32,
-    /// Length of the vector, which is its weight in a mean (SIF): the unit vector is `row * (scale
-    /// / norm)`. 0 for reserved tokens.
+    /// Norm of the vector, which is its weight in a mean (SIF). The unit vector is `row * (scale /
+    /// norm)`. 0 for reserved tokens.
     pub norm: f32,
 }
 
@@ -87,7 +87,7 @@ pub struct StaticTable {
 }
 
 impl StaticTable {
-    /// The table, read at the first call (a few milliseconds).
+    /// Returns the table; the first call reads it (a few milliseconds).
     pub fn shared() -> &'static Self {
         static SHARED: ForkLazy<StaticTable> = ForkLazy::new(StaticTable::read);
         &SHARED
@@ -112,14 +112,14 @@ impl StaticTable {
 
     /// The tokens of `text` in order, repetitions included, at most [`STATIC_MAX_TOKENS`].
     ///
-    /// Ids below 30,522 are lines of the vocabulary, the others hashed words and character n-grams.
-    /// Function words and punctuation are there, with short vectors. Empty for a text without any
-    /// letter, digit or sign.
+    /// Ids below 30,522 are lines of the vocabulary, the others are hashed words and character
+    /// n-grams. Function words and punctuation are included, with short vectors. Empty for a text
+    /// without letters, digits or symbols.
     pub fn token_ids(&self, text: &str) -> Vec<u16> {
         feature_ids(&self.pieces, text, STATIC_MAX_TOKENS)
     }
 
-    /// The median length of the vocabulary's vectors.
+    /// Median norm of the vocabulary's vectors.
     pub(crate) fn median_norm(&self) -> f32 {
         self.median_norm
     }
@@ -142,7 +142,7 @@ impl StaticTable {
         }
     }
 
-    /// The vector of a text that was tokenised already: length 1, or all zeros for no tokens.
+    /// The vector of a tokenised text: length 1, or all zeros without tokens.
     pub(crate) fn embed_ids(&self, ids: &[u16]) -> [f32; STATIC_DIMENSION] {
         let mut sum = [0.0; STATIC_DIMENSION];
         for id in ids {
@@ -156,14 +156,14 @@ impl StaticTable {
         sum
     }
 
-    /// The vector of a text: length 1, or all zeros for a text without tokens. A text longer than
-    /// [`STATIC_MAX_TOKENS`] is judged by its beginning.
+    /// The vector of a text: length 1, or all zeros without tokens. Only the first
+    /// [`STATIC_MAX_TOKENS`] tokens count.
     pub(crate) fn embed_text(&self, text: &str) -> [f32; STATIC_DIMENSION] {
         self.embed_ids(&self.token_ids(text))
     }
 }
 
-/// The [`Embedder`] over [`StaticTable`].
+/// The [`Embedder`] that uses [`StaticTable`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StaticEmbedder;
 
@@ -191,7 +191,7 @@ impl Embedder for StaticEmbedder {
     }
 }
 
-/// One row for each item; of many, on all cores.
+/// Returns one row per item; computes many items on all cores.
 fn rows_of<T: Copy + Sync>(
     items: &[T],
     row: impl Fn(T) -> [f32; STATIC_DIMENSION] + Sync,

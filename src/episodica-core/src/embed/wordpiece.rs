@@ -1,10 +1,10 @@
-//! BERT's uncased WordPiece tokenizer, fast: cleaning, splitting, lower case without accents,
-//! greedy longest match.
+//! BERT's uncased WordPiece tokenizer, optimised: cleaning, splitting, lower case without accents,
+//! and greedy longest match.
 //!
-//! Equal to the `BertNormalizer`, `BertPreTokenizer` and `WordPiece` of the tokenizers crate (a
-//! test holds the two together), which takes about twenty times as long because it tracks the
-//! alignment with the source. It knows no special tokens: `[SEP]` in a text is three words. Used by
-//! the static table; models from a folder bring their own `tokenizer.json`.
+//! Gives the same result as the `BertNormalizer`, `BertPreTokenizer` and `WordPiece` of the
+//! tokenizers crate (a test compares them), which take about twenty times as long because they
+//! track the alignment with the source. Special tokens are not recognised: `[SEP]` in a text is
+//! three words. Used by the static table; models from a folder have their own `tokenizer.json`.
 
 use std::ops::ControlFlow;
 
@@ -14,11 +14,11 @@ use unicode_normalization::char::decompose_canonical;
 
 use crate::text::script::{is_alphabetic, is_alphanumeric, is_inert};
 
-/// Longer words, in characters, are not looked up (as in BERT).
+/// Longer words, in characters, are not looked up, as in BERT.
 const MAX_WORD_CHARS: usize = 100;
 
-/// What is kept of a word, in bytes: a bound for texts without any space, well above what can be
-/// looked up.
+/// Number of bytes of a word that are kept, to bound the memory for texts without spaces; well
+/// above the length of words that are looked up.
 const MAX_WORD_BYTES: usize = 4_096;
 
 /// The kind of a word.
@@ -33,11 +33,11 @@ pub(super) enum WordKind {
     Punctuation,
 }
 
-/// Calls `visit` with the words of `text` in order, cleaned, in lower case and without accents,
-/// until it breaks.
+/// Calls `visit` with the words of `text` in order, cleaned, lower-cased and without accents, until
+/// it breaks.
 pub(super) fn for_each_word(text: &str, visit: impl FnMut(&str, WordKind) -> ControlFlow<()>) {
     let mut words = WordSplitter { run: String::new(), visit };
-    // A break has done its work by stopping early.
+    // A break only stops early.
     let _ =
         text.chars().try_for_each(|c| words.push(c)).is_continue() && words.end_run().is_continue();
 }
@@ -87,7 +87,7 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> WordSplitter<V> {
         flow
     }
 
-    /// A character of the canonical decomposition.
+    /// Adds a character of the canonical decomposition.
     fn push_part(&mut self, part: char) -> ControlFlow<()> {
         if !part.is_ascii() && part.is_mark_nonspacing() {
             return ControlFlow::Continue(());
@@ -123,8 +123,8 @@ impl<V: FnMut(&str, WordKind) -> ControlFlow<()>> WordSplitter<V> {
     }
 }
 
-/// The characters that BERT splits one by one, with the gap below U+2B920 that the tokenizers crate
-/// has.
+/// The characters that BERT splits one by one, including the gap below U+2B920 that the tokenizers
+/// crate has.
 fn is_bert_han(c: char) -> bool {
     matches!(c as u32,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF
@@ -132,7 +132,7 @@ fn is_bert_han(c: char) -> bool {
         | 0x2B920..=0x2CEAF | 0x2F800..=0x2FA1F)
 }
 
-/// The vocabulary, ready for the greedy match.
+/// The vocabulary, indexed for greedy matching.
 pub(super) struct WordPiece {
     first: FxHashMap<&'static str, u16>,
     /// Pieces that continue a word, without their `##`.
@@ -141,7 +141,7 @@ pub(super) struct WordPiece {
 }
 
 impl WordPiece {
-    /// One token a line, the line number (from 0) its id.
+    /// Reads a vocabulary with one token per line; the line number, from 0, is the token's id.
     pub(super) fn new(vocabulary: &'static str) -> Self {
         let mut pieces =
             Self { first: FxHashMap::default(), inner: FxHashMap::default(), longest: 0 };
@@ -155,8 +155,8 @@ impl WordPiece {
         pieces
     }
 
-    /// Appends the pieces of `word`, longest match first. `false`, and nothing appended, if no
-    /// pieces cover it: BERT's `[UNK]`.
+    /// Appends the pieces of `word`, longest match first. Returns false and appends nothing if no
+    /// pieces cover the word (`[UNK]` in BERT).
     pub(super) fn split(&self, word: &str, pieces: &mut Vec<u16>) -> bool {
         if word.len() > MAX_WORD_CHARS && word.chars().count() > MAX_WORD_CHARS {
             return false;

@@ -6,27 +6,27 @@ use super::{Postings, VectorIndex, VectorIndexFactory, VectorIndexKind};
 use crate::error::Result;
 use crate::matrix::Matrix;
 
-/// Postings and vectors over the same slots. Vectors may lag behind (a remote embedder) or be
-/// absent (none works): words never wait for them.
+/// Postings and vectors over the same slots. Vectors may lag (with a remote embedder) or be missing
+/// (without a working one); word search never waits for them.
 #[derive(Default)]
 pub struct TextIndex {
-    /// Words.
+    /// The word index.
     pub postings: Postings,
     vectors: Option<Box<dyn VectorIndex>>,
 }
 
 impl TextIndex {
-    /// Words without vectors so far.
+    /// Creates a field without vectors.
     pub(crate) fn of_words(postings: Postings) -> Self {
         Self { postings, vectors: None }
     }
 
-    /// The vectors, once there are any.
+    /// The vectors; `None` until some were added.
     pub fn vectors(&self) -> Option<&dyn VectorIndex> {
         self.vectors.as_deref()
     }
 
-    /// How many vectors.
+    /// Number of vectors.
     pub(crate) fn vector_count(&self) -> usize {
         self.vectors().map_or(0, VectorIndex::len)
     }
@@ -41,12 +41,11 @@ impl TextIndex {
         self.vectors = Some(vectors);
     }
 
-    /// Adds (or replaces) the vectors of slots; the first call fixes the dimension. From
-    /// `hnsw_threshold` vectors on, the index becomes a graph. `false` and nothing added for rows
-    /// of another dimension.
+    /// Adds or replaces the vectors of slots. The first call sets the dimension; rows of another
+    /// dimension are not added, and the result is false. From `hnsw_threshold` vectors on, the
+    /// index becomes a graph.
     ///
-    /// # Errors
-    /// `Index` for a failure of the library.
+    /// # Errors `Index` if the library fails.
     pub fn add_vectors(
         &mut self,
         factory: &dyn VectorIndexFactory,
@@ -71,10 +70,9 @@ impl TextIndex {
         Ok(true)
     }
 
-    /// Takes over the vectors of slots as they were stored, in place of all that there were.
+    /// Replaces all vectors by stored ones.
     ///
-    /// # Errors
-    /// `Index` for numbers that are not finite; `InvalidInput` for a slot that occurs twice.
+    /// # Errors `Index` for values that are not finite; `InvalidInput` for a duplicate slot.
     pub fn restore_vectors(
         &mut self,
         factory: &dyn VectorIndexFactory,
@@ -90,10 +88,9 @@ impl TextIndex {
         Ok(())
     }
 
-    /// Removes a record from both sides.
+    /// Removes a record from both indexes.
     ///
-    /// # Errors
-    /// `Index` for a failure of the library.
+    /// # Errors `Index` if the library fails.
     pub fn remove(&mut self, slot: u32) -> Result<()> {
         self.postings.remove(slot);
         if let Some(vectors) = &mut self.vectors {
@@ -104,16 +101,15 @@ impl TextIndex {
 
     /// The `k` slots nearest in meaning, best first; none for a vector of another dimension.
     ///
-    /// # Errors
-    /// `Index` for a failure of the library.
+    /// # Errors `Index` if the library fails.
     pub fn nearest(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u32, f32)>> {
         let Some(vectors) = self.fitting(query) else { return Ok(Vec::new()) };
         let found = vectors.search(query, k)?;
         Ok(found.into_iter().map(|(label, score)| (label as u32, score)).collect())
     }
 
-    /// The `k` slots nearest in meaning, best first, and all that are as near as the last of them:
-    /// which of equal ones come first is not for the order of arrival to say.
+    /// The `k` slots nearest in meaning, best first, with all that tie with the last, so that the
+    /// order of arrival does not decide among equals.
     ///
     /// # Errors
     /// `Index` for a query of another dimension.
@@ -132,13 +128,13 @@ impl TextIndex {
         self.vectors().filter(|vectors| vectors.dimension() == query.len())
     }
 
-    /// Rough size in memory, in bytes.
+    /// Approximate size in memory, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.postings.heap_bytes() + self.vectors().map_or(0, VectorIndex::heap_bytes)
     }
 }
 
-/// A graph over rows, in single precision whatever they are in.
+/// Builds a graph over rows, in single precision regardless of theirs.
 fn graph_over(
     factory: &dyn VectorIndexFactory,
     labels: &[u64],

@@ -1,5 +1,5 @@
-//! Strings under numbers, in the order in which they came: ids, terms, names. All in one piece of
-//! memory, each string once.
+//! Assigns consecutive numbers to strings (ids, terms, names). All strings share one allocation;
+//! each is stored once.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -8,12 +8,12 @@ use hashbrown::HashTable;
 use crate::model::{block, map_bytes};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
-/// Strings and their numbers; see the module's documentation. `S` is seeded at random unless
-/// something else is asked for: callers choose ids.
+/// Strings and their numbers; see the module's documentation. The default hasher `S` has a random
+/// seed, since callers choose ids.
 #[derive(Clone, Default)]
 pub struct StringInterner<S = RandomState> {
     text: String,
-    /// Where each string ends in `text`.
+    /// End of each string in `text`.
     ends: Vec<u32>,
     numbers: HashTable<u32>,
     hasher: S,
@@ -32,7 +32,7 @@ impl<S: BuildHasher + Default> StringInterner<S> {
             .copied()
     }
 
-    /// The number of a string, which gets the next one if it is new; and whether it is.
+    /// Returns the number of a string, and whether it is new; a new string gets the next number.
     pub fn intern(&mut self, key: &str) -> (u32, bool) {
         let hash = self.hasher.hash_one(key);
         if let Some(known) =
@@ -49,7 +49,7 @@ impl<S: BuildHasher + Default> StringInterner<S> {
         (number, true)
     }
 
-    /// Forgets a string; returns its number, which is not given out again. A snapshot of the rest
+    /// Removes a string and returns its number, which is not reused. A snapshot taken after that
     /// would bring the string back.
     pub fn remove(&mut self, key: &str) -> Option<u32> {
         let (text, ends) = (&self.text, &self.ends);
@@ -59,20 +59,19 @@ impl<S: BuildHasher + Default> StringInterner<S> {
         found.ok().map(|entry| entry.remove().0)
     }
 
-    /// The string of a number.
+    /// Returns the string with a number.
     ///
-    /// # Panics
-    /// If the number was not given out.
+    /// # Panics If the number was never assigned.
     pub fn key(&self, number: u32) -> &str {
         at(&self.text, &self.ends, number)
     }
 
-    /// How many strings, forgotten ones included.
+    /// Number of strings, including removed ones.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are no keys.
+    /// True if no number was assigned.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -84,13 +83,13 @@ impl<S: BuildHasher + Default> StringInterner<S> {
             + map_bytes(self.numbers.capacity(), size_of::<u32>())
     }
 
-    /// For a snapshot.
+    /// Writes to a snapshot.
     pub fn pack(&self, packer: &mut ColumnPacker) {
         packer.column(self.text.as_bytes());
         packer.column(&self.ends);
     }
 
-    /// From a snapshot.
+    /// Reads from a snapshot.
     pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let (text, ends, hasher) = (unpacker.text()?, unpacker.column::<u32>()?, S::default());
         let mut numbers = HashTable::with_capacity(ends.len());

@@ -1,5 +1,5 @@
-//! Indexes over records: postings for words, vectors for meaning. Caches of the log, never the
-//! truth.
+//! Indexes over records: postings for words, vectors for meaning. They are caches that can be
+//! rebuilt from the log.
 
 mod field;
 mod keys;

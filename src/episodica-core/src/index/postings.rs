@@ -1,9 +1,9 @@
-//! The inverted index: for each term, the records that contain it. Slots (`u32`, given out by the
-//! caller in rising order) name records.
+//! The inverted index: for each term, the records that contain it. Records are identified by slots
+//! (`u32`), which the caller assigns in ascending order.
 //!
-//! Adding costs the terms of the record. Removing takes its postings out of their lists, so that
-//! the index then answers as if the record had never been there; only the words of the dictionary
-//! stay. Scores are not computed here.
+//! The cost of adding depends only on the record's terms. Removing a record removes its postings,
+//! so all results are as if the record had never been added; only its words stay in the dictionary.
+//! Scores are computed elsewhere.
 
 use std::sync::OnceLock;
 
@@ -22,14 +22,14 @@ use crate::pack::{ColumnPacker, ColumnUnpacker};
 pub struct Posting {
     /// The record.
     pub slot: u32,
-    /// How often the term occurs in it.
+    /// Number of occurrences of the term in the record.
     pub frequency: u32,
 }
 
 /// The postings of a term.
 #[derive(Debug, Clone)]
 enum PostingList {
-    /// As a snapshot has them: a part of the column.
+    /// Unchanged since the snapshot: a range of the column.
     Packed {
         start: usize,
         count: u32,
@@ -51,7 +51,7 @@ impl TermList {
         }
     }
 
-    /// To be changed.
+    /// Copies the list, if it is packed, and returns it for modification.
     fn own(&mut self, column: &[Posting]) -> &mut Vec<Posting> {
         if let PostingList::Packed { .. } = self.list {
             self.list = PostingList::Own(self.postings(column).to_vec());
@@ -74,31 +74,31 @@ impl TermList {
 #[repr(C)]
 struct IndexedDocument {
     length: u32,
-    /// 1, or 0 of a removed record.
+    /// 1, or 0 for a removed record.
     alive: u32,
 }
 
-/// Terms to records; see the module's documentation.
+/// Maps terms to records; see the module's documentation.
 #[derive(Debug, Clone, Default)]
 pub struct Postings {
     dictionary: StringInterner<FxBuildHasher>,
-    /// By the number of the term.
+    /// Indexed by term number.
     lists: Vec<TermList>,
-    /// The postings that came from a snapshot, term after term: lists that nothing changed since
-    /// are parts of it.
+    /// The postings read from a snapshot, term by term. Lists that have not changed since are
+    /// ranges of it.
     column: Vec<Posting>,
     documents: Vec<IndexedDocument>,
-    /// The numbers of the distinct terms of each record.
+    /// Numbers of the distinct terms of each record.
     distinct: ListColumn<u32>,
     alive: usize,
     total_length: u64,
-    /// What the lists of their own take in memory.
+    /// Memory of the lists outside of the column, in bytes.
     list_bytes: usize,
-    /// The terms by their first letters, once somebody asked for them.
+    /// The terms by their first letters; computed on first use.
     beginnings: OnceLock<Beginnings>,
 }
 
-/// How many letters the forms of a word have in common.
+/// Number of leading letters that all forms of a word share.
 const COMMON: usize = 3;
 
 /// The first letters of a longer term.
@@ -107,7 +107,7 @@ pub(crate) type Beginning = [char; COMMON];
 /// The numbers of terms by their first letters.
 type Beginnings = FxHashMap<Beginning, Vec<u32>>;
 
-/// The first letters of a term that is longer than that.
+/// The first letters of a term; `None` if the term has no more letters than these.
 pub(crate) fn beginning(term: &str) -> Option<Beginning> {
     let mut letters = term.chars();
     let first = [letters.next()?, letters.next()?, letters.next()?];
@@ -121,15 +121,14 @@ fn note_beginning(beginnings: &mut Beginnings, number: u32, term: &str) {
 }
 
 impl Postings {
-    /// Adds a record under a slot higher than all before.
+    /// Adds a record; its slot must be higher than all earlier ones.
     ///
-    /// # Panics
-    /// If the slot was given out before: slots are the engine's own.
+    /// # Panics If the slot was used before; the engine assigns slots.
     pub fn add(&mut self, slot: u32, text: &str) {
         self.add_terms(slot, &TextTerms::of(text));
     }
 
-    /// [`Postings::add`] of a text that was read ahead.
+    /// [`Postings::add`] for a text that was analysed beforehand.
     ///
     /// # Panics
     /// As [`Postings::add`].
@@ -170,7 +169,7 @@ impl Postings {
         self.total_length += u64::from(length);
     }
 
-    /// Removes a record with its postings. Ignores unknown and removed slots.
+    /// Removes a record with its postings. Does nothing for unknown and removed slots.
     pub fn remove(&mut self, slot: u32) {
         let Some(document) =
             self.documents.get_mut(slot as usize).filter(|document| document.alive != 0)
@@ -185,7 +184,7 @@ impl Postings {
             list.alive = list.alive.saturating_sub(1);
             let before = list.heap_bytes();
             let postings = list.own(&self.column);
-            // A snapshot of an earlier release may lack it.
+            // The snapshot of an earlier release may lack the posting.
             if let Ok(at) = postings.binary_search_by_key(&slot, |posting| posting.slot) {
                 postings.remove(at);
             }
@@ -193,18 +192,18 @@ impl Postings {
         }
     }
 
-    /// The records that contain `term`, by rising slot. Those that a snapshot of an earlier release
-    /// holds of removed records are not [alive](Postings::is_alive).
+    /// The records that contain `term`, by ascending slot. A snapshot of an earlier release may
+    /// contribute removed records, which are not [alive](Postings::is_alive).
     pub fn postings(&self, term: &str) -> &[Posting] {
         self.list(term).map_or(&[], |list| list.postings(&self.column))
     }
 
-    /// How many living records contain `term`.
+    /// Number of living records that contain `term`.
     pub(crate) fn document_frequency(&self, term: &str) -> usize {
         self.list(term).map_or(0, |list| list.alive as usize)
     }
 
-    /// Calls `visit` with every term that a living record contains.
+    /// Calls `visit` with every term of the living records.
     pub(crate) fn for_each_term(&self, mut visit: impl FnMut(&str)) {
         for (number, list) in (0_u32..).zip(&self.lists) {
             if list.alive > 0 {
@@ -213,7 +212,7 @@ impl Postings {
         }
     }
 
-    /// The longer terms of living records that begin with these letters.
+    /// Terms of living records that begin with these letters and are longer.
     pub(crate) fn terms_with(&self, first: Beginning) -> impl Iterator<Item = &str> {
         let beginnings = self.beginnings.get_or_init(|| {
             let mut beginnings = Beginnings::default();
@@ -227,24 +226,24 @@ impl Postings {
         alive.map(|number| self.dictionary.key(*number))
     }
 
-    /// Inverse document frequency of a term in `frequency` of the living records: `ln(1 + (n - df +
-    /// 1/2) / (df + 1/2))`, never negative.
+    /// Inverse document frequency of a term that `frequency` of the living records contain: `ln(1 +
+    /// (n - df + 1/2) / (df + 1/2))`, never negative.
     pub(crate) fn idf(&self, frequency: usize) -> f32 {
         let (n, df) = (self.alive as f32, frequency as f32);
         (1.0 + (n - df + 0.5).max(0.0) / (df + 0.5)).ln()
     }
 
-    /// Number of distinct terms of a record; 0 for none.
+    /// Number of distinct terms of a record; 0 if the slot has none.
     pub fn distinct(&self, slot: u32) -> usize {
         if self.is_alive(slot) { self.distinct.get(slot).len() } else { 0 }
     }
 
-    /// Whether the slot has a record that was not removed.
+    /// True if the slot has a record that was not removed.
     pub fn is_alive(&self, slot: u32) -> bool {
         self.documents.get(slot as usize).is_some_and(|document| document.alive != 0)
     }
 
-    /// Number of terms of a record, repetitions counted; 0 for none.
+    /// Number of terms of a record, including repetitions; 0 if the slot has none.
     pub fn length(&self, slot: u32) -> u32 {
         self.documents.get(slot as usize).map_or(0, |document| document.length)
     }
@@ -254,12 +253,12 @@ impl Postings {
         self.alive
     }
 
-    /// Whether all records were removed, or none was added.
+    /// True if the index has no living records.
     pub fn is_empty(&self) -> bool {
         self.alive == 0
     }
 
-    /// One more than the highest slot ever given out.
+    /// One more than the highest slot ever used.
     pub fn slots(&self) -> usize {
         self.documents.len()
     }
@@ -286,7 +285,7 @@ impl Postings {
         self.dictionary.number(term).map(|number| &self.lists[number as usize])
     }
 
-    /// For a snapshot.
+    /// Writes to a snapshot.
     pub fn pack(&self, packer: &mut ColumnPacker) {
         self.dictionary.pack(packer);
         let lists = || self.lists.iter().map(|list| (list.postings(&self.column), list.alive));
@@ -297,7 +296,7 @@ impl Postings {
         self.distinct.pack(packer);
     }
 
-    /// From a snapshot.
+    /// Reads from a snapshot.
     pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let dictionary = StringInterner::unpack(unpacker)?;
         let sizes: Vec<[u32; 2]> = unpacker.column()?;

@@ -1,15 +1,15 @@
-//! Lists of plain values, end to end in one piece of memory.
+//! Lists of plain values, stored end to end in one allocation.
 
 use bytemuck::Pod;
 
 use crate::model::block;
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
-/// Lists under numbers from 0; see the module's documentation.
+/// Lists numbered from 0; see the module's documentation.
 #[derive(Debug, Clone, Default)]
 pub struct ListColumn<T> {
     values: Vec<T>,
-    /// Where each list ends.
+    /// End of each list in `values`.
     ends: Vec<u32>,
 }
 
@@ -25,7 +25,7 @@ impl<T: Pod> ListColumn<T> {
         self.ends.resize(len.max(self.ends.len()), self.values.len() as u32);
     }
 
-    /// A list; an empty one under a number that was not given.
+    /// Returns a list; an empty one for a number that was not used.
     pub fn get(&self, number: u32) -> &[T] {
         let Some(end) = self.ends.get(number as usize) else { return &[] };
         let start = if number == 0 { 0 } else { self.ends[number as usize - 1] };
@@ -37,12 +37,12 @@ impl<T: Pod> ListColumn<T> {
         &self.values
     }
 
-    /// How many lists.
+    /// Number of lists.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are no rows.
+    /// True if it contains no lists.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -53,13 +53,13 @@ impl<T: Pod> ListColumn<T> {
             + block(self.ends.capacity() * size_of::<u32>())
     }
 
-    /// For a snapshot.
+    /// Writes to a snapshot.
     pub fn pack(&self, packer: &mut ColumnPacker) {
         packer.column(&self.values);
         packer.column(&self.ends);
     }
 
-    /// From a snapshot.
+    /// Reads from a snapshot.
     pub(crate) fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let (values, ends): (Vec<T>, Vec<u32>) = (unpacker.column()?, unpacker.column()?);
         let whole = ends.last().map_or(0, |end| *end as usize) == values.len();

@@ -1,12 +1,12 @@
-//! A bound that spares most values of a long list a closer look.
+//! Approximate threshold for selecting the best values of a long list, estimated from a sample.
 
 use std::cmp::Ordering;
 
-/// Values in a sample, at most.
+/// Maximum number of values in a sample.
 const SAMPLE: usize = 2_048;
 
-/// A value that, by a sample, more than `count` of the values do not follow in this order; `None`
-/// if that is as good as all of them. A sample may be wrong: count what the bound lets through.
+/// Estimates a threshold that at least `count` values reach in this order; `None` if it would not
+/// exclude enough. The estimate may be wrong, so callers must count the values that reach it.
 pub fn sampled_bound<T: Copy>(
     values: &[T],
     count: usize,
@@ -14,7 +14,7 @@ pub fn sampled_bound<T: Copy>(
 ) -> Option<T> {
     let mut sample: Vec<T> = values.iter().step_by(values.len() / SAMPLE + 1).copied().collect();
     let share = count as f64 / values.len() as f64 * sample.len() as f64;
-    // Four standard deviations of what a sample may be wrong by.
+    // Four standard deviations of the sampling error.
     let place = (share + 4.0 * share.sqrt() + 1.0) as usize;
     (place < sample.len()).then(|| *sample.select_nth_unstable_by(place, order).1)
 }

@@ -1,8 +1,8 @@
-//! Terms as the lexical index sees them: folded, lower case, stemmed words; bigrams and single
-//! characters of scripts without spaces.
+//! Terms of the lexical index: folded, lower-case, stemmed words; in scripts without spaces,
+//! bigrams and single characters.
 //!
-//! Records and questions go through the same reading. Records are read here; what a question keeps
-//! of it is decided in `score::query`.
+//! Records and questions are split in the same way. This module handles records; `score::query`
+//! selects the terms of a question.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -13,8 +13,8 @@ use rustc_hash::FxHashMap;
 use crate::text::vocabulary::{base_form, is_function_word};
 use crate::text::words::{for_each_bigram, for_each_word};
 
-/// Longest word that becomes a term, in characters; the rest of a longer run (base64, hashes) is
-/// left out.
+/// Maximum length of a word that becomes a term, in characters. The rest of a longer run (base64,
+/// hashes) is ignored.
 const MAX_TERM_CHARS: usize = 64;
 
 /// A term of a record.
@@ -22,27 +22,27 @@ const MAX_TERM_CHARS: usize = 64;
 pub struct RecordTerm<'a> {
     /// The term.
     pub text: &'a str,
-    /// Does it count for the record's length? Single characters of a longer CJK run don't: they are
-    /// there to be found, the bigrams say the same.
+    /// True if the term counts for the record's length. Single characters of a longer CJK run do
+    /// not: they only make the run findable, its bigrams already count.
     pub counts: bool,
 }
 
-/// The terms of a text, read ahead, so that many texts are read at once before one after the other
-/// enters an index.
+/// The terms of a text, extracted beforehand, so that many texts are analysed in parallel before
+/// they are added to an index one by one.
 #[derive(Debug, Clone, Default)]
 pub struct TextTerms {
     text: String,
-    /// Where each term ends in `text`, and whether it counts.
+    /// End of each term in `text`, and whether the term counts.
     ends: Vec<(u32, bool)>,
 }
 
 impl TextTerms {
-    /// Reads a record's text.
+    /// Extracts the terms of a record's text.
     pub fn of(text: &str) -> Self {
         Self::of_words(text, |_, _| ())
     }
 
-    /// Reads a record's text and calls `visit` with each word, see [`for_each_word`].
+    /// Extracts the terms of a record's text; calls `visit` with each word, see [`for_each_word`].
     pub(super) fn of_words(text: &str, mut visit: impl FnMut(&str, bool)) -> Self {
         let mut terms = Self {
             text: String::with_capacity(text.len()),
@@ -87,8 +87,8 @@ fn for_each_term_of(word: &str, unspaced: bool, mut visit: impl FnMut(RecordTerm
     }
 }
 
-/// Stems that a thread remembers; then it forgets all and starts again. Talk repeats its words:
-/// most are found.
+/// Maximum number of stems in a thread's cache, which is then cleared. Most words of a conversation
+/// repeat, so most stems are found.
 const REMEMBERED: usize = 16_384;
 
 thread_local! {
@@ -97,8 +97,8 @@ thread_local! {
     static RUSSIAN: Stemmer = Stemmer::create(Algorithm::Russian);
 }
 
-/// Calls `visit` with the stem of a folded word, which must not ask for another: stemming takes a
-/// microsecond, remembering a tenth of it.
+/// Calls `visit` with the stem of a folded word. `visit` must not call this function again.
+/// Stemming takes a microsecond, a cached stem a tenth of that.
 fn with_stem(word: &str, visit: impl FnOnce(&str)) {
     STEMS.with(|stems| {
         let mut stems = stems.borrow_mut();
@@ -116,8 +116,8 @@ fn with_stem(word: &str, visit: impl FnOnce(&str)) {
     });
 }
 
-/// The stem of a folded word: base form of irregular English, then the Snowball stemmer of its
-/// script (English or Russian).
+/// The stem of a folded word: the base form of an irregular English word, then the Snowball stemmer
+/// of its script (English or Russian).
 pub fn stem(word: &str) -> Cow<'_, str> {
     let word = match word.char_indices().nth(MAX_TERM_CHARS) {
         Some((end, _)) => &word[..end],

@@ -7,71 +7,68 @@ use ndarray::{Array1, ArrayView1, ArrayView2};
 use crate::error::Result;
 use crate::matrix::Matrix;
 
-/// The structure behind an index.
+/// The data structure of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VectorIndexKind {
-    /// Every vector is compared: exact.
+    /// Compares every vector; exact.
     Flat,
-    /// A navigable graph: approximate, for many vectors.
+    /// A navigable graph; approximate, for many vectors.
     Hnsw,
 }
 
-/// Vectors under labels, searched by inner product (cosine, as all rows are normalised). Labels,
-/// never positions, name vectors.
+/// Vectors with labels, searched by inner product (equal to the cosine, since rows are normalised).
+/// Vectors are identified by labels, never by positions.
 pub trait VectorIndex: Send + Sync {
-    /// The structure.
+    /// The data structure.
     fn kind(&self) -> VectorIndexKind;
 
     /// Length of every vector.
     fn dimension(&self) -> usize;
 
-    /// How many vectors.
+    /// Number of vectors.
     fn len(&self) -> usize;
 
-    /// Whether it has no vectors.
+    /// True if it contains no vectors.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The label of every vector, in the order of the rows that [`VectorIndex::vectors`] gives.
+    /// Labels of all vectors, in the row order of [`VectorIndex::vectors`].
     fn labels(&self) -> &[u64];
 
-    /// All vectors, row by row, shape `(len, dimension)`, borrowed in the precision in which they
-    /// are kept.
+    /// All vectors by row, shape `(len, dimension)`, borrowed in the precision in which they are
+    /// stored.
     fn vectors(&self) -> Matrix<'_>;
 
-    /// The vector under a label.
+    /// The vector with a label.
     fn vector(&self, label: u64) -> Option<Array1<f32>>;
 
-    /// Whether the label has a vector.
+    /// True if the label has a vector.
     fn contains(&self, label: u64) -> bool;
 
-    /// The mean of all vectors, zeros without any: the mean score of a query is its inner product
-    /// with it. Cost independent of `len`.
+    /// The mean of all vectors; zeros if there are none. Its inner product with a query is the
+    /// query's mean score. The cost does not depend on `len`.
     fn mean(&self) -> Array1<f32>;
 
-    /// Adds rows; a label that is already there is replaced. Cost independent of `len` for new
-    /// labels. An index may round what it keeps to half precision, at any time.
+    /// Adds rows; replaces the vectors of labels that exist. The cost does not depend on `len` for
+    /// new labels. An index may round stored vectors to half precision at any time.
     ///
-    /// # Errors
-    /// `Index` for rows of another dimension, numbers that are not finite in half precision, or a
-    /// failure of the library.
+    /// # Errors `Index` for rows of another dimension, for values that are not finite in half
+    /// precision, or if the library fails.
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()>;
 
-    /// Removes labels; unknown ones are passed over. Returns how many were there.
+    /// Removes labels and returns the number of those that existed; ignores unknown ones.
     ///
-    /// # Errors
-    /// `Index` for a failure of the library.
+    /// # Errors `Index` if the library fails.
     fn remove(&mut self, labels: &[u64]) -> Result<usize>;
 
-    /// The `k` nearest as `(label, inner product)`, best first, ties by label; fewer if there are
-    /// fewer.
+    /// The `k` nearest vectors (or all, if there are fewer) as `(label, inner product)`, best
+    /// first, ties by label.
     ///
-    /// # Errors
-    /// `Index` for a query of another dimension, or a failure of the library.
+    /// # Errors `Index` for a query of another dimension, or if the library fails.
     fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>>;
 
-    /// The `k` nearest, as [`VectorIndex::search`] has them, and all that are as near as the last.
+    /// The result of [`VectorIndex::search`] with all vectors that tie with the last.
     ///
     /// # Errors
     /// As [`VectorIndex::search`].
@@ -79,23 +76,21 @@ pub trait VectorIndex: Send + Sync {
         search_until_no_tie(self, query, k)
     }
 
-    /// The exact inner product with each label's vector as it is kept; `None` for an unknown one.
+    /// The exact inner product with each label's stored vector; `None` for an unknown label.
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>>;
 
-    /// Writes the structure to `path` (the library's own file format). The caller makes it durable
-    /// and keeps checksum and labels.
+    /// Writes the structure to `path` in the library's own file format. The caller syncs the file
+    /// and keeps its checksum and labels.
     ///
-    /// # Errors
-    /// `Index` when it can't be written.
+    /// # Errors `Index` if the file cannot be written.
     fn write(&self, path: &Path) -> Result<()>;
 
-    /// Rough size in memory, in bytes: of vectors, labels, and what the structure needs beside
-    /// them.
+    /// Approximate size in memory, in bytes: vectors, labels and the structure itself.
     fn heap_bytes(&self) -> usize;
 }
 
-/// [`VectorIndex::search_with_ties`] by searches alone: one more than wanted shows whether a tie
-/// runs over the edge; then more are asked for.
+/// Implements [`VectorIndex::search_with_ties`] by searches alone. Asks for one more vector than
+/// wanted: if it ties with the last, searches again for more.
 ///
 /// # Errors
 /// As [`VectorIndex::search`].
@@ -117,29 +112,26 @@ pub fn search_until_no_tie(
     }
 }
 
-/// Makes and reads vector indexes.
+/// Creates and reads vector indexes.
 pub trait VectorIndexFactory: Send + Sync {
-    /// An empty index.
+    /// Creates an empty index.
     ///
-    /// # Errors
-    /// `Index` for dimension 0 or a failure of the library.
+    /// # Errors `Index` for dimension 0, or if the library fails.
     fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>>;
 
-    /// A flat index over rows as [`VectorIndex::vectors`] gave them; `labels` in row order. Owned
-    /// rows in half precision are moved, not copied.
+    /// Creates a flat index over rows from [`VectorIndex::vectors`], with `labels` in row order.
+    /// Owned rows in half precision are moved, not copied.
     ///
-    /// # Errors
-    /// `Index` as [`VectorIndex::add`]; `InvalidInput` for a label that occurs twice.
+    /// # Errors As [`VectorIndex::add`]; `InvalidInput` for a duplicate label.
     fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>>;
 
-    /// Reads what [`VectorIndex::write`] wrote; `labels` in row order. The caller has checked the
-    /// file's checksum.
+    /// Reads a file written by [`VectorIndex::write`], with `labels` in row order. The caller has
+    /// verified the file's checksum.
     ///
-    /// # Errors
-    /// `Index` when the file is not an index of `labels.len()` vectors of `dimension`.
+    /// # Errors `Index` if the file is not an index of `labels.len()` vectors of `dimension`.
     fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>)
     -> Result<Box<dyn VectorIndex>>;
 
-    /// Library and version, for `doctor`.
+    /// Name and version of the library, for `doctor`.
     fn version(&self) -> String;
 }

@@ -1,6 +1,7 @@
-//! One expression of a table: an automaton finds where a match ends, backtracking finds its groups.
+//! One expression of a table: an automaton finds the end of a match, and backtracking finds its
+//! groups.
 //!
-//! The engines of the `regex` crate would also search backwards for where a match begins. Their
+//! The engines of the `regex` crate would also search backwards for the start of a match. Their
 //! automata for that take two thirds of the memory, since a class of letters read backwards is
 //! three times as large, and meet new states in most texts.
 
@@ -19,9 +20,9 @@ use regex_automata::{Anchored, Input, MatchError};
 
 use crate::fork::{ForkLazy, get_or_make};
 
-/// A regular expression that ignores case and matches no empty text, compiled when it is first
-/// used: that takes some milliseconds, and a new process that asks one question needs few of
-/// hundreds.
+/// A regular expression that ignores case and does not match empty text. It is compiled on first
+/// use: this takes some milliseconds, and a process that asks one question needs few of the
+/// hundreds of expressions.
 pub(crate) struct TextExpression {
     text: String,
     compiled: OnceLock<SearchEngines>,
@@ -34,26 +35,27 @@ pub(crate) struct TextMatch<'t> {
     groups: Captures,
 }
 
-/// The ways to search, over one automaton.
+/// Search engines that share one automaton.
 struct SearchEngines {
-    /// Finds where the first match ends, in one pass; gives up at a character beyond ASCII if the
-    /// expression has boundaries of words.
+    /// Finds the end of the first match in one pass. Gives up at a non-ASCII character if the
+    /// expression has word boundaries.
     forward: DFA,
-    /// The states that each thread has met.
+    /// Cached states, per thread.
     states: Kept<dfa::Cache>,
     /// Finds the groups of a match in a short text.
     backtracking: BoundedBacktracker,
 }
 
-/// Kept for the next search, by any thread.
+/// A cache that any thread may reuse for its next search.
 type Kept<T> = Pool<T, Box<dyn Fn() -> T + Send + Sync + UnwindSafe + RefUnwindSafe>>;
 
-/// What backtracking has visited, for all expressions: each search begins anew.
+/// Backtracking's scratch memory, shared by all expressions; every search resets it.
 static VISITED: ForkLazy<Kept<Option<backtrack::Cache>>> =
     ForkLazy::new(|| Pool::new(Box::new(|| None)));
 
 impl TextExpression {
-    /// For a pattern of this crate. Unit tests compile all at once, so that they find a wrong one.
+    /// Accepts a pattern of this crate. Unit tests compile all patterns, so an invalid one is found
+    /// there.
     pub(crate) fn new(text: String) -> Self {
         let expression = Self { text, compiled: OnceLock::new() };
         if cfg!(test) {
@@ -66,7 +68,7 @@ impl TextExpression {
         get_or_make(&self.compiled, || SearchEngines::new(&self.text))
     }
 
-    /// Does it match anywhere in `text`?
+    /// True if it matches anywhere in `text`.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         let (engines, input) = (self.engines(), Input::new(text).earliest(true));
         match engines.end_of_match(&input) {
@@ -80,7 +82,7 @@ impl TextExpression {
         self.find_from(text, 0)
     }
 
-    /// All matches in `text`; each begins behind the one before.
+    /// All matches in `text`; each begins after the previous one ends.
     pub(crate) fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = TextMatch<'t>> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -104,7 +106,7 @@ impl TextExpression {
 }
 
 impl TextMatch<'_> {
-    /// Where it is, in bytes.
+    /// Range of the match, in bytes.
     pub(crate) fn range(&self) -> Range<usize> {
         self.groups.get_match().expect("invariant: it was found").range()
     }
@@ -122,7 +124,7 @@ impl SearchEngines {
         let ignoring_case = syntax::Config::new().case_insensitive(true);
         let nfa = Compiler::new().syntax(ignoring_case).build(pattern);
         let nfa = nfa.expect("invariant: the patterns are tested");
-        // As the `regex` crate: an automaton that forgets its states too often gives up.
+        // As in the `regex` crate: the automaton gives up if it has to drop its states too often.
         let config = dfa::Config::new()
             .unicode_word_boundary(true)
             .skip_cache_capacity_check(true)
@@ -142,8 +144,8 @@ impl SearchEngines {
         Ok(found.map(|found| found.offset()))
     }
 
-    /// The first place from which there is a match. A search from one place ends after a few bytes,
-    /// where backtracking would need all that is before the match.
+    /// First position at which a match starts. An anchored search from one position ends after a
+    /// few bytes, while backtracking would need memory for all text before the match.
     fn start_of_match(&self, input: &Input<'_>) -> Option<usize> {
         let from = |at| input.clone().span(at..input.end()).anchored(Anchored::Yes);
         let mut states = self.states.get();
@@ -167,7 +169,7 @@ impl SearchEngines {
             none => none.insert(self.backtracking.create_cache()),
         };
         if self.backtracking.try_captures(visited, input.clone(), &mut groups).is_err() {
-            // The text is too long for it.
+            // The text is too long for backtracking.
             let simulation = PikeVM::builder().build_from_nfa(self.backtracking.get_nfa().clone());
             let simulation = simulation.expect("invariant: the patterns are tested");
             simulation.captures(&mut simulation.create_cache(), input, &mut groups);

@@ -1,9 +1,9 @@
-//! Tables of regular expressions, of which a text is tried with the few that may match it.
+//! Tables of regular expressions. A text is tried only with the few expressions that may match it.
 //!
 //! Most texts match none of a few hundred expressions. One pass of an automaton over the literals
-//! that they require, with the longest number in the text, finds the few worth a try. A `RegexSet`
-//! would find them exactly, but in texts beyond ASCII it simulates all expressions at once where
-//! one of them has a word boundary.
+//! that they require, together with the longest number in the text, finds the few worth trying. A
+//! `RegexSet` would find them exactly, but as soon as one expression has a word boundary, it
+//! simulates all of them at once in texts with non-ASCII characters.
 
 use std::sync::OnceLock;
 
@@ -15,30 +15,30 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::expression::TextExpression;
 use crate::fork::get_or_make;
 
-/// Largest class of characters that is written out as literals.
+/// Largest character class that is expanded into literals.
 const WRITTEN_OUT: usize = 12;
 
-/// Words that are in too many texts to tell anything.
+/// Words that occur in too many texts to be selective.
 const COMMON: [&str; 6] = ["the", "this", "and", "for", "from", "have"];
 
-/// How much a need must tell if the expression has another one that tells more.
+/// Minimum selectivity of a need, if the expression has a more selective one.
 const TELLING: usize = 3;
 
-/// Needs of one expression that are checked, those that tell most.
+/// Maximum number of needs checked per expression, the most selective ones.
 const MAX_NEEDS: usize = 4;
 
-/// Longest number that a need asks for, in digits.
+/// Longest number that a need requires, in digits.
 const MAX_DIGITS: usize = 8;
 
-/// Expressions that ignore case and are looked for together: where several match at one place, the
-/// first of them counts. Only where a match ends is found, which takes one pass over the text.
+/// Expressions that ignore case and are searched together. If several match at one position, the
+/// first one counts. Only the end of a match is found, which takes one pass over the text.
 pub(crate) struct ExpressionSet {
     patterns: Vec<String>,
     compiled: OnceLock<meta::Regex>,
 }
 
 impl ExpressionSet {
-    /// For patterns of this crate that match no empty text.
+    /// Accepts patterns of this crate that do not match empty text.
     pub(crate) fn new(patterns: Vec<String>) -> Self {
         let kinds = Self { patterns, compiled: OnceLock::new() };
         if cfg!(test) {
@@ -56,8 +56,8 @@ impl ExpressionSet {
         get_or_make(&self.compiled, compile)
     }
 
-    /// The numbers of the patterns that match in `text`, from its start to its end; a match begins
-    /// after the one before.
+    /// Numbers of the patterns that match in `text`, in order; each match begins after the previous
+    /// one.
     pub(crate) fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> + 't {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -74,7 +74,8 @@ pub(crate) struct ExpressionTable<T> {
     literals: AhoCorasick,
     /// The needs that each literal meets.
     met_by_literal: Vec<Vec<MetNeed>>,
-    /// The needs that a number of so many digits meets, which a longer one meets, too.
+    /// For each number of digits, the needs that a number of this length meets; a longer number
+    /// meets them too.
     met_by_digits: [Vec<MetNeed>; MAX_DIGITS + 1],
     /// The needs of each expression, one bit each.
     needs: Vec<u8>,
@@ -87,16 +88,16 @@ struct MetNeed {
     bit: u8,
 }
 
-/// Of these, every text that an expression matches has at least one.
+/// Literals, or a number, of which every matching text contains at least one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct LiteralNeed {
     literals: Vec<String>,
-    /// A number of so many digits of ASCII.
+    /// Minimum length of a number in the text, in ASCII digits.
     digits: Option<usize>,
 }
 
 impl<T> ExpressionTable<T> {
-    /// Reads patterns of this crate. Digits are those of ASCII.
+    /// Reads patterns of this crate. Digits in them are ASCII digits.
     pub(crate) fn new(patterns: impl IntoIterator<Item = (String, T)>) -> Self {
         let mut literals: Vec<String> = Vec::new();
         let mut met_by_literal: Vec<Vec<MetNeed>> = Vec::new();
@@ -131,13 +132,13 @@ impl<T> ExpressionTable<T> {
         Self { all, literals, met_by_literal, met_by_digits, needs }
     }
 
-    /// How many expressions.
+    /// Number of expressions.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// The expressions that may match `text`, in their order; no other one does.
+    /// The expressions that may match `text`, in order; no others match.
     pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(TextExpression, T)> {
         let mut met = vec![0_u8; self.all.len()];
         let mut note =
@@ -152,12 +153,12 @@ impl<T> ExpressionTable<T> {
     }
 }
 
-/// The most digits in a row.
+/// Length of the longest run of digits.
 fn longest_number(text: &str) -> usize {
     text.as_bytes().split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len).max().unwrap_or_default()
 }
 
-/// The needs that are worth a check.
+/// Selects the needs that are worth checking.
 fn checked(mut needs: Vec<LiteralNeed>) -> Vec<LiteralNeed> {
     needs.sort_by_key(|need| (std::cmp::Reverse(need.telling()), need.literals.len()));
     needs.dedup();
@@ -167,7 +168,7 @@ fn checked(mut needs: Vec<LiteralNeed>) -> Vec<LiteralNeed> {
     needs
 }
 
-/// What every match of an expression has.
+/// The needs that every match of an expression meets.
 fn needs_of(expression: &Hir) -> Vec<LiteralNeed> {
     if let Some(digits) = digits_of(expression) {
         return if digits == 0 { Vec::new() } else { vec![LiteralNeed::number(digits)] };
@@ -186,7 +187,7 @@ fn needs_of(expression: &Hir) -> Vec<LiteralNeed> {
     }
 }
 
-/// The needs of all parts; digits that follow one another are one number.
+/// The needs of all parts. Consecutive digits form one number.
 fn needs_of_all(parts: &[Hir]) -> Vec<LiteralNeed> {
     let (mut needs, mut number) = (Vec::new(), 0);
     for part in parts {
@@ -203,7 +204,8 @@ fn needs_of_all(parts: &[Hir]) -> Vec<LiteralNeed> {
     needs
 }
 
-/// The most telling need of each way, as one; `None` if a way has none.
+/// Combines the most selective need of each alternative into one; `None` if an alternative has
+/// none.
 fn any_of(ways: &[Hir]) -> Option<LiteralNeed> {
     let mut together = LiteralNeed::default();
     for way in ways {
@@ -217,7 +219,7 @@ fn any_of(ways: &[Hir]) -> Option<LiteralNeed> {
     Some(together)
 }
 
-/// The fewest digits that an expression of digits alone matches; `None` if it matches other text.
+/// Minimum number of digits, if the expression matches only digits; otherwise `None`.
 fn digits_of(expression: &Hir) -> Option<usize> {
     match expression.kind() {
         HirKind::Literal(literal) => {
@@ -253,7 +255,8 @@ impl LiteralNeed {
         Self { literals: Vec::new(), digits: Some(digits) }
     }
 
-    /// How much the least telling of its texts tells: its letters, a digit counting as a word.
+    /// Selectivity of the need: that of its least selective literal, by number of letters. A digit
+    /// counts as much as a word.
     fn telling(&self) -> usize {
         let letters = |literal: &String| -> usize {
             if COMMON.contains(&literal.trim()) {
@@ -269,7 +272,8 @@ impl LiteralNeed {
     }
 }
 
-/// A literal with its letters beyond ASCII in both cases; the automaton ignores case only in ASCII.
+/// Expands the non-ASCII letters of a literal to both cases, since the automaton ignores case only
+/// in ASCII.
 fn cases(literal: &str) -> Vec<String> {
     literal.chars().fold(vec![String::new()], |written, c| {
         let mut forms: Vec<String> = vec![c.to_lowercase().collect()];

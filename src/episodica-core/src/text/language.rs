@@ -61,7 +61,7 @@ pub fn language(text: &str) -> Language {
             _ => {}
         }
     }
-    // A single の is decoration in Chinese shop names; a share of a twentieth is not.
+    // A single の decorates Chinese shop names; a share above one in twenty means Japanese.
     if syllables > 0 && syllables * 20 > han + syllables {
         return Language::Other;
     }

@@ -70,19 +70,19 @@ fn is_composed(text: impl Iterator<Item = char>) -> bool {
     is_nfkc_quick(text) == IsNormalized::Yes
 }
 
-/// Is `form` the [`normalized`] form of a text? Of two that differ, a few characters mostly show
+/// True if `form` is the [`normalized`] form of a text. If not, the first characters usually show
 /// it.
 pub(crate) fn is_normalized_as(text: &str, form: &str) -> bool {
     !begins_otherwise(text, form) && normalized(text) == form
 }
 
-/// True if the normalized form of a text certainly begins in another way than `form`.
+/// True if the normalized form of a text certainly starts differently from `form`.
 fn begins_otherwise(text: &str, form: &str) -> bool {
     let text = text.trim_start_matches(|c: char| is_outer_punctuation(c) || c.is_whitespace());
     let mut chars = text.chars().filter(|c| !c.is_whitespace()).peekable();
     let mut form = form.chars().filter(|c| *c != ' ');
     while let (Some(a), Some(b)) = (chars.next(), form.next()) {
-        // What follows a character of ASCII may be composed with it.
+        // The next character may combine with an ASCII character.
         let stays = is_inert(a) || a.is_ascii() && chars.peek().is_none_or(|c| is_plain(*c));
         if !stays {
             return false;

@@ -1,31 +1,30 @@
-//! Phrases that may stand anywhere in a text, found in one pass.
+//! Finds phrases anywhere in a text, in one pass.
 
 use aho_corasick::AhoCorasick;
 
-/// Phrases, each with what it stands for.
+/// Phrases, each with a value.
 pub(crate) struct PhraseTable<T> {
     phrases: AhoCorasick,
     values: Vec<T>,
 }
 
 impl<T> PhraseTable<T> {
-    /// Few and short ones.
+    /// Builds the table, which is meant for a few short phrases.
     ///
-    /// # Panics
-    /// For more than an automaton can hold.
+    /// # Panics If the phrases exceed the capacity of an automaton.
     pub fn new(phrases: impl Iterator<Item = (&'static str, T)>) -> Self {
         let (phrases, values): (Vec<_>, Vec<T>) = phrases.unzip();
         let phrases = AhoCorasick::new(phrases).expect("invariant: few short phrases");
         Self { phrases, values }
     }
 
-    /// Where each occurrence of a phrase begins, and what it stands for.
+    /// The start and the value of each occurrence.
     pub fn in_text(&self, text: &str) -> impl Iterator<Item = (usize, &T)> {
         let found = self.phrases.find_overlapping_iter(text);
         found.map(|found| (found.start(), &self.values[found.pattern().as_usize()]))
     }
 
-    /// Does one of them occur?
+    /// True if one of the phrases occurs.
     pub fn are_in(&self, text: &str) -> bool {
         self.phrases.is_match(text)
     }

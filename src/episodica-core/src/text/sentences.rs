@@ -2,14 +2,14 @@
 //! a capital letter and ends at a line break or bullet.
 //!
 //! Rules on characters, without a model and without a dictionary other than the abbreviations
-//! below. In ambiguous cases ("He works for Acme Inc. The pay is good") the text stays together:
+//! below. In ambiguous cases ("He works for Acme Inc. The pay is good") the text is not split:
 //! readers understand a sentence that is too long, but misread half a sentence.
 
 use super::Language;
 use super::script::{is_cjk, is_emoji, is_han};
 use super::vocabulary::months;
 
-/// Abbreviations before a name or a number; a capital letter after them does not begin a sentence.
+/// Abbreviations before a name or a number: a capital letter after them does not begin a sentence.
 const TITLES: &[&str] = &[
     "adm", "approx", "art", "bzw", "ca", "capt", "ch", "col", "dept", "dr", "dra", "ed", "eq",
     "est", "evtl", "fig", "gen", "ggf", "gov", "hon", "inkl", "lt", "maj", "messrs", "mme", "mr",
@@ -64,7 +64,8 @@ pub fn sentences(text: &str) -> Vec<&str> {
         };
         let Some(end) = end else {
             if matches!(c, '.' | '!' | '?' | '…') {
-                // If one mark of a run does not end the sentence, no later mark of the run does.
+                // If one mark of a run does not end the sentence, later marks of the run do not
+                // either.
                 while chars.peek().is_some_and(|(_, next)| matches!(next, '.' | '!' | '?' | '…'))
                 {
                     chars.next();

@@ -1,4 +1,4 @@
-//! Token counts for budgets: the share of a model's context that a text needs.
+//! Token counts for budgets: how much of a model's context a text uses.
 //!
 //! The tables are inside the package, so counting never uses the network. Context packing calls
 //! this for every candidate message. For the choice of the crate see
@@ -17,10 +17,10 @@ static O200K: ForkLazy<&'static CoreBpe> = ForkLazy::new(|| {
 });
 
 /// Longer texts are counted in blocks of this many bytes. Merging one unbroken run needs a heap as
-/// large as the run, which soon exceeds the processor's caches beyond this size.
+/// large as the run, and a larger one soon exceeds the processor's caches.
 const BLOCK_BYTES: usize = 16 * 1024;
 
-/// No token of the encoding has more bytes.
+/// Maximum length of a token, in bytes.
 pub const MAX_TOKEN_BYTES: usize = 128;
 
 /// The number of tokens of `text` in the `o200k_base` encoding.

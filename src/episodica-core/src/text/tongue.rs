@@ -1,8 +1,8 @@
-//! The language of a question, of those that have a list of function words: which words say
-//! nothing about its topic, and which stemmer its other words need.
+//! The language of a question, among those with a list of function words. It decides which words
+//! say nothing about the topic, and which stemmer the other words need.
 //!
-//! A question has ten words, so the language is the one with most function words among them. The
-//! index of messages does not depend on it: a language may be guessed again for each question.
+//! A question has only about ten words, so its language is the one with the most function words
+//! among them. The message index does not depend on it, so a wrong guess affects one question.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -16,10 +16,10 @@ use crate::fork::ForkLazy;
 
 const TABLE: &str = include_str!("function_words.txt");
 
-/// Words at the head of a list that nearly every text of the language has.
+/// Number of words at the head of a list that occur in nearly every text of the language.
 const MARKS: usize = 10;
 
-/// A language that questions are read in. Its number is its place in the table; English has none.
+/// A language of questions: its position in the table. English has no entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct QueryLanguage(u8);
 
@@ -72,7 +72,7 @@ fn algorithm(name: &str) -> Option<Algorithm> {
 }
 
 thread_local! {
-    /// A stemmer per language, made when first needed.
+    /// One stemmer per language, created on first use.
     static STEMMERS: Vec<OnceCell<Stemmer>> = LISTS.iter().map(|_| OnceCell::new()).collect();
     static ENGLISH: Stemmer = Stemmer::create(Algorithm::English);
 }
@@ -84,8 +84,8 @@ impl QueryLanguage {
         Some(Self(place as u8))
     }
 
-    /// The language with most function words among folded words; `None` for English, which wins a
-    /// tie, and for words without any.
+    /// The language with the most function words among these folded words; `None` for English
+    /// (which also wins a tie) and if there are none.
     pub fn of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> Option<Self> {
         let mut most = words.clone().filter(|word| is_function_word(word)).count();
         let mut tongue = None;
@@ -107,7 +107,7 @@ impl QueryLanguage {
         self.list().words.contains(word)
     }
 
-    /// The commonest of these words.
+    /// The commonest function words.
     pub fn marks(self) -> &'static [&'static str] {
         &self.list().marks
     }
@@ -121,7 +121,7 @@ impl QueryLanguage {
     }
 }
 
-/// The stem of a folded word in a language; of an English one for `None`.
+/// The stem of a folded word in a language; `None` means English.
 pub(crate) fn stem_in(tongue: Option<QueryLanguage>, word: &str) -> Cow<'_, str> {
     match tongue {
         Some(tongue) => tongue.stem(word),

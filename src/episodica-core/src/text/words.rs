@@ -1,7 +1,7 @@
-//! Words of a text: the only module that splits texts into words.
+//! Words of a text; the only module that splits texts into words.
 //!
 //! [`words`] returns them as written, [`for_each_word`] folds them for the lexical index,
-//! [`for_each_word_letter`] spells them for comparisons, [`runs`] serves callers with their own
+//! [`for_each_word_letter`] spells them out for comparisons, [`runs`] serves callers with their own
 //! rule. Each function documents how it splits scripts without spaces.
 
 use std::borrow::Cow;
@@ -70,8 +70,7 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     let mut folded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.bytes().position(|byte| !byte.is_ascii()) {
-        // What follows a character may be composed with it; no ASCII character is composed with
-        // what it follows.
+        // A character may combine with the one before it, but ASCII characters never do.
         let start = first.saturating_sub(1);
         let end = rest[first..].find(|c: char| c.is_ascii()).map_or(rest.len(), |at| first + at);
         folded.extend(rest[..start].chars().map(|c| c.to_ascii_lowercase()));

@@ -1,4 +1,4 @@
-//! The body of an embeddings answer, checked.
+//! Parses and checks the body of an embeddings response.
 
 use serde::Deserialize;
 
@@ -29,8 +29,8 @@ impl EmbeddingBody {
         usage.prompt_tokens.or(usage.total_tokens).filter(|tokens| *tokens > 0)
     }
 
-    /// `count` rows in the order of the texts, each finite, of one length (`dimension` where it is
-    /// known) and normalised.
+    /// Returns `count` normalised rows in the order of the texts. All are finite and of one length
+    /// (`dimension` if it is known).
     pub(super) fn rows(
         self,
         count: usize,
@@ -75,7 +75,7 @@ impl EmbeddingBody {
     }
 }
 
-/// Length 1, computed in `f64` so that large values don't overflow.
+/// Scales to length 1, in `f64` so that large values do not overflow.
 fn normalised(mut row: Vec<f32>, index: usize) -> Result<Vec<f32>, String> {
     let length = row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
     if !length.is_finite() {

@@ -1,4 +1,4 @@
-//! Batches, cache, and the books.
+//! The embedder of an endpoint: batches, cache and usage counters.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -22,27 +22,27 @@ use crate::remote::{
 };
 use crate::text::count_tokens;
 
-/// Most texts of a request that can be asked for.
+/// Maximum configurable number of texts per request.
 const MAX_BATCH_SIZE: usize = 100;
-/// Sent to learn the dimension when there is no text with content.
+/// Text that is sent to learn the dimension if every text is empty.
 const PROBE: &str = "a";
 
-/// An embedding model behind an endpoint. Unknown names are refused in JSON; `model` and `endpoint`
-/// have no default.
+/// An embedding model at an endpoint. Unknown names in JSON are errors; `model` and `endpoint` have
+/// no default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmbeddingSettings {
-    /// The name that the server knows it by.
+    /// The model's name at the server.
     pub model: String,
-    /// The server; its address goes up to and without `/embeddings`.
+    /// The server; its address excludes the final `/embeddings`.
     pub endpoint: RemoteEndpoint,
-    /// Length of the vectors, sent with each request; `None` = what the model gives.
+    /// Length of the vectors, sent with each request; `None` = the model's default.
     #[serde(default)]
     pub dimensions: Option<usize>,
     /// Texts per request, 1 to 100.
     #[serde(default = "default_batch_size")]
     pub batch_size: usize,
-    /// Vectors kept in memory, the least recently used leave first; 0 = none.
+    /// Number of vectors cached in memory; the least recently used are dropped first. 0 = no cache.
     #[serde(default = "default_cache_entries")]
     pub cache_entries: usize,
 }
@@ -56,7 +56,7 @@ fn default_cache_entries() -> usize {
 }
 
 impl EmbeddingSettings {
-    /// `model` at `base_url`, everything else by default.
+    /// Settings for `model` at `base_url`, with defaults for all others.
     pub fn new(model: impl Into<String>, base_url: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -70,7 +70,8 @@ impl EmbeddingSettings {
     /// Reads settings like `{"model": "...", "endpoint": {"base_url": "..."}}`.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] for anything unknown or of the wrong type; secrets are not repeated.
+    /// [`ErrorKind::Config`] for an unknown name or a value of the wrong type; the message repeats
+    /// no secrets.
     pub fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json)
             .map_err(|error| config(format!("settings of the embedder are not valid: {error}")))
@@ -81,8 +82,8 @@ impl EmbeddingSettings {
 type Key = [u8; 32];
 type Vector = Arc<[f32]>;
 
-/// An [`Embedder`] that asks a server. Thread safe; make one for all users, because it holds cache
-/// and breaker.
+/// An [`Embedder`] that calls a server. Thread safe. Create one for all users, since it owns the
+/// cache and the circuit breaker.
 pub struct EndpointEmbedder {
     settings: EmbeddingSettings,
     remote: RemoteService,
@@ -92,16 +93,15 @@ pub struct EndpointEmbedder {
 }
 
 impl EndpointEmbedder {
-    /// Prepares the embedder; nothing is sent. Requests, tokens and failures are written into
+    /// Creates the embedder without sending a request. Counts requests, tokens and failures in
     /// `ledger` under [`UsagePhase::Embedding`].
     ///
-    /// # Errors
-    /// [`ErrorKind::Config`] for values that can't be used.
+    /// # Errors [`ErrorKind::Config`] for invalid values.
     pub fn new(settings: EmbeddingSettings, ledger: Arc<UsageLedger>) -> Result<Self> {
         Self::with_timer(settings, ledger, Arc::new(SystemTimer::default()))
     }
 
-    /// [`new`](Self::new) with another timer for waits, breaker and measured seconds.
+    /// [`new`](Self::new) with another timer for waits, circuit breaker and measured seconds.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -129,14 +129,15 @@ impl EndpointEmbedder {
         Ok(Self { settings, remote, dimension, cache, ledger })
     }
 
-    /// One row a text. Texts that were embedded before `control` stops it stay in the cache.
+    /// Returns one row per text. If `control` stops it, the texts embedded so far stay in the
+    /// cache.
     fn vectors(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
         let keys: Vec<Option<Key>> = texts
             .iter()
             .map(|text| (!text.trim().is_empty()).then(|| Sha256::digest(text).into()))
             .collect();
         let mut known: HashMap<Key, Vector> = HashMap::new();
-        // Each missing text once, with the place of its first occurrence.
+        // Each missing text once, with the position of its first occurrence.
         let mut missing: Vec<(usize, Key)> = Vec::new();
         {
             let mut cache = self.cache.as_ref().map(Mutex::lock);
@@ -163,7 +164,7 @@ impl EndpointEmbedder {
             }
         }
         if texts.is_empty() || self.dimension.get().is_some() {
-            // Known, or not needed.
+            // Learns the dimension if it is not known yet.
         } else {
             self.embed_batch(&[(0, PROBE)], control)?;
         }
@@ -176,14 +177,14 @@ impl EndpointEmbedder {
         Ok(rows)
     }
 
-    /// Would a call be sent now? `false` while the circuit breaker refuses all of them.
+    /// False while the circuit breaker rejects all calls.
     pub fn is_available(&self) -> bool {
         self.remote.is_available()
     }
 
-    /// Rows for texts with content, named by their place. A batch that the server refuses is
-    /// halved, for it may be too large, or hold one text that is: that text is cut, and if the
-    /// server refuses its beginning too, the error names it.
+    /// Embeds texts with content, numbered by their position. If the server rejects a batch, it may
+    /// be too large or contain a text that is, so the batch is halved. A single text is cut; if the
+    /// server also rejects its beginning, the error names it.
     fn embed_batch(
         &self,
         items: &[(usize, &str)],

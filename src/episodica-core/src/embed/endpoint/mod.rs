@@ -1,8 +1,8 @@
-//! Vectors from any server that speaks OpenAI's embeddings protocol.
+//! Vectors from any server with OpenAI's embeddings protocol.
 //!
-//! Texts are sent in batches, each text once: repeats within a call and, as far as the cache
-//! reaches, earlier calls cost nothing. Rows are checked (number, length, finite) and normalised
-//! here. Texts are not shortened: a server that refuses one is quoted with its number.
+//! Texts are sent in batches. A text that occurs several times in a call, or is still in the cache,
+//! is not sent again. Rows are checked (number, length, finite values) and normalised. A text is
+//! shortened only if the server rejects it.
 
 mod answer;
 mod embedder;

@@ -1,4 +1,4 @@
-//! The [`Embedder`] over a sentence-transformers folder.
+//! The [`Embedder`] for a sentence-transformers folder.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -16,17 +16,17 @@ use crate::embed::Embedder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel::run;
 
-/// Tokens that one thread computes at once: enough for full speed of the matrix products, while
-/// their results stay in the cache.
+/// Number of tokens that one thread computes at once: enough for full speed of the matrix products,
+/// few enough for their results to stay in the cache.
 const TOKENS_PER_PACK: usize = 512;
 
-/// Bytes of a text that the tokenizer sees for each token that fits the model. Words are shorter;
-/// this only keeps a pasted file from being tokenised for nothing.
+/// Number of bytes that the tokenizer reads per token of the model's maximum. Words are shorter;
+/// the limit only avoids tokenising all of a pasted file.
 const BYTES_PER_TOKEN: usize = 64;
 
-/// A sentence encoder of the BERT family, computed on the CPU in this process.
+/// A sentence encoder of the BERT family, run on the CPU in this process.
 ///
-/// Texts beyond the model's longest input are cut, as sentence-transformers does. Vectors always
+/// Texts longer than the model's maximum input are cut, as in sentence-transformers. Vectors always
 /// have length 1.
 pub struct TransformerEmbedder {
     encoder: BertEncoder,
@@ -37,14 +37,13 @@ pub struct TransformerEmbedder {
 }
 
 impl TransformerEmbedder {
-    /// Reads a folder as sentence-transformers saves it: `config.json` (`model_type` `bert`),
+    /// Reads a folder in the format of sentence-transformers: `config.json` (`model_type` `bert`),
     /// `model.safetensors` (float32), `tokenizer.json`, `modules.json`, `1_Pooling/config.json`
-    /// (mean or `[CLS]`), and `sentence_bert_config.json` if it is there.
+    /// (mean or `[CLS]`), and `sentence_bert_config.json` if it exists.
     ///
-    /// # Errors
-    /// `Embedding`, with the path, for a file that is missing or not what it should be, an
-    /// architecture, activation, pooling or module that is not supported, and parameters of another
-    /// shape than `config.json` says.
+    /// # Errors `Embedding`, with the path: for a missing or malformed file; for an unsupported
+    /// architecture, activation, pooling or module; and for parameters whose shape differs from
+    /// `config.json`.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let root = folder.as_ref();
         let ModelFolder { config, pooling, tokenizer, max_tokens, lower_case } =
@@ -57,7 +56,7 @@ impl TransformerEmbedder {
         Ok(Self { encoder, tokenizer, max_tokens, lower_case, model })
     }
 
-    /// Token ids with `[CLS]` and `[SEP]`; none for a text without any token of its own.
+    /// Token ids with `[CLS]` and `[SEP]`; empty for a text without tokens.
     fn ids(&self, text: &str) -> Result<Vec<u32>> {
         let limit = self.max_tokens.saturating_mul(BYTES_PER_TOKEN).min(text.len());
         let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -88,8 +87,8 @@ impl Embedder for TransformerEmbedder {
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
         let read = |text: &&str| self.ids(text);
         let sequences = run(|| texts.par_iter().map(read).collect::<Result<Vec<_>>>())?;
-        // Longest first, so that no thread starts the largest pack when the others are done. Empty
-        // ones keep their rows of zeros.
+        // Longest first, so that the largest pack does not start last and delay the end. Empty
+        // sequences keep their zero rows.
         let mut order: Vec<usize> =
             (0..texts.len()).filter(|at| !sequences[*at].is_empty()).collect();
         order.sort_by_key(|at| Reverse(sequences[*at].len()));
@@ -111,8 +110,8 @@ impl Embedder for TransformerEmbedder {
     }
 }
 
-/// Cuts `order` into runs of at most [`TOKENS_PER_PACK`] tokens, at least one sequence each, and at
-/// least one run a thread if there are that many sequences.
+/// Splits `order` into runs of at most [`TOKENS_PER_PACK`] tokens and at least one sequence each;
+/// at least one run per thread if there are that many sequences.
 fn packs<'a>(order: &'a [usize], sequences: &[Vec<u32>]) -> Vec<&'a [usize]> {
     let total: usize = order.iter().map(|at| sequences[*at].len()).sum();
     let limit = TOKENS_PER_PACK.min(total.div_ceil(rayon::current_num_threads()));
@@ -131,8 +130,8 @@ fn packs<'a>(order: &'a [usize], sequences: &[Vec<u32>]) -> Vec<&'a [usize]> {
     packs
 }
 
-/// A name that survives moving the folder: the dimension, and a digest of everything that the
-/// vectors depend on.
+/// A name that does not depend on the folder's path: the dimension, and a digest of everything that
+/// affects the vectors.
 fn model_name(
     root: &Path,
     weights: &[u8],

@@ -1,12 +1,12 @@
-//! The files of a sentence-transformers folder, read and checked.
+//! Reads and checks the files of a sentence-transformers folder.
 //!
 //! ```text
 //! config.json                 the architecture
 //! model.safetensors           the parameters
 //! tokenizer.json              text to ids
-//! modules.json                what follows the encoder: pooling, normalisation
-//! 1_Pooling/config.json       how states become one vector
-//! sentence_bert_config.json   longest input (optional)
+//! modules.json                steps after the encoder: pooling, normalisation
+//! 1_Pooling/config.json       how states are combined into one vector
+//! sentence_bert_config.json   maximum input (optional)
 //! ```
 
 use std::fmt::Display;
@@ -40,7 +40,7 @@ fn bert_layer_norm_eps() -> f32 {
     1e-12
 }
 
-/// How the states of the tokens become the vector of the text.
+/// How the tokens' states are combined into the vector of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenPooling {
     /// Their mean.
@@ -54,9 +54,9 @@ pub(super) struct ModelFolder {
     pub config: TransformerConfig,
     pub pooling: TokenPooling,
     pub tokenizer: Tokenizer,
-    /// Longest input in tokens, `[CLS]` and `[SEP]` included.
+    /// Maximum input in tokens, including `[CLS]` and `[SEP]`.
     pub max_tokens: usize,
-    /// Texts go through `str::to_lowercase` before the tokenizer.
+    /// True if texts are lower-cased (`str::to_lowercase`) before tokenising.
     pub lower_case: bool,
 }
 
@@ -149,8 +149,8 @@ fn read_config(path: &Path) -> Result<TransformerConfig> {
     Ok(config)
 }
 
-/// The encoder's folder, and the pooling. Vectors are normalised whether a `Normalize` module
-/// stands there or not.
+/// Returns the encoder's folder and the pooling. Vectors are always normalised, even without a
+/// `Normalize` module.
 fn read_modules(root: &Path) -> Result<(PathBuf, TokenPooling)> {
     let path = root.join("modules.json");
     let modules: Vec<ModelModule> = json(&path)?;
@@ -191,7 +191,8 @@ fn read_tokenizer(path: &Path, config: &TransformerConfig, max_tokens: usize) ->
     let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
     let mut tokenizer = Tokenizer::from_bytes(bytes)
         .map_err(|error| failure("not a tokenizer", path).caused_by(error))?;
-    // Sequences are computed without padding; the file's own limit is that of its training.
+    // Sequences are computed without padding. The limit in the tokenizer's file is that of its
+    // training.
     tokenizer.with_padding(None);
     let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
     tokenizer

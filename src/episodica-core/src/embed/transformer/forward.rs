@@ -1,9 +1,9 @@
 //! The forward pass of BERT (Devlin et al. 2019), over several sequences at once without padding.
 //!
-//! The tokens of all sequences stand below each other in one matrix, so the linear maps, where
-//! nearly all the time goes, are a few large products; only attention looks at one sequence at a
-//! time. Products go through matrixmultiply, which picks AVX2 and FMA at run time. A result does
-//! not depend on what else is in the pack by more than rounding.
+//! The tokens of all sequences are stacked in one matrix, so that the linear maps, which take
+//! nearly all the time, are a few large products; only attention handles one sequence at a time.
+//! matrixmultiply selects AVX2 and FMA at run time. A result depends on the other sequences in the
+//! pack only by rounding.
 
 use std::ops::Range;
 
@@ -35,8 +35,8 @@ impl BertEncoder {
         self.weights.words.ncols()
     }
 
-    /// One vector of length 1 for each sequence of token ids, none of them empty, in order:
-    /// (sequences, dimension).
+    /// Returns one vector of length 1 per sequence of token ids, in order: (sequences, dimension).
+    /// No sequence may be empty.
     pub(super) fn embed(&self, sequences: &[&[u32]]) -> Array2<f32> {
         let (mut states, spans) = self.embeddings(sequences);
         for layer in &self.weights.layers {
@@ -115,7 +115,7 @@ impl BertEncoder {
     }
 }
 
-/// The part of a matrix in these rows and columns. (The `s!` macro of ndarray does not compile in a
+/// The part of a matrix in these rows and columns. (ndarray's `s!` macro does not compile in a
 /// crate that forbids unsafe code.)
 fn block<S: RawData>(
     mut matrix: ArrayBase<S, Ix2>,
@@ -156,7 +156,7 @@ fn normalise(x: &mut Array2<f32>, norm: &LayerNorm, eps: f32) {
     }
 }
 
-/// `x · Φ(x)` with the exact normal distribution, as BERT has it.
+/// `x · Φ(x)` with the exact normal distribution, as in BERT.
 fn gelu(x: f32) -> f32 {
     0.5 * x * (1.0 + erf(x * std::f32::consts::FRAC_1_SQRT_2))
 }

@@ -1,8 +1,9 @@
-//! Sentence encoders of the BERT family, from a sentence-transformers folder, computed here.
+//! Sentence encoders of the BERT family, read from a sentence-transformers folder and run in this
+//! process.
 //!
-//! `folder` reads the settings, `weights` the parameters, `forward` computes, `embedder` ties them
-//! to the trait. Float32 on the CPU, one thread a pack of sequences, no padding. Nothing is
-//! downloaded.
+//! `folder` reads the settings, `weights` the parameters, `forward` computes the vectors, and
+//! `embedder` implements the trait. Computes in float32 on the CPU, one thread per pack of
+//! sequences, without padding. Nothing is downloaded.
 
 mod embedder;
 mod folder;

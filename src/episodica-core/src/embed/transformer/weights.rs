@@ -11,8 +11,8 @@ use crate::error::Result;
 
 /// An affine map: `x · weight + bias`.
 pub(super) struct LinearLayer {
-    /// Shape (in, out), in rows: the file has it the other way round, but a product reads it faster
-    /// like this.
+    /// Shape (in, out), row-major. The file has it transposed, but a product reads this layout
+    /// faster.
     pub weight: Array2<f32>,
     pub bias: Array1<f32>,
 }
@@ -36,7 +36,7 @@ pub(super) struct EncoderLayer {
     pub output_norm: LayerNorm,
 }
 
-/// All parameters that a forward pass needs; the pooler head of BERT isn't among them.
+/// All parameters of a forward pass; BERT's pooler head is not used.
 pub(super) struct EncoderWeights {
     /// (vocabulary, hidden).
     pub words: Array2<f32>,
@@ -47,7 +47,7 @@ pub(super) struct EncoderWeights {
 }
 
 impl EncoderWeights {
-    /// Takes the parameters out of the bytes of `path`.
+    /// Extracts the parameters from the bytes of the file `path`.
     pub(super) fn read(bytes: &[u8], path: &Path, config: &TransformerConfig) -> Result<Self> {
         let tensors = SafeTensors::deserialize(bytes)
             .map_err(|error| failure("not a safetensors file", path).caused_by(error))?;

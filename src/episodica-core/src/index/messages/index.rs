@@ -13,35 +13,36 @@ use crate::error::Result;
 use crate::index::{ListColumn, StringInterner, TextIndex};
 use crate::model::{InMemory, Message, RecordShelf, block, map_bytes};
 
-/// Names one of the speakers of an index.
+/// Identifies a speaker within an index.
 pub type SpeakerId = u32;
 
-/// All messages of one owner.
+/// All messages of one user.
 #[derive(Default)]
 pub struct MessageIndex {
-    /// Words and meaning.
+    /// Word and vector index of the contents.
     pub field: TextIndex,
     pub(super) rows: Vec<ThreadPlace>,
     pub(super) links: Vec<ThreadLinks>,
     pub(super) priors: Vec<MessagePrior>,
-    /// The first messages, as far as they came from a snapshot.
+    /// The first messages, if they came from a snapshot.
     pub(super) shelf: Arc<RecordShelf<Message>>,
-    /// Those after them.
+    /// The messages after those of the shelf.
     pub(super) records: Vec<Arc<Message>>,
-    /// Their ids; the number of an id is the slot.
+    /// Message ids; the number of an id is the slot.
     pub(super) ids: StringInterner,
-    /// The names of speakers; the number of a name is the [`SpeakerId`].
+    /// Names of speakers; the number of a name is the [`SpeakerId`].
     pub(super) names: StringInterner,
     pub(super) speakers: Vec<Vec<String>>,
-    /// How many messages each speaker has.
+    /// Number of messages of each speaker.
     pub(super) spoken: Vec<u32>,
-    /// The last message of each session; messages without a session are cut into threads by pauses.
+    /// The last message of each session. Messages without a session are split into threads by
+    /// pauses.
     pub(super) ends: HashMap<Option<Arc<str>>, u32>,
     /// WordPiece ids of every message.
     pub(super) tokens: ListColumn<u16>,
-    /// What the messages take that the shelf does not hold.
+    /// Memory of the messages that the shelf does not contain, in bytes.
     pub(super) record_bytes: usize,
-    /// Messages that stand for all.
+    /// A random sample of the messages.
     pub(super) sample: IdSample,
 }
 
@@ -52,7 +53,7 @@ impl MessageIndex {
         self.add_read(message, &reading)
     }
 
-    /// [`MessageIndex::add`] of a message that was read ahead.
+    /// [`MessageIndex::add`] for a message that was analysed beforehand.
     pub(crate) fn add_read(
         &mut self,
         message: Arc<Message>,
@@ -89,16 +90,15 @@ impl MessageIndex {
         Some(slot)
     }
 
-    /// Removes a message: its neighbours close ranks. Returns its slot; `None` for an unknown id.
+    /// Removes a message and connects its neighbours. Returns its slot; `None` for an unknown id.
     ///
-    /// # Errors
-    /// `Index` for a failure of the library of vectors.
+    /// # Errors `Index` if the vector library fails.
     pub fn remove(&mut self, message_id: &str) -> Result<Option<u32>> {
         let Some(slot) = self.ids.number(message_id) else { return Ok(None) };
         let message = Arc::clone(self.get(slot));
         let linked = self.previous(slot);
-        // Without a session, messages that no thread connects to this one may be connected without
-        // it.
+        // Without a session, messages that were not connected to this one may become connected to
+        // each other by its removal.
         let before = linked.or_else(|| self.loose(&message, (0..slot).rev()));
         let next =
             self.next(slot).or_else(|| self.loose(&message, slot + 1..self.slot_count() as u32));
@@ -138,7 +138,7 @@ impl MessageIndex {
         Ok(Some(slot))
     }
 
-    /// Removes the name of a speaker with the last of their messages.
+    /// Removes a speaker's name after their last message was removed.
     fn tidy_speaker(&mut self, slot: u32) {
         let speaker = self.priors[slot as usize].speaker as usize;
         self.spoken[speaker] -= 1;
@@ -165,7 +165,7 @@ impl MessageIndex {
         self.field.postings.is_alive(slot)
     }
 
-    /// The message in a slot that was not emptied.
+    /// The message in a slot. The slot must not be empty.
     pub fn get(&self, slot: u32) -> &Arc<Message> {
         match (slot as usize).checked_sub(self.shelf.len()) {
             None => self.shelf.get(slot),
@@ -183,7 +183,7 @@ impl MessageIndex {
         self.ends.contains_key(&Some(Arc::from(session_id)))
     }
 
-    /// The slots of all messages, rising.
+    /// Slots of all messages, ascending.
     pub fn slots(&self) -> impl DoubleEndedIterator<Item = u32> {
         (0..self.slot_count() as u32).filter(|slot| self.contains(*slot))
     }
@@ -198,12 +198,12 @@ impl MessageIndex {
         self.iter().map(|(_, message)| message)
     }
 
-    /// How many messages.
+    /// Number of messages.
     pub fn len(&self) -> usize {
         self.field.postings.len()
     }
 
-    /// Whether there are no messages.
+    /// True if the index contains no messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -223,10 +223,9 @@ impl MessageIndex {
         &self.speakers
     }
 
-    /// Tokens of the message as a line of a context: `count` is asked once.
+    /// Token count of the message as a line of a context; calls `count` only the first time.
     ///
-    /// # Errors
-    /// Those of `count`.
+    /// # Errors The error of `count`.
     pub(crate) fn line_tokens(
         &self,
         slot: u32,
@@ -243,7 +242,7 @@ impl MessageIndex {
         }
     }
 
-    /// Its WordPiece ids.
+    /// WordPiece ids of a message.
     pub fn tokens(&self, slot: u32) -> &[u16] {
         self.tokens.get(slot)
     }
@@ -262,12 +261,12 @@ impl MessageIndex {
             + self.field.heap_bytes()
     }
 
-    /// The first messages, where they came from a snapshot.
+    /// The first messages, if they came from a snapshot.
     pub(crate) fn shelf(&self) -> &Arc<RecordShelf<Message>> {
         &self.shelf
     }
 
-    /// The messages behind those.
+    /// The messages after those of the shelf.
     pub(crate) fn unshelved(&self) -> &[Arc<Message>] {
         &self.records
     }

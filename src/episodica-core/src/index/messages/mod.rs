@@ -1,8 +1,8 @@
-//! The index of messages: their words and meaning, who speaks, who their neighbours are, and
-//! features of each text.
+//! The message index: words and vectors of the contents, speakers, neighbours, and features of each
+//! text.
 //!
-//! Rows are slots in the order of arrival. A removed message leaves its slot empty; the others
-//! answer as if it had never been there.
+//! Rows are slots, in order of arrival. The slot of a removed message stays empty; all results are
+//! as if the message had never been added.
 
 mod index;
 mod names;

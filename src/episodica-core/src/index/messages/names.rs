@@ -4,12 +4,12 @@ use crate::text::script::is_unspaced;
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{fold, for_each_word};
 
-/// Words of a speaker's name that name a role and not a person.
+/// Words in a speaker's name that denote a role, not a person.
 const ROLE_WORDS: &[&str] =
     &["user", "assistant", "system", "agent", "bot", "tool", "human", "ai", "support"];
 
-/// The words of a name, without roles and what stands in brackets; single letters of spaced scripts
-/// don't name anybody.
+/// The words of a name, without roles and text in brackets. Single letters are omitted in scripts
+/// with spaces, since they do not identify a person.
 pub(super) fn name_words(name: &str) -> Vec<String> {
     let outside: String = match (name.find('('), name.rfind(')')) {
         (Some(open), Some(close)) if open < close => {
@@ -26,8 +26,8 @@ pub(super) fn name_words(name: &str) -> Vec<String> {
     words
 }
 
-/// The forms under which a question may use a word of a name: itself, and a three-character Chinese
-/// name without its family name.
+/// Forms of a name's word that a question may use: the word, and a three-character Chinese name
+/// without the family name.
 pub fn name_forms(word: &str) -> impl Iterator<Item = &str> {
     let mut chars = word.char_indices();
     let given = match (chars.next(), chars.next(), chars.next(), chars.next()) {

@@ -29,22 +29,22 @@ impl LocalDay {
     }
 }
 
-/// The features of a message that do not depend on the question. Short, because choosing candidates
-/// reads it for every message.
+/// Features of a message that do not depend on the question. Kept small, because the choice of
+/// candidates reads it for every message.
 #[derive(Debug, Clone, Copy)]
 pub struct MessagePrior {
     /// The speaker.
     pub speaker: SpeakerId,
-    /// Share of its sentences that ask something, 0 to 1.
+    /// Share of the message's sentences that are questions, 0 to 1.
     pub question_share: f32,
-    /// The same of the message before it; 0 without one.
+    /// The same share of the previous message; 0 without one.
     pub answers: f32,
-    /// When, on its speaker's clock.
+    /// The message's day on its speaker's clock.
     pub day: LocalDay,
-    /// Whether it has an expression of time.
+    /// True if the message contains an expression of time.
     pub tells_time: bool,
-    /// Whether it has a digit.
+    /// True if the message contains a digit.
     pub has_number: bool,
-    /// Whether an assistant, a tool or the system said it that has no name of its own.
+    /// True if an assistant, a tool or the system wrote it without a name of its own.
     pub by_agent: bool,
 }

@@ -1,11 +1,11 @@
-//! Features of a message's text alone.
+//! Features that depend only on a message's text.
 
 use crate::index::TextTerms;
 use crate::text::script::is_alphanumeric;
 use crate::text::vocabulary::tells_time;
 
-/// The features of a message's text. Reading needs no index, so many messages are read in parallel
-/// before they are added one by one.
+/// Features of a message's text. Extracting them needs no index, so messages are analysed in
+/// parallel before they are added one by one.
 #[derive(Debug, Clone, Default)]
 pub struct MessageReading {
     pub(super) terms: TextTerms,
@@ -16,7 +16,7 @@ pub struct MessageReading {
 }
 
 impl MessageReading {
-    /// Of a message's text with its WordPiece ids.
+    /// Analyses a message's text with its WordPiece ids.
     pub fn of(content: &str, tokens: Vec<u16>) -> Self {
         let mut time = false;
         let terms =

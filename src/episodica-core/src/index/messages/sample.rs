@@ -1,20 +1,20 @@
-//! Messages that stand for all where looking at each would take too long.
+//! A random sample of the messages, for estimates that would take too long over all of them.
 //!
-//! Those whose ids have the smallest hashes: as good as chosen at random, the same whatever the
-//! order of arrival, and kept up to date at the cost of a comparison.
+//! It consists of the messages whose ids have the smallest hashes. This is as good as a random
+//! choice, does not depend on the order of arrival, and costs one comparison per update.
 
 use super::MessageIndex;
 use crate::text::hash::{fnv1a, mix};
 
-/// How many there are.
+/// Number of messages in the sample.
 const SIZE: usize = 32;
 
-/// Hashes of ids with their slots, the smallest hashes, rising.
+/// The smallest hashes of ids with their slots, ascending.
 #[derive(Debug, Default)]
 pub(super) struct IdSample(Vec<(u64, u32)>);
 
 impl IdSample {
-    /// Takes a message in if its turn comes.
+    /// Adds a message if its hash is small enough.
     pub fn offer(&mut self, message_id: &str, slot: u32) {
         let offered = (mix(fnv1a(message_id.bytes())), slot);
         if self.0.len() == SIZE && self.0.last().is_some_and(|last| offered.0 >= last.0) {
@@ -31,13 +31,13 @@ impl IdSample {
 }
 
 impl MessageIndex {
-    /// The slots of some messages that stand for all, or of all of few, in an order that does not
-    /// depend on that of arrival.
+    /// Slots of the sample, or of all messages if there are few, in an order that does not depend
+    /// on the order of arrival.
     pub fn sample(&self) -> impl Iterator<Item = u32> {
         self.sample.0.iter().map(|(_, slot)| *slot)
     }
 
-    /// The sample, drawn anew.
+    /// Draws the sample anew.
     pub(super) fn drawn(&self) -> IdSample {
         let mut sample = IdSample::default();
         self.slots().for_each(|slot| sample.offer(self.ids.key(slot), slot));

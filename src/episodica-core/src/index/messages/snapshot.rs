@@ -1,4 +1,4 @@
-//! The index in a snapshot.
+//! The message index in a snapshot.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -85,7 +85,7 @@ impl From<PackedPrior> for MessagePrior {
 }
 
 impl MessageIndex {
-    /// For a snapshot: all but the messages themselves and the vectors.
+    /// Writes to a snapshot everything except the messages themselves and the vectors.
     pub fn pack(&self, packer: &mut ColumnPacker) {
         self.field.postings.pack(packer);
         packer.values(self.rows.iter().map(|row| [row.previous, row.next]));
@@ -97,7 +97,7 @@ impl MessageIndex {
         self.tokens.pack(packer);
     }
 
-    /// From a snapshot, with the messages in their order.
+    /// Reads from a snapshot; `None` if it is damaged.
     pub(crate) fn unpack(
         unpacker: &mut ColumnUnpacker<'_>,
         shelf: Arc<RecordShelf<Message>>,
@@ -153,7 +153,7 @@ impl MessageIndex {
         Some(index)
     }
 
-    /// Whether every slot number is within the index and every other number is finite.
+    /// True if every slot number is within the index and every other number is finite.
     fn is_sound(&self) -> bool {
         let count = self.rows.len() as u32;
         let leads = |(slot, (row, links)): (u32, (&ThreadPlace, &ThreadLinks))| {

@@ -1,4 +1,4 @@
-//! Threads of talk: which message precedes and follows which, and what neighbours lend each other.
+//! Threads of conversation: the neighbours of each message, and their weights in its scores.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
@@ -8,39 +8,39 @@ use bytemuck::{Pod, Zeroable};
 use super::MessageIndex;
 use crate::model::Message;
 
-/// Marks the lack of a neighbour.
+/// Marks a missing neighbour.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Weights of a message's window, from three messages before to two after: earlier messages explain
-/// a turn better than later ones.
+/// Weights of the messages in a window, from three before to two after: earlier messages explain a
+/// turn better than later ones.
 const WINDOW: [f32; 6] = [0.25, 0.5, 0.75, 1.4, 0.5, 0.25];
 const BEFORE: usize = 3;
 /// Weight of the message itself.
 pub const OWN_WEIGHT: f32 = WINDOW[BEFORE];
 const AFTER: usize = 2;
 
-/// Weights of the neighbours in a message's similarity, from two before to one after; the message
-/// itself counts 1.
+/// Weights of neighbours in a message's similarity, from two before to one after; the message's own
+/// weight is 1.
 const DENSE_WINDOW: [f32; 4] = [0.2, 0.4, 1.0, 0.2];
-/// The share of that weight that a neighbour by an assistant or a tool has.
+/// Factor for neighbours by an assistant or a tool.
 const AGENT_NEIGHBOUR: f32 = 0.25;
 const DENSE_BEFORE: usize = 2;
 
-/// Messages without a session that are further apart than this are not neighbours: the talk of
-/// another part of the day.
+/// Messages without a session that are further apart than this are not neighbours: they belong to
+/// conversations at different times of the day.
 const THREAD_GAP_SECONDS: f64 = 6.0 * 3600.0;
 
-/// A place in the thread of talk.
+/// The neighbours of a message in its thread.
 #[derive(Debug)]
 pub(super) struct ThreadPlace {
     pub previous: u32,
     pub next: u32,
-    /// Tokens of the message as a line of a context, counted when first asked for; 0 = not yet.
+    /// Token count of the message as a line of a context, computed on first use; 0 = not yet.
     pub line_tokens: AtomicU32,
 }
 
-/// Where the neighbours of a message stand, in one byte: mostly right beside it, and walking along
-/// a thread then reads little memory.
+/// Position of a message's neighbours, in one byte. Neighbours are usually adjacent slots, so
+/// walking along a thread reads little memory.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct ThreadLinks(pub u8);
@@ -51,8 +51,8 @@ impl ThreadLinks {
     pub const NEXT_BESIDE: u8 = 4;
     pub const NEXT_AFAR: u8 = 8;
 
-    /// Given those of the message before one, of itself, and of two after it: do two messages
-    /// before it and three after it stand right beside each other?
+    /// Takes the links of the previous message, of the message, and of the next two. True if the
+    /// two messages before it and the three after it are all in adjacent slots.
     fn are_beside(links: [Self; 4]) -> bool {
         const WANTED: u32 = u32::from_le_bytes([
             ThreadLinks::PREVIOUS_BESIDE,
@@ -76,7 +76,7 @@ impl MessageIndex {
             if beside { ThreadLinks::PREVIOUS_BESIDE } else { ThreadLinks::PREVIOUS_AFAR };
     }
 
-    /// The first of these slots with a message without a session, if `message` has none either.
+    /// The first of these slots whose message has no session, if `message` has none either.
     pub(super) fn loose(
         &self,
         message: &Message,
@@ -88,8 +88,8 @@ impl MessageIndex {
         slots.find(|slot| self.contains(*slot) && self.get(*slot).session_id.is_none())
     }
 
-    /// Calls `visit` with every message in whose window `slot` stands, and the share of itself that
-    /// it lends there.
+    /// Calls `visit` with every message whose window contains `slot`, and with the weight of `slot`
+    /// there.
     pub(crate) fn for_each_window(&self, slot: u32, mut visit: impl FnMut(u32, f32)) {
         visit(slot, WINDOW[BEFORE]);
         let mut later = self.next(slot);
@@ -114,8 +114,8 @@ impl MessageIndex {
         earlier.take(BEFORE).chain(later.take(AFTER)).for_each(visit);
     }
 
-    /// Adds to the `sums` of all messages in whose window `slot` stands what it lends of `amount`;
-    /// tells which slots these are.
+    /// Adds `amount`, weighted, to the `sums` of all messages whose window contains `slot`; calls
+    /// `tell` with the ranges of these slots.
     pub(crate) fn lend(
         &self,
         slot: u32,
@@ -124,7 +124,7 @@ impl MessageIndex {
         mut tell: impl FnMut(Range<usize>),
     ) {
         let at = slot as usize;
-        // Most threads are said in one go: then the neighbours lie beside the message.
+        // Most threads are contiguous, so the neighbours are in adjacent slots.
         let links = at.checked_sub(1).and_then(|before| self.links.get(before..)?.first_chunk());
         let around =
             at.checked_sub(AFTER).and_then(|first| sums.get_mut(first..)?.first_chunk_mut());
@@ -163,8 +163,8 @@ impl MessageIndex {
         }
     }
 
-    /// The weighted mean of `value` over a message and those of its neighbours that exist; `value`
-    /// of the message itself counts most. The neighbours' weights are multiplied by `share`.
+    /// Weighted mean of `value` over a message and its neighbours, as far as these exist. The
+    /// message itself weighs most; the neighbours' weights are multiplied by `share`.
     pub(crate) fn smooth(&self, slot: u32, share: f32, value: impl Fn(u32) -> f32) -> f32 {
         let (mut sum, mut weight) = (0.0, 0.0);
         let mut add = |neighbour: u32, worth: f32| {
@@ -187,7 +187,7 @@ impl MessageIndex {
     }
 }
 
-/// Whether a message continues the thread of the one before it in its session.
+/// True if a message continues the thread of the previous one in its session.
 pub(super) fn is_connected(before: &Message, after: &Message) -> bool {
     after.session_id.is_some()
         || after.timestamp.seconds_since(before.timestamp).abs() <= THREAD_GAP_SECONDS

@@ -176,7 +176,8 @@ fn easter(year: i64) -> Option<Date> {
     date(year, i8::try_from(days / 31).ok()?, i8::try_from(days % 31 + 1).ok()?)
 }
 
-/// The years around `today` in which `days` exists (29 February may be eight years away), in order.
+/// The `days` of the years around `today`, in order, as far as they exist (29 February may be eight
+/// years away).
 fn candidates(
     today: Date,
     days: impl Fn(i64) -> Option<Days>,
@@ -194,7 +195,7 @@ pub(super) fn next(today: Date, days: impl Fn(i64) -> Option<Days>) -> Option<Da
     candidates(today, days).find(|(from, _)| *from > today)
 }
 
-/// The range that a mention without a year means: for `Unknown` the nearest, and the past one in a
+/// The range meant by a mention without a year; for `Unknown` the nearest one, or the past one in a
 /// tie.
 pub(super) fn infer(
     today: Date,

@@ -62,8 +62,8 @@ impl ChinesePosition<'_> {
                     days,
                     DateGrain::Season,
                 );
-                // The winter of a year is the one at its beginning for some speakers, at its end
-                // for others.
+                // Some speakers mean the winter at the start of the year, others the one at its
+                // end.
                 return Some(if at == 3 { hit.unsure() } else { hit });
             }
         }

@@ -7,10 +7,10 @@ use super::mention::{DateGrain, NamedDates};
 use super::patterns::{DatePatterns, FEW, NamedStep, PatternMeaning};
 use crate::text::expression::TextMatch;
 
-/// Days around a text in which a date without a year and a tense is clear.
+/// Distance, in days, within which a date without a year and without a tense is unambiguous.
 const NEAR_DAYS: i64 = 120;
 
-/// Words at the start of a date that look forward.
+/// Words at the start of a mention that indicate the future.
 const FORWARD: [&str; 9] =
     ["until", "till", "by", "from", "bis", "ab", "hasta", "jusqu", "à partir"];
 
@@ -19,11 +19,11 @@ pub(super) struct DateMatch {
     pub days: Days,
     pub grain: DateGrain,
     pub about: Option<Date>,
-    /// The words fix the days, whatever the date of the text.
+    /// True if the words determine the days regardless of the date of the text.
     pub absolute: bool,
-    /// Only the year is missing.
+    /// True if only the year is missing.
     pub lacks_year: bool,
-    /// The words name a day of the week.
+    /// True if the words name a weekday.
     pub weekday: bool,
     pub confident: bool,
 }
@@ -127,7 +127,7 @@ impl MatchPlace<'_, '_> {
                 let season = self.patterns.seasons.find(self.group("season")?)?;
                 let found =
                     self.stepped(step, DateGrain::Season, |year| calendar::season(year, season))?;
-                // The winter of a year is the one at its beginning for some speakers.
+                // Some speakers mean the winter at the start of the year.
                 let clear = season != 3 || !found.absolute;
                 Some(DateMatch { lacks_year: false, ..found.sure(clear) })
             }
@@ -146,7 +146,7 @@ impl MatchPlace<'_, '_> {
         }
     }
 
-    /// The tense of the clause. Where it tells nothing, "until", "by" and "from" look forward.
+    /// The tense of the clause. If it is unknown, "until", "by" and "from" indicate the future.
     fn lean(&self) -> TimeLean {
         let lean = self.patterns.tense.lean(self.text, self.start..self.end);
         let surface = self.text[self.start..self.end].to_lowercase();
@@ -159,7 +159,7 @@ impl MatchPlace<'_, '_> {
         }
     }
 
-    /// The day of the week that stands before a number: "Saturday 21 March".
+    /// The weekday before a number: "Saturday 21 March".
     fn weekday_beside(&self) -> Option<i8> {
         let words = self.text[self.start..self.end].split(|c: char| !c.is_alphabetic());
         let mut words = words.filter(|word| !word.is_empty()).take(3);
@@ -205,7 +205,7 @@ impl MatchPlace<'_, '_> {
         self.patterns.goes_on.is_match(&self.text[self.end..])
     }
 
-    /// An annual date, given by its year, by a word such as "last", or by the tense.
+    /// An annual date in the year given by its number, by a word such as "last", or by the tense.
     fn stepped(
         &self,
         step: NamedStep,
@@ -222,7 +222,7 @@ impl MatchPlace<'_, '_> {
             NamedStep::This => days(i64::from(self.today.year())),
             NamedStep::Tense => calendar::infer(self.today, lean, days),
         }?;
-        // Without a tense, a day that is months away may be this year's or another one's.
+        // Without a tense, a day that is months away may belong to this year or another.
         let near = (-NEAR_DAYS..=NEAR_DAYS)
             .contains(&found.0.duration_since(self.today).as_hours().div_euclid(24));
         let sure =
@@ -288,7 +288,7 @@ impl MatchPlace<'_, '_> {
         let found = self.stepped(NamedStep::Tense, DateGrain::Day, |year| {
             calendar::nth_weekday(year, month, nth, weekday).map(|day| (day, day))
         })?;
-        // The words do not name the day itself, so the output writes it out.
+        // The words do not state the day, so the output adds it.
         Some(DateMatch { lacks_year: false, absolute: false, ..found })
     }
 
@@ -320,8 +320,8 @@ impl MatchPlace<'_, '_> {
         })
     }
 
-    /// A date without a year that names its day of the week: of the years beside this one, mostly
-    /// one alone fits.
+    /// A date without a year that names its weekday. The weekday usually fits only one of the years
+    /// near the text's.
     fn date_on_weekday(&self, month: i8, day: i8, last: i8) -> Option<DateMatch> {
         if day != last || self.group("y").is_some() {
             return None;
@@ -334,8 +334,7 @@ impl MatchPlace<'_, '_> {
         Some(DateMatch { lacks_year: true, ..DateMatch::day(date) })
     }
 
-    /// "Between May and July 2022"; a range across the new year ends in the year that the words
-    /// name.
+    /// "Between May and July 2022". A range across the new year ends in the year that is named.
     fn months(&self) -> Option<DateMatch> {
         let (first, last) = (self.month("mon")?, self.month("mon2")?);
         let days = |year: i64| {
@@ -402,8 +401,8 @@ impl MatchPlace<'_, '_> {
         Some(DateMatch::absolute(calendar::decade(first)?, DateGrain::Decade))
     }
 
-    /// Two numbers and a year: unless the language fixes the order, only a number above 12 shows
-    /// which one is the day.
+    /// Two numbers and a year. Unless the language determines the order, only a number above 12
+    /// shows which of the two is the day.
     fn slashed(&self) -> Option<DateMatch> {
         let (a, b, year): (i8, i8, i64) = (self.number("a")?, self.number("b")?, self.number("y")?);
         let day_first = self.patterns.day_first || a > 12;

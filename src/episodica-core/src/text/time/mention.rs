@@ -24,14 +24,14 @@ pub enum DateGrain {
     Decade,
 }
 
-/// The dates that the words of a mention name by themselves, whatever the date of the text.
+/// The dates that a mention states by itself, regardless of the date of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NamedDates {
     /// All of its days.
     Days,
     /// A day or a month without its year.
     NoYear,
-    /// A day of the week.
+    /// A weekday.
     Weekday,
     /// Nothing: "yesterday", "last summer".
     Nothing,
@@ -56,7 +56,7 @@ pub struct TimeMention {
     pub confident: bool,
     /// The centre of a vague mention ("two weeks ago").
     pub about: Option<Date>,
-    /// The dates that its words name by themselves.
+    /// The dates that its words state by themselves.
     pub naming: NamedDates,
     /// The language of the mention.
     pub language: Language,

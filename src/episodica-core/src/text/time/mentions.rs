@@ -24,7 +24,7 @@ pub fn mentions(text: &str, anchor: Moment) -> Vec<TimeMention> {
     mentions_in(text, anchor, language(text))
 }
 
-/// [`mentions`] of a text whose language is known, even if it has only a few words.
+/// [`mentions`] of a text in a known language, for texts too short to detect it.
 pub(crate) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec<TimeMention> {
     let today = anchor.local().date();
     if !(1..=9999).contains(&today.year()) {
@@ -32,7 +32,7 @@ pub(crate) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec
     }
     let mut found = patterns::of(language).scan(text, today);
     if found.is_empty() && language == Language::Other {
-        // A few words may not show the language.
+        // A few words may not be enough to detect the language.
         let others = [Language::German, Language::Spanish, Language::French];
         let scans = others.map(|other| patterns::of(other).scan(text, today));
         found = scans.into_iter().find(|found| !found.is_empty()).unwrap_or_default();

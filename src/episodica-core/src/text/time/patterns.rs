@@ -21,13 +21,13 @@ use crate::text::expression::{TextExpression, TextMatch};
 use crate::text::expressions::ExpressionTable;
 use crate::text::{Language, is_cjk};
 
-/// The value of "a few" among the counts of a language.
+/// The value that stands for "a few" among a language's counts.
 pub(super) const FEW: i64 = 0;
 
 /// Number of bytes before a mention that are read to reject it.
 const REACH: usize = 60;
 
-/// Selects one of several weekdays, months, seasons or feasts of the same name.
+/// Selects one of several weekdays, months, seasons or feasts with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NamedStep {
     Last,

@@ -35,9 +35,9 @@ pub enum DatePart {
 ///
 /// ```
 /// use episodica_core::text::time::{DatePart, date_parts};
-/// let parts: Vec<DatePart> = date_parts("What did we do on 5 May?").into_iter().collect();
+/// let parts: Vec<DatePart> = date_parts("Where did we go on 5 May?").into_iter().collect();
 /// assert_eq!(parts, [DatePart::Month(5), DatePart::Day(5)]);
-/// assert!(date_parts("What did we do yesterday?").is_empty());
+/// assert!(date_parts("Where did we go yesterday?").is_empty());
 /// ```
 pub fn date_parts(text: &str) -> BTreeSet<DatePart> {
     let mut parts = BTreeSet::new();
@@ -74,15 +74,14 @@ enum QuestionSide {
 
 /// The days of `text`, a question asked at `now`; `None` if it names no time.
 ///
-/// Several mentions give the range that covers them all. The result is meant as a preference or as
-/// a filter that can be relaxed: it includes mentions that are not confident if there are no
-/// others.
+/// Several mentions give the range that covers them all. Uncertain mentions count only if all are
+/// uncertain, so use the result as a preference, or as a filter that can be relaxed.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
 /// use episodica_core::text::time::query_range;
 /// let now = Moment::parse("2023-05-08T10:00:00Z")?;
-/// let range = query_range("What did we do last week?", now).expect("a time is named");
+/// let range = query_range("Where did we go last week?", now).expect("a time is named");
 /// assert_eq!(range.from.map(|day| day.to_string()).as_deref(), Some("2023-05-01"));
 /// assert_eq!(range.to.map(|day| day.to_string()).as_deref(), Some("2023-05-07"));
 /// let since = query_range("Where has she worked since 2019?", now).expect("a range");
@@ -125,7 +124,7 @@ fn one_range(text: &str, mention: &TimeMention) -> DateRange {
     }
 }
 
-/// The side that the word before (in Chinese: after) the mention gives.
+/// The side given by the word before the mention (in Chinese: after it).
 fn side(text: &str, mention: &TimeMention) -> QuestionSide {
     let surface = &text[mention.start..mention.end];
     let first = surface.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
@@ -155,7 +154,7 @@ fn side(text: &str, mention: &TimeMention) -> QuestionSide {
     }
 }
 
-/// The side that a preposition gives; leaves out the German "vor", which also means "ago".
+/// The side given by a preposition. Omits the German "vor", which also means "ago".
 fn side_of(preposition: &str) -> Option<QuestionSide> {
     match preposition {
         "before" | "antes" | "avant" => Some(QuestionSide::Before(false)),

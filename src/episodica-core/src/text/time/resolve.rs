@@ -1,7 +1,7 @@
 //! Adds the absolute dates of relative mentions to a text, so that it is clear without its context.
 //!
-//! The text keeps its own words: the days follow an expression in brackets, and a day or a month
-//! without a year gets its year. This keeps the grammar of sentences in every language.
+//! The text keeps its own words: the date follows an expression in brackets, and a day or a month
+//! without a year gets its year. So sentences stay grammatical in every language.
 
 use super::mention::{NamedDates, TimeMention};
 use super::mentions::mentions_in;
@@ -9,11 +9,11 @@ use super::style;
 use crate::clock::Moment;
 use crate::text::Language;
 
-/// `text` with the days of its confident relative dates, as written at `anchor`.
+/// `text`, written at `anchor`, with the days of its confident relative dates added.
 ///
-/// `language` is the language of the talk; its patterns also read a sentence that is too short to
-/// show its language. The rest of the text stays unchanged, and so do absolute and uncertain dates.
-/// Each date is written in the language of its expression.
+/// `language` is the language of the conversation, used for sentences too short to detect theirs.
+/// Absolute and uncertain dates and the rest of the text stay unchanged. Each date is written in
+/// the language of its expression.
 ///
 /// ```
 /// use episodica_core::clock::Moment;
@@ -62,7 +62,7 @@ pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
             continue;
         }
         let after = &text[mention.end..];
-        // "Yesterday's talk" keeps its ending.
+        // The ending of "yesterday's talk" stays with the word.
         let possessive = ["'s", "’s"].into_iter().find(|ending| after.starts_with(ending));
         let end = mention.end + possessive.map_or(0, str::len);
         out.push_str(&text[done..end]);
@@ -82,7 +82,7 @@ pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
 fn part_of(surface: &str) -> &str {
     let mut parts = ["底", "末", "初", "中旬", "上旬", "下旬"].into_iter();
     let part = parts.find(|part| surface.ends_with(part)).unwrap_or_default();
-    // 周末 is the weekend, no end of anything longer.
+    // 周末 means the weekend, not the end of a longer unit.
     if surface.ends_with("周末") { "" } else { part }
 }
 

@@ -14,13 +14,13 @@ use crate::text::expressions::ExpressionSet;
 /// Number of bytes that are read on either side of a date.
 const REACH: usize = 240;
 
-/// A clause with fewer bytes besides its date has no verb.
+/// Minimum length in bytes, apart from its date, of a clause that has a verb.
 const SHORT_CLAUSE: usize = 12;
 
 /// The signs of the tenses of a language: verb forms and particles, as regular expressions. If
 /// several match at one position, the first in the order of the fields wins.
 pub(super) struct TenseSigns {
-    /// Words that match another field by accident.
+    /// Words that match another field only by accident.
     pub shadows: &'static [&'static str],
     /// The future in a past form: "decided to move".
     pub intentions: &'static [&'static str],
@@ -53,7 +53,7 @@ pub(super) enum TenseRule {
 /// The expressions of a [`TenseSigns`].
 pub(super) struct TenseReader {
     signs: ExpressionSet,
-    /// What each of the signs shows; `None` for a shadow.
+    /// The tense that each sign indicates; `None` for a shadow.
     leans: Vec<Option<TimeLean>>,
     bounds: TextExpression,
     rule: TenseRule,
@@ -75,7 +75,7 @@ impl TenseReader {
         let sign = |sign: &&str| {
             let sign = sign.replace("<participle>", tense.participle);
             let sign = sign.replace("<irregular>", tense.irregular);
-            // An ending such as 've is inside a word.
+            // An ending such as 've is not at a word boundary.
             let begin = if !tense.spaced || sign.starts_with("['’]") { "" } else { r"\b" };
             let end = if !tense.spaced || sign.ends_with('$') { "" } else { r"\b" };
             format!("{begin}(?:{sign}){end}")

@@ -6,11 +6,12 @@ use crate::text::time::patterns::{DateVocabulary, FEW, NamedStep, PatternMeaning
 use crate::text::time::tense::{TenseRule, TenseSigns};
 use crate::text::vocabulary::ENGLISH_WEEKDAYS;
 
-/// The verb nearest before the date decides, so that "the flat we bought in June is damp" is past.
+/// The verb nearest before the date decides, so "the flat we bought in June is damp" is in the
+/// past.
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &["hundred|indeed|feed|seed|speed|bed|red|wed|shed|weed|exceed|proceed|succeed"],
     intentions: &[
-        // An intention reported in the past is still in the future: "decided to move in June".
+        // An intention that is reported in the past concerns the future: "decided to move in June".
         concat!(
             r"(?:decided|promised|agreed|planned|offered|hoped|expected|invited|asked|told|",
             r"chose)(?: \w+)? to \w+(?: \w+ed\b)?",
@@ -20,7 +21,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r")?(?:booked|scheduled|planned|rescheduled|postponed|reserved|slated|due|moved|",
             r"pushed|tickets|table|appointment)(?: \w+){0,4} (?:for|to|until|till)$",
         ),
-        // What is arranged lies ahead, whatever the tense of the arranging.
+        // An arranged event is in the future, regardless of the tense of the arranging.
         concat!(
             r"(?:(?:['’]ve|have|has|had|just|finally|already|i|we|she|he|they) )*(?:signed up|",
             r"signed on|enrolled|registered|booked|reserved|rented|hired|invited|promised|",
@@ -30,13 +31,13 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r"(?: [\w'’-]+){0,6}$",
         ),
         "need(?:s|ed)?|excited|interested|supposed",
-        // Something that a person "has got" or "was given" is an appointment: "they've given me the
+        // A date that a person "has got" or "was given" is an appointment: "they've given me the
         // 22nd".
         r"['’]ve (?:got|(?:given|offered) (?:me|us))",
         r"(?:have|has) (?:got|(?:given|offered) (?:me|us))",
     ],
     past: &[
-        // The verb before an infinitive has the tense: "went to see".
+        // The verb before an infinitive carries the tense: "went to see".
         concat!(
             r"(?:went|came|got|had|wanted|managed|able|used|forgot|failed|tried|needed)(?: \w+)? ",
             r"to \w+",

@@ -7,7 +7,7 @@ use crate::text::time::tense::{TenseRule, TenseSigns};
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[],
     intentions: &[
-        // What is arranged lies ahead.
+        // An arranged event is in the future.
         concat!(
             r"(?:ai|as|a|avons|avez|ont|suis|est|sommes|sont) (?:déjà |enfin )?(?:réservé|loué|",
             r"inscrite?s?|invitée?s?|promis|(?:pris|acheté) (?:\p{L}+ )?(?:billets?|places?|",

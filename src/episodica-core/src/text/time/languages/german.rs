@@ -7,13 +7,13 @@ use crate::text::time::tense::{TenseRule, TenseSigns};
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[],
     intentions: &[
-        // A state or an appointment in the form of a perfect.
+        // A state or an appointment in the form of the perfect tense.
         concat!(
             r"(?:ist|sind|bin)\b.*?\b(?:geplant|vorgesehen|angesetzt|terminiert|eingeladen|",
             r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",
         ),
         r"(?:hab|habe|haben)\b.*?\bfür$",
-        // What is arranged lies ahead.
+        // An arranged event is in the future.
         concat!(
             r"(?:hab|habe|hast|hat|haben|bin|sind)\b.*?\b(?:angemeldet|gebucht|reserviert|",
             r"gemietet|eingeladen|versprochen|verabredet|vereinbart|eingeschrieben|",

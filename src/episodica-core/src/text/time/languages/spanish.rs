@@ -11,7 +11,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "voy|vas|va|vamos|vais|van|quiero|queremos|espero|esperamos|toca|habrá|tengo|tenemos|\
          tiene|tienen|hay|puedo|podemos|pienso|pensamos|nos vemos|estamos",
         r"\p{L}+(?:aré|eré|iré|dré|rás|rá|remos|rán)",
-        // What is arranged lies ahead.
+        // An arranged event is in the future.
         concat!(
             r"(?:he|has|ha|hemos|han) (?:ya )?(?:apuntado|reservado|alquilado|inscrito|",
             r"matriculado|invitado|prometido|quedado|(?:comprado|sacado|cogido) (?:\p{L}+ )?",
@@ -36,7 +36,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "desde",
     ],
     ahead: &[],
-    // Forms that are the same in the present and in the past.
+    // Forms that are the same in the present and the past tense.
     open: &[r"\p{L}{2,}(?:amos|imos)"],
     participle: "",
     irregular: "",
