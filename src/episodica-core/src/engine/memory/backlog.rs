@@ -62,7 +62,7 @@ impl UserBacklog {
         self.unembedded.remove(&slot);
     }
 
-    /// An episode was written; its provenance says by whom.
+    /// An episode was written; its provenance names the author.
     pub fn episode_written(&mut self, id: &str, provenance: &TextProvenance) {
         set_member(&mut self.unwritten, id, provenance.pending_llm);
         set_member(&mut self.refused, id, provenance.fallback == REFUSED);

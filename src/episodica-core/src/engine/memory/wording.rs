@@ -1,5 +1,6 @@
-//! Reads the text of a fact once, for the indexes and for comparing it with other facts. This needs
-//! no index, so many facts are read in parallel before they are added one by one.
+//! Reads the text of a fact once, for the indexes and for comparing it with other facts. Reading
+//! needs no index, so the texts of many facts are read in parallel before the facts are added one
+//! by one.
 
 use crate::generate::reconcile::WordSignature;
 use crate::index::TextTerms;

@@ -1,5 +1,5 @@
-//! Archiving and restoring: records leave searches and contexts, and come back. Each is one more
-//! revision in the log; nothing is deleted.
+//! Archives and restores records: hides them from searches and contexts, and shows them again. Each
+//! change is a new revision in the log; nothing is deleted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::index::TextIndex;
 use crate::model::{Episode, SemanticMemory};
 use crate::store::StateRecord;
 
-/// What is to become of records.
+/// The direction of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArchiveChange {
     Archive,
@@ -57,7 +57,7 @@ impl ArchiveChange {
 }
 
 impl EngineServices {
-    /// Archives or restores records; returns them as they are afterwards, in the order of the ids.
+    /// Archives or restores records; returns their new state, in the order of the ids.
     pub(crate) fn shelve(
         &self,
         user: &OpenUser,
@@ -127,14 +127,14 @@ impl EngineServices {
     }
 }
 
-/// The vectors of facts as they are; `None` if one is missing.
+/// The present vectors of facts; `None` if one is missing.
 fn known_rows(view: &UserView, facts: &[Arc<SemanticMemory>]) -> Option<Array2<f32>> {
     let slots = facts.iter().map(|fact| view.facts.slot(&fact.memory_id));
     let rows: Option<Vec<_>> = slots.map(|slot| vector(&view.statements, slot?)).collect();
     stacked(&rows?)
 }
 
-/// The vectors of both layers of episodes as they are; `None` if one is missing.
+/// The present vectors of both layers of episodes; `None` if one is missing.
 fn known_layers(view: &UserView, episodes: &[Arc<Episode>]) -> Option<Array2<f32>> {
     let mut rows = Vec::with_capacity(2 * episodes.len());
     for episode in episodes {

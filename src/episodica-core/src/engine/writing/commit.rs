@@ -1,4 +1,4 @@
-//! From drafts to episodes in the log and the view: composed, embedded, appended, indexed.
+//! Turns drafts into episodes in the log and the view: composes, embeds, appends, indexes.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ use crate::model::{Episode, Message};
 use crate::parallel;
 use crate::store::StateRecord;
 
-/// Episodes that enter the view under one lock; searches wait no longer than that.
+/// Episodes that enter the view under one lock; it limits how long searches wait.
 const VIEW_BATCH: usize = 64;
 /// Episodes that the rules compose while those before are committed and learned from.
 const COMPOSED_AT_ONCE: usize = 64;
-/// Texts that are worth a request for vectors of their own.
+/// Texts that justify a request of their own for their vectors.
 pub(crate) const WORTH_A_REQUEST: usize = 32;
 
 impl EngineServices {
     /// Composes drafts and commits them. The rules compose the next ones while those before are
-    /// committed and learned from. A model that is shown known facts composes one at a time, and
-    /// learns from it before the next, so that it knows the same however the messages came in.
+    /// committed and learned from. A model that is shown known facts composes one at a time and
+    /// learns from it first: so its knowledge does not depend on how the messages arrived.
     pub(crate) fn write_down(
         &self,
         user: &OpenUser,
@@ -41,7 +41,7 @@ impl EngineServices {
         control: &dyn CallControl,
         formed: &mut Vec<Arc<Episode>>,
     ) -> Result<()> {
-        // Episodes are committed in the order of their ends, whatever their sessions.
+        // Episodes are committed in the order of their ends, across sessions.
         drafts.sort_by_key(|draft| draft.messages.last().map(|message| message.seq));
         let shows_known = self.shows_known();
         let at_once = match self.llm {
@@ -152,8 +152,8 @@ impl EngineServices {
         }
     }
 
-    /// Asks a server at once for all vectors that are needed soon: those of episodes and facts, and
-    /// of as many messages as make up a request. The embedder keeps them until they are asked for.
+    /// Requests all vectors that are needed soon: those of episodes and facts, and of enough
+    /// messages to fill the request. The embedder caches them.
     fn embed_ahead(
         &self,
         user: &OpenUser,
@@ -181,7 +181,7 @@ impl EngineServices {
         Ok(())
     }
 
-    /// Commits episodes whose texts were read; embeds them where a vector takes longer than that.
+    /// Commits composed episodes; embeds them first if their texts came without vectors.
     fn commit_read(
         &self,
         user: &OpenUser,
@@ -224,8 +224,9 @@ impl EngineServices {
         self.indexing().embed(&texts, control)
     }
 
-    /// Appends episodes to the log, then to the view. `rows` holds two vectors per episode. The
-    /// `notes` come first: without them the next opening would learn from the episodes.
+    /// Appends episodes to the log, then adds them to the view. `rows` holds two vectors per
+    /// episode. The `notes` are written first: without them the next opening would learn from the
+    /// episodes.
     pub(crate) fn commit_episodes(
         &self,
         user: &OpenUser,
@@ -240,7 +241,7 @@ impl EngineServices {
         self.commit_terms(user, episodes, notes, &terms, rows, basis)
     }
 
-    /// [`EngineServices::commit_episodes`] of episodes with these terms.
+    /// [`EngineServices::commit_episodes`] for episodes with known terms.
     fn commit_terms(
         &self,
         user: &OpenUser,

@@ -1,4 +1,4 @@
-//! Making the logs of a user smaller: what nothing follows from any more goes.
+//! Compacts the logs of a user: removes lines that no record depends on.
 
 use crate::control::CallControl;
 use crate::embed::STATIC_MODEL;
@@ -7,11 +7,11 @@ use crate::engine::user::OpenUser;
 use crate::error::Result;
 use crate::store::{KEPT_REVISIONS, LogKind, UserErasure};
 
-/// A log with fewer lines is not compacted by itself.
+/// A log with fewer lines is compacted only on request.
 const MIN_LINES: u64 = 512;
 
 impl EngineServices {
-    /// Takes the dead lines out of a user's logs. The caller has the user's turn.
+    /// Removes the dead lines from a user's logs. The caller has the user's turn.
     ///
     /// # Errors
     /// As a deletion.
@@ -28,15 +28,15 @@ impl EngineServices {
         drop(writer);
         user.measure();
         outcome?;
-        // The package's own vectors are made again in less time than writing all of them takes.
+        // Vectors of the package's own table are computed faster than they are written.
         if self.embedder.model() != STATIC_MODEL {
             user.save_caches(&self.store, &to)?;
         }
         Ok(())
     }
 
-    /// Compacts the logs of a user if more than half of one is dead. The caller has the user's turn
-    /// and has done what it was asked: a failure here may not make it look undone.
+    /// Compacts the logs of a user if more than half of one is dead. The caller has the user's
+    /// turn. Errors are only noted, because the caller's own work has succeeded.
     pub(crate) fn compact_if_worth(&self, user: &OpenUser, control: &dyn CallControl) {
         let is_mostly_dead = |kind, kept: &dyn Fn() -> usize| {
             let lines = user.store.position(kind).records;
@@ -45,7 +45,7 @@ impl EngineServices {
         let (facts, episodes) = {
             let view = user.view.read();
             let episodes = || view.episodes.revisions_kept(KEPT_REVISIONS);
-            // A note for each episode tells that it was learned from.
+            // Each episode has a note that it was learned from.
             let facts = || view.facts.revisions_kept(KEPT_REVISIONS) + view.episodes.len();
             (
                 is_mostly_dead(LogKind::Semantic, &facts),

@@ -1,4 +1,4 @@
-//! The texts of episodes: by the model, several at once, or by the rules.
+//! Writes the texts of episodes: by the model, several at once, or by the rules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,7 @@ use crate::generate::facts::{self, write_and_extract};
 use crate::model::{Message, REFUSED, TextProvenance, abstract_of};
 use crate::parallel;
 
-/// Why the rules wrote a text: the model did not answer. It is written again once the model is
-/// back.
+/// Fallback reason of a text by the rules: the model failed. The model writes it again later.
 pub(crate) const OUTAGE: &str = "outage";
 
 /// The text of one episode.
@@ -30,14 +29,14 @@ pub(crate) struct ComposedEpisode {
     pub text: EpisodeText,
     pub provenance: TextProvenance,
     pub asked: QuestionTrace,
-    /// The facts, if they were looked for at the same time.
+    /// The facts, if they were extracted together with the text.
     pub stated: Option<ExtractedFacts>,
-    /// What was read of the text, if it was.
+    /// The reading of the text, if it was read.
     pub read: Option<EpisodeTexts>,
 }
 
 impl EngineServices {
-    /// The texts of episodes with these messages, in their order.
+    /// Composes the texts of episodes with these messages, in order.
     pub(crate) fn compose(
         &self,
         user: &OpenUser,
@@ -54,12 +53,12 @@ impl EngineServices {
         })
     }
 
-    /// Begins with the texts of episodes that the rules are to write next.
+    /// Starts composing the next episodes by the rules in the background.
     pub(crate) fn compose_ahead(&self, episodes: &[&[Arc<Message>]]) -> Prefetch<ComposedEpisode> {
         Prefetch::new(episodes.iter().map(|messages| messages.to_vec()).collect(), self.by_rules())
     }
 
-    /// What writes an episode by the rules and finds its facts.
+    /// Returns a function that composes an episode and extracts its facts by the rules.
     fn by_rules(&self) -> impl Fn(Vec<Arc<Message>>) -> ComposedEpisode + Send + Sync + 'static {
         let (config, reader) = (self.config.clone(), self.reader());
         move |messages| {
@@ -79,7 +78,7 @@ impl EngineServices {
         }
     }
 
-    /// Asks the model about several pieces of work at the same time, within the limit on calls.
+    /// Asks the model about several pieces of work at once, within the limit on calls.
     pub(crate) fn at_the_same_time<T: Sync, A: Send>(
         &self,
         user: &OpenUser,
@@ -98,7 +97,7 @@ impl EngineServices {
             }
         };
         let held = HeldTurns::here();
-        // The calls wait rather than compute: threads of their own, the caller's among them.
+        // The calls wait more than they compute, so they use threads of their own and the caller's.
         std::thread::scope(|scope| {
             for _ in 1..pieces.len().min(self.config.llm_concurrency) {
                 let held = held.clone();
@@ -114,12 +113,13 @@ impl EngineServices {
 }
 
 impl ModelSession<'_> {
-    /// The text of one episode by the model, with its facts if they are wanted and the model's
-    /// window allows; by the rules if the answer is missing or unusable.
+    /// Composes one episode by the model, with its facts if they are wanted and fit the model's
+    /// window. The rules write it if the answer is missing or unusable.
     fn compose(&mut self, messages: &[Arc<Message>]) -> Result<ComposedEpisode> {
         let budget = self.budget();
         let own = self.services.without_recalled(self.user, messages);
-        // What was recalled is told in an episode, and never learned: that takes two questions.
+        // A recalled context belongs in the episode but must not be learned: that takes two
+        // questions.
         let is_own = is_unchanged(&own, messages);
         let wants_facts = self.services.config.semantic_memory && budget.is_roomy && is_own;
         let shown = if wants_facts { self.shown_beside(messages)? } else { ShownFacts::default() };
@@ -145,7 +145,7 @@ impl ModelSession<'_> {
         let asked = self.take_asked();
         let stated = wants_facts.then(|| {
             let facts = facts::model::read(&reply.text, &own, &shown, &self.services.config);
-            // The whole answer was paid for once: its tokens are the episode's.
+            // The tokens of the whole answer are counted for the episode.
             let made = (&reply, TextProvenance { tokens: 0, ..provenance.clone() });
             self.stated(made, facts, &own, asked.clone())
         });
@@ -161,19 +161,19 @@ impl ModelSession<'_> {
     }
 }
 
-/// True if nothing was taken out of `messages`.
+/// True if no text was removed from `messages`.
 pub(crate) fn is_unchanged(own: &[Arc<Message>], messages: &[Arc<Message>]) -> bool {
     own.len() == messages.len()
         && own.iter().zip(messages).all(|(own, message)| Arc::ptr_eq(own, message))
 }
 
-/// The next piece of work, for the thread that asks first.
+/// The next piece of work for an idle thread.
 fn take<'a, T>(next: &AtomicUsize, work: &'a [T]) -> Option<(usize, &'a T)> {
     let number = next.fetch_add(1, Ordering::Relaxed);
     work.get(number).map(|piece| (number, piece))
 }
 
-/// `fallback` is why there is no text by the model; empty where none is configured.
+/// `fallback` tells why the model did not write the text; empty if none is configured.
 fn by_rules(text: EpisodeText, fallback: &str, asked: QuestionTrace) -> ComposedEpisode {
     let provenance = TextProvenance {
         method: "offline".to_owned(),

@@ -1,9 +1,8 @@
-//! Existing facts that may conflict with a candidate: those in the view, and those of the same
-//! step.
+//! Finds known facts that may conflict with a candidate, in the view and in the same step.
 //!
-//! Nothing is searched by its vector here. The rules only apply to facts with the same text, the
-//! same attribute, or all words of one in the other. Those are found by their words, in a time that
-//! does not grow with the number of facts.
+//! Vectors are not used. The rules only compare facts with the same text, with the same attribute,
+//! or with all words of one in the other. The indexes of words find those in a time that does not
+//! grow with the number of facts.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -18,10 +17,10 @@ use crate::generate::reconcile::{CandidateWords, FactDecision};
 use crate::model::SemanticMemory;
 use crate::store::StateRecord;
 
-/// Newest facts with a candidate's rarest word that it is compared with.
+/// Most facts with a candidate's rarest word that it is compared with, the latest.
 const SAME_WORD: usize = 64;
 
-/// A fact as a step has left it.
+/// A fact with the changes of a step.
 pub(crate) struct FreshFact {
     pub memory: Arc<SemanticMemory>,
     /// The row of its vector.
@@ -30,19 +29,19 @@ pub(crate) struct FreshFact {
     stated: StatedValue,
 }
 
-/// Facts that a step has learned and not yet committed: newer than the view.
+/// Facts that a step has learned but not committed: newer than the view.
 #[derive(Default)]
 pub(crate) struct LearnedFacts {
     /// Latest revision by id.
     pub latest: BTreeMap<String, FreshFact>,
     /// Every record to append, in order.
     pub records: Vec<Arc<SemanticMemory>>,
-    /// Candidates that said nothing new, to be noted.
+    /// Notes of candidates that said nothing new.
     pub ignored: Vec<StateRecord>,
 }
 
 impl LearnedFacts {
-    /// Adds a record in these words; `row` is that of its vector.
+    /// Adds a record with its words and the row of its vector.
     pub fn put(&mut self, record: SemanticMemory, wording: Arc<FactWording>, row: Option<usize>) {
         let memory = Arc::new(record);
         self.records.push(Arc::clone(&memory));
@@ -50,13 +49,12 @@ impl LearnedFacts {
         self.latest.insert(memory.memory_id.clone(), FreshFact { memory, row, wording, stated });
     }
 
-    /// Is it the latest revision of its id?
+    /// True if it is the latest revision of its id.
     pub fn is_latest(&self, record: &Arc<SemanticMemory>) -> bool {
         self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
     }
 
-    /// The facts that may conflict with a candidate, in the order in which it is compared with
-    /// them.
+    /// The facts that may conflict with a candidate, in the order of comparison.
     pub fn concerned(
         &self,
         view: &UserView,
@@ -74,8 +72,8 @@ impl LearnedFacts {
     }
 }
 
-/// A candidate's statement, and the facts of the view that may conflict with it. Needs nothing of
-/// the step, so that those of all candidates are found at once.
+/// A candidate's value, and the facts of the view that may conflict with it. Independent of the
+/// step, so that it is computed for all candidates in parallel.
 pub(crate) struct ConflictCandidates {
     wording: Arc<FactWording>,
     stated: StatedValue,
@@ -87,7 +85,8 @@ impl ConflictCandidates {
         CandidateWords::by(candidate, &self.wording.normalized)
     }
 
-    /// Decides by rules what to do with the candidate, see [`CandidateWords::reconcile_offline`].
+    /// Decides by the rules what to do with the candidate, see
+    /// [`CandidateWords::reconcile_offline`].
     pub fn reconcile(
         &self,
         view: &UserView,
@@ -106,7 +105,7 @@ impl ConflictCandidates {
             && said.concerns(&fresh.memory)
     }
 
-    /// Finds the facts of the view that may conflict with a candidate in these words.
+    /// Finds the facts of the view that may conflict with a candidate of this wording.
     pub fn find(view: &UserView, candidate: &FactCandidate, wording: Arc<FactWording>) -> Self {
         let stated = StatedValue::by(candidate, wording.signature);
         let mut slots = in_view(view, &stated, &wording);
@@ -133,15 +132,14 @@ fn in_view(view: &UserView, stated: &StatedValue, wording: &FactWording) -> Vec<
     slots
 }
 
-/// When the last message that proves a fact was written; of a fact without messages, when it began
-/// to hold.
+/// When the latest proof of a fact was written; without proofs, since when the fact holds.
 pub(crate) fn last_said(view: &UserView, fact: &SemanticMemory) -> Moment {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     slots.map(|slot| view.messages.get(slot).timestamp).max().unwrap_or(fact.valid_from)
 }
 
-/// The order in which a candidate is compared with facts: the one that was said last comes first.
-/// Ids decide nothing, so that what was deleted and said again stands as before.
+/// The order in which a candidate is compared with facts: the one said last comes first. Ids are
+/// not used, so that a fact that was deleted and said again keeps its place.
 pub(crate) fn in_order(view: &UserView, a: &SemanticMemory, b: &SemanticMemory) -> Ordering {
     let said = last_said(view, b).cmp(&last_said(view, a));
     said.then_with(|| b.valid_from.cmp(&a.valid_from)).then_with(|| a.content.cmp(&b.content))

@@ -1,5 +1,5 @@
-//! Boundaries by the model: asks what [`boundary::window`] and [`boundary::turn`] want to know.
-//! Keyword overlap stands in for a model that does not answer.
+//! Boundaries by the model: asks the questions of [`boundary::window`] and [`boundary::turn`]. If
+//! the model fails, keyword overlap replaces it.
 //!
 //! [`boundary::window`]: crate::boundary::window
 //! [`boundary::turn`]: crate::boundary::turn
@@ -15,9 +15,9 @@ use crate::error::Result;
 use crate::model::{BoundaryReason, Message};
 
 impl ModelSession<'_> {
-    /// Cuts what can be cut from the front of a group, up to `most` pieces and a few. Asks only
-    /// about messages that no question has shown before, so that the calls are bounded by the
-    /// messages, whatever the answers.
+    /// Cuts finished segments from the front of a group, up to `most` pieces and a few. Only asks
+    /// about messages that no earlier question has shown, so that the number of calls is bounded by
+    /// the number of messages, whatever the answers.
     pub(crate) fn cut(&mut self, group: SessionGroup, most: usize) -> Result<Vec<EpisodeDraft>> {
         let config = &self.services.config;
         let session = group.messages.first().and_then(|message| message.session_id.clone());
@@ -58,15 +58,15 @@ impl ModelSession<'_> {
             }
         }
         if rest.is_empty() {
-            // The session's next messages have higher numbers: nothing to remember.
+            // The next messages of the session have higher numbers.
             self.user.progress.seen.lock().remove(&session);
         }
-        // Questions that led to no cut belong to no episode.
+        // Questions without a cut belong to no episode.
         self.take_asked();
         Ok(drafts)
     }
 
-    /// Segments by shared words, in place of the model's.
+    /// Cuts by keyword overlap, in place of the model.
     fn cut_by_keywords(
         &self,
         messages: &[Arc<Message>],

@@ -1,4 +1,4 @@
-//! Changing and deleting records. An update keeps the version before; a deletion leaves no byte.
+//! Edits and deletes records. An edit keeps the earlier version; a deletion leaves no byte.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl EngineServices {
             ))
             .with_hint("delete it, or add a new one")),
             AnyRecord::Semantic(known) => {
-                // What messages told stays told by them, however it is corrected.
+                // A corrected fact keeps its origin in messages.
                 let version = match &known.provenance {
                     made if made.method == BY_USER => made.prompt_version.clone(),
                     made if made.prompt_version.is_empty() => made.method.clone(),
@@ -86,8 +86,8 @@ impl EngineServices {
         }
     }
 
-    /// Deletes records and what was derived from them, in one pass over the files; see
-    /// [`Engine::delete`]. `choose` names the records, while nobody else changes any.
+    /// Deletes records and everything derived from them, in one pass over the files; see
+    /// [`Engine::delete`]. `choose` selects the records while no other caller can change them.
     ///
     /// [`Engine::delete`]: crate::engine::Engine::delete
     pub(crate) fn delete(
@@ -110,7 +110,7 @@ impl EngineServices {
         let rows = self.embed_episodes(&erasure.replace_episodes, control)?;
         let fact_rows = self.embed_changed(user, &erasure.replace_semantic, control)?;
         let writer = user.lock_writer_on(basis, true, &self.indexing())?;
-        // The erasure removes these files; what is kept of them in memory would bring them back.
+        // The erasure removes these files; data kept in memory would restore them.
         user.notes.lock().close();
         *user.recalled.lock() = Default::default();
         self.counters.forget(&user.owner.user);
@@ -118,7 +118,7 @@ impl EngineServices {
         let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
         self.feed.note_deleted(&user.owner, gone);
         let learned = self.still_learned(user, &erasure.replace_episodes);
-        // What is learned of the rest comes first: a deletion that stops half-way loses none of it.
+        // Facts learned again are written first: an interrupted deletion loses none of them.
         user.store.append_semantic(&added, &[], &learned)?;
         {
             let (mut view, to) = (user.view.write(), self.indexing());
@@ -127,22 +127,22 @@ impl EngineServices {
                 view.put_fact(Arc::clone(fact), row, &to)?;
             }
         }
-        // The erasure removes the counts; those of what stays are written again.
+        // The erasure removes the counts; those of the remaining records are written again.
         let uses = self.store.uses(&user.owner).unwrap_or_default();
         let outcome = user.store.erase(erasure.clone());
         if let Err(error) = &outcome
             && !user.store.is_erasing()
         {
-            // The logs have an episode with the message, and the view does not: what it was read
-            // from was changed.
+            // The logs have an episode with the message and the view does not: the snapshot that
+            // the view came from was changed.
             let view = user.view.read();
             if error.kind() == ErrorKind::Internal && !view.messages.shelf().is_empty() {
                 view.messages.shelf().distrust();
             }
             return outcome.map(|files| DeleteReport { files, ..report });
         }
-        // The records are gone from the disk, or will be before the next append: they go from
-        // memory, too, even if the caller gives up now.
+        // The records are erased from the disk, or will be before the next append. So they leave
+        // memory, even if the caller gives up now.
         let to = self.indexing();
         user.view.write().erase(&erasure, rows.as_ref(), fact_rows.as_ref(), &to)?;
         user.note_change();
@@ -150,18 +150,19 @@ impl EngineServices {
         drop(writer);
         user.measure();
         let files = outcome?;
-        // The deletion is done: a failure here may not make it look undone.
+        // The deletion has succeeded: a failure here must not be reported as its failure.
         if let Err(error) = user.save_uses(&self.store) {
             self.counters.note_failure(Some(&user.owner.user), &error);
         }
-        // The package's own vectors are made again in less time than writing all of them takes.
+        // Vectors of the package's own table are computed faster than they are written.
         if self.embedder.model() != STATIC_MODEL {
             user.save_caches(&self.store, &to)?;
         }
         Ok(DeleteReport { files, ..report })
     }
 
-    /// What [`EngineServices::delete`] would remove and rewrite now. Changes nothing.
+    /// Reports the records that [`EngineServices::delete`] would remove and rewrite now. Changes
+    /// nothing.
     pub(crate) fn preview_deletion(
         &self,
         user: &OpenUser,
@@ -176,7 +177,7 @@ impl EngineServices {
         Ok(report_of(&erasure))
     }
 
-    /// Adds to an erasure what follows from it; returns the facts that it adds.
+    /// Adds the consequences of an erasure to it; returns the facts to append.
     fn follow(
         &self,
         user: &OpenUser,
@@ -190,7 +191,7 @@ impl EngineServices {
         self.redecide((&user.owner, &view, &seen), erasure, control)
     }
 
-    /// A vector for each of these facts, if one of them has another text than before.
+    /// A vector for each of these facts, if the text of one has changed.
     fn embed_changed(
         &self,
         user: &OpenUser,
@@ -208,8 +209,8 @@ impl EngineServices {
         self.indexing().embed(&texts, control)
     }
 
-    /// Notes that there is nothing to learn from these next revisions: they hold the messages that
-    /// were learned from, or fewer.
+    /// Notes that these next revisions need no learning: they contain the messages already learned
+    /// from, or fewer.
     pub(crate) fn still_learned(
         &self,
         user: &OpenUser,
@@ -272,10 +273,10 @@ fn erasure_of(records: Vec<AnyRecord>) -> UserErasure {
     erasure
 }
 
-/// Records that were read between two checks for an interruption.
+/// Records read between two checks for cancellation.
 const FOLLOW_BATCH: usize = 512;
 
-/// Adds to an erasure the episodes that lose messages: they are written again from the rest.
+/// Adds the episodes that lose messages to an erasure: they are rewritten from the rest.
 fn follow(view: &UserView, erasure: &mut UserErasure, control: &dyn CallControl) -> Result<()> {
     let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
     let episodes: HashSet<&str> = erasure.episodes.iter().map(String::as_str).collect();

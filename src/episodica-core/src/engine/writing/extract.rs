@@ -1,8 +1,8 @@
-//! Learning from an episode with the model: its facts, if they were not found while the episode was
-//! written. The model is shown what is known, and says what ends.
+//! Learns from an episode with the model, unless its facts were extracted together with its text.
+//! The model sees known facts, and names those that end.
 //!
-//! If the model does not answer, the rules learn in its place, and the episode is marked to be
-//! learned from again.
+//! If the model fails, the rules learn in its place, and the episode is marked to be learned from
+//! again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,32 +21,32 @@ use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
 use crate::generate::facts::{FactExtraction, extract_offline};
 use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
-/// Known facts that the model is shown beside an episode, as many as in Nemori.
+/// Known facts shown to the model with an episode, as many as in Nemori.
 const KNOWN_FACTS: usize = 10;
-/// Messages before an episode that the model is shown, so that it knows whom "he" means.
+/// Messages before an episode that the model sees, so that it can resolve pronouns.
 const BEFORE: usize = 2;
-/// How far back, in messages of any session, those are looked for.
+/// Number of messages of any session among which those are searched.
 const BEFORE_REACH: u32 = 30;
 
-/// The facts that an episode states, as the model or the rules read it.
+/// The facts of an episode, extracted by the model or the rules.
 #[derive(Debug)]
 pub(crate) struct ExtractedFacts {
     pub extraction: FactExtraction,
-    /// What was read of the candidates; empty where nothing was.
+    /// The readings of the candidates; empty if they were not read.
     pub texts: FactTexts,
-    /// `None`: the rules'.
+    /// `None`: the rules.
     origin: Option<CandidateOrigin>,
     pending_llm: bool,
     asked: QuestionTrace,
 }
 
 impl ExtractedFacts {
-    /// What the rules found, where no model is configured.
+    /// The facts of the rules, if no model is configured.
     pub fn by_rules(extraction: FactExtraction, texts: FactTexts) -> Self {
         Self { texts, ..Self::by_rules_instead(extraction, false, QuestionTrace::default()) }
     }
 
-    /// What the rules found in the model's place.
+    /// The facts of the rules in place of the model's.
     fn by_rules_instead(
         extraction: FactExtraction,
         pending_llm: bool,
@@ -57,13 +57,13 @@ impl ExtractedFacts {
 }
 
 impl EngineServices {
-    /// True if the model is shown known facts, so that episodes wait for each other.
+    /// True if the model sees known facts: then each episode waits for the one before.
     pub(crate) fn shows_known(&self) -> bool {
         self.llm.is_some() && self.config.semantic_memory && self.config.prediction_correction
     }
 
-    /// Learns from those of these episodes that the model wrote, one after another. The caller has
-    /// the user's turn.
+    /// Learns from the episodes that the model wrote, one after another. The caller has the user's
+    /// turn.
     pub(crate) fn learn_from_written(
         &self,
         user: &OpenUser,
@@ -111,8 +111,8 @@ impl EngineServices {
 }
 
 impl ModelSession<'_> {
-    /// Facts that were read out of an answer, or the rules' in their place: learning with a model
-    /// never finds less than without. Keeps the answer if it was of use.
+    /// Reads the facts of an answer and completes them with those of the rules, so that a model
+    /// never learns less than the rules. Caches a usable answer.
     pub(crate) fn stated(
         &self,
         (reply, provenance): (&ModelReply, TextProvenance),
@@ -144,7 +144,7 @@ impl ModelSession<'_> {
         } else {
             self.keep(reply);
         }
-        // The call is paid for once, whatever the number of facts that came of it.
+        // One call was paid for all facts, so its tokens are divided among them.
         let provenance = TextProvenance {
             salvaged: provenance.salvaged || facts.salvaged,
             tokens: provenance.tokens.div_ceil(found.max(1) as u64),
@@ -159,7 +159,7 @@ impl ModelSession<'_> {
         }
     }
 
-    /// The facts of an episode that is written already.
+    /// Extracts the facts of an episode that is written already.
     fn find_facts(&mut self, episode: &Arc<Episode>) -> Result<ExtractedFacts> {
         let messages = self.services.without_recalled(self.user, &episode.original_messages);
         let shown = self.shown_beside(&messages)?;
@@ -195,7 +195,7 @@ impl ModelSession<'_> {
         ExtractedFacts::by_rules_instead(extraction, pending_llm, asked)
     }
 
-    /// What the model is shown beside an episode of these messages.
+    /// The known facts and earlier messages that the model sees with an episode of these messages.
     pub(crate) fn shown_beside(&self, messages: &[Arc<Message>]) -> Result<ShownFacts> {
         Ok(ShownFacts { known: self.known_about(messages)?, before: self.before(messages) })
     }
@@ -214,7 +214,7 @@ impl ModelSession<'_> {
         before
     }
 
-    /// The known facts nearest to each of the messages, nearest first. Without vectors, the latest.
+    /// The known facts nearest to each of the messages, nearest first; without vectors, the latest.
     fn known_about(&self, messages: &[Arc<Message>]) -> Result<Vec<Arc<SemanticMemory>>> {
         if !self.services.config.prediction_correction {
             return Ok(Vec::new());
@@ -222,14 +222,14 @@ impl ModelSession<'_> {
         let view = self.user.view.read();
         let ids: HashSet<&str> =
             messages.iter().map(|message| message.message_id.as_str()).collect();
-        // The rules' facts that the model's will replace.
+        // Facts of the rules that the model's will replace.
         let relearn = view.backlog.relearn();
         let is_stand_in = |fact: &SemanticMemory| {
             fact.provenance.method == "offline"
                 && !fact.source_episodes.is_empty()
                 && fact.source_episodes.iter().all(|id| relearn.contains(id))
         };
-        // What was learned from these messages is to be learned again.
+        // The model is to find the facts of these messages again, without seeing them.
         let is_useful = |fact: &&Arc<SemanticMemory>| {
             fact.is_current()
                 && !fact.is_procedure()
@@ -243,7 +243,8 @@ impl ModelSession<'_> {
             let latest = view.facts.iter().rev().map(|(_, fact)| fact).filter(is_useful);
             return Ok(latest.take(KNOWN_FACTS).cloned().collect());
         };
-        // The two nearest to each message before all others: a talk has several matters.
+        // The two facts nearest to each message come before all others: a conversation has several
+        // topics.
         let least = self.services.config.statement_similarity_threshold;
         let mut near: Vec<(usize, f32, u32)> = Vec::new();
         for vector in vectors.rows() {

@@ -1,8 +1,8 @@
-//! What a new fact ends though no value of a slot says so: a denial, an event of a life, and what a
-//! model names.
+//! Facts that a new fact ends without having the same attribute: through a denial, an event in a
+//! life, or because a model names them.
 //!
-//! Bounded, so that learning costs the same however much is known: a denial is compared with the
-//! newest facts that have its rarest word.
+//! The search is bounded, so that learning costs the same however much is known: a denial is
+//! compared with the latest facts that contain its rarest word.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use crate::generate::facts::model::FactDetails;
 use crate::generate::reconcile::{denied as denied_by, ends};
 use crate::model::SemanticMemory;
 
-/// Facts with one word that a denial is compared with, the newest.
+/// Most facts with one word that a denial is compared with, the latest.
 const SAME_WORD: usize = 64;
 
-/// What a candidate of a model replaces.
+/// The facts that a model's candidate replaces.
 pub(crate) struct ReplacedFacts {
-    /// The candidate, from the day since which it holds.
+    /// The candidate, with its corrected date of validity.
     pub candidate: FactCandidate,
-    /// The current facts that it ends or corrects, each with its last day.
+    /// The current facts that it ends or corrects, with the end of each.
     pub facts: Vec<(Arc<SemanticMemory>, Moment)>,
-    /// A fact that can't hold beside it and began after it was said: the candidate is history.
+    /// A fact that excludes the candidate and began after it was said: the candidate is history.
     pub newer: Option<Arc<SemanticMemory>>,
 }
 
-/// The current facts that a candidate replaces as a model tells: what it ends, from the day of the
-/// event rather than of the telling; what it corrects, from its beginning.
+/// The current facts that a candidate replaces according to the model. A fact that it ends is valid
+/// until the date of the event, not of the message; a fact that it corrects was never valid.
 pub(crate) fn replaced_by(
     view: &UserView,
     learned: &LearnedFacts,
@@ -55,7 +55,7 @@ pub(crate) fn replaced_by(
     ReplacedFacts { candidate, facts, newer: newer.into_iter().next() }
 }
 
-/// What a candidate ends though no value of a slot says so.
+/// Finds the facts that a candidate ends without having the same attribute.
 pub(crate) struct EndedFacts<'a> {
     candidate: &'a FactCandidate,
     denied: Option<Vec<String>>,
@@ -68,7 +68,7 @@ impl<'a> EndedFacts<'a> {
         Self { candidate, denied }
     }
 
-    /// Does it end a fact? What was said later is not ended by what was said before.
+    /// True if the candidate ends a fact. A later fact is not ended by an earlier candidate.
     pub fn end(&self, fact: &SemanticMemory) -> bool {
         let own = |id| self.candidate.source_messages.contains(id);
         is_of(fact, self.candidate)
@@ -101,7 +101,7 @@ fn is_of(fact: &SemanticMemory, candidate: &FactCandidate) -> bool {
     fact.is_current() && fact.subject == candidate.subject
 }
 
-/// The current facts that state an attribute of the subject of a candidate.
+/// The current facts about an attribute of the candidate's subject.
 fn with_attribute(
     view: &UserView,
     learned: &LearnedFacts,
@@ -120,7 +120,7 @@ fn with_attribute(
     known.chain(fresh.filter(|fact| fills(fact))).map(Arc::clone).collect()
 }
 
-/// The newest facts with the rarest of some words.
+/// The latest facts with the rarest of some words.
 fn with_rarest(
     view: &UserView,
     learned: &LearnedFacts,

@@ -1,5 +1,5 @@
-//! From buffered messages to episodes: cut, compose, append, index. Called by `add_messages` (or
-//! the background work), `flush` and `close_session`.
+//! Forms episodes from buffered messages: cuts, composes, appends, indexes. Called by
+//! `add_messages` (or the background work), `flush` and `close_session`.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::model::{BoundaryReason, Episode, Message};
 use crate::parallel;
 use crate::store::{SessionState, StateRecord};
 
-/// Episodes that are composed at the same time with a model, and a few more.
+/// Episodes that a model composes at once, and a few more.
 pub(crate) const MOST_DRAFTS: usize = 8;
 
-/// How far the buffer is cut.
+/// How much of the buffer is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BufferCut<'a> {
     /// Only segments whose end is certain.
@@ -35,7 +35,7 @@ pub(crate) enum BufferCut<'a> {
 pub(crate) struct SessionGroup {
     pub messages: Vec<Arc<Message>>,
     pub vectors: Option<Array2<f32>>,
-    /// Why the rest of the group also becomes an episode; `None` = it stays buffered.
+    /// Why the rest of the group becomes an episode too; `None` = it stays in the buffer.
     pub complete: Option<BoundaryReason>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct EpisodeDraft {
 }
 
 impl EngineServices {
-    /// Marks sessions as closed for which nothing is left to do. The caller has the user's turn.
+    /// Marks closed sessions without pending work as settled. The caller has the user's turn.
     pub(crate) fn settle_sessions(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         let done: Vec<String> = {
             let view = user.view.read();
@@ -64,8 +64,8 @@ impl EngineServices {
         };
         for session in done {
             self.mark_session(user, &session, SessionState::Indexing)?;
-            // Records that an embedder's outage left without a vector are found by their words. The
-            // session is closed once nothing lacks one.
+            // While an embedder fails, records are found by their words only. The session is
+            // settled once all have vectors.
             if user.embed_missing(&self.indexing(), control)? > 0 {
                 continue;
             }
@@ -87,8 +87,8 @@ impl EngineServices {
         user.store.append_messages(&[], &[record]).map(drop)
     }
 
-    /// Cuts the buffer and makes episodes of the pieces. Without background work also learns from
-    /// them; otherwise the caller queues the user.
+    /// Cuts the buffer and forms episodes. Without background work it also learns from them;
+    /// otherwise the caller queues the user.
     pub(crate) fn form(
         &self,
         user: &OpenUser,
@@ -102,7 +102,7 @@ impl EngineServices {
             },
             _ => user.turns.take(control)?,
         };
-        // Of several callers who add at once, the first forms what all have added.
+        // If several callers add at once, the first forms the episodes of all.
         let slots = {
             let view = user.view.read();
             let (backlog, slots) = (&view.backlog, view.messages.slot_count() as u32);
@@ -129,7 +129,7 @@ impl EngineServices {
         Ok(episodes)
     }
 
-    /// Decides again as long as another process changes what a decision rests on.
+    /// Repeats `work` while another process changes the records that it rests on.
     pub(crate) fn decide<T>(
         &self,
         control: &dyn CallControl,
@@ -146,7 +146,7 @@ impl EngineServices {
         }
     }
 
-    /// Forms episodes of all that can be cut. The caller has the user's turn.
+    /// Forms all episodes that can be cut. The caller has the user's turn.
     pub(crate) fn form_episodes(
         &self,
         user: &OpenUser,
@@ -166,8 +166,7 @@ impl EngineServices {
         Ok(episodes)
     }
 
-    /// Forms episodes of what can be cut, with a model a few at a time. The caller has the user's
-    /// turn.
+    /// Forms the episodes that can be cut, with a model only a few. The caller has the user's turn.
     pub(crate) fn form_some(
         &self,
         user: &OpenUser,
@@ -179,7 +178,7 @@ impl EngineServices {
         Ok(episodes)
     }
 
-    /// Adds to `formed` what was committed, also if another process then comes between.
+    /// Adds the committed episodes to `formed`, also if another process then interferes.
     fn form_once(
         &self,
         user: &OpenUser,
@@ -214,16 +213,16 @@ impl EngineServices {
         };
         let outcome = self.write_down(user, drafts, basis, control, formed);
         if outcome.is_err() {
-            // What could not be committed is cut again: the answers are in the cache.
+            // The rest is cut again; the answers are in the cache.
             user.progress.seen.lock().clear();
         }
         outcome
     }
 
-    /// The buffer by sessions, with vectors where all messages of a session have one.
+    /// The buffer by sessions, with vectors if all messages of a session have one.
     fn groups(&self, user: &OpenUser, cut: BufferCut<'_>) -> Vec<SessionGroup> {
         let view = user.view.read();
-        // The latest moment of each buffered message and of those that came in after it.
+        // For each buffered message, the latest moment from it on in the order of arrival.
         let mut newest: Vec<(u32, Moment)> = view
             .backlog
             .buffer()
@@ -244,13 +243,12 @@ impl EngineServices {
                 slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
             let Some(last) = messages.last() else { continue };
             let session = last.session_id.as_deref();
-            // Another session went on for longer than a pause: this one has ended, though nobody
-            // closed it. Messages that arrived earlier do not count: an import may add old sessions
-            // after new ones.
+            // Another session went on for longer than the gap, so this one has ended without being
+            // closed. Earlier arrivals do not count: an import may add old sessions after new ones.
             let newest = slots.last().and_then(|slot| newest_since(*slot));
             let left = session.is_some()
                 && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
-            // Nothing was added to it since the last look.
+            // The session has no new messages since the last check.
             if cut == BufferCut::Finished
                 && !left
                 && !self.has_background_work()
@@ -295,7 +293,7 @@ fn cut_by_rules(
     segments.into_iter().map(draft).collect()
 }
 
-/// How long the texts of messages are, together.
+/// Total length of the texts of messages.
 pub(crate) fn bytes_of<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> usize {
     messages.into_iter().map(|message| message.content.len()).sum()
 }

@@ -1,8 +1,8 @@
 //! Group commit: while one caller waits for the disk, the batches of others queue up, and the next
-//! to write writes all of them with one sync.
+//! writer writes all of them with one sync.
 //!
-//! This costs no waiting: a batch is written as soon as no other one is being written, together
-//! with the batches that have arrived by then.
+//! This adds no waiting: a batch is written as soon as no other one is being written, together with
+//! the batches that have arrived by then.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::index::MessageReading;
 use crate::model::NewMessage;
 
-/// What became of a batch; `None` if the user is gone, and the batch is untouched.
+/// The outcome of a batch; `None` if the user was deleted and the batch is untouched.
 pub(crate) type Outcome = Result<Option<StoredBatch>>;
 
 /// A batch that is in the log.
@@ -20,11 +20,11 @@ pub(crate) type Outcome = Result<Option<StoredBatch>>;
 pub(crate) struct StoredBatch {
     /// The id of every message, in order, known ones included.
     pub ids: Vec<String>,
-    /// Number of messages that were not known.
+    /// Number of new messages.
     pub added: usize,
 }
 
-/// One caller's messages on their way to the log.
+/// One caller's messages for the log.
 #[derive(Default)]
 pub(crate) struct CallerBatch {
     /// In order; taken by the caller who writes them.
@@ -53,7 +53,7 @@ struct BatchQueue {
     writing: bool,
 }
 
-/// The right to write; ends when dropped, also by a panic.
+/// Permission to write; ends when dropped, also by a panic.
 struct WriterLead<'a>(&'a ArrivalQueue);
 
 impl Drop for WriterLead<'_> {
@@ -64,8 +64,8 @@ impl Drop for WriterLead<'_> {
 }
 
 impl ArrivalQueue {
-    /// Submits a batch and waits until it was written, by this `write` or by another caller's,
-    /// which settles every batch that it is given.
+    /// Submits a batch and waits until it is written, by this `write` or by another caller's, which
+    /// sets the outcome of every batch it is given.
     pub(crate) fn submit_and_wait(
         &self,
         batch: CallerBatch,

@@ -1,4 +1,4 @@
-//! Records from an export of this or another store, taken over with their ids and versions.
+//! Imports records from an export of this or another store, with their ids and versions.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -16,17 +16,17 @@ use crate::ids::Owner;
 use crate::model::{Episode, ImportReport, Message, SemanticMemory};
 use crate::store::{MAX_JSON_DEPTH, StateRecord, is_too_deep};
 
-/// Messages that enter the view under one lock; searches wait no longer than that.
+/// Messages that enter the view under one lock; it limits how long searches wait.
 const VIEW_BATCH: usize = 256;
 
 /// Records of one user as an export writes them.
 #[derive(Debug, Clone, Default)]
 pub struct ImportedRecords {
-    /// Line in the file and JSON of each message.
+    /// Each message as JSON, with its line in the file.
     pub messages: Vec<(u64, String)>,
-    /// The same of each version of an episode, oldest first.
+    /// Each version of each episode, likewise, oldest first.
     pub episodes: Vec<(u64, String)>,
-    /// The same of each version of a fact, oldest first.
+    /// Each version of each fact, likewise, oldest first.
     pub facts: Vec<(u64, String)>,
     /// Ids of episodes whose facts are still to be learned.
     pub unlearned: Vec<String>,
@@ -39,16 +39,16 @@ impl ImportedRecords {
     }
 }
 
-/// Records that were read and checked.
+/// Records that were parsed and checked.
 #[derive(Clone, Default)]
 pub(crate) struct ParsedImport {
     messages: Vec<Message>,
-    /// With the ids of their messages, and the line.
+    /// Each with the ids of its messages and its line.
     episodes: Vec<(Episode, Vec<String>, u64)>,
     facts: Vec<SemanticMemory>,
 }
 
-/// An episode of an export: its messages are named, not repeated.
+/// An episode of an export, which names its messages.
 #[derive(Deserialize)]
 struct EpisodeMembers {
     #[serde(default)]
@@ -56,7 +56,7 @@ struct EpisodeMembers {
 }
 
 impl ParsedImport {
-    /// Reads the records; nothing is written before all are known to be sound.
+    /// Parses all records before any is written.
     ///
     /// # Errors
     /// `InvalidInput` with file and line.
@@ -120,10 +120,10 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
 }
 
 impl EngineServices {
-    /// Takes over the records that the user does not have; see [`Engine::import_records`].
+    /// Adds the records that the user lacks; see [`Engine::import_records`].
     ///
     /// Episodes and facts are written before their messages: after a power cut in between, messages
-    /// that stand in an episode are not segmented a second time.
+    /// that belong to an episode are not segmented again.
     ///
     /// [`Engine::import_records`]: crate::engine::Engine::import_records
     pub(crate) fn import(
@@ -138,7 +138,7 @@ impl EngineServices {
         let to = self.indexing();
         let mut report = ImportReport::default();
         let mut writer = user.lock_writer(&to)?;
-        // Where another writer may be faster, all of it is done again.
+        // If another machine may write first, the import is repeated.
         let is_shared = user.store.is_shared();
         let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
         let new = NewRecords::of(user, parsed, writer.next_seq, path, &mut report)?;
@@ -150,7 +150,7 @@ impl EngineServices {
         let last = new.messages.iter().map(|message| message.seq + 1).max();
         writer.next_seq = writer.next_seq.max(last.unwrap_or_default());
         for batch in new.messages.chunks(VIEW_BATCH) {
-            // What is in the log enters the view, even if the caller gives up now.
+            // Messages in the log enter the view even if the caller gives up now.
             let texts = batch.iter().map(|message| message.content.as_str());
             let readings = to.read_messages(texts, &Uninterrupted)?;
             user.view.write().add_messages(batch, &readings);
@@ -174,7 +174,7 @@ impl EngineServices {
     }
 }
 
-/// What the user does not have yet, as it will stand in the logs.
+/// The records that the user lacks, in the form of the logs.
 struct NewRecords {
     messages: Vec<Arc<Message>>,
     episodes: Vec<Arc<Episode>>,
@@ -199,7 +199,7 @@ impl NewRecords {
                 report.known += 1;
                 continue;
             }
-            // Numbers of a store of its own stay; behind other messages new ones follow.
+            // An empty user takes over the numbers; otherwise messages get the next free ones.
             message.seq = if next_seq == 0 { message.seq.max(free) } else { free };
             free = message.seq + 1;
             let message = Arc::new(message);
@@ -237,7 +237,7 @@ impl NewRecords {
         Ok(Self { messages, episodes, facts })
     }
 
-    /// The notes that nothing is to be learned from these episodes any more.
+    /// The notes that these episodes need no learning.
     fn learned(&self, unlearned: &[String], at: crate::clock::Moment) -> Vec<StateRecord> {
         let latest: HashMap<&str, u32> = self
             .episodes

@@ -1,4 +1,4 @@
-//! From a caller's messages to the log and the view.
+//! Appends a caller's messages to the log and the view.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -17,14 +17,14 @@ use crate::ids::{Owner, record_id};
 use crate::model::{Message, NewMessage, clean_name};
 use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 
-/// Messages per step; a longer list takes several. Each step syncs three logs, which waits for the
-/// disk.
+/// Messages per step; a longer list takes several steps. Each step syncs three logs, which waits
+/// for the disk.
 const BATCH: usize = 4_096;
 /// Bytes after which a step ends early.
 const BATCH_BYTES: usize = 16 << 20;
-/// Messages that enter the view under one lock; searches wait no longer than that.
+/// Messages that enter the view under one lock; it limits how long searches wait.
 const VIEW_BATCH: usize = 256;
-/// After so many attempts the pauses between them stop doubling.
+/// Attempts after which the pauses between them stop doubling.
 const LONGEST_PAUSE: u32 = 6;
 
 impl EngineServices {
@@ -65,8 +65,8 @@ impl EngineServices {
         Ok(())
     }
 
-    /// Appends the new messages of a batch to the log and the view; `None` and an untouched batch
-    /// if the user was deleted.
+    /// Appends the new messages of a batch to the log and the view. `None` if the user was deleted;
+    /// the batch is then untouched.
     pub(crate) fn append(
         &self,
         user: &OpenUser,
@@ -94,19 +94,19 @@ impl EngineServices {
         outcome
     }
 
-    /// Writes batches in their order with one sync, and settles each.
+    /// Writes batches in order with one sync, and sets the outcome of each.
     fn write_batches(&self, user: &OpenUser, due: &[SharedBatch]) {
         let mut attempt = 0;
         while !self.try_batches(user, due) {
-            // Another machine was faster. One of those who try at the same time always is; pauses
-            // of different lengths keep it from being the same one.
+            // Another machine wrote first. One of the competing machines always succeeds; random
+            // pauses keep it from being the same one each time.
             let longest = 1_000_u64 << attempt.min(LONGEST_PAUSE);
             std::thread::sleep(Duration::from_micros(RandomState::new().hash_one(0) % longest));
             attempt += 1;
         }
     }
 
-    /// Writes batches; `false` if another machine has written meanwhile, and nothing was done.
+    /// Writes batches; `false` if another machine wrote first, and nothing was written.
     fn try_batches(&self, user: &OpenUser, due: &[SharedBatch]) -> bool {
         let settle = |error: &Error| {
             due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
@@ -149,8 +149,8 @@ impl EngineServices {
                 outcomes.push(StoredBatch { ids, added: messages.len() - before });
             }
         }
-        // Without any new ones, makes durable what another process has left: those that are
-        // acknowledged as duplicates.
+        // Without new messages, this makes duplicates durable that another process wrote: they are
+        // acknowledged here.
         match user.store.try_append_messages(&messages) {
             Ok(Some(_)) => {}
             Ok(None) if is_shared => return false,
@@ -194,8 +194,8 @@ impl EngineServices {
         }
     }
 
-    /// Embeds the messages that have no vector yet, in order. Needs no turn: of two callers at
-    /// once, one comes too late and its vectors are ignored.
+    /// Embeds the messages without a vector, in order. Needs no turn: if two callers do the same at
+    /// once, the later vectors are ignored.
     pub(crate) fn embed_messages(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         let unembedded: Vec<u32> = user.view.read().backlog.unembedded().iter().copied().collect();
         let to = self.indexing();
@@ -209,7 +209,7 @@ impl EngineServices {
         Ok(())
     }
 
-    /// The vectors of messages: of their tokens, which the index has, or of their texts.
+    /// The vectors of messages, from their tokens in the index or from their texts.
     fn message_rows(
         &self,
         user: &OpenUser,
@@ -230,8 +230,8 @@ impl EngineServices {
     }
 }
 
-/// Whoever follows the logs and keeps others out meets no conflict, unless somebody writes who asks
-/// for no lock.
+/// All processes of this package follow the logs and lock out other writers, so only a program that
+/// ignores the lock can cause this.
 fn changed_by_others() -> Error {
     Error::new(ErrorKind::CorruptStore, "the log was changed by another program while it was open")
         .with_hint("call again; nothing was written")
@@ -250,8 +250,8 @@ pub(crate) fn next_step(rest: &mut impl Iterator<Item = NewMessage>) -> Vec<NewM
 
 /// The id of a message that came without one.
 ///
-/// A dated message is known by what it says, who says it, when, and in which session, so that the
-/// same talk added twice is stored once. Of messages without a date each is new: two people who
+/// A dated message is identified by content, speaker, time and session, so that the same
+/// conversation added twice is stored once. A message without a date is always new: two people who
 /// say "ok" say it twice.
 fn derived_id(owner: &Owner, new: &NewMessage, seq: u64) -> String {
     let place = match new.timestamp {

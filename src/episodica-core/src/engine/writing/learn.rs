@@ -1,7 +1,8 @@
-//! From new episodes to facts: extract, reconcile with known facts, append, index.
+//! Learns facts from new episodes: extracts candidates, reconciles them with known facts, appends
+//! and indexes the result.
 //!
-//! The rules learn from all episodes at once, a model from one at a time, so that the facts of each
-//! are known to the next.
+//! The rules learn from several episodes at once, a model from one at a time, so that it knows the
+//! facts of the episodes before.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,39 +30,39 @@ use crate::model::{Episode, EventKind, Message, SemanticMemory, TextProvenance};
 use crate::parallel;
 use crate::store::StateRecord;
 
-/// Episodes that the rules learn from in one step. Each candidate of a step is compared with all
-/// before it, so a long backlog takes several steps.
+/// Most episodes from which the rules learn in one step. Each candidate of a step is compared with
+/// all before it, so a long backlog takes several steps.
 const STEP: usize = 32;
 
-/// A candidate with the episode it comes from.
+/// A candidate, with its episode.
 pub(crate) type Found<'a> = (&'a Arc<Episode>, FactCandidate);
 
-/// Where the candidates of a model come from.
+/// The origin of a model's candidates.
 #[derive(Debug)]
 pub(crate) struct CandidateOrigin {
-    /// Stamped into new facts.
+    /// Provenance of the new facts.
     pub provenance: TextProvenance,
-    /// What it told beside the sentence, by candidate.
+    /// The model's details for each candidate: dates, and the facts that it ends or corrects.
     pub told: Vec<FactDetails>,
 }
 
-/// One step of learning: candidates, and how they came about.
+/// One step of learning: the candidates and their origin.
 pub(crate) struct LearningStep<'a> {
     pub episodes: &'a [Arc<Episode>],
     pub found: &'a [Found<'a>],
     pub texts: FactTexts,
-    /// `None` = learned by the rules.
+    /// `None` = the rules.
     pub origin: Option<CandidateOrigin>,
-    /// True if the rules learned in a model's place: to be done again.
+    /// True if the rules replaced a failing model, which is to learn again.
     pub pending_llm: bool,
-    /// For the trace: what was asked.
+    /// The questions, for the trace.
     pub asked: QuestionTrace,
-    /// What was known when it began.
+    /// The state of the memory on which the step rests.
     pub basis: DecisionBasis,
 }
 
 impl<'a> LearningStep<'a> {
-    /// A step of the rules.
+    /// A step by the rules.
     pub fn by_rules(
         episodes: &'a [Arc<Episode>],
         found: &'a [Found<'a>],
@@ -74,7 +75,7 @@ impl<'a> LearningStep<'a> {
 }
 
 impl CandidateOrigin {
-    /// Stamps a record that was made of a candidate.
+    /// Adds provenance and dates to a record that was made from a candidate.
     fn mark(&self, told: &FactDetails, record: &mut SemanticMemory) {
         record.provenance = self.provenance.clone();
         let dates = [("occurred_from", &told.from), ("occurred_to", &told.to)];
@@ -89,10 +90,9 @@ impl CandidateOrigin {
 }
 
 impl EngineServices {
-    /// Learns by the rules from the episodes that were not learned from yet. The caller has the
-    /// user's turn.
+    /// Learns by the rules from all episodes not learned from. The caller has the user's turn.
     pub(crate) fn learn(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
-        // Each step rests on what the ones before have learned; others may come between.
+        // Each step has a basis of its own: other processes may write between steps.
         loop {
             let basis = user.basis();
             let unlearned = Self::unlearned(user);
@@ -124,8 +124,8 @@ impl EngineServices {
         self.reconcile_and_commit(user, step, control)
     }
 
-    /// The facts of each episode by the rules. They were found with its text, if that was written
-    /// in this process; what was recalled since then makes it necessary to look again.
+    /// Extracts the facts of each episode by the rules. Uses the facts that were extracted with the
+    /// text, unless a context was recognised in the messages since then.
     fn extractions(
         &self,
         user: &OpenUser,
@@ -153,7 +153,7 @@ impl EngineServices {
         Ok(extracted.into_iter().filter_map(|known| known.or_else(|| read.next())).collect())
     }
 
-    /// Episodes that were not learned from yet, in order.
+    /// Episodes not learned from, in order.
     pub(crate) fn unlearned(user: &OpenUser) -> Vec<Arc<Episode>> {
         let view = user.view.read();
         let mut episodes: Vec<_> =
@@ -162,8 +162,8 @@ impl EngineServices {
         episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
     }
 
-    /// Takes back the facts that the rules learned from these episodes in the model's place: the
-    /// model's take theirs. What they had ended holds again.
+    /// Withdraws the facts that the rules learned from these episodes while the model failed; the
+    /// model's facts replace them. Facts that they had ended are current again.
     pub(crate) fn withdraw_stand_ins(
         &self,
         user: &OpenUser,
@@ -229,7 +229,7 @@ impl EngineServices {
         }
     }
 
-    /// What was read of the candidates of each episode, as one, with the vectors that it lacks.
+    /// Combines the readings of all candidates, and embeds them if a vector is missing.
     fn together(
         &self,
         found: &[Found<'_>],
@@ -247,7 +247,7 @@ impl EngineServices {
         })
     }
 
-    /// What is read of the texts of candidates that a model found.
+    /// Reads the texts of candidates that a model found.
     pub(crate) fn read_found(
         &self,
         found: &[Found<'_>],
@@ -301,7 +301,7 @@ impl EngineServices {
             let replaced =
                 told.map(|told| replaced_by(&user.view.read(), &learned, candidate, told));
             let candidate = replaced.as_ref().map_or(candidate, |replaced| &replaced.candidate);
-            // A message from the future has a wrong date, and a fact with it would win for ever.
+            // A message from the future has a wrong date, and its fact could never be superseded.
             let is_from_ahead = |message: &Arc<Message>| {
                 is_ahead(message.timestamp, now)
                     && candidate.source_messages.contains(&message.message_id)
@@ -317,7 +317,7 @@ impl EngineServices {
                 (conflicts[row].reconcile(&view, candidate, &near), near)
             };
             let mut known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-            // A model says itself what ends; what it calls an attribute is no slot of the rules.
+            // A model names the facts that it ends, and its attributes are not those of the rules.
             if told.is_some() && matches!(decision.event, EventKind::Supersede | EventKind::Add) {
                 decision = FactDecision { event: EventKind::Add, target: None, ..decision };
             }
@@ -329,8 +329,8 @@ impl EngineServices {
             let sources = [episode.episode_id.clone()];
             let decision = decision.without_surplus(&known, now);
             let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, now);
-            // A fact with this id was learned before from the same words of the same message. It is
-            // not new, even if somebody has corrected it since.
+            // A fact with this id was learned before, from the same words of the same message. It
+            // is not new, even if it was corrected since.
             let is_known = |record: &SemanticMemory| {
                 record.revision_count == 0
                     && user.view.read().facts.slot(&record.memory_id).is_some()
@@ -338,7 +338,7 @@ impl EngineServices {
             if applied.records.last().is_some_and(is_known) {
                 continue;
             }
-            // The last record holds the candidate; one before it is only closed.
+            // The last record holds the candidate; a record before it is only closed.
             if let (Some(origin), Some(told), Some(record)) =
                 (&step.origin, told, applied.records.last_mut())
             {
@@ -348,7 +348,7 @@ impl EngineServices {
             if let (Some(same), true) = (same, applied.records.is_empty()) {
                 learned.ignored.push(ignored(&same.memory_id, candidate, now));
             }
-            // A fact that was known already may end others, too.
+            // A known fact that is confirmed may end others, too.
             let current = applied.records.last().or(same.filter(|_| applied.records.is_empty()));
             let current =
                 current.filter(|record| record.is_current() && !is_ahead(record.valid_from, now));
@@ -361,7 +361,7 @@ impl EngineServices {
                     learned.put(closed, wording, None);
                 }
             };
-            // The record that ends them follows: together they are one event.
+            // The successor's record follows, so that the feed reports both as one event.
             for (known, since) in replaced.iter().flat_map(|replaced| &replaced.facts) {
                 close_for(known, *since, &mut learned);
             }
@@ -383,7 +383,7 @@ impl EngineServices {
         learned
     }
 
-    /// Appends what was learned together with the note that it is all, then updates the view.
+    /// Appends the facts with the note that the episodes are learned from, then updates the view.
     fn commit_learned(
         &self,
         user: &OpenUser,
@@ -391,8 +391,8 @@ impl EngineServices {
         learned: LearnedFacts,
         control: &dyn CallControl,
     ) -> Result<()> {
-        // Records with another text than their candidate (merged or closed revisions) are embedded
-        // by themselves.
+        // Records whose text differs from their candidate (merged or closed revisions) are embedded
+        // separately.
         let others: Vec<&str> = learned
             .latest
             .values()
@@ -427,8 +427,8 @@ impl EngineServices {
             let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
             view.put_read(Arc::clone(&fresh.memory), &fresh.wording, vector, &self.indexing())?;
         }
-        // Revisions that were replaced within the step belong to the history, as they do when the
-        // log is read.
+        // Revisions that were replaced within the step belong to the history, as they do after
+        // reading the log.
         let replaced = learned.records.iter().filter(|record| !learned.is_latest(record));
         replaced.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
         for episode in step.episodes {
@@ -441,7 +441,7 @@ impl EngineServices {
     }
 }
 
-/// The note that a candidate says what a fact says.
+/// The note that a candidate repeats a known fact.
 pub(crate) fn ignored(memory_id: &str, candidate: &FactCandidate, at: Moment) -> StateRecord {
     let source_messages = candidate.source_messages.clone();
     StateRecord::Ignored { memory_id: memory_id.to_owned(), source_messages, at }

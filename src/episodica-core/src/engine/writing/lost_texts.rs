@@ -1,4 +1,4 @@
-//! What is left of derived texts when messages are deleted.
+//! Rewrites derived texts when messages are deleted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::generate::episode::write_offline;
 use crate::index::for_each_term;
 use crate::model::{BoundaryJudgement, Episode, Message, SemanticMemory, TextProvenance};
 
-/// The next revision of an episode: every text written again over the messages that are left.
+/// The next revision of an episode: all texts rewritten from the remaining messages.
 pub(crate) fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
     let text = write_offline(&left);
     let boundary =
@@ -41,7 +41,7 @@ pub(crate) fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Epi
     }
 }
 
-/// Every text in a JSON value, names of keys included.
+/// All texts in a JSON value, including names of keys.
 fn add_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => texts.push(text),
@@ -63,8 +63,8 @@ impl TextsLost {
         Self(slots.flat_map(|slot| terms(&view.messages.get(slot).content)).collect())
     }
 
-    /// Does a fact tell a word of the deleted messages that none of its proofs says? Then the word
-    /// may come from nowhere else.
+    /// True if a fact contains a word of the deleted messages that none of its remaining proofs
+    /// says: the word may come only from them.
     pub fn tells(&self, view: &UserView, fact: &SemanticMemory) -> bool {
         let mut said = HashSet::new();
         for slot in fact.source_messages.iter().filter_map(|id| view.messages.slot(id)) {

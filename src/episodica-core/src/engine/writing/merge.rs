@@ -1,8 +1,8 @@
-//! Merging, if configured: an episode that continues the topic of a recent one becomes part of it.
+//! Merging, if configured: an episode that continues the topic of a recent one is merged into it.
 //!
-//! Only within one session and a short time, never beyond the size of an episode. The earlier one
-//! keeps its id and gets a new text over the messages of both; the id of the later one leads to it
-//! (`metadata.merged_from`).
+//! Only within one session and a short time, and up to the maximum size of an episode. The earlier
+//! one keeps its id and gets a new text from the messages of both; the id of the later one leads to
+//! it (`metadata.merged_from`).
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::model::Episode;
 const NEAREST: usize = 5;
 
 impl EngineServices {
-    /// Commits episodes one after the other, each merged into an earlier one where one fits;
-    /// returns what stands in the log afterwards.
+    /// Commits episodes one by one, each merged into an earlier one if possible; returns the
+    /// resulting episodes.
     pub(crate) fn commit_merged(
         &self,
         user: &OpenUser,
@@ -44,7 +44,7 @@ impl EngineServices {
         Ok(committed)
     }
 
-    /// The earlier episode that this one goes on with.
+    /// The earlier episode that this one continues.
     fn partner(
         &self,
         user: &OpenUser,

@@ -1,4 +1,4 @@
-//! What changes a memory: messages come in, episodes are formed, facts are learned, records go.
+//! Changes a memory: adds messages, forms episodes, learns facts, deletes records.
 
 pub(crate) mod archive;
 pub(crate) mod commit;

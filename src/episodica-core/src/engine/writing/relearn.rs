@@ -1,5 +1,5 @@
-//! What a deletion changes of the facts that stay. Those that it may concern are learned again from
-//! what is left, in the order in which they were learned: as though what goes had never been said.
+//! How a deletion changes the facts that stay. Facts that it may affect are learned again from the
+//! remaining messages, in the original order, as if the deleted messages had never been said.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -27,23 +27,23 @@ use crate::parallel;
 use crate::store::UserErasure;
 use crate::text::normalized;
 
-/// What the rules find in an episode: before the deletion, and in what is left of it.
+/// The facts that the rules find in an episode before the deletion, and in its remaining messages.
 #[derive(Default)]
 struct EpisodeFindings {
     before: Vec<FactCandidate>,
     left: Vec<FactCandidate>,
-    /// What the limit on facts refused before may be learned now.
+    /// True if facts that the limit per episode excluded before may be learned now.
     learns: bool,
 }
 
-/// A candidate that is learned again.
+/// A candidate to learn again.
 struct RelearnedCandidate {
     candidate: FactCandidate,
-    /// The episode that tells it; `None` if the application stated it.
+    /// The episode of the candidate; `None` if the application stated it.
     episode: Option<String>,
-    /// The fact that it was learned as.
+    /// Id of the fact that the candidate was learned as.
     tag: Option<String>,
-    /// Of the application's statements: their fact.
+    /// The fact, if the application stated it.
     stated: Option<Arc<SemanticMemory>>,
     order: (Moment, u32, usize),
 }
@@ -51,11 +51,11 @@ struct RelearnedCandidate {
 /// One step of learning again.
 enum RelearnStep {
     Learn(Box<RelearnedCandidate>),
-    /// A fact that the rules did not find: it stays as it is, without the proofs that it lost.
+    /// A fact that the rules did not find: it stays, without its lost proofs.
     Keep(Arc<SemanticMemory>, Box<SemanticMemory>),
 }
 
-/// A fact as it is learned again.
+/// A fact that was learned again or kept.
 struct RelearnedFact {
     fact: SemanticMemory,
     tags: Vec<String>,
@@ -63,10 +63,10 @@ struct RelearnedFact {
     is_kept: bool,
 }
 
-/// The messages as they may be learned from.
+/// Removes recalled contexts from messages before they are learned from.
 pub(crate) type Seen<'a> = &'a (dyn Fn(&[Arc<Message>]) -> Vec<Arc<Message>> + Sync);
 
-/// A deletion that is being worked out.
+/// A deletion whose consequences are being computed.
 struct RelearnRun<'a> {
     services: &'a EngineServices,
     view: &'a UserView,
@@ -77,7 +77,7 @@ struct RelearnRun<'a> {
     messages: HashSet<String>,
     episodes: HashSet<String>,
     facts: HashSet<String>,
-    /// By slot: the facts that are learned again.
+    /// The facts to learn again, by slot.
     touched: BTreeMap<u32, Arc<SemanticMemory>>,
     told: BTreeMap<String, EpisodeFindings>,
     /// By fact: the messages in which the rules found it.
@@ -86,7 +86,7 @@ struct RelearnRun<'a> {
 }
 
 impl EngineServices {
-    /// Adds to an erasure what it changes of the facts that stay; returns the facts that it adds.
+    /// Adds to an erasure the changes of the facts that stay; returns the facts to append.
     pub(crate) fn redecide(
         &self,
         (owner, view, seen): (&Owner, &UserView, Seen<'_>),
@@ -172,7 +172,7 @@ impl<'a> RelearnRun<'a> {
         Ok(self.compare(entries))
     }
 
-    /// Does a fact lose a proof?
+    /// True if a fact loses a proof.
     fn loses(&self, fact: &SemanticMemory) -> bool {
         fact.source_messages.iter().any(|id| self.messages.contains(id))
             || fact.source_episodes.iter().any(|id| self.episodes.contains(id))
@@ -185,7 +185,7 @@ impl<'a> RelearnRun<'a> {
         ComparedItem::new(candidate.clone(), open)
     }
 
-    /// Finds again what the rules find in these episodes.
+    /// Extracts the facts of these episodes by the rules again.
     fn tell(&mut self, ids: &[String]) {
         let (view, services) = (self.view, self.services);
         let replaced: HashMap<&str, &Arc<Episode>> = self
@@ -196,7 +196,7 @@ impl<'a> RelearnRun<'a> {
             .collect();
         let mut by_model: HashSet<&str> = HashSet::new();
         for (_, fact) in view.facts.iter() {
-            // A model chose among what was said by another measure.
+            // A model learned from these episodes, so the rules add no facts of their own.
             if ![BY_RULES, BY_USER, "imported"].contains(&fact.provenance.method.as_str()) {
                 by_model.extend(fact.source_episodes.iter().map(String::as_str));
             }
@@ -223,7 +223,7 @@ impl<'a> RelearnRun<'a> {
         self.told.extend(told);
     }
 
-    /// The fact that a candidate was learned as, if that is learned again.
+    /// The fact that a candidate was learned as, if that fact is learned again.
     fn tag_of(&self, candidate: &FactCandidate) -> Option<&'a Arc<SemanticMemory>> {
         let first = candidate.source_messages.first()?;
         let proves = |fact: &&Arc<SemanticMemory>| {
@@ -244,7 +244,7 @@ impl<'a> RelearnRun<'a> {
         self.touched.contains_key(&slot).then_some(fact)
     }
 
-    /// What is learned again, in the order in which it was learned, and what is kept.
+    /// The candidates to learn again and the facts to keep, in the original order.
     fn steps(&mut self) -> Vec<RelearnStep> {
         let (mut again, mut explained) = (Vec::new(), HashSet::new());
         let mut covered: HashMap<String, HashSet<String>> = HashMap::new();
@@ -270,7 +270,7 @@ impl<'a> RelearnRun<'a> {
                         None => continue,
                     },
                     None if !told.learns || self.is_from_ahead(candidate) => continue,
-                    // The user deleted the fact of which this is a part.
+                    // The candidate is part of a fact that the user deleted.
                     None if told.before.iter().zip(&tags).any(|(one, tag)| {
                         tag.is_none()
                             && one.source_messages.contains(&candidate.source_messages[0])
@@ -342,8 +342,8 @@ impl<'a> RelearnRun<'a> {
         slots.into_iter().any(|slot| is_ahead(self.view.messages.get(slot).timestamp, self.now))
     }
 
-    /// A fact that the rules don't tell again without the proofs that it loses; `None` if nothing
-    /// proves it any more, or only what goes says what it says.
+    /// A fact that the rules don't find again, without its lost proofs. `None` if no proof is left,
+    /// or if it contains a word that only deleted messages said.
     fn without_lost(&self, fact: &SemanticMemory, lost: &TextsLost) -> Option<SemanticMemory> {
         let left = |ids: &[String], gone: &HashSet<String>| -> Vec<String> {
             ids.iter().filter(|id| !gone.contains(*id)).cloned().collect()
@@ -364,7 +364,7 @@ impl<'a> RelearnRun<'a> {
         if !is_proved {
             return None;
         }
-        // A date from a message that goes is not kept: the first one that stays gives it.
+        // The date came from a deleted message: the first remaining one gives it.
         if fact.source_messages.first() != rest.source_messages.first() {
             let slots = rest.source_messages.iter().filter_map(|id| self.view.messages.slot(id));
             let first = slots.map(|slot| self.view.messages.get(slot).timestamp).min();
@@ -373,7 +373,7 @@ impl<'a> RelearnRun<'a> {
         (!loses_proofs || !lost.tells(self.view, &rest)).then_some(rest)
     }
 
-    /// Learns what is left, in order.
+    /// Executes the steps in order.
     fn learn(&self, steps: Vec<RelearnStep>) -> Vec<RelearnedFact> {
         let mut entries: Vec<RelearnedFact> = Vec::new();
         for step in steps {
@@ -385,7 +385,7 @@ impl<'a> RelearnRun<'a> {
         entries
     }
 
-    /// Facts that are known and hold, the first to be compared with first.
+    /// The current facts, in the order in which a candidate is compared with them.
     fn near(&self, entries: &[RelearnedFact], is_ahead_too: bool) -> Vec<usize> {
         let holds = |fact: &SemanticMemory| {
             fact.is_current()
@@ -460,7 +460,7 @@ impl<'a> RelearnRun<'a> {
         tag.iter().for_each(|tag| self.end_by(tag, at, entries));
     }
 
-    /// Ends what a candidate ends though no value of a slot says so.
+    /// Ends facts that a candidate ends through its words, such as a denial.
     fn end_others(&self, candidate: &FactCandidate, at: usize, entries: &mut [RelearnedFact]) {
         let by = &entries[at].fact;
         if !by.is_current() || is_ahead(by.valid_from, self.now) {
@@ -474,8 +474,8 @@ impl<'a> RelearnRun<'a> {
         }
     }
 
-    /// Puts a fact that stays as it is, and decides again about what it was decided about by what
-    /// goes.
+    /// Keeps a fact. If it superseded a fact, or was superseded by one, that is learned again or
+    /// deleted, the relation is decided again.
     fn keep(
         &self,
         before: &SemanticMemory,
@@ -512,7 +512,8 @@ impl<'a> RelearnRun<'a> {
                     let id = Value::String(ended.memory_id.clone());
                     kept.metadata.insert(SUPERSEDES.to_owned(), id);
                 }
-                // Without what goes between them it would have been one more proof.
+                // Without the deleted fact between them, this one would have been a further proof
+                // of the other.
                 (EventKind::Merge | EventKind::Ignore, Some(target))
                     if entries[target].is_kept && !kept.source_messages.is_empty() =>
                 {
@@ -535,7 +536,7 @@ impl<'a> RelearnRun<'a> {
         self.end_by(&before.memory_id, at, entries);
     }
 
-    /// What ended before without the rules, or by them a fact that they don't tell, ends again.
+    /// Restores an end that was not decided by the rules, or that the rules can't find again.
     fn end_by(&self, tag: &str, at: usize, entries: &mut [RelearnedFact]) {
         let (is_kept, by) = (entries[at].is_kept, entries[at].fact.clone());
         let mut replaced = None;
@@ -561,8 +562,8 @@ impl<'a> RelearnRun<'a> {
         }
     }
 
-    /// Until when a fact holds that another ended before: until then, or until the other begins
-    /// now that it has lost its first proof.
+    /// The end of a fact that `by` ends again: as before, unless it was the beginning of `by`,
+    /// which has moved because `by` lost its first proof.
     fn until(&self, ended: &SemanticMemory, by: &SemanticMemory) -> Moment {
         let before = ended.superseded_by.as_ref().and_then(|id| self.view.facts.by_id(id));
         let began = before.map(|before| before.valid_from.max(ended.valid_from));
@@ -574,7 +575,7 @@ impl<'a> RelearnRun<'a> {
         }
     }
 
-    /// Gives what was learned again the ids that it had, and adds to the erasure what differs.
+    /// Assigns the earlier ids to the facts learned again, and adds the differences to the erasure.
     fn compare(self, mut entries: Vec<RelearnedFact>) -> Vec<Arc<SemanticMemory>> {
         let mut ids: HashMap<String, String> = HashMap::new();
         let mut taken: HashSet<String> = HashSet::new();
@@ -629,7 +630,7 @@ impl<'a> RelearnRun<'a> {
                 self.erasure.semantic.push(fact.memory_id.clone());
             }
         }
-        // Earlier revisions may name what goes, too: the present one takes their place.
+        // An earlier revision may name deleted records: replacing the fact removes its history.
         let names = |one: &SemanticMemory| {
             let ended = one.superseded_by.as_deref().into_iter().chain(superseded(one));
             ended.into_iter().any(|id| gone.contains(id))
@@ -646,8 +647,8 @@ impl<'a> RelearnRun<'a> {
         added
     }
 
-    /// A fact that was told again, with what is not told: its id, its terms, the proofs that the
-    /// rules don't find.
+    /// A fact that was learned again, with everything that learning does not decide: its id, its
+    /// expiry, and the proofs that the rules don't find.
     fn as_before(
         &self,
         told: SemanticMemory,
@@ -698,7 +699,7 @@ impl<'a> RelearnRun<'a> {
         let episodes: Vec<String> = episodes.cloned().collect();
         fact.source_episodes.extend(episodes);
         fact.source_messages.extend(rest.into_iter().cloned());
-        // The same in another order is the same.
+        // A change of order alone is not a change.
         for (now, then) in [
             (&mut fact.source_messages, &before.source_messages),
             (&mut fact.source_episodes, &before.source_episodes),

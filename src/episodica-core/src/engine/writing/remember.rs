@@ -1,4 +1,4 @@
-//! Facts that the application states directly: reconciled with known facts by the rules, and
+//! Adds facts that the application states. The rules reconcile them with known facts, and they are
 //! durable when the call returns.
 
 use std::collections::BTreeSet;
@@ -26,31 +26,31 @@ use crate::model::{
     EventKind, MemoryKind, PROCEDURE, Procedure, STATED, SemanticMemory, TextProvenance,
 };
 
-/// Newest facts that are asked by which name the user goes.
+/// Number of latest facts in which the user's name is looked up.
 const NAMED_BY: usize = 64;
 
 /// A fact as the application states it.
 #[derive(Debug, Clone, Default)]
 pub struct StatedFact {
-    /// The fact, in words.
+    /// The text of the fact.
     pub content: String,
-    /// Its category; `None` = the rules tell.
+    /// Its category; `None` = the rules choose.
     pub kind: Option<MemoryKind>,
-    /// From when on it held; `None` = now.
+    /// Since when it holds; `None` = now.
     pub valid_from: Option<Moment>,
-    /// For how long it counts, in seconds from now; `None` = as long as it holds.
+    /// Seconds until it expires; `None` = never.
     pub expires_after: Option<f64>,
     /// Any JSON object.
     pub metadata: Map<String, Value>,
-    /// What an agent did, if that is what the statement is about: then its text is the statement,
-    /// and no other fact is compared with it.
+    /// The procedure of an agent, if the fact is about one. The fact then has the procedure's text
+    /// and is not compared with other facts.
     pub procedure: Option<Procedure>,
-    /// Ids of messages that prove it; those that the user lacks are left out.
+    /// Ids of messages that prove it; unknown ids are ignored.
     pub source_messages: Vec<String>,
 }
 
 impl StatedFact {
-    /// The length of its words, those of all steps included.
+    /// The bytes of its texts, including all steps.
     pub(crate) fn bytes(&self) -> usize {
         let procedure = self.procedure.as_ref().and_then(|one| serde_json::to_string(one).ok());
         self.content.len() + procedure.map_or(0, |text| text.len())
@@ -58,7 +58,8 @@ impl StatedFact {
 }
 
 impl EngineServices {
-    /// Adds a stated fact, or finds the known one that says the same; see [`Engine::remember`].
+    /// Adds a stated fact, or returns the known one with the same content; see
+    /// [`Engine::remember`].
     ///
     /// [`Engine::remember`]: crate::engine::Engine::remember
     pub(crate) fn remember(
@@ -110,7 +111,7 @@ impl EngineServices {
             if stated.source_messages.is_empty() {
                 stated.metadata.remove(STATED);
             } else if let Some(known) = revised {
-                // What is stated more exactly holds since it was first stated.
+                // A more exact restatement holds since the first statement.
                 let since =
                     statement_of(known).map_or(candidate.valid_from, |(one, _)| one.valid_from);
                 note_statement(&mut stated.metadata, &candidate.content, since, now);
@@ -134,7 +135,7 @@ impl EngineServices {
         Ok(Arc::clone(stated))
     }
 
-    /// Adds what an agent did, or finds the record of the same.
+    /// Adds a procedure, or returns the fact with the same one.
     fn remember_procedure(
         &self,
         user: &OpenUser,
@@ -188,7 +189,7 @@ impl EngineServices {
         self.put(user, basis, fact, control)
     }
 
-    /// Appends a fact to the log and puts it into the view. The caller has the user's turn.
+    /// Appends a fact to the log and adds it to the view. The caller has the user's turn.
     fn put(
         &self,
         user: &OpenUser,
@@ -209,18 +210,17 @@ impl EngineServices {
     }
 }
 
-/// The moment so many seconds from now.
+/// The moment `seconds` from now.
 fn later(now: Moment, seconds: f64) -> Result<Moment> {
     Moment::new(now.micros().saturating_add((seconds * 1e6) as i64), now.offset_seconds())
 }
 
-/// When a known fact expires that was stated again: no sooner than before, and never if either has
-/// no end.
+/// When a restated fact expires: the later of both dates, and never if one has none.
 fn term(known: &SemanticMemory, stated: Option<Moment>) -> Option<Moment> {
     known.expires_at.zip(stated).map(|(known, stated)| known.max(stated))
 }
 
-/// The next revision of a fact that was stated again, if it was archived or is to last longer.
+/// The next revision of a restated fact, if it was archived or its expiry changes.
 fn for_longer(
     known: &SemanticMemory,
     stated: Option<Moment>,
@@ -237,8 +237,8 @@ fn for_longer(
     })
 }
 
-/// The next revision of a fact that the application states again: of one that only messages told,
-/// or that is to last longer.
+/// The next revision of a fact that the application states again, if only messages stated it before
+/// or its expiry changes.
 fn stated_again(
     known: &SemanticMemory,
     candidate: &FactCandidate,
@@ -262,8 +262,8 @@ fn by_user() -> TextProvenance {
     TextProvenance { method: BY_USER.to_owned(), ..TextProvenance::default() }
 }
 
-/// What the application stated in a fact, and when; `None` if it did not, or has corrected what
-/// messages had told.
+/// The statement of the application in a fact, and its time; `None` if it made none, or has
+/// corrected a fact from messages.
 pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(FactCandidate, Moment)> {
     let by_user = fact.provenance.method == BY_USER && fact.provenance.prompt_version.is_empty();
     if !by_user || fact.is_procedure() {
@@ -286,8 +286,8 @@ pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(FactCandidate, Mome
     Some((candidate, moment("at").unwrap_or(fact.created_at)))
 }
 
-/// Gives the records their origin, and the new one an id of its own: the same may be stated again
-/// after something else held.
+/// Sets the provenance of the records, and gives the new one a unique id: a fact may be stated
+/// again after it was superseded.
 fn finish(
     records: &mut [SemanticMemory],
     user: &OpenUser,
@@ -316,7 +316,8 @@ fn finish(
     Ok(())
 }
 
-/// The names by which the newest facts call the user, the most frequent first, then the id.
+/// Possible names of the user, from the subjects of the latest facts, the most frequent first. The
+/// user's id comes first if a fact uses it, else last.
 fn names(view: &UserView, user: &str) -> Vec<String> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for slot in view.facts.slots().rev().take(NAMED_BY) {
@@ -331,7 +332,7 @@ fn names(view: &UserView, user: &str) -> Vec<String> {
     }
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut names: Vec<String> = counts.into_iter().map(|(name, _)| name).collect();
-    // An assistant is spoken of as well, and is not the user.
+    // The facts also have other subjects, such as an assistant.
     names.sort_by_key(|name| !name.eq_ignore_ascii_case(user));
     if !names.iter().any(|name| name.eq_ignore_ascii_case(user)) {
         names.push(user.to_owned());

@@ -1,5 +1,5 @@
-//! Which facts a deletion may concern: those about which the rules may have something to say when
-//! they see what goes, or what changes.
+//! Finds the facts that a deletion may affect: those that the rules compare with deleted or changed
+//! facts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::generate::reconcile::{
 use crate::model::SemanticMemory;
 use crate::text::normalized;
 
-/// Facts that are read between two checks for an interruption.
+/// Facts read between two checks for cancellation.
 const BATCH: usize = 512;
 
-/// What a fact or a candidate says, to find the facts that it may concern.
+/// A fact or candidate, with the values by which similar facts are found.
 pub(crate) struct ComparedItem {
     candidate: FactCandidate,
     fact: SemanticMemory,
@@ -34,7 +34,7 @@ impl ComparedItem {
         Self::new(candidate, fact.clone())
     }
 
-    /// A candidate, and the fact that it would be.
+    /// A candidate, and the fact that it would become.
     pub fn new(candidate: FactCandidate, fact: SemanticMemory) -> Self {
         let (text, open) = (normalized(&candidate.content), opened(&fact));
         let like = StatedValue::by(&candidate, WordSignature::of(&candidate.content));
@@ -42,18 +42,18 @@ impl ComparedItem {
     }
 }
 
-/// Finds the facts that an item may concern, each once.
+/// Finds the facts similar to an item, each once.
 pub(crate) struct SimilarFacts<'a> {
     view: &'a UserView,
-    /// By slot: found already.
+    /// By slot: true if found already.
     found: Vec<bool>,
-    /// By id: the facts that name it as what ended them or what they ended.
+    /// By id: the facts that name this one as predecessor or successor.
     links: HashMap<&'a str, Vec<u32>>,
-    /// The facts that a message proves.
+    /// By message: the facts that it proves.
     by_proof: HashMap<&'a str, Vec<u32>>,
     /// Facts that deny something.
     denials: Vec<(u32, Vec<String>)>,
-    /// Facts the words of which end a slot; read when first asked for.
+    /// Facts whose words end an attribute; computed at the first request.
     endings: Option<Vec<(u32, Vec<&'static str>)>>,
 }
 
@@ -88,13 +88,12 @@ impl<'a> SimilarFacts<'a> {
         slots.filter_map(move |slot| view.facts.get(*slot))
     }
 
-    /// Notes that a fact is found.
+    /// Marks a fact as found.
     pub fn find(&mut self, slot: u32) {
         self.found[slot as usize] = true;
     }
 
-    /// The facts, not found before, about which the rules may have something to say when they see
-    /// the item, or the other way round.
+    /// The facts, not found before, that the rules may compare with the item.
     pub fn concerned(&mut self, item: &ComparedItem) -> Vec<u32> {
         let view = self.view;
         let mut slots = self.links.get(&*item.fact.memory_id).cloned().unwrap_or_default();
@@ -152,18 +151,18 @@ fn is_alike(view: &UserView, item: &ComparedItem, fact: &SemanticMemory) -> bool
         || CandidateWords::by(&said, &normalized(&fact.content)).concerns(&item.open)
 }
 
-/// The fact as though nothing had ended it.
+/// The fact without its end.
 pub(crate) fn opened(fact: &SemanticMemory) -> SemanticMemory {
     SemanticMemory { valid_to: None, superseded_by: None, ..fact.clone() }
 }
 
-/// The slots that the messages which prove a fact end.
+/// The attributes that the proofs of a fact end.
 fn endings_of(view: &UserView, fact: &SemanticMemory) -> Vec<&'static str> {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     slots.flat_map(|slot| ended(&view.messages.get(slot).content)).collect()
 }
 
-/// What a fact says, as when it was found.
+/// The candidate from which a fact was made.
 pub(crate) fn candidate_of(view: &UserView, fact: &SemanticMemory) -> FactCandidate {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     let said = slots.map(|slot| view.messages.get(slot).timestamp).min();

@@ -1,4 +1,4 @@
-//! How far forming and learning have come with a user, so that nothing is read or asked twice.
+//! Progress of forming and learning for a user, so that nothing is read or asked twice.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use crate::boundary::FeatureCache;
 use crate::engine::writing::extract::ExtractedFacts;
 use crate::model::Episode;
 
-/// Progress of forming and learning. Lost without harm: the buffer is then read again, and the
-/// model asked again.
+/// Progress of forming and learning. It may be lost: the buffer is then read again, and the model
+/// asked again.
 #[derive(Default)]
 pub(crate) struct WriteProgress {
-    /// Up to which message (its number in the log, exclusive) a model has seen each session.
+    /// The number in the log (exclusive) up to which a model has seen each session.
     pub seen: Mutex<HashMap<Option<Arc<str>>, u64>>,
-    /// Analysis of buffered messages by the rules.
+    /// Readings of buffered messages by the rules.
     pub readings: Arc<FeatureCache>,
-    /// Facts that were found while an episode was written, until they are learned: by the id of the
-    /// episode, with its revision.
+    /// Facts that were extracted together with an episode's text and are not learned yet: by id of
+    /// the episode, with its revision.
     stated: Mutex<HashMap<String, (u32, ExtractedFacts)>>,
-    /// Messages in the log when vectors were last left for later.
+    /// Number of messages in the log when vectors were last postponed.
     pub lingered: AtomicUsize,
 }
 
 impl WriteProgress {
-    /// Keeps the facts that were found while `episodes` were written.
+    /// Stores the facts that were extracted together with `episodes`.
     pub fn keep_stated(&self, episodes: &[Arc<Episode>], stated: Vec<Option<ExtractedFacts>>) {
         let mut known = self.stated.lock();
         for (episode, stated) in episodes.iter().zip(stated) {
@@ -36,12 +36,12 @@ impl WriteProgress {
         }
     }
 
-    /// Forgets the facts of episodes that others have learned from.
+    /// Drops the facts of episodes that another process has learned from.
     pub fn forget_stated(&self) {
         *self.stated.lock() = HashMap::new();
     }
 
-    /// Gives out the facts that were found while `episodes` were written.
+    /// Removes and returns the facts that were extracted together with `episodes`.
     pub fn take_stated(&self, episodes: &[Arc<Episode>]) -> Vec<Option<ExtractedFacts>> {
         let mut known = self.stated.lock();
         let take = |episode: &Arc<Episode>| {
