@@ -122,18 +122,21 @@ format: $(SETUP)  ## Format all code
 	ruff format
 	ruff check --fix-only
 
-# Where runs of the evaluation go; a run whose data or settings changed wants another folder.
-EVAL_OUT ?= evaluation/runs
-EVAL_OPTIONS ?= --workers 2
+# Where runs of the evaluation go, and what is passed on to each.
+EVAL_OUT ?= evaluation/runs/invented
+EVAL_OPTIONS ?= --systems episodica,bm25,full-context
+INVENTED := tests/fixtures/evaluation
 
 .PHONY: eval
-eval: $(NATIVE)  ## Measure retrieval without an LLM; EVAL_DATA=file for LoCoMo data, EVAL_OPTIONS for more
-	rm -rf "$(EVAL_OUT)/sample"
-	$(BIN)/python -m evaluation locomo run --data python/episodica/data/sample_conversation.json --out "$(EVAL_OUT)/sample" $(EVAL_OPTIONS)
-ifneq ($(EVAL_DATA),)
-	rm -rf "$(EVAL_OUT)/locomo"
-	$(BIN)/python -m evaluation locomo run --data "$(EVAL_DATA)" --out "$(EVAL_OUT)/locomo" $(EVAL_OPTIONS)
-endif
+eval: $(NATIVE)  ## Run every set of the evaluation on invented conversations, without a model: two minutes at most
+	rm -rf "$(EVAL_OUT)"
+	set -- $(EVAL_OPTIONS); for run in "beam --data $(INVENTED)/beam.json" "gatemem --data $(INVENTED)" \
+		"locomo-plus --data $(INVENTED)/locomo_plus.json --talks tests/fixtures/conversations/small_talk.json" \
+		"longmemeval --data tests/fixtures/longmemeval_sample.json" \
+		"locomo --data python/episodica/data/sample_conversation.json" \
+		"real --data tests/fixtures/conversations/worklog.json" "languages --limit 2"; do \
+			$(BIN)/python -m evaluation $$run --out "$(EVAL_OUT)/$${run%% *}" "$$@"; \
+	done
 
 # Messages of one user, and users with 100 messages each: SIZES=1k,10k,100k,1m USERS=100k is everything, and takes hours.
 SIZES ?= 1k,10k,100k
@@ -160,10 +163,6 @@ bench: $(NATIVE) $(BENCH)  ## Measure every budget of speed and what one would u
 bench-docs: $(SETUP)  ## Put the figures of the last `make bench` into docs/performance.md; SPEED=file for another run's
 	$(BIN)/python -m evaluation bench report "$(or $(SPEED),$(BENCH_CACHE)/results/speed.json)" docs/performance.md
 
-.PHONY: bench-quick
-bench-quick: $(NATIVE)  ## Measure speed over a real conversation; BENCH_DATA=file for another in LoCoMo's format
-	$(BIN)/python -m evaluation bench quick $(BENCH_DATA)
-
 .PHONY: bench-kernels
 bench-kernels: $(SETUP)  ## Time the kernels with criterion
 	cargo run $(PROFILE) --locked --manifest-path benches/criterion/Cargo.toml -- --bench
@@ -187,13 +186,6 @@ REQUESTS ?= 5000
 .PHONY: fuzz-serve
 fuzz-serve: $(NATIVE)  ## Send the HTTP service generated requests; no answer may be a 5xx. REQUESTS=5000
 	EPISODICA_TEST_REQUESTS=$(REQUESTS) $(BIN)/python -m pytest tests/python/server/test_schema.py --timeout 3600
-
-# The sample and the conversations of other kinds and languages; BENCH_DATA adds one.
-RETRIEVAL_DATA := python/episodica/data/sample_conversation.json $(wildcard tests/fixtures/conversations/*.json)
-
-.PHONY: bench-retrieval
-bench-retrieval: $(NATIVE)  ## Measure what finds best: methods, categories, ablations; BENCH_DATA=file adds LoCoMo data
-	$(BIN)/python -m evaluation bench retrieval $(BENCH_DATA) $(RETRIEVAL_DATA)
 
 DOCS := .venv/.docs-installed
 

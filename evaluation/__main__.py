@@ -1,4 +1,4 @@
-"""The command ``python -m evaluation``: benchmarks of memory, their comparison, and speed."""
+"""The command ``python -m evaluation``: what memory finds, answers and forgets, and how fast."""
 
 from __future__ import annotations
 
@@ -7,27 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation import compare, locomo, longmemeval, nemori
-from evaluation.benchmarks import database, report, retrieval, serve, speed, suite
-from evaluation.common import pipeline
-from evaluation.common.pipeline import Benchmark
-from evaluation.languages import command as languages
-from evaluation.locomo.data import load as load_locomo
-from evaluation.longmemeval.data import load as load_longmemeval
-from evaluation.longmemeval.data import rules, write_hypotheses
+from evaluation import fit_relevance, nemori, runner, table
+from evaluation.benchmarks import database, report, serve, suite
 
-BENCHMARKS = {
-    "locomo": (locomo, Benchmark(load_locomo)),
-    "longmemeval": (longmemeval, Benchmark(load_longmemeval, rules, write_hypotheses)),
-}
-SPEED = {
-    "suite": suite,
-    "report": report,
-    "quick": speed,
-    "retrieval": retrieval,
-    "serve": serve,
-    "database": database,
-}
+SPEED = {"suite": suite, "report": report, "serve": serve, "database": database}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,13 +23,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m evaluation", description=__doc__)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (module, benchmark) in BENCHMARKS.items():
-        about = (module.__doc__ or "").strip()
-        pipeline.add_stages(commands.add_parser(name, help=about, description=about), benchmark)
-    _add_command(commands, "compare", compare)
-    _add_command(commands, "languages", languages)
+    for name, about in runner.SETS.items():
+        made = commands.add_parser(name, help=about, description=about)
+        runner.add_options(made, name)
+        made.set_defaults(run=runner.run, set=name)
+    made = commands.add_parser("compare", help="two runs, question by question")
+    table.add_options(made)
+    made.set_defaults(run=table.compare)
+    _add_command(commands, "fit", fit_relevance)
     _add_command(commands, "nemori", nemori)
-    bench = commands.add_parser("bench", help="how fast the package is, and what finds best")
+    bench = commands.add_parser("bench", help="how fast the package is")
     parts = bench.add_subparsers(title="parts", metavar="PART", required=True)
     for name, module in SPEED.items():
         _add_command(parts, name, module)

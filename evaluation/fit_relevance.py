@@ -1,6 +1,6 @@
 """Fits the constants of ``src/episodica-core/src/score/relevance.rs`` on labelled questions.
 
-    python -m evaluation.fit_relevance locomo.json evaluation/data/languages/*.json
+    python -m evaluation fit locomo.json evaluation/data/languages/*.json
 
 Reads files in LoCoMo's format. Each question is asked of its own conversation and every third one
 of another conversation, too. Nothing is right for adversarial questions (category 5) and for the
@@ -17,51 +17,23 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
-import re
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from episodica import Hit, MemorySystem
+from evaluation.datasets import Conversation
+from evaluation.datasets.locomo import load
+from evaluation.measures import separation
 
 DEPTHS = {"message": 30, "episodic": 10}
 # As in the engine: what is compared of messages, the sizes that count, the weight of `words`.
 CONTENT, SIZES, WORDS_WEIGHT = ("words", "tokens", "vector"), (100, 600), 3.0
 BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
-ADVERSARIAL = 5
 ROUNDS, PENALTY = 100, 1e-5
-
-
-def messages_of(conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The turns of a conversation, a few seconds apart, with their ids."""
-    for number in range(1, len(conversation)):
-        turns = conversation.get(f"session_{number}") or []
-        when = conversation.get(f"session_{number}_date_time")
-        if when is None:
-            continue
-        start = datetime.strptime(" ".join(when.split()), "%I:%M %p on %d %B, %Y")
-        for offset, turn in enumerate(turns):
-            time = start.replace(tzinfo=UTC) + timedelta(seconds=5 * offset)
-            yield {
-                "role": "user",
-                "name": turn["speaker"],
-                "content": turn["text"] + caption_of(turn),
-                "timestamp": time,
-                "session_id": f"session_{number}",
-                "message_id": turn["dia_id"],
-            }
-
-
-def caption_of(turn: dict[str, Any]) -> str:
-    """What a shared picture shows, as the end of the message."""
-    return f" [Image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
 
 
 def is_right(hit: Hit, evidence: set[str]) -> bool:
@@ -108,27 +80,23 @@ def ask(memory: MemorySystem, user: str, question: str, evidence: set[str]) -> A
     return Asked(user, bool(evidence), False, signs, hits)
 
 
-def rows_of(samples: list[dict[str, Any]]) -> list[Asked]:
+def rows_of(talks: list[Conversation]) -> list[Asked]:
     """Every question, put to its user and every third to another."""
     rows = []
     with tempfile.TemporaryDirectory() as store, MemorySystem(store) as memory:
-        for sample in samples:
-            memory.add_messages(sample["sample_id"], list(messages_of(sample["conversation"])))
-            memory.flush(sample["sample_id"])
+        for talk in talks:
+            memory.add_messages(talk.user, talk.messages)
+            memory.flush(talk.user)
         memory.wait()
-        users = [sample["sample_id"] for sample in samples]
-        for place, sample in enumerate(samples):
-            for number, qa in enumerate(sample["qa"]):
-                adversarial = qa["category"] == ADVERSARIAL
-                evidence = set(re.findall(r"D\d+:\d+", str(qa.get("evidence"))))
-                if not adversarial and not evidence:
+        for place, talk in enumerate(talks):
+            for number, question in enumerate(talk.questions):
+                if question.answerable and not question.messages:
                     continue
-                right = set() if adversarial else evidence
-                rows.append(ask(memory, users[place], qa["question"], right))
-                rows[-1].adversarial = adversarial
-                if number % 3 == 0 and len(users) > 1:
-                    other = users[(place + 1) % len(users)]
-                    rows.append(ask(memory, other, qa["question"], set()))
+                rows.append(ask(memory, talk.user, question.text, set(question.messages)))
+                rows[-1].adversarial = not question.answerable
+                if number % 3 == 0 and len(talks) > 1:
+                    other = talks[(place + 1) % len(talks)].user
+                    rows.append(ask(memory, other, question.text, set()))
     return rows
 
 
@@ -181,9 +149,9 @@ def held_out(rows: list[Asked]) -> None:
     right = [value for row, value in tops if row.answerable]
     adversarial = [value for row, value in tops if row.adversarial]
     wrong = [value for row, value in tops if not row.answerable and not row.adversarial]
-    print(f"AUROC, unanswerable questions: {separation(right, adversarial):.3f}")
-    print(f"AUROC, questions to the wrong user: {separation(right, wrong):.3f}")
-    print(f"AUROC, both: {separation(right, adversarial + wrong):.3f}")
+    sorts = {"unanswerable questions": adversarial, "questions to the wrong user": wrong}
+    for name, others in {**sorts, "both": adversarial + wrong}.items():
+        print(f"AUROC, {name}: {separation(right, others) if others else float('nan'):.3f}")
     both = np.concatenate(hits)
     for low, high in itertools.pairwise(BINS):
         part = both[(both[:, 0] >= low) & (both[:, 0] < high)]
@@ -192,20 +160,14 @@ def held_out(rows: list[Asked]) -> None:
             print(f"relevance {low}-{high}: {len(part)} hits, mean {mean:.3f}, right {share:.3f}")
 
 
-def separation(right: list[float], wrong: list[float]) -> float:
-    """Chance that a value of the first exceeds one of the second, ties half."""
-    first, second = np.array(right)[:, None], np.array(wrong)[None]
-    return float(((first > second) + 0.5 * (first == second)).mean()) if wrong else float("nan")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("data", type=Path, nargs="+", help="files in LoCoMo's format")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("datasets", type=Path, nargs="+")
-    samples = []
-    for path in parser.parse_args().datasets:
-        content = json.loads(path.read_text("utf-8"))
-        samples += content if isinstance(content, list) else [content]
-    rows = rows_of(samples)
+def run(args: argparse.Namespace) -> int:
+    """The command."""
+    rows = rows_of([talk for path in args.data for talk in load(path).conversations])
     held_out(rows)
     weights = fit_answered(rows)
     names = ["best", "gap", "statement", "words", "fact", "size", "constant"]
@@ -213,7 +175,10 @@ def main() -> None:
     for kind in DEPTHS:
         lines = table(rows, kind, weights)
         print(f"{kind}:", fit(lines[:, :2], lines[:, 2]).round(3).tolist(), f"{len(lines)} hits")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_options(parser)
+    run(parser.parse_args())

@@ -2,8 +2,7 @@
 
     python -m evaluation bench report speed.json docs/performance.md
 
-puts the figures between the page's comments `<!-- measured: NAME -->` and `<!-- end -->`, and the
-plots into a folder beside it that is named like the page.
+puts the figures between the page's comments `<!-- measured: NAME -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluation.benchmarks import pictures
 from evaluation.benchmarks.rows import FULL, ONCE, SIZES, USERS, plain, short, shown
 
 Result = Mapping[str, Any]
@@ -29,22 +27,18 @@ def keep(out: Path, result: Result) -> None:
 
 
 def write(out: Path, result: Result) -> None:
-    """`speed.json`, `speed.md` and the plots."""
+    """`speed.json` and `speed.md`."""
     keep(out, result)
-    drawn = pictures.draw(result, out / "plots")
-    (out / "speed.md").write_text(
-        markdown(result, [f"plots/{name}" for name in drawn]), encoding="utf-8"
-    )
+    (out / "speed.md").write_text(markdown(result), encoding="utf-8")
 
 
-def markdown(result: Result, plots: Sequence[str]) -> str:
+def markdown(result: Result) -> str:
     """The whole report: budgets first, then what is behind them."""
     parts = [
         f"# Speed of episodica {result['version']}",
         machine(result),
         "## Budgets",
         budgets(result),
-        *[f"![{Path(plot).stem}]({plot})" for plot in plots],
         "## Details",
         details(result),
         "## Alternatives",
@@ -242,27 +236,14 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def _plots(result: Result, page: Path) -> str:
-    folder = page.with_suffix("")
-    return "\n\n".join(
-        f"![{title}]({folder.name}/{name})" for name, title in pictures.draw(result, folder).items()
-    )
-
-
-BLOCKS: dict[str, Callable[[Result, Path], str]] = {
-    "machine": lambda result, _: machine(result),
-    "figures": lambda result, _: figures(result),
-    "plots": _plots,
-}
+BLOCKS: dict[str, Callable[[Result], str]] = {"machine": machine, "figures": figures}
 
 
 def fill(page: Path, result: Result) -> None:
     """Writes the figures into the page; its prose stays as it is."""
     text = page.read_text(encoding="utf-8")
-    page.write_text(
-        _BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]](result, page)}\n{found[3]}", text),
-        encoding="utf-8",
-    )
+    filled = _BLOCK.sub(lambda one: f"{one[1]}{BLOCKS[one[2]](result)}\n{one[3]}", text)
+    page.write_text(filled, encoding="utf-8")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
     python -m evaluation bench suite [--sizes 1k,10k,100k] [--users 2k] [--out target/bench/results]
 
 Sizes are messages of one user; 100k comes with some 10,000 episodes and 20,000 facts, which is
-what most budgets are for. Writes `speed.json`, `speed.md` and plots. Times of a shared machine are
+what most budgets are for. Writes `speed.json` and `speed.md`. Times of a shared machine are
 noise: read medians, ratios within the run, and processor time.
 """
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,8 +34,6 @@ from evaluation.benchmarks.rows import (
 from evaluation.benchmarks.stores import settled
 from evaluation.benchmarks.talk import Talk
 from evaluation.benchmarks.timing import Times, quantile, spread, times
-
-PLOTS = ["budgets.svg", "growth.svg", "ingestion.svg"]
 
 
 @pytest.mark.timeout(300)
@@ -89,10 +86,6 @@ def test_a_tiny_run_measures_everything(
         if line.startswith("|")
     ]
     assert widths[: len(BUDGETS) + 2] == [6] * (len(BUDGETS) + 2)
-    assert [path.name for path in sorted((out / "plots").iterdir())] == PLOTS
-    for name in PLOTS:
-        assert ET.parse(out / "plots" / name).getroot().tag.endswith("svg")
-        assert f"(plots/{name})" in table
 
     page = tmp_path / "performance.md"
     page.write_text(
@@ -103,7 +96,6 @@ def test_a_tiny_run_measures_everything(
     assert report.figures(result) in filled
     main(["bench", "report", str(out / "speed.json"), str(page)])
     assert page.read_text(encoding="utf-8") == filled, "filling twice is filling once"
-    assert [path.name for path in sorted((tmp_path / "performance").iterdir())] == PLOTS
 
 
 def test_the_page_has_a_place_for_each_block(root: Path) -> None:

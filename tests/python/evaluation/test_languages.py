@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from evaluation.__main__ import main
-from evaluation.languages.command import DATA, separation
-from evaluation.languages.words import asking, content, shared
-from evaluation.locomo.data import load
+from evaluation.datasets import load
+from evaluation.datasets.wording import asking, content, shared
+from evaluation.runner import LANGUAGES
 
-FILES = sorted(DATA.glob("*.json"))
+FILES = sorted(LANGUAGES.glob("*.json"))
 # Fewest answerable questions of a file; the one across languages has more.
 QUESTIONS = {"mixed": 40}
 
@@ -28,19 +28,19 @@ def test_there_are_eight_languages_and_a_mix() -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_files_are_well_formed(file: Path) -> None:
-    dataset = load(file)
+    dataset = load("languages", file)
     (conversation,) = dataset.conversations
     assert not dataset.problems
     ids = [one["message_id"] for one in conversation.messages]
     assert len(ids) == len(set(ids))
     assert 80 <= len(ids) <= 140
     assert 6 <= len({one["session_id"] for one in conversation.messages}) <= 10
-    answerable = [one for one in conversation.questions if one.category_code != 5]
-    unanswerable = [one for one in conversation.questions if one.category_code == 5]
+    answerable = [one for one in conversation.questions if one.answerable]
+    unanswerable = [one for one in conversation.questions if not one.answerable]
     assert len(answerable) >= QUESTIONS.get(file.stem, 25)
     assert len(unanswerable) >= 5
-    assert all(one.cited and set(one.cited) <= set(ids) for one in answerable)
-    assert all(not one.cited and one.trap for one in unanswerable)
+    assert all(one.messages for one in answerable)
+    assert all(one.answer.startswith("not said; tempting") for one in unanswerable)
     texts = [one.text for one in conversation.questions]
     assert len(texts) == len(set(texts))
     assert {"multi-hop", "temporal"} <= {one.category for one in answerable}
@@ -73,29 +73,14 @@ def test_shared_words_ignore_names_numbers_and_endings() -> None:
     assert shared("Maya?", "Maya", ["Maya"], set()) == 0.0
 
 
-def test_separation_is_the_area_under_the_curve() -> None:
-    assert separation([0.9, 0.8], [0.1]) == 1.0
-    assert separation([0.5], [0.5, 0.9]) == 0.25
-    assert separation([0.5], []) is None
-
-
 def test_the_command_measures_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "runs" / "english.json"
-    assert main(["languages", "--data", str(DATA / "english.json"), "--out", str(out)]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("| | questions | recall@5 | recall@10 | recall@20 | coverage@1000 |")
-    assert "\n| english | " in said
-    result = json.loads(out.read_text(encoding="utf-8"))
-    figures, rows = result["figures"]["english"], result["questions"]["english"]
-    assert figures["questions"] == sum("evidence" in row for row in rows) < len(rows)
-    assert 0.6 < figures["recall@10"] <= figures["recall@20"] <= 1
-    assert 0.6 < figures["coverage@1000"] <= 1
+    arguments = ["--data", str(LANGUAGES / "english.json"), "--out", str(tmp_path)]
+    assert main(["languages", *arguments, "--systems", "episodica"]) == 0
+    assert "\n| english | 52 | " in capsys.readouterr().out
+    scores = json.loads((tmp_path / "scores.json").read_text("utf-8"))["systems"]["episodica"]
+    groups = scores["scores"]["recall@10"]
+    assert 0.6 < groups["overall"]["mean"] <= scores["scores"]["recall@20"]["overall"]["mean"] <= 1
+    assert 0.6 < scores["scores"]["coverage@1000"]["overall"]["mean"] <= 1
+    assert {"typo", "paraphrase", "temporal", "development", "held out"} <= set(groups)
     # Nothing in the file is asked in another language.
-    assert figures["crossing"] is None
-
-
-def test_a_folder_without_data_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["languages", "--data", str(tmp_path)]) == 1
-    assert f"no data at `{tmp_path}`" in capsys.readouterr().out
+    assert "crossing" not in groups

@@ -17,8 +17,8 @@ from episodica.compat.nemori import config as nemori_config
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from evaluation.common.dataset import Conversation
-from evaluation.common.systems import Episodica
+from evaluation.datasets import Conversation
+from evaluation.systems import Episodica
 
 
 @pytest.fixture(autouse=True)
@@ -82,9 +82,9 @@ def test_the_evaluations_ledger_has_what_building_cost(
 ) -> None:
     system = Episodica(store, {"llm": {"model": "scripted", "base_url": server.url}})
     rows = []
-    for number, user in enumerate(["ann", "ben"]):
+    for user in ("ann", "ben"):
         messages = [{**one, "timestamp": one["timestamp"].isoformat()} for one in talk(30, user)]
-        rows.append(system.build(Conversation(user, number, messages, ())))
+        rows.append(system.add(Conversation(user, messages, ()), 0, 30))
     system.close()
     assert all(row["complete"] and row["calls"] > 0 for row in rows)
     assert sum(row["calls"] for row in rows) == len(server.requests)

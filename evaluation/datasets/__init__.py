@@ -1,0 +1,186 @@
+"""Conversations and their questions, whatever file they came from; the loaders by name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+# Where a file dates sessions but not messages: keeps their order.
+SPACING = timedelta(seconds=5)
+# Sets with this many conversations are halved by conversation, smaller ones by question.
+HALVED_BY_CONVERSATION = 6
+DEVELOPMENT, HELD_OUT = "development", "held out"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question, and what proves a right answer.
+
+    Parameters
+    ----------
+    user, number
+        Of which conversation, and which of its questions.
+    messages, sessions
+        Ids that hold the answer; those that the conversation lacks are left out.
+    answerable
+        Whether the conversation says it; else ``answer`` says why not.
+    after
+        How many messages were said when it is asked; ``None`` = all.
+    asked_at, now
+        The day of the question in the file's words, and as a moment.
+    parts
+        Patterns that all stand in a sufficient context (GateMem).
+    leaks
+        Texts that no context may hold any more (GateMem).
+    updates
+        Ids of messages with the old statement, and with the new one (BEAM).
+    published
+        Answer and messages of the published key, where an audit corrected them.
+    """
+
+    user: str
+    number: int
+    text: str
+    category: str
+    answer: str = ""
+    messages: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    answerable: bool = True
+    after: int | None = None
+    asked_at: str | None = None
+    now: datetime | None = None
+    parts: tuple[str, ...] = ()
+    leaks: tuple[str, ...] = ()
+    updates: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    tags: tuple[str, ...] = ()
+    published: tuple[str, tuple[str, ...], tuple[str, ...]] | None = None
+
+    @property
+    def key(self) -> str:
+        """Names the question within its dataset."""
+        return f"{self.user}/{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One user's messages, each with its ``message_id``, and the questions about them."""
+
+    user: str
+    messages: list[dict[str, Any]]
+    questions: tuple[Question, ...]
+
+    @property
+    def with_assistant(self) -> bool:
+        """Whether one person talks to an assistant, so that the user's messages are a group."""
+        return any(one["role"] == "assistant" and not one.get("name") for one in self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A set of conversations, the checksums of its files, and what is wrong with it."""
+
+    name: str
+    conversations: tuple[Conversation, ...]
+    checksums: dict[str, str]
+    problems: tuple[tuple[str, str, str], ...] = ()
+    halved: str | None = None
+
+    @property
+    def questions(self) -> list[Question]:
+        """All questions, in the order of the files."""
+        return [question for one in self.conversations for question in one.questions]
+
+    def half_of(self, question: Question) -> str:
+        """The half that a question belongs to, by a hash that depends on nothing else."""
+        by_user = self._halved() == "conversation"
+        name = question.user if by_user else f"{question.user}/{question.text}"
+        odd = hashlib.sha256(name.encode()).digest()[0] % 2
+        return HELD_OUT if odd else DEVELOPMENT
+
+    def _halved(self) -> str:
+        """Whether halves are made of conversations or of questions: as in the whole set."""
+        many = len(self.conversations) >= HALVED_BY_CONVERSATION
+        return self.halved or ("conversation" if many else "question")
+
+    def limited(
+        self,
+        conversations: int | None = None,
+        questions: int | None = None,
+        half: str | None = None,
+    ) -> Dataset:
+        """The first conversations, with at most so many questions each, of one half or both."""
+        kept = tuple(
+            replace(
+                one,
+                questions=tuple(
+                    asked for asked in one.questions if half in (None, self.half_of(asked))
+                )[:questions],
+            )
+            for one in self.conversations[:conversations]
+        )
+        kept = tuple(one for one in kept if one.questions)
+        users = {one.user for one in kept}
+        problems = tuple(one for one in self.problems if one[0].rpartition("/")[0] in users)
+        return replace(self, conversations=kept, problems=problems, halved=self._halved())
+
+
+def files_of(data: Path, pattern: str = "*.json", beside: str = "_corrections") -> list[Path]:
+    """The file, or the files of a folder, without those that accompany others.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are none.
+    """
+    if data.is_file():
+        return [data]
+    found = [one for one in sorted(data.glob(pattern)) if not one.stem.endswith((beside, "_notes"))]
+    if not found:
+        raise FileNotFoundError(f"no data at `{data}`")
+    return found
+
+
+def read(path: Path) -> Any:
+    """The content of a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def lines_of(path: Path) -> Iterator[Any]:
+    """The rows of a JSONL file."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip():
+            yield json.loads(line)
+
+
+def checksums(*files: Path) -> dict[str, str]:
+    """SHA-256 of files, by name."""
+    return {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in files}
+
+
+def iso(moment: datetime) -> str:
+    """A moment as text; one without a zone is UTC."""
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+
+
+def load(name: str, data: Path, **options: Any) -> Dataset:
+    """Reads a set by the name of its command.
+
+    Raises
+    ------
+    ValueError, KeyError, OSError
+        For files that aren't in its format.
+    """
+    from evaluation.datasets import beam, gatemem, locomo, locomo_plus, longmemeval
+
+    loaders = {
+        "beam": beam.load,
+        "gatemem": gatemem.load,
+        "locomo-plus": locomo_plus.load,
+        "longmemeval": longmemeval.load,
+    }
+    return loaders.get(name, locomo.load)(data, **options)

@@ -1,0 +1,176 @@
+"""LoCoMo (Maharana et al., 2024), and other talk in its format: real chats, eight languages.
+
+From https://github.com/snap-research/locomo (CC BY-NC 4.0). ``<name>_corrections.json`` beside a
+file holds an audit's answers and evidence, which are then the key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evaluation.datasets import SPACING, Conversation, Dataset, Question, checksums, files_of, read
+from evaluation.datasets.wording import asking, shared
+
+# As the dataset's own evaluation code numbers them; papers often swap 1 and 4.
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+_TURN = re.compile(r"D\d+:\d+")
+# In English whatever the locale.
+_MONTHS = re.findall(
+    r"\w+",
+    "january february march april may june july august september october november december",
+)
+_DATE = re.compile(
+    r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE
+)
+
+
+def load(data: Path, corrections: Path | None = None, **_: Any) -> Dataset:
+    """Reads a file, or every ``.json`` file of a folder."""
+    files = files_of(data)
+    samples: list[Mapping[str, Any]] = []
+    beside = [corrections] if corrections else []
+    for file in files:
+        content = read(file)
+        samples += content if isinstance(content, list) else [content]
+        candidate = file.with_name(f"{file.stem}_corrections.json")
+        if corrections is None and candidate.exists():
+            beside.append(candidate)
+    fixes = {(row["sample_id"], row["qa_index"]): row for file in beside for row in read(file)}
+    problems: list[tuple[str, str, str]] = []
+    made = tuple(_conversation(one, at, fixes, problems) for at, one in enumerate(samples))
+    return Dataset("LoCoMo", made, checksums(*files, *beside), tuple(problems))
+
+
+def session_date(text: str) -> datetime:
+    """Reads ``7:12 pm on 5 March, 2024`` as UTC."""
+    found = _DATE.fullmatch(" ".join(text.split()))
+    if not found or found[5].lower() not in _MONTHS:
+        raise ValueError(f"date is not like `7:12 pm on 5 March, 2024`: `{text}`")
+    hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
+    month = _MONTHS.index(found[5].lower()) + 1
+    return datetime(int(found[6]), month, int(found[4]), hour, int(found[2]), tzinfo=UTC)
+
+
+def sessions_of(talk: Mapping[str, Any]) -> list[tuple[str, datetime, list[dict[str, Any]]]]:
+    """The sessions with their names and dates, in the order of their numbers."""
+    found, number = [], 1
+    while f"session_{number}" in talk or f"session_{number}_date_time" in talk:
+        start = session_date(talk.get(f"session_{number}_date_time", "12:00 pm on 1 January, 2023"))
+        found.append((f"session_{number}", start, list(talk.get(f"session_{number}", ()))))
+        number += 1
+    return found
+
+
+def text_of(turn: Mapping[str, Any]) -> str:
+    """What a turn says, and in brackets what its picture shows."""
+    caption = turn.get("blip_caption")
+    return f"{turn['text']} [Image: {caption}]" if caption else str(turn["text"])
+
+
+def messages_of(talk: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The turns as messages, the turn's id as ``message_id``."""
+    return [
+        {
+            "role": "user" if turn["speaker"] == talk["speaker_a"] else "assistant",
+            "name": turn["speaker"],
+            "content": text_of(turn),
+            "timestamp": (start + offset * SPACING).isoformat(),
+            "session_id": session,
+            "message_id": turn["dia_id"],
+        }
+        for session, start, turns in sessions_of(talk)
+        for offset, turn in enumerate(turns)
+        if text_of(turn).strip()
+    ]
+
+
+def _conversation(
+    sample: Mapping[str, Any], index: int, fixes: Mapping[Any, Any], problems: list[Any]
+) -> Conversation:
+    user = str(sample.get("sample_id") or f"conversation-{index + 1}")
+    messages = messages_of(sample["conversation"])
+    session_of = {one["message_id"]: one["session_id"] for one in messages}
+    questions = [
+        _question(entry, user, number, fixes.get((user, number), {}), session_of, problems)
+        for number, entry in enumerate(sample.get("qa", ()))
+    ]
+    if "names" in sample:
+        questions = _with_paraphrases(questions, messages, sample["names"])
+    return Conversation(user, messages, tuple(questions))
+
+
+def _with_paraphrases(
+    questions: list[Question], messages: list[dict[str, Any]], names: list[str]
+) -> list[Question]:
+    """Tags the questions that share no content word with their evidence, names aside."""
+    texts = {one["message_id"]: one["content"] for one in messages}
+    common = asking([one.text for one in questions], names)
+
+    def tagged(one: Question) -> Question:
+        evidence = " ".join(texts[identity] for identity in one.messages)
+        alike = not evidence or shared(one.text, evidence, names, common) > 0
+        return one if alike else replace(one, tags=(*one.tags, "paraphrase"))
+
+    return [tagged(one) for one in questions]
+
+
+def _question(
+    entry: Mapping[str, Any],
+    user: str,
+    number: int,
+    fix: Mapping[str, Any],
+    session_of: Mapping[str, str],
+    problems: list[Any],
+) -> Question:
+    code, key = entry["category"], f"{user}/{number}"
+    cited = [str(one) for one in entry.get("evidence") or ()]
+    published = (str(entry.get("answer", "")), *_located(cited, session_of))
+    answer, messages, sessions = published
+    if fix:
+        answer = str(fix.get("correct_answer") or answer)
+        messages, sessions = _located(fix.get("correct_evidence") or cited, session_of)
+    problems += _problems(key, cited, session_of)
+    if code == 5:
+        trap = entry.get("adversarial_answer")
+        answer, messages, sessions = f"not said; tempting but wrong: {trap}" if trap else "", (), ()
+    elif not messages:
+        problems.append((key, "no evidence: retrieval not scored", ", ".join(cited) or "(none)"))
+    return Question(
+        user=user,
+        number=number,
+        text=entry["question"],
+        category=CATEGORIES.get(code, f"category {code}"),
+        answer=answer,
+        messages=messages,
+        sessions=sessions,
+        answerable=code != 5,
+        tags=tuple(entry.get("tags", ())),
+        published=published if fix else None,
+    )
+
+
+def _located(
+    cited: Iterable[str], session_of: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The cited turns that exist, and their sessions."""
+    named = (turn for one in cited for turn in _TURN.findall(str(one)))
+    turns = tuple(dict.fromkeys(turn for turn in named if turn in session_of))
+    return turns, tuple(dict.fromkeys(session_of[turn] for turn in turns))
+
+
+def _problems(
+    key: str, cited: Iterable[str], session_of: Mapping[str, str]
+) -> Iterable[tuple[str, str, str]]:
+    for one in cited:
+        turns = _TURN.findall(one)
+        if not _TURN.fullmatch(one):
+            how = f"read as {', '.join(turns)}" if turns else "not readable"
+            yield key, f"malformed evidence id, {how}", one
+        for turn in turns:
+            if turn not in session_of:
+                yield key, "evidence id that no turn has", turn

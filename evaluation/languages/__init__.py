@@ -1,1 +1,0 @@
-"""Finding in eight languages, across languages and despite typos, without an LLM."""

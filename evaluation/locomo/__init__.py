@@ -1,1 +1,0 @@
-"""LoCoMo: ten very long conversations, questions of five categories (Maharana et al., 2024)."""

@@ -1,0 +1,383 @@
+"""The systems under test: ``episodica`` itself, and what it has to beat.
+
+The baselines are written without the package's search: BM25, dense vectors, their sum, each over
+all messages and over the user's alone, the whole conversation, and chance.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from episodica import Hit, MemorySystem, count_tokens
+from evaluation.datasets import Conversation, Question
+from evaluation.measures import DEPTH, Found, Packed, flat, stands_in
+
+Vector = npt.NDArray[np.float64]
+# Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009): the
+# usual middle of their ranges.
+BM25_K1, BM25_B = 1.2, 0.75
+METHODS = ("hybrid", "rrf", "vector", "bm25", "norlift")
+
+
+class System:
+    """What remembers conversations and finds them again."""
+
+    name = ""
+    budgets = True
+    """Whether contexts obey a token budget."""
+
+    def add(self, conversation: Conversation, start: int, end: int) -> dict[str, Any]:
+        """Takes some of the messages in; returns counts for the ledger."""
+        return {"messages": end - start}
+
+    def ask(self, conversation: Conversation, question: Question, said: int) -> Found:
+        """Ranks the first ``said`` messages on a question."""
+        raise NotImplementedError
+
+    def pack(
+        self, conversation: Conversation, question: Question, said: int, max_tokens: int
+    ) -> Packed:
+        """Packs what it holds on a question into a text."""
+        raise NotImplementedError
+
+    def ended(self, conversation: Conversation, ids: Iterable[str]) -> bool | None:
+        """Whether a fact out of these messages is known and ended; ``None`` without facts."""
+        return None
+
+    def erase(self, conversation: Conversation, ids: list[str]) -> bool:
+        """Deletes messages and what came of them; whether it can."""
+        return False
+
+    def everything(self, conversation: Conversation, question: Question) -> str:
+        """The texts of all that it finds on a question, whatever the budget."""
+        return ""
+
+    def forget(self, conversation: Conversation) -> None:
+        """Begins the conversation anew."""
+
+    def describe(self) -> dict[str, Any]:
+        """Its configuration, for the manifest."""
+        return {}
+
+    def close(self) -> None:
+        """Releases what it holds."""
+
+
+class Episodica(System):
+    """``episodica`` through its public API, one user a conversation."""
+
+    def __init__(self, store: Path, settings: dict[str, Any], method: str = "hybrid") -> None:
+        self.name = "episodica" if method == "hybrid" else f"episodica:{method}"
+        self._memory = MemorySystem(store, **settings)
+        self._counted: Counter[str] = Counter()
+        self._method: Any = method
+
+    def add(self, conversation: Conversation, start: int, end: int) -> dict[str, Any]:
+        """Adds messages, closes the buffer and waits for the facts; what is there stays single."""
+        user = conversation.user
+        added = self._memory.add_messages(user, conversation.messages[start:end])
+        self._memory.flush(user)
+        complete = self._memory.wait(user)
+        usage, before = self._memory.usage(), self._counted
+        names = ("calls", "prompt_tokens", "completion_tokens")
+        self._counted = Counter({name: int(usage[name]) for name in names})
+        spent = {name: self._counted[name] - before[name] for name in names}
+        count = added.messages_added + added.duplicates
+        return {"messages": count, "duplicates": added.duplicates, "complete": complete, **spent}
+
+    def ask(self, conversation: Conversation, question: Question, said: int) -> Found:
+        """Messages by one search, and the relevance of the best record of any kind by another."""
+        hits = self._search(conversation, question, DEPTH, ["message"])
+        best = self._search(conversation, question, 1)
+        messages = [message.message_id for hit in hits for message in hit.messages]
+        return Found(messages, best[0].score if best else 0.0, tuple(hits.degraded))
+
+    def _search(
+        self, conversation: Conversation, question: Question, k: int, kinds: Any = None
+    ) -> Any:
+        options = {"kinds": kinds} if kinds else {}
+        return self._memory.search(
+            conversation.user,
+            question.text,
+            top_k=k,
+            method=self._method,
+            now=question.now,
+            **options,
+        )
+
+    def pack(
+        self, conversation: Conversation, question: Question, said: int, max_tokens: int
+    ) -> Packed:
+        """The package's own packing; a message counts where its own words are in the text."""
+        context = self._memory.context(
+            conversation.user,
+            question.text,
+            max_tokens=max_tokens,
+            method=self._method,
+            now=question.now,
+        )
+        text = flat(context.text)
+        quoted = [one for one in context.messages if stands_in(one.content, text)]
+        return Packed(
+            context.text,
+            context.token_count,
+            [one.message_id for one in quoted if flat(one.content) in text],
+            [one.message_id for one in quoted],
+            [one for fact in context.facts for one in fact.source_messages],
+        )
+
+    def ended(self, conversation: Conversation, ids: Iterable[str]) -> bool | None:
+        """Asks all facts, the superseded ones too."""
+        wanted = set(ids)
+        facts = self._memory.semantic_memories(conversation.user, include_superseded=True)
+        return any(
+            bool(one.superseded_by or one.valid_to) and bool(wanted & set(one.source_messages))
+            for one in facts
+        )
+
+    def erase(self, conversation: Conversation, ids: list[str]) -> bool:
+        """Deletes by id."""
+        self._memory.delete(conversation.user, ids)
+        return True
+
+    def everything(self, conversation: Conversation, question: Question) -> str:
+        """Hits of all kinds, and every episode and fact of the user."""
+        kinds = ["message", "episodic", "semantic"]
+        hits: list[Hit] = list(self._search(conversation, question, DEPTH, kinds))
+        user = conversation.user
+        facts = self._memory.semantic_memories(user, include_superseded=True)
+        known = [*self._memory.episodes(user), *facts]
+        return "\n".join([*(hit.content for hit in hits), *(one.content for one in known)])
+
+    def forget(self, conversation: Conversation) -> None:
+        """Deletes the user."""
+        self._memory.delete_user_data(conversation.user)
+
+    def describe(self) -> dict[str, Any]:
+        """Every setting in force."""
+        return {"method": self._method, "config": self._memory.config.to_dict()}
+
+    def close(self) -> None:
+        """Closes the store."""
+        self._memory.close()
+
+
+def rendered(message: dict[str, Any]) -> str:
+    """A message as a line of context: date, speaker, words."""
+    when = datetime.fromisoformat(message["timestamp"]).strftime("%Y-%m-%d %H:%M")
+    return f"[{when}] {message.get('name') or message['role']}: {message['content']}"
+
+
+def packed(messages: list[dict[str, Any]]) -> Packed:
+    """Messages as a context, one line each."""
+    text = "\n".join(map(rendered, messages))
+    ids = [one["message_id"] for one in messages]
+    return Packed(text, count_tokens(text), ids, ids, [])
+
+
+class Ranking(System):
+    """A system that gives each message a score, and packs the best lines in the order of time."""
+
+    def __init__(self, users_only: bool = False) -> None:
+        self.name += "-user" if users_only else ""
+        self._users_only = users_only
+        self._known: dict[str, Any] = {}
+        self._costs: tuple[str, list[int]] = ("", [])
+        self._last: tuple[str, int, list[int], float | None] = ("", 0, [], None)
+
+    def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
+        """A score for each of the first ``said`` messages."""
+        raise NotImplementedError
+
+    def top(self, scores: Vector) -> float | None:
+        """How sure the best score is; ``None`` where scores of two questions don't compare."""
+        return float(scores.max(initial=0.0))
+
+    def _prepared(self, conversation: Conversation) -> Any:
+        """What is derived once of a conversation; of the last one only."""
+        if conversation.user not in self._known:
+            self._known = {conversation.user: self.prepare(conversation)}
+        return self._known[conversation.user]
+
+    def prepare(self, conversation: Conversation) -> Any:
+        """What the scores need of a conversation."""
+
+    def _order(
+        self, conversation: Conversation, question: Question, said: int
+    ) -> tuple[list[int], float | None]:
+        """Places of the messages, best first; equal scores in the order of time."""
+        if self._last[:2] != (question.key, said):
+            scores = self.scores(conversation, question, said)
+            order = [int(place) for place in np.argsort(-scores, kind="stable")]
+            if self._users_only:
+                order = [at for at in order if conversation.messages[at]["role"] == "user"]
+            self._last = (question.key, said, order, self.top(scores[order] if order else scores))
+        return self._last[2:]
+
+    def ask(self, conversation: Conversation, question: Question, said: int) -> Found:
+        """The best messages."""
+        order, top = self._order(conversation, question, said)
+        return Found([conversation.messages[at]["message_id"] for at in order[:DEPTH]], top)
+
+    def pack(
+        self, conversation: Conversation, question: Question, said: int, max_tokens: int
+    ) -> Packed:
+        """Takes lines by rank until the budget is used up. A line break may be a token."""
+        if self._costs[0] != conversation.user:
+            costs = [count_tokens(rendered(one)) + 1 for one in conversation.messages]
+            self._costs = (conversation.user, costs)
+        taken: list[int] = []
+        used = 0
+        for at in self._order(conversation, question, said)[0]:
+            cost = self._costs[1][at]
+            if used + cost <= max_tokens:
+                taken.append(at)
+                used += cost
+            elif max_tokens - used < 8:
+                break
+        return packed([conversation.messages[at] for at in sorted(taken)])
+
+
+class Bm25(Ranking):
+    """BM25 over single messages with their speaker's name, English words stemmed."""
+
+    name = "bm25"
+
+    def __init__(self, users_only: bool = False) -> None:
+        super().__init__(users_only)
+        # Only who measures needs it.
+        import snowballstemmer
+
+        self._stemmer = snowballstemmer.stemmer("english")
+        self._stems: dict[str, str] = {}
+
+    def _terms(self, text: str) -> list[str]:
+        found = re.findall(r"\w+", text.lower())
+        for word in found:
+            if word not in self._stems:
+                self._stems[word] = self._stemmer.stemWord(word)
+        return [self._stems[word] for word in found]
+
+    def prepare(self, conversation: Conversation) -> list[Counter[str]]:
+        """The terms of each message."""
+        texts = (f"{one.get('name') or ''} {one['content']}" for one in conversation.messages)
+        return [Counter(self._terms(text)) for text in texts]
+
+    def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
+        """By the statistics of what was said so far, or of the user's part of it."""
+        everything = self._prepared(conversation)[:said]
+        mine = [
+            not self._users_only or one["role"] == "user" for one in conversation.messages[:said]
+        ]
+        counts = [one if own else Counter[str]() for one, own in zip(everything, mine, strict=True)]
+        lengths = [count.total() for count in counts]
+        average = sum(lengths) / max(sum(mine), 1) or 1.0
+        made = np.zeros(len(counts))
+        for term in set(self._terms(question.text)):
+            found_in = sum(term in count for count in counts)
+            if not found_in:
+                continue
+            weight = math.log(1 + (sum(mine) - found_in + 0.5) / (found_in + 0.5))
+            for at, (count, length) in enumerate(zip(counts, lengths, strict=True)):
+                if times := count.get(term, 0):
+                    damped = BM25_K1 * (1 - BM25_B + BM25_B * length / average)
+                    made[at] += weight * times * (BM25_K1 + 1) / (times + damped)
+        return made
+
+    def describe(self) -> dict[str, Any]:
+        """Its parameters."""
+        return {"k1": BM25_K1, "b": BM25_B, "stemmer": "snowball english"}
+
+
+class Dense(Ranking):
+    """Cosine of vectors of all-MiniLM-L6-v2, message by message with the speaker's name."""
+
+    name = "dense"
+
+    def __init__(self, embedder: Any, users_only: bool = False) -> None:
+        super().__init__(users_only)
+        self._embedder = embedder
+
+    def prepare(self, conversation: Conversation) -> Vector:
+        """A row for each message; the questions are embedded along with them."""
+        texts = [spoken(one) for one in conversation.messages]
+        asked = [one.text for one in conversation.questions]
+        return np.array(self._embedder([*texts, *asked])[: len(texts)])
+
+    def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
+        """Exact."""
+        rows: Vector = self._prepared(conversation)[:said]
+        return rows @ self._embedder([question.text])[0]
+
+    def describe(self) -> dict[str, Any]:
+        """Its model."""
+        return {"model": self._embedder.model}
+
+
+def spoken(message: dict[str, Any]) -> str:
+    """A message with its speaker, where it has one: what a dense index is given."""
+    return f"{message['name']}: {message['content']}" if message.get("name") else message["content"]
+
+
+class Sum(Ranking):
+    """BM25 and dense, each scaled to 0 to 1 over the conversation, added."""
+
+    name = "sum"
+
+    def __init__(self, embedder: Any, users_only: bool = False) -> None:
+        super().__init__(users_only)
+        self._parts = (Bm25(users_only), Dense(embedder, users_only))
+
+    def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
+        """The sum of both."""
+        made = np.zeros(said)
+        for part in self._parts:
+            scores = part.scores(conversation, question, said)
+            made += (scores - scores.min()) / (np.ptp(scores) or 1.0)
+        return made
+
+    def top(self, scores: Vector) -> None:
+        """Scaled within a question, so no measure between questions."""
+
+
+class Chance(Ranking):
+    """An order drawn anew for every question, from a seed."""
+
+    name = "random"
+
+    def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
+        """The same for the same question."""
+        drawn = random.Random(f"1/{question.key}/{question.text}")
+        return np.array([drawn.random() for _ in range(said)])
+
+
+class FullContext(System):
+    """The whole conversation, in order, whatever it costs; it ranks nothing."""
+
+    name = "full-context"
+    budgets = False
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, Packed] = (None, packed([]))
+
+    def ask(self, conversation: Conversation, question: Question, said: int) -> Found:
+        """Nothing is ranked."""
+        return Found(None)
+
+    def pack(
+        self, conversation: Conversation, question: Question, said: int, max_tokens: int
+    ) -> Packed:
+        """Everything that was said so far; ``max_tokens`` is not obeyed."""
+        if self._last[0] != (conversation.user, said):
+            self._last = ((conversation.user, said), packed(conversation.messages[:said]))
+        return self._last[1]
