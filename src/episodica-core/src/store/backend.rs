@@ -1,4 +1,4 @@
-//! The file operations that the store uses: the interface at which tests simulate power cuts.
+//! The file operations of the store. Tests replace them to simulate power cuts.
 //!
 //! The store writes only through a [`FileBackend`]. [`RealBackend`](super::RealBackend) uses the
 //! operating system; the backends of [`testing`](super::testing) fail on purpose.
@@ -55,16 +55,16 @@ pub trait BackendFile: fmt::Debug + Send {
     fn truncate(&mut self, bytes: u64) -> io::Result<()>;
 }
 
-/// With whom a lock is held.
+/// Whether a lock is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockShare {
-    /// Nobody else has it.
+    /// Exclusive: no other holder.
     Alone,
-    /// Others who share it may have it, too.
+    /// Shared with others who ask for a shared lock.
     WithOthers,
 }
 
-/// Keeps a lock until it is dropped.
+/// Holds a lock until it is dropped.
 pub trait LockGuard: fmt::Debug + Send + Sync {}
 
 /// The file system operations that the store uses.
@@ -76,8 +76,8 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
     /// Any error of the operating system; also if a directory of the path is a symbolic link.
     fn stat(&self, path: &Path) -> io::Result<Option<FileStamp>>;
 
-    /// [`FileBackend::stat`] for what is only compared: cheaper, since the directories of the path are
-    /// not asked for links.
+    /// [`FileBackend::stat`] for a comparison of states: cheaper, because it does not check the
+    /// directories of the path for links.
     ///
     /// # Errors
     /// Any error of the operating system.
@@ -85,7 +85,7 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
         self.stat(path)
     }
 
-    /// Closes files that are open only to be used again; `false` if there was none.
+    /// Closes cached files; `false` if none was open.
     fn release(&self) -> bool {
         false
     }
@@ -145,8 +145,8 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
     /// `DirectoryNotEmpty`, `NotFound`; any error of the operating system.
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Takes the lock of the file at `path`, which is made if there is none; `None` if somebody
-    /// else has it. Whoever has it alone writes `holder` into the file.
+    /// Takes the lock of the file at `path`, and creates the file if it is missing; `None` if
+    /// another holder excludes it. An exclusive holder writes `holder` into the file.
     ///
     /// # Errors
     /// `NotFound` without the directory; any error of the operating system.
@@ -157,8 +157,8 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
         holder: &str,
     ) -> io::Result<Option<Box<dyn LockGuard>>>;
 
-    /// The kind of the network's file system that `path` is on, whose locks and lengths can't be
-    /// relied on; `None` for a local one.
+    /// The kind of the network file system of `path`, whose locks and lengths are unreliable;
+    /// `None` for a local one.
     fn network_file_system(&self, path: &Path) -> Option<&'static str> {
         let _ = path;
         None
@@ -169,7 +169,7 @@ pub trait FileBackend: fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`FileBackend::read_from`].
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // Room for most: without it a file is read 32 bytes, 64 bytes and so on at a time.
+        // Initial capacity for most files: otherwise reading starts with 32 bytes and doubles.
         let mut bytes = Vec::with_capacity(16 << 10);
         self.read_from(path, 0)?.read_to_end(&mut bytes)?;
         Ok(bytes)

@@ -29,13 +29,13 @@ pub struct BackupRun {
     target: PathBuf,
     staging: PathBuf,
     backend: RealBackend,
-    /// What has been copied so far.
+    /// The part that has been copied.
     pub report: BackupReport,
 }
 
 impl BackupRun {
-    /// Makes a store of files at `target` from what `fill` copies into it. The store gets its name
-    /// when it is whole.
+    /// Creates a store of files at `target`, filled by `fill`. The store gets its final name when
+    /// it is complete.
     ///
     /// # Errors
     /// `InvalidInput` if the target is occupied; those of `fill`; `Io`.

@@ -1,11 +1,11 @@
-//! Vectors on disk: a cache beside a log, used only if its checksums match.
+//! Vectors on disk: a cache of the log, used only if its checksums match.
 //!
 //! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written
 //! by the index itself) and `<user>.manifest.json`, one line with the model, the identity and
 //! content hash of every row, the length and CRC-32 of the two other files, and a checksum of its
-//! own. Behind the vectors that it names others may stand, of a snapshot that was taken later. The
-//! manifest is written last; a cache that disagrees with it counts as missing. The caller compares
-//! rows with records, embeds missing or changed records, and drops rows without a record.
+//! own. Vectors that a later snapshot appended may follow those in the manifest. The manifest is
+//! written last; a cache that disagrees with it counts as missing. The caller compares rows with
+//! records, embeds missing or changed records, and drops rows without a record.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -94,10 +94,10 @@ pub struct VectorCache {
     pub index: Option<PathBuf>,
 }
 
-/// Which files of a cache are read.
+/// The files of a cache to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheExtent {
-    /// Those that are used: a flat index is made of the vectors in less time than it is read in.
+    /// The necessary ones: a flat index is built from the vectors faster than it is read.
     Used,
     /// All, to find damage.
     All,
@@ -109,8 +109,8 @@ pub type WriteIndex<'a> = &'a mut dyn FnMut(&Path) -> Result<()>;
 /// The kind of an index whose file is not needed.
 const FLAT: &str = "flat";
 
-/// The manifest line. The fields of [`VectorCacheHead`] are repeated here because reading them with
-/// serde's flattening would take twice as long.
+/// The manifest line. Repeats the fields of [`VectorCacheHead`], because serde's flattening takes
+/// twice as long.
 #[derive(Debug, Serialize, Deserialize)]
 struct CacheManifest<'a> {
     version: u32,
@@ -160,7 +160,7 @@ impl<'a> CacheManifest<'a> {
     }
 }
 
-/// The model that a manifest names; a manifest is long, and this stands at its beginning.
+/// The model named at the beginning of a manifest, without reading the rest.
 pub(super) fn model(backend: &dyn FileBackend, paths: &CachePaths) -> Option<String> {
     const KEY: &[u8] = b"\"model\":";
     const READ: usize = 4_096;
@@ -170,8 +170,8 @@ pub(super) fn model(backend: &dyn FileBackend, paths: &CachePaths) -> Option<Str
     serde_json::Deserializer::from_slice(&bytes[at + KEY.len()..]).into_iter().next()?.ok()
 }
 
-/// The vectors in a file that begins with bytes of this checksum and shape; what is wrong with it,
-/// for people, otherwise.
+/// Reads the vectors of a file that begins with bytes of this checksum and shape; else returns a
+/// readable reason.
 pub(super) fn read_vectors(
     backend: &dyn FileBackend,
     path: &Path,
@@ -229,9 +229,9 @@ pub(super) fn save(
     Ok(sum)
 }
 
-/// Appends vectors to a file that begins with bytes of checksum `known`, durably; what else follows
-/// these is cut off. The manifest does not name them: they are there for a snapshot. Returns the
-/// checksum of the longer file; `None` if there is no file of that length.
+/// Appends vectors to a file that begins with bytes of checksum `known`, durably; cuts off any
+/// bytes after these first. The manifest does not name the new vectors: a snapshot does. Returns
+/// the checksum of the longer file; `None` if the file is missing or too short.
 ///
 /// # Errors
 /// `Io`.

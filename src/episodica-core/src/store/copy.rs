@@ -1,7 +1,7 @@
-//! Copies the logs of a user from one store to another, whatever they stand on.
+//! Copies the logs of a user from one store to another, on any medium.
 //!
-//! A copy that was interrupted goes on where it stopped: what the target has must be a beginning of
-//! the source. At the end every line is compared.
+//! An interrupted copy continues where it stopped: the target's lines must be a prefix of the
+//! source's. At the end every line is compared.
 
 use super::layout::LogKind;
 use super::log::LogSum;
@@ -10,24 +10,24 @@ use super::store::Store;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 
-/// Bytes that are appended together.
+/// Bytes that are appended in one batch.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// What a copy of a user has moved.
+/// The result of copying a user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CopiedUser {
-    /// Lines that the target lacked.
+    /// Lines copied.
     pub lines: u64,
-    /// Lines that it had.
+    /// Lines that the target already had.
     pub known: u64,
-    /// Bytes of the lines that it lacked.
+    /// Bytes of the copied lines.
     pub bytes: u64,
 }
 
-/// What identifies a line: its length and checksum.
+/// Identifies a line: its length and checksum.
 type Mark = (usize, u32);
 
-/// Copies what a target lacks of a user's logs and counts of uses, and compares every line then.
+/// Copies a user's missing lines and counts of uses to the target, then compares every line.
 ///
 /// # Errors
 /// `InvalidInput` if the target has other records of the user; `CorruptStore` if the lines differ
@@ -102,7 +102,7 @@ fn marks(logs: &dyn UserLogs, kind: LogKind) -> Result<Vec<Mark>> {
     Ok(marks)
 }
 
-/// Lines on their way to a target.
+/// Collects lines for a target.
 struct LineSink<'a> {
     to: &'a dyn UserLogs,
     opened: LogHead,

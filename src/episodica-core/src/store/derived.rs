@@ -1,4 +1,4 @@
-//! The files of a user beside the logs: vector caches, the snapshot, counts of uses, dead letters,
+//! A user's files besides the logs: vector caches, the snapshot, counts of uses, dead letters,
 //! model answers.
 
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ impl Store {
     }
 
     /// Appends vectors to the file of one log, which begins with bytes of checksum `known`,
-    /// durably. The manifest does not name them. Returns the checksum of the longer file; `None`
-    /// if there is no file of that length. The caller has the right to write the caches.
+    /// durably. The manifest does not name them. Returns the checksum of the longer file; `None` if
+    /// the file is missing or too short. The caller holds the lock of the caches.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`.
@@ -60,8 +60,7 @@ impl Store {
         cache::append(&**self.backend(), &path, known, vectors)
     }
 
-    /// The right to write the caches of a user; `None` if another process has it and it is not to
-    /// be waited for.
+    /// Locks the caches of a user; `None` if another process holds the lock and `wait` is false.
     ///
     /// # Errors
     /// `StoreLocked`; `Io`.
@@ -70,14 +69,13 @@ impl Store {
         if wait { locks.caches().map(Some) } else { locks.try_caches() }
     }
 
-    /// The model whose vectors a cache holds, if there is one.
+    /// The model of the vectors in a cache; `None` without a cache.
     pub fn vectors_model(&self, owner: &Owner, kind: LogKind) -> Option<String> {
         cache::model(&**self.backend(), &self.layout().cache_paths(owner, kind))
     }
 
-    /// Reads the vector cache of one log; `None` with a problem where it isn't sound, `None`
-    /// without one where there is none. `model` and `dimension` (if known) are those of the present
-    /// embedder.
+    /// Reads the vector cache of one log; `None` with a problem if it is damaged, `None` without
+    /// one if it is missing. `model` and `dimension` (if known) are those of the current embedder.
     ///
     /// # Errors
     /// `EmbeddingMismatch` if an intact cache has another model or dimension; `Io`.
@@ -165,8 +163,8 @@ impl Store {
         Ok(uses::decode(&self.logs.uses(owner)?.0))
     }
 
-    /// Replaces these counts by what `change` makes of them, durably; again where somebody else
-    /// has changed them meanwhile. The caller has the right to write the caches.
+    /// Applies `change` to the counts, durably; repeats it if another process changed them
+    /// meanwhile. The caller holds the lock of the caches.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`.
@@ -210,7 +208,8 @@ impl Store {
         UserTrace::open(self.side_file(owner, SideFile::Trace))
     }
 
-    /// Notes of which generation the files beside logs elsewhere are, before they are written.
+    /// For logs on another medium: notes the generation of the derived files before they are
+    /// written.
     fn note_generation(&self, owner: &Owner) -> Result<()> {
         self.apart.as_ref().map_or(Ok(()), |apart| apart.note(&self.shared, &*self.logs, owner))
     }

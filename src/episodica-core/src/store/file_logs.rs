@@ -1,9 +1,9 @@
-//! Logs in files: one JSONL file a user and kind, written by any number of processes.
+//! Logs in files: one JSONL file per user and kind, written by any number of processes.
 //!
-//! A writer holds the user's lock file for the length of an append, and compares the end of the log
-//! with the one that it has seen. Generations are counted beside the lock (`UserLocks`); epochs in
-//! memory, since no request comes late. Each log has its own lock in memory as well, so that a
-//! message is not kept waiting by an episode on its way to the disk.
+//! A writer holds the user's lock file during an append, and compares the end of the log with the
+//! end that it has seen. A file next to the lock counts generations (`UserLocks`); epochs are in
+//! memory, because no request is delayed. Each log also has a lock in memory, so that a message
+//! does not wait for an episode being written.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -37,7 +37,8 @@ impl FileLogs {
         Self { shared: Arc::clone(shared), epoch: AtomicU64::new(0) }
     }
 
-    /// What has to be done before the logs are read, while nobody else writes them.
+    /// Prepares logs for reading, while no other process writes them: finishes deletions, converts
+    /// files, and notes the ends.
     fn prepare(&self, logs: &mut FileUserLogs) -> Result<()> {
         let (shared, owner) = (&self.shared, &logs.owner);
         if shared.mode == OpenMode::ReadWrite && erase::finish_pending_of(shared, owner)? {
@@ -51,7 +52,7 @@ impl FileLogs {
         ];
         check_header(shared, owner, &logs.sources[messages as usize])?;
         if shared.mode == OpenMode::ReadWrite && logs.locks.generation()? == 0 {
-            // Later, on a full disk, there may be no room for a file.
+            // Creates the generation's file now: later the disk may be full.
             let _ = logs.locks.raise();
         }
         logs.generation.store(logs.locks.generation()?, Ordering::SeqCst);
@@ -64,7 +65,7 @@ impl FileLogs {
             for source in &logs.sources {
                 remove_leftover(shared, &source.path)?;
             }
-            // A line without end was left by a writer who died. (Bad ones are found later.)
+            // A writer that died left an unfinished line. (Bad lines are found later.)
             let mut alone = shared.mending.lock().remove(owner);
             for kind in LogKind::ALL {
                 alone = alone || !logs.ends_in_line_feed(kind)?;
@@ -109,7 +110,8 @@ impl LogStore for FileLogs {
         let locks = shared.locks(owner);
         let _append = locks.append()?;
         let _caches = locks.caches()?;
-        // Before, so that nobody believes what goes; and after, for those who looked meanwhile.
+        // Before the erasure, so that readers drop their view; and after, for readers that opened
+        // in between.
         let raise = || match locks.raise() {
             Err(error) if is_disk_full(&error) => {
                 shared.reserve.release(&*shared.backend);
@@ -151,7 +153,7 @@ impl LogStore for FileLogs {
         let SharedStore { layout, backend, .. } = &*self.shared;
         let mut ends =
             LogEnds { generation: self.shared.locks(owner).generation()?, ..LogEnds::default() };
-        // Facts first, messages last: what a record refers to was there before it.
+        // Facts first, messages last: each record was written after the records that it refers to.
         for (kind, end) in LogKind::ALL.into_iter().zip(&mut ends.files).rev() {
             let path = layout.log_path(owner, kind);
             let stamp = backend.glance(&path);
@@ -193,7 +195,7 @@ impl LogStore for FileLogs {
             }
             return Ok(true);
         }
-        // Whoever writes caches keeps others from it.
+        // The caller holds the lock of the caches, which excludes other writers.
         files::replace_file(backend, &path, bytes).map(|()| true)
     }
 
@@ -203,7 +205,7 @@ impl LogStore for FileLogs {
     }
 }
 
-/// Removes what a writer who died has left of a new version of a log. The caller keeps others out.
+/// Removes a temporary file of a dead writer. The caller holds the user's lock.
 fn remove_leftover(shared: &SharedStore, path: &std::path::Path) -> Result<()> {
     let (backend, leftover) = (&*shared.backend, temporary(path));
     let stamp = backend.stat(&leftover);
@@ -226,7 +228,7 @@ fn check_header(shared: &SharedStore, owner: &Owner, source: &LogSource) -> Resu
     let mut bytes = Vec::new();
     file.take(MAX_HEADER_BYTES).read_to_end(&mut bytes).map_err(fail)?;
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    // A damaged header is handled as any bad line.
+    // A damaged header is handled like any bad line.
     let sound = is_state(line) && check_line(line) == Ok(true);
     match serde_json::from_slice::<LogHeader>(line) {
         Ok(header) if sound && header != LogHeader::new(owner) => {

@@ -25,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::StoreProblem;
 
-/// A lock that an opening has, and how often.
+/// The lock of an opening, and how often it was taken.
 #[derive(Debug, Default)]
 struct HeldLock {
     times: usize,
@@ -39,31 +39,33 @@ pub(super) struct FileUserLogs {
     shared: Arc<SharedStore>,
     pub locks: UserLocks,
     held: Mutex<HeldLock>,
-    /// The lock is held.
+    /// True while the lock is held.
     is_held: AtomicBool,
-    /// The lock is held although nobody works under it: what others must not see is to be mended.
+    /// True if the lock is kept between operations, because damage that others must not see is not
+    /// repaired yet.
     is_kept: AtomicBool,
-    /// The logs are no continuation of what was seen, or lines were lost on their way to the view.
+    /// True if the logs no longer continue the view, or lines were lost on the way to it.
     is_lost: AtomicBool,
-    /// Appends under way: whoever appends has followed the logs before, and keeps others out.
+    /// Appends under way. Each has followed the logs first, and excludes other writers.
     appending: AtomicUsize,
     pub sources: [LogSource; 3],
-    /// Open from the first reading on.
+    /// Opened by the first read.
     logs: [Mutex<Option<RecordLog>>; 3],
     /// State of the three files at opening.
     pub opened_at: [Option<FileStamp>; 3],
-    /// How far opening reads: a state that all three logs had at one time.
+    /// Where opening stops reading: a state that all three logs had at one time.
     pub until: [Option<u64>; 3],
-    /// Opening keeps others out, and mends the logs.
+    /// True if opening holds the lock and repairs the logs.
     pub mends: bool,
-    /// How far each log reaches; kept apart, so that nobody waits for an append to learn it.
+    /// The end of each log; separate from the log, so that reading it does not wait for an append.
     pub ends: [AtomicU64; 3],
     pub generation: AtomicU64,
-    /// Lines that others may have read were taken back, and the generation could not be raised.
+    /// True if lines that others may have read were removed, and the generation could not be
+    /// raised.
     is_raise_due: AtomicBool,
     epoch: u64,
     last_batch: Mutex<Option<BatchId>>,
-    /// An erasure stopped half-way and has to be finished before anything is appended.
+    /// True if an erasure was interrupted: it must be finished before the next append.
     erasing: AtomicBool,
 }
 
@@ -79,7 +81,7 @@ impl Drop for FileHold<'_> {
 }
 
 impl FileUserLogs {
-    /// The logs of a user that nobody has looked at yet.
+    /// Creates a handle without reading the logs.
     pub fn new(shared: &Arc<SharedStore>, owner: &Owner, epoch: u64) -> Self {
         Self {
             owner: owner.clone(),
@@ -104,7 +106,7 @@ impl FileUserLogs {
         }
     }
 
-    /// Keeps the lock until the logs were read, and mended.
+    /// Keeps the lock until the logs are read and repaired.
     pub fn keep(&self, guard: Option<Box<dyn LockGuard>>) {
         *self.held.lock() = HeldLock { times: 1, guard };
         self.is_held.store(true, Ordering::SeqCst);
@@ -116,7 +118,7 @@ impl FileUserLogs {
     /// `Io`.
     pub fn stamps(&self) -> Result<[Option<FileStamp>; 3]> {
         let mut stamps = [None; 3];
-        // Facts first, messages last: what a record refers to was there before it.
+        // Facts first, messages last: each record was written after the records that it refers to.
         for (stamp, LogSource { path, .. }) in stamps.iter_mut().zip(&self.sources).rev() {
             let found = self.shared.backend.glance(path);
             *stamp = found.map_err(|error| io_error("cannot look at the log", path, error))?;
@@ -149,7 +151,7 @@ impl FileUserLogs {
         Ok(last == b"\n")
     }
 
-    /// One log; opened, and mended, if nobody has read it yet.
+    /// Returns one log; opens and repairs it if it was not read yet.
     fn log(&self, kind: LogKind) -> Result<OpenLog<'_>> {
         let mut log = self.logs[kind as usize].lock();
         if log.is_none() {
@@ -158,7 +160,7 @@ impl FileUserLogs {
         Ok(OpenLog(log))
     }
 
-    /// All logs, always locked in the same order, so that two callers can't wait for each other.
+    /// Locks all logs, always in the same order, so that two callers can't deadlock.
     fn all_logs(&self) -> Result<[OpenLog<'_>; 3]> {
         let [messages, episodes, semantic] = LogKind::ALL;
         Ok([self.log(messages)?, self.log(episodes)?, self.log(semantic)?])
@@ -174,11 +176,13 @@ impl FileUserLogs {
         }
     }
 
-    /// Raises the generation for a change that this opening's own view takes part in.
+    /// Raises the generation for a change that this opening makes, so that its own view stays
+    /// valid.
     fn raise_generation(&self) -> Result<()> {
         self.is_raise_due.store(true, Ordering::SeqCst);
         if self.locks.generation()? != self.generation.load(Ordering::SeqCst) {
-            // Somebody else's rewrite: this view is out of date, and the number stays so.
+            // Another process has rewritten the logs: this view is outdated, and keeps its old
+            // number.
             self.locks.raise()?;
         } else {
             self.generation.store(self.locks.raise()?, Ordering::SeqCst);
@@ -196,7 +200,7 @@ impl FileUserLogs {
         self.raise_generation()
     }
 
-    /// True if a failed append left something that others must not see.
+    /// True if a failed append left bytes that others must not see.
     fn has_to_mend(&self) -> bool {
         let is_sound =
             |log: &Mutex<Option<RecordLog>>| log.lock().as_ref().is_none_or(RecordLog::is_sound);
@@ -207,7 +211,7 @@ impl FileUserLogs {
         let mut held = self.held.lock();
         held.times -= 1;
         if held.times == 0 {
-            // What could not be mended keeps others out until it is, or this process ends.
+            // Damage excludes other writers until it is repaired or this process ends.
             let is_kept = self.has_to_mend() && !self.is_lost.load(Ordering::SeqCst);
             self.is_kept.store(is_kept, Ordering::SeqCst);
             if !is_kept {
@@ -217,7 +221,7 @@ impl FileUserLogs {
         }
     }
 
-    /// True while nobody else can have written anything that this opening has not seen.
+    /// True if this opening has seen all writes: it excludes other writers.
     fn keeps_others_out(&self) -> bool {
         self.appending.load(Ordering::SeqCst) > 0 || self.is_kept.load(Ordering::SeqCst)
     }
@@ -230,7 +234,7 @@ impl FileUserLogs {
         let mut logs = self.all_logs()?;
         let alone = self.is_held.load(Ordering::SeqCst);
         let mut tails: [Option<LogTail>; 3] = Default::default();
-        // Facts first, messages last: what a record refers to was there before it.
+        // Facts first, messages last: each record was written after the records that it refers to.
         for (tail, log) in tails.iter_mut().zip(&logs).rev() {
             match log.tail()? {
                 Some(found) => *tail = Some(found),
@@ -250,7 +254,7 @@ impl FileUserLogs {
         Ok(true)
     }
 
-    /// Is the head that a writer has seen the present one, as far as one log goes?
+    /// Whether `expected` matches the current head of this log.
     fn agrees(&self, expected: &LogHead, kind: LogKind, log: &RecordLog) -> Result<bool> {
         Ok(expected.epoch == self.epoch
             && expected.generation == self.locks.generation()?
@@ -318,7 +322,7 @@ impl UserLogs for FileUserLogs {
         drop(held);
         let hold = FileHold(self);
         if self.is_raise_due.load(Ordering::SeqCst) {
-            // On a full disk others are kept out until it succeeds.
+            // On a full disk the lock is kept until this succeeds.
             let _ = self.raise_generation();
         }
         Ok(Box::new(hold))
@@ -353,8 +357,7 @@ impl UserLogs for FileUserLogs {
         }
         let opened = if *known == LogSum::default() {
             for row in &source.legacy {
-                // What is wrong with these is reported when the store is opened for writing and
-                // converts them.
+                // Opening the store for writing converts these lines and reports their problems.
                 let _ = visit(RawLine { number: 0, offset: 0, bytes: row });
             }
             RecordLog::open(place, visit).map(Some)
@@ -366,7 +369,7 @@ impl UserLogs for FileUserLogs {
             Ok(None) => return Ok(None),
             Err(error) => {
                 if error.kind() == ErrorKind::Conflict {
-                    // The next opening keeps others out, and mends it.
+                    // The next opening holds the lock and repairs the log.
                     self.shared.mending.lock().insert(self.owner.clone());
                 }
                 return Err(error);
@@ -392,7 +395,7 @@ impl UserLogs for FileUserLogs {
             return self.head().map(AppendAnswer::Conflict);
         }
         let position = log.append_lines(batch.lines, batch.records).inspect_err(|_| {
-            // Others may have read lines that were taken back.
+            // Others may have read the lines that are removed again.
             self.is_raise_due.store(true, Ordering::SeqCst);
         });
         if self.is_raise_due.load(Ordering::SeqCst) {
@@ -416,7 +419,8 @@ impl UserLogs for FileUserLogs {
                 return Ok((AppendAnswer::Conflict(self.head()?), 0));
             }
         }
-        // Before, so that nobody believes what goes; and after, for those who looked meanwhile.
+        // Before the erasure, so that readers drop their view; and after, for readers that opened
+        // in between.
         let begun = || {
             self.erasing.store(true, Ordering::SeqCst);
             self.raise_generation().or_else(|error| self.with_more_room(error))
@@ -484,7 +488,7 @@ impl UserLogs for FileUserLogs {
     }
 }
 
-/// Counts while it lives.
+/// Increments a counter while it lives.
 struct OpenCount<'a>(&'a AtomicUsize);
 
 impl<'a> OpenCount<'a> {

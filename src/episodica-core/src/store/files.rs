@@ -2,7 +2,7 @@
 //!
 //! A file is replaced by writing and syncing `<file>.tmp`, renaming it over the file and syncing
 //! the directory: after a crash, either the old or the new file exists. A missing directory is
-//! made.
+//! created.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl<R: Read> Read for SummingFile<R> {
 }
 
 impl SummingFile<()> {
-    /// Goes on behind bytes of this checksum; `None` if it is not written as checksums are.
+    /// Continues after bytes of this checksum; `None` if `known` is malformed.
     pub fn behind(known: &FileSum) -> Option<Self> {
         let crc = u32::from_str_radix(&known.crc32, 16).ok()?;
         let hasher = crc32fast::Hasher::new_with_initial_len(crc, known.bytes);
@@ -127,14 +127,14 @@ pub(crate) fn put_file(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> 
     put_pieces(backend, path, &[bytes])
 }
 
-/// The result of `make`, which makes a file at `path`. If the directory is missing, it is made
-/// first; and again, if a process that deletes a user removes it while it is empty.
+/// Runs `make`, which creates a file at `path`. Creates a missing directory first; repeats this if
+/// a deletion of another user removes the empty directory meanwhile.
 pub(crate) fn in_directory<T>(
     backend: &dyn FileBackend,
     path: &Path,
     mut make: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
-    /// Each time, another deletion has come in between.
+    /// Each attempt fails only if a deletion removes the directory at that moment.
     const ATTEMPTS: usize = 100;
     let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     for _ in 0..ATTEMPTS {
@@ -179,7 +179,7 @@ pub(crate) fn remove(backend: &dyn FileBackend, path: &Path) -> Result<bool> {
     }
 }
 
-/// The whole file; `None` if it does not exist.
+/// Reads a file; `None` if it does not exist.
 ///
 /// # Errors
 /// `Io`, stating that the store could not `purpose`; `CorruptStore` for anything but a regular

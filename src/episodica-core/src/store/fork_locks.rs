@@ -1,26 +1,26 @@
-//! The files whose locks this process holds, for a child that is forked while one is held.
+//! The locked files of this process, for a child that is forked while it holds a lock.
 //!
-//! A child shares the open files of its parent, locks included: were the parent killed, its lock
-//! would stay until the child ends. So a child gives up the files that stand here
-//! (`python/episodica/handle.py` does it right after a fork). Asking takes no lock, which a thread
-//! that the child does not have could hold.
+//! A child shares the open files of its parent, including their locks: if the parent is killed, its
+//! lock stays until the child ends. So a child closes the files listed here
+//! (`python/episodica/handle.py` does it right after a fork). Reading the list takes no lock,
+//! because a thread that the child does not have could hold it.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// At most so many locks are held at once; more are not listed.
+/// Most locked files that are listed; further ones are not.
 const PLACES: usize = 256;
-/// The number of no file.
+/// Marks a free entry.
 const FREE: i32 = -1;
 
 static FILES: [AtomicI32; PLACES] = [const { AtomicI32::new(FREE) }; PLACES];
 
-/// The numbers of the files whose locks this process holds.
+/// File descriptors of the locked files of this process.
 #[must_use]
 pub fn locked_files() -> Vec<i32> {
     FILES.iter().map(|place| place.load(Ordering::SeqCst)).filter(|file| *file != FREE).collect()
 }
 
-/// The place of one file among those; free again when dropped.
+/// The entry of one file; freed when dropped.
 #[derive(Debug)]
 pub(super) struct RegisteredFile(Option<usize>);
 

@@ -128,12 +128,12 @@ impl StoreLayout {
         self.root.join(".lock")
     }
 
-    /// The directory of what processes agree on about users.
+    /// The directory of the lock files of users.
     pub fn locks(&self) -> PathBuf {
         self.root.join("locks")
     }
 
-    /// The directory of deletions under way.
+    /// The directory of pending deletions.
     pub fn intents(&self) -> PathBuf {
         self.root.join("intents")
     }
@@ -166,7 +166,8 @@ impl StoreLayout {
         self.user_file(owner, SNAPSHOTS, ".snapshot")
     }
 
-    /// The generation of logs elsewhere that a user's files here were made from.
+    /// The note of the generation from which a user's derived files were made, for logs on another
+    /// medium.
     pub fn generation_path(&self, owner: &Owner) -> PathBuf {
         self.user_file(owner, SNAPSHOTS, ".generation")
     }

@@ -49,7 +49,7 @@ impl AnswerCache {
         self.answers.get(hash)
     }
 
-    /// Keeps an answer, durably. The caller keeps other processes from writing.
+    /// Stores an answer, durably. The caller locks out other processes.
     ///
     /// # Errors
     /// As [`RecordLog::append`].
@@ -73,7 +73,7 @@ fn read_step(line: &[u8]) -> Result<TraceStep, String> {
     serde_json::from_slice(line).map_err(|error| format!("not a trace: {error}"))
 }
 
-/// Reads what other processes have written, so that the next append stands behind it.
+/// Reads the lines of other processes, so that the next append follows them.
 fn catch_up(log: &mut RecordLog, visit: Visit<'_>) -> Result<()> {
     let followed = match log.tail()? {
         Some(tail) => log.take_tail(tail, true, visit)?,
@@ -129,7 +129,7 @@ impl UserTrace {
         Ok(Self { log })
     }
 
-    /// Adds steps, durably. The caller keeps other processes from writing.
+    /// Appends steps, durably. The caller locks out other processes.
     ///
     /// # Errors
     /// As [`RecordLog::append`].

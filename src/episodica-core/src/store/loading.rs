@@ -239,7 +239,7 @@ fn read_behind(
     Ok(whole)
 }
 
-/// Records behind what is known, line by line, in the order of the logs.
+/// Reads the lines after a known prefix into records, in log order.
 pub(super) struct LaterRecords<'a> {
     owner: &'a Owner,
     messages: HashMap<String, Arc<Message>>,
@@ -254,7 +254,7 @@ impl<'a> LaterRecords<'a> {
     /// Reads a line.
     ///
     /// # Errors
-    /// Why it is not a record, or needs more than adding to what is known.
+    /// Why the line is not a record, or can't simply be added to the known records.
     pub fn line(&mut self, kind: LogKind, line: &[u8]) -> Result<(), String> {
         if is_deleted(line) {
             return Err("a removal".into());

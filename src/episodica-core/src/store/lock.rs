@@ -1,5 +1,5 @@
-//! Who has a store open for writing: an operating-system lock on `.lock` that all writers share.
-//! Only what concerns the store as a whole, such as a change of its format, needs it alone.
+//! The writers' lock: a shared operating-system lock on `.lock`. Only changes of the store as a
+//! whole, such as a new format, need it exclusively.
 //!
 //! The lock belongs to the open file, so the system releases it when its process dies for any
 //! reason; the file's content is then stale and harmless.
@@ -15,10 +15,10 @@ use super::layout::StoreLayout;
 use crate::clock::Moment;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Between two attempts to get the lock.
+/// Pause between two attempts to get the lock.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a lock file says about who holds it.
+/// The content of a lock file: identifies the holder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LockHolder {
     /// Its process id.
@@ -45,19 +45,19 @@ impl LockHolder {
         }
     }
 
-    /// What it writes into a lock file.
+    /// The line for a lock file.
     pub(super) fn line(&self) -> Result<String> {
         serde_json::to_string(self)
             .map_err(|error| Error::internal("holder has no JSON form").caused_by(error))
     }
 
-    /// Who held a lock last, by its file; the process may be gone.
+    /// Reads the last holder of a lock file; its process may have ended.
     pub(super) fn read(backend: &dyn FileBackend, path: &Path) -> Option<Self> {
         serde_json::from_slice(&backend.read(path).ok()?).ok()
     }
 }
 
-/// The error of who waited in vain for a lock. `what` names what is written, with its verb.
+/// The error after a lock could not be had in time. `what` names the locked thing, with its verb.
 pub(super) fn locked(what: &str, holder: Option<LockHolder>) -> Error {
     let who = match holder {
         Some(holder) if holder.pid == std::process::id() => {
@@ -71,17 +71,17 @@ pub(super) fn locked(what: &str, holder: Option<LockHolder>) -> Error {
     Error::new(ErrorKind::StoreLocked, format!("{what} being written by {who}"))
 }
 
-/// The lock of a writer, and whether it is the only one now.
+/// A writer's lock, and whether it is exclusive.
 pub(super) struct AcquiredLock {
     pub guard: Box<dyn LockGuard>,
     pub is_alone: bool,
 }
 
-/// Takes a writer's lock: alone if nobody else has it, else shared.
+/// Takes the writers' lock: exclusively if it is free, else shared.
 ///
 /// # Errors
-/// `StoreLocked`, naming the holder, when another process has the store alone for longer than
-/// `patience`: an earlier version of this package, or one that was stopped; `Io`.
+/// `StoreLocked`, naming the holder, if another process holds it exclusively for longer than
+/// `patience`: an earlier version of this package, or a stopped process; `Io`.
 pub(super) fn acquire(
     backend: &dyn FileBackend,
     layout: &StoreLayout,
@@ -109,7 +109,7 @@ pub(super) fn acquire(
     }
 }
 
-/// Shares a lock that was taken alone.
+/// Turns an exclusive lock into a shared one.
 ///
 /// # Errors
 /// As [`acquire`].
@@ -129,7 +129,7 @@ pub(super) fn share(
             .map_err(|error| io_error("cannot lock the store", &path, error))?;
         acquired = match guard {
             Some(guard) => AcquiredLock { guard, is_alone: false },
-            // Somebody else has just opened it alone, and will share it as well.
+            // Another process has just taken it exclusively, and will share it in turn.
             None => acquire(backend, layout, holder, patience)?,
         };
     }

@@ -1,11 +1,11 @@
-//! What processes agree on about a user beside the logs: who appends, who writes the caches, who
-//! forms memories, and how often lines were taken out of the logs.
+//! The locks of a user that all processes respect: for appending, for writing caches and for
+//! forming memories. Also the generation, which counts rewrites of the logs.
 //!
-//! All of it lies in files below `locks/`, a few for all users: a user's are those whose number a
-//! hash of the id gives, so that nothing about a user is left when they are deleted, and no lock
-//! file is ever removed. Users who share one wait for each other now and then.
+//! All are files below `locks/`. A hash of the user id selects one of 1,024 sets, so no file names
+//! a deleted user, and no lock file is ever removed. Users with the same set occasionally wait for
+//! each other.
 //!
-//! The generation is the length of a file: it costs one look, and it rises by one byte.
+//! The generation is the length of a file: one call reads it, and one byte raises it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::lock::{LockHolder, locked};
 use crate::error::Result;
 use crate::ids::{Owner, digest, to_hex};
 
-/// First and longest wait between two attempts to get a lock.
+/// First and longest pause between two attempts to get a lock.
 const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(2)];
 
 /// The lock files of one user.
@@ -29,9 +29,9 @@ pub(super) struct UserLocks {
     caches: PathBuf,
     forming: PathBuf,
     generation: PathBuf,
-    /// What this process writes into a lock file that it holds.
+    /// The line that this process writes into a lock file it holds.
     holder: Arc<str>,
-    /// How long a lock is waited for.
+    /// How long to wait for a lock.
     patience: Duration,
 }
 
@@ -44,7 +44,7 @@ impl UserLocks {
         patience: Duration,
     ) -> Self {
         let hash = digest(&[owner.tenant.as_bytes(), owner.user.as_bytes()]);
-        // Ten bits: 1,024 places.
+        // Ten bits: 1,024 sets.
         let number = to_hex(&[hash[0] & 3, hash[1]]);
         let file = |ending: &str| layout.locks().join(format!("{}.{ending}", &number[1..]));
         Self {
@@ -58,7 +58,7 @@ impl UserLocks {
         }
     }
 
-    /// How often lines were taken out of a log here.
+    /// The generation: how often lines were removed from logs.
     ///
     /// # Errors
     /// `Io`.
@@ -69,8 +69,8 @@ impl UserLocks {
         Ok(stamp.map_or(0, |stamp| stamp.bytes))
     }
 
-    /// Raises the generation: whoever has read the logs before reads them anew. Not synced, since
-    /// nobody who has read them survives a power cut.
+    /// Raises the generation, so that readers of the logs read them again. Not synced, because no
+    /// reader survives a power cut.
     ///
     /// # Errors
     /// `Io`.
@@ -86,16 +86,16 @@ impl UserLocks {
         self.generation()
     }
 
-    /// Waits for the right to append to the logs of the user.
+    /// Locks the user's logs for appending, and waits until they are free.
     ///
     /// # Errors
-    /// `StoreLocked`, naming the holder, who may have been stopped; `Io`.
+    /// `StoreLocked`, naming the holder, which may be a stopped process; `Io`.
     pub fn append(&self) -> Result<Box<dyn LockGuard>> {
         self.wait(&self.append, "the memories of this user are")
     }
 
-    /// Waits for the right to write or remove the caches of the user. Whoever takes
-    /// [`UserLocks::append`], too, takes that first.
+    /// Locks the user's caches for writing or removal, and waits until they are free. Take
+    /// [`UserLocks::append`] first, never after it.
     ///
     /// # Errors
     /// As [`UserLocks::append`].
@@ -103,7 +103,7 @@ impl UserLocks {
         self.wait(&self.caches, "the caches of this user are")
     }
 
-    /// [`UserLocks::caches`], unless somebody else has it.
+    /// [`UserLocks::caches`] without waiting; `None` if another process holds the lock.
     ///
     /// # Errors
     /// `Io`.
@@ -111,7 +111,7 @@ impl UserLocks {
         self.try_lock(&self.caches)
     }
 
-    /// The right to form memories, unless somebody else has it.
+    /// Locks the forming of memories without waiting; `None` if another process holds the lock.
     ///
     /// # Errors
     /// `Io`.
@@ -119,13 +119,13 @@ impl UserLocks {
         self.try_lock(&self.forming)
     }
 
-    /// Who forms memories now, as far as that is known.
+    /// The process that forms memories now, if known.
     pub fn former(&self) -> Option<LockHolder> {
         LockHolder::read(&*self.backend, &self.forming)
     }
 
     fn try_lock(&self, path: &Path) -> Result<Option<Box<dyn LockGuard>>> {
-        // Opening has made the directory: where it is missing, the store was moved.
+        // Opening has created the directory: if it is missing, the store was moved.
         let lock = self.backend.try_lock(path, LockShare::Alone, &self.holder);
         lock.map_err(|error| io_error("cannot lock the user", path, error))
     }

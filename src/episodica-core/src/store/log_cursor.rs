@@ -1,10 +1,9 @@
-//! Places between two lines of a user's logs, and what stands behind them: for those who follow the
-//! logs without opening the user.
+//! Log offsets and the lines after them, for readers that follow the logs without opening the user.
 //!
-//! A place is an offset in bytes and the generation in which it was valid. An erasure notes which
-//! bytes it took out ([`ErasedLine`]), so a place of an older generation is moved along; the checksum
-//! of the end of the line before it tells whether that is right. Nothing is locked or written: what
-//! changes while it is read is read again.
+//! A place is an offset in bytes, valid in one generation. An erasure notes the bytes that it
+//! removed ([`ErasedLine`]), so a place of an older generation can be moved; the checksum of the
+//! end of the line before it confirms the result. Nothing is locked or written: logs that change
+//! during a read are read again.
 
 use super::codec::{ERASED_PREFIX, ErasedLine};
 use super::layout::LogKind;
@@ -14,11 +13,11 @@ use super::store::Store;
 use crate::error::Result;
 use crate::ids::Owner;
 
-/// Bytes before a place that its checksum covers, at most: the end of one line.
+/// Maximum bytes before a place that its checksum covers: the end of one line.
 const ANCHOR_BYTES: u64 = 64;
-/// Bytes of a log that are read at a time, unless a line is longer.
+/// Bytes of a log read at a time, unless a line is longer.
 const CHUNK_BYTES: u64 = 4 << 20;
-/// How often a user is looked at who changes at the same time. Then it is left for the next look.
+/// Attempts to read logs that change at the same time; then they are left for the next call.
 const ATTEMPTS: usize = 20;
 
 /// A place in one log.
@@ -39,19 +38,19 @@ pub struct UserPlaces {
     pub logs: [LogPlace; 3],
 }
 
-/// Whole lines behind a place.
+/// The whole lines after a place.
 #[derive(Debug, Clone, Default)]
 pub struct LinesAfter {
     /// The lines, with their line feeds.
     bytes: Vec<u8>,
-    /// The place that they begin at.
+    /// The place of the first line.
     start: u64,
     /// True if more lines follow than were read.
     pub has_more: bool,
 }
 
 impl LinesAfter {
-    /// The lines that are whole, without their line feeds, each with the place behind it.
+    /// The whole lines without their line feeds, each with the place after it.
     pub fn lines(&self) -> impl Iterator<Item = (LogPlace, &[u8])> {
         let mut at = self.start;
         self.bytes.split_inclusive(|byte| *byte == b'\n').filter_map(move |line| {
@@ -64,20 +63,20 @@ impl LinesAfter {
     }
 }
 
-/// What a look at a user's logs found.
+/// The result of looking for new lines.
 #[derive(Debug, Clone)]
 pub enum LogLook {
-    /// Lines behind the places, which are those of the present generation.
+    /// Lines after the places; the places are converted to the current generation.
     Lines(UserPlaces, [LinesAfter; 3]),
-    /// The logs are no continuation of what stood before the places: the user was deleted, or
-    /// damaged lines were set aside.
+    /// The logs do not continue the part before the places: the user was deleted, or damaged lines
+    /// were quarantined.
     Discontinued,
-    /// A deletion is under way, or somebody changes the logs all the time: look again later.
+    /// A deletion is under way, or the logs change all the time: try again later.
     Busy,
 }
 
 impl Store {
-    /// The ends of a user's logs: a short look.
+    /// The ends of a user's logs; cheap.
     ///
     /// # Errors
     /// `Io`.
@@ -85,7 +84,7 @@ impl Store {
         self.logs.ends(owner)
     }
 
-    /// The lines behind the places of a user, some megabytes at a time.
+    /// Reads the lines after the places of a user, some megabytes at a time.
     ///
     /// # Errors
     /// `Io`.
@@ -141,7 +140,7 @@ impl Store {
         Ok(places)
     }
 
-    /// Shows the lines of a log before a place, oldest first.
+    /// Passes the lines of a log before a place to `visit`, oldest first.
     ///
     /// # Errors
     /// `Io`.
@@ -202,7 +201,7 @@ impl FollowedLog<'_> {
         }
     }
 
-    /// The place behind the last line feed before an end.
+    /// The place after the last line feed before `end`.
     fn last_feed(&self, end: u64) -> Result<u64> {
         let mut length = ANCHOR_BYTES.min(end);
         loop {
@@ -217,7 +216,7 @@ impl FollowedLog<'_> {
         }
     }
 
-    /// The checksum that a place here has.
+    /// The checksum for a place at this offset.
     fn anchor(&self, place: u64) -> Result<u32> {
         if place == 0 {
             return Ok(0);
@@ -226,7 +225,7 @@ impl FollowedLog<'_> {
         Ok(anchor(&self.read(from, place - from)?))
     }
 
-    /// Where a place of an older generation is now, as the erasures since have noted.
+    /// Moves a place of an older generation to its current offset, using the notes of erasures.
     fn moved(&self, place: LogPlace, generation: u64) -> Result<LogPlace> {
         let (mut bytes, mut is_known) = (place.bytes, true);
         let (mut at, end) = (0, u64::MAX);
@@ -247,18 +246,19 @@ impl FollowedLog<'_> {
                 }
             }
         }
-        // The line before the place is gone, or was replaced.
+        // If the line before the place was removed or replaced, the checksum is that of its new
+        // neighbour.
         let anchor = if is_known { place.anchor } else { self.anchor(bytes)? };
         Ok(LogPlace { bytes, anchor })
     }
 }
 
-/// Checksum of the end of the last line of `bytes`, which end behind its line feed.
+/// Checksum of the end of the last line of `bytes`, which end with its line feed.
 fn anchor(bytes: &[u8]) -> u32 {
     let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let start = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = &line[start..];
-    // Of a line that is longer than the window, the same bytes wherever one begins to read.
+    // For a line longer than the window, the same bytes are covered wherever reading begins.
     let window = (ANCHOR_BYTES - 1) as usize;
     crc32fast::hash(&line[line.len().saturating_sub(window)..])
 }

@@ -1,14 +1,14 @@
 //! The interface between records and the medium that stores the logs.
 //!
-//! Currently a [`LogStore`] is a directory of files ([`FileLogs`](super::file_logs::FileLogs)); a
-//! database or object storage would implement the same two traits. One rule coordinates several
-//! writers: an append is accepted only if the log still ends where the writer's view ends. The
-//! writer states its view as a [`LogHead`]. If another writer was faster, the answer is
-//! [`AppendAnswer::Conflict`] with the current head; the writer then reads the new lines, applies them to
-//! its view and decides again. docs/decisions/025-log-store.md gives the reasons.
+//! A [`LogStore`] is a directory of files ([`FileLogs`](super::file_logs::FileLogs)) or a database,
+//! which implements the same two traits. One rule coordinates several writers: an append is
+//! accepted only if the log still ends where the writer's view ends. The writer states its view as
+//! a [`LogHead`]. If another writer was faster, the answer is [`AppendAnswer::Conflict`] with the
+//! current head; the writer then reads the new lines, applies them to its view and decides again.
+//! docs/decisions/025-log-store.md gives the reasons.
 //!
-//! This interface is above [`FileBackend`](super::Backend), because a database has no counterpart to
-//! truncating, renaming and locking files.
+//! This interface is above [`FileBackend`](super::FileBackend), because a database has no
+//! counterpart to truncating, renaming and locking files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub struct LogEnds {
 }
 
 impl LogEnds {
-    /// True if there is no log.
+    /// True if no log exists.
     pub fn is_nobody(&self) -> bool {
         self.files.iter().all(Option::is_none)
     }
@@ -92,20 +92,20 @@ pub enum AppendAnswer {
     Conflict(LogHead),
 }
 
-/// Who forms a user's memories now. Advisory: correctness rests on [`LogHead`] alone, the turn keeps
-/// two processes from paying a model twice.
+/// Who has the turn to form a user's memories. Advisory: correctness rests on [`LogHead`] alone;
+/// the turn keeps two processes from paying a model twice.
 #[derive(Debug)]
 pub enum TurnHolder {
     /// This process, until the guard is dropped.
     Mine(Box<dyn LockGuard>),
-    /// Another process, as far as it says who it is.
+    /// Another process, with its identity if known.
     Other(Option<LockHolder>),
 }
 
-/// Is shown the lines of several logs.
+/// Receives the lines of several logs.
 pub type FollowVisit<'a> = &'a mut dyn FnMut(LogKind, RawLine<'_>) -> Result<(), String>;
 
-/// Keeps others from appending until it is dropped.
+/// Excludes other writers until it is dropped.
 pub trait AppendLock: fmt::Debug {}
 
 /// See [`UserLogs::hold`].
@@ -113,8 +113,8 @@ pub type Hold<'a> = Box<dyn AppendLock + 'a>;
 
 /// The logs of all users.
 pub trait LogStore: fmt::Debug + Send + Sync {
-    /// Opens the logs of a user, who need not have any. Writing, it raises the epoch and finishes
-    /// deletions that were interrupted. Any number of openings may write at once.
+    /// Opens the logs of a user, who need not have any. For writing, it raises the epoch and
+    /// finishes interrupted deletions. Any number of openings may write at once.
     ///
     /// # Errors
     /// `StoreLocked`; `Io`.
@@ -126,8 +126,8 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// `Io`.
     fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>>;
 
-    /// Removes everything of a user and raises the generation; returns how many files or rows there
-    /// were. When it returns no byte is left.
+    /// Removes all data of a user and raises the generation; returns the number of removed files or
+    /// rows. When it returns no byte is left.
     ///
     /// # Errors
     /// `ReadOnly`; `StoreLocked`; `Io`: then call again, or open the store again.
@@ -139,7 +139,7 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// `Io`.
     fn tenants(&self) -> Result<Vec<String>>;
 
-    /// True if the user has a line in a log, or something that opening turns into one.
+    /// True if the user has a line in a log, or a file that opening converts to one.
     ///
     /// # Errors
     /// `Io`.
@@ -151,7 +151,7 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// `Io`.
     fn ends(&self, owner: &Owner) -> Result<LogEnds>;
 
-    /// The generation of the logs of each of these users, `None` where there is no log.
+    /// The generation of each of these users' logs; `None` for a user without logs.
     ///
     /// # Errors
     /// `Io`.
@@ -163,48 +163,48 @@ pub trait LogStore: fmt::Debug + Send + Sync {
         users.iter().map(one).collect()
     }
 
-    /// Up to `most` bytes of a log from an offset on, line feeds included; less at its end only.
+    /// Up to `most` bytes of a log from an offset on, including line feeds; fewer only at the end.
     ///
     /// # Errors
     /// `Io`.
     fn slice(&self, owner: &Owner, kind: LogKind, from: u64, most: u64) -> Result<Vec<u8>>;
 
-    /// True while an erasure of the user is under way, or waits to be finished.
+    /// True while an erasure of the user is in progress or unfinished.
     ///
     /// # Errors
     /// `Io`.
     fn is_erasing(&self, owner: &Owner) -> Result<bool>;
 
-    /// The counts of uses of a user as they were put, and a number that rises with each putting.
+    /// A user's counts of uses, and their version.
     ///
     /// # Errors
     /// `Io`.
     fn uses(&self, owner: &Owner) -> Result<(Vec<u8>, u64)>;
 
-    /// Replaces the counts of uses, durably, unless somebody else has since the number was read:
-    /// then `false`. No bytes remove them.
+    /// Replaces the counts of uses, durably; `false` if another process changed them since version
+    /// `number`. Empty `bytes` remove them.
     ///
     /// # Errors
     /// `ReadOnly`; `Io`.
     fn put_uses(&self, owner: &Owner, bytes: &[u8], number: u64) -> Result<bool>;
 
-    /// This process is done with writing; whoever lists the writers sees it no more.
+    /// Unregisters this process as a writer.
     fn leave(&self) {}
 
-    /// What the logs stand on.
+    /// The medium of the logs.
     fn medium(&self) -> LogMedium;
 }
 
-/// What the logs of a store stand on, for people.
+/// The medium of a store's logs, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogMedium {
     /// `files`, or the name of a database.
     pub name: &'static str,
     /// The directory or the address, without a secret.
     pub place: PathBuf,
-    /// The version of the server, where there is one.
+    /// The version of the server; `None` without a server.
     pub version: Option<String>,
-    /// Why the last request failed, if it did.
+    /// Why the last request failed; `None` if it did not.
     pub failure: Option<String>,
 }
 
@@ -213,47 +213,48 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// Whether the logs may be written.
     fn mode(&self) -> OpenMode;
 
-    /// How far the logs reach now.
+    /// The current ends of the logs.
     ///
     /// # Errors
     /// `Io`.
     fn head(&self) -> Result<LogHead>;
 
-    /// How far this opening has read or written the logs. A view learns that it is out of date from
-    /// the difference to [`UserLogs::head`].
+    /// The ends that this opening has read or written. A difference from [`UserLogs::head`] means
+    /// that its view is outdated.
     fn seen(&self) -> LogHead;
 
-    /// True if the logs still are as this opening has seen them: cheaper than comparing heads.
+    /// True if the logs have not changed since this opening saw them: cheaper than comparing heads.
     ///
     /// # Errors
     /// `Io`.
     fn is_current(&self) -> Result<bool>;
 
-    /// Shows what others have appended since, in the order of [`LogKind::ALL`], to `visit`: a
-    /// state that all logs had at one time. `None` if the logs are no continuation of what was seen
-    /// (another generation), or hold what is not a record: then the user has to be opened anew.
+    /// Passes the lines that others have appended to `visit`, in the order of [`LogKind::ALL`] and
+    /// up to a state that all logs had at one time. `None` if the logs do not continue the seen
+    /// ones (another generation), or contain a line that is not a record: the user must then be
+    /// opened again.
     ///
     /// # Errors
-    /// `Io`: then, too.
+    /// `Io`: the user must then be opened again, too.
     fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>>;
 
-    /// Keeps others from appending while it lives, where the medium can: whoever follows the logs
-    /// first then meets no conflict. Correctness never rests on it. Taken again by the same opening
-    /// it costs nothing.
+    /// Excludes other writers while the result lives, if the medium can: a caller that follows the
+    /// logs first then meets no conflict. Correctness does not rest on it. Cheap if this opening
+    /// holds it already.
     ///
     /// # Errors
     /// `StoreLocked`, naming the holder; `Io`.
     fn hold(&self) -> Result<Hold<'_>>;
 
-    /// Opening is over: all logs were read.
+    /// Ends the opening: all logs were read.
     fn opened(&self) {}
 
-    /// Nothing will be written here any more: what keeps others out ends.
+    /// Releases the append lock; nothing may be written through this opening any more.
     fn let_go(&self) {}
 
-    /// Shows every record behind `known` to `visit`, oldest first; `None` if the log does not begin
-    /// like `known`, or not everything behind it is sound. [`LogSum::default`], the empty
-    /// beginning, always holds.
+    /// Passes every record after `known` to `visit`, oldest first; `None` if the log does not begin
+    /// with `known`, or the rest needs repair. Every log begins with [`LogSum::default`], the empty
+    /// prefix.
     ///
     /// In a writable store, the first read repairs the log: it cuts off an unfinished line and
     /// quarantines lines for which `visit` returns `Err`.
@@ -305,7 +306,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// The path of a log, for reports.
     fn path(&self, kind: LogKind) -> PathBuf;
 
-    /// Takes the turn to form this user's memories, if nobody has it.
+    /// Takes the turn to form this user's memories, if it is free.
     ///
     /// # Errors
     /// `Io`.

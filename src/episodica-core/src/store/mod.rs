@@ -1,17 +1,17 @@
 //! Records on disk: append-only JSONL logs that survive crashes. The store does not depend on
 //! indexes.
 //!
-//! [`Store`] is a directory that any number of processes write; [`UserStore`] the three logs of one
-//! user, which are the truth; everything else on disk (vector caches, snapshots) can be made again
-//! from them. docs/format.md defines every byte, the sync promises and what recovery does.
+//! [`Store`] is a directory that any number of processes write. [`UserStore`] is the three logs of
+//! one user, which are the truth; all other files (vector caches, snapshots) are derived from them.
+//! docs/format.md defines every byte, the sync promises and recovery.
 //!
-//! Each module depends only on those before it:
-//! `backend -> files -> {line, layout, codec, handles, held, real, root, reserve} -> scan ->
-//! quarantine -> log -> {legacy, side, dead_letter, cache, snapshot, uses, lock} -> locks ->
-//! shared -> {adopt, format, erase} -> log_store -> {apart, file_user_logs, fold} -> file_logs ->
-//! loading -> user -> store -> {backup, copy, derived, places}`.
-//! [`LogStore`](log_store::LogStore) is the seam to another medium than files; all file operations
-//! go through [`backend::Backend`], so that tests can cut the power between any two of them.
+//! Each module depends only on those before it: `backend -> files -> {line, layout, codec, handles,
+//! fork_locks, real, store_root, reserve} -> scan -> quarantine -> log -> {legacy, llm_files,
+//! dead_letter, cache, snapshot, uses, lock} -> locks -> shared -> {foreign_logs, format, erase} ->
+//! log_store -> {remote_cache, file_user_logs, record_folding} -> file_logs -> loading -> user ->
+//! store -> {backup, copy, derived, log_cursor}`. [`LogStore`](log_store::LogStore) is the
+//! interface to media other than files; all file operations go through [`backend::FileBackend`], so
+//! that tests can cut the power between any two of them.
 //!
 //! The store neither segments conversations nor interprets facts; only the engine calls it.
 

@@ -30,13 +30,13 @@ pub(crate) struct EncodedMatrix<'a> {
 }
 
 impl EncodedMatrix<'_> {
-    /// The bytes of the file, in two pieces.
+    /// The file in two pieces.
     pub(crate) fn pieces(&self) -> [&[u8]; 2] {
         [&self.header, numbers(&self.numbers)]
     }
 }
 
-/// The file of a matrix.
+/// Encodes a matrix as a file.
 pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> EncodedMatrix<'a> {
     let (rows, columns) = matrix.dim();
     let (kind, numbers) = match matrix {
@@ -58,7 +58,7 @@ pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> EncodedMatrix<'a> {
     EncodedMatrix { header, numbers }
 }
 
-/// The numbers of these rows, as they follow those of a file in the same precision.
+/// The bytes of these rows, as appended to a file of the same precision.
 ///
 /// # Panics
 /// If the rows are not in standard layout.
@@ -70,12 +70,12 @@ pub(crate) fn numbers<'a>(rows: &'a Matrix<'_>) -> &'a [u8] {
     numbers.expect("invariant: standard layout")
 }
 
-/// Which shape the header of a file may name.
+/// The shape that the header of a file may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NpyHeader {
     /// The shape of the matrix.
     Exact,
-    /// That, or fewer rows: more were appended since it was written.
+    /// The same or fewer rows: rows were appended after the header was written.
     Earlier,
 }
 

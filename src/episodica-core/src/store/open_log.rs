@@ -7,7 +7,7 @@ use crate::sync::MutexGuard;
 
 const OPEN: &str = "invariant: the log was opened";
 
-/// The lock of one log, which is open.
+/// The lock of one open log.
 pub(super) struct OpenLog<'a>(pub MutexGuard<'a, Option<RecordLog>>);
 
 impl Deref for OpenLog<'_> {

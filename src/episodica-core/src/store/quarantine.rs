@@ -1,4 +1,4 @@
-//! Lines that are not records, kept beside their log: `<file>.quarantine.jsonl`.
+//! The quarantine of a log, `<file>.quarantine.jsonl`: lines that are not records.
 //!
 //! One JSON object per line: `file`, `line` (the number at that time), `reason`, and `text`, or
 //! `base64` if the bytes are not UTF-8. A line longer than one mebibyte is split into pieces with a

@@ -1,7 +1,7 @@
 //! The operating system's files.
 //!
 //! [`RealBackend`] refuses symbolic links below the root of the store, and anything but regular
-//! files: opening a FIFO in the place of a log would block for ever. The root itself may be a link,
+//! files: opening a FIFO in place of a log would block forever. The root itself may be a link,
 //! because the caller chose it.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,9 +17,9 @@ use super::fork_locks::RegisteredFile;
 use crate::fork;
 use crate::sync::Mutex;
 
-/// The most that is read of what a lock file says.
+/// Maximum bytes read from a lock file.
 const MAX_HOLDER_BYTES: usize = 1_024;
-/// Lock files that stay open to be locked again: opening one costs more than a short append.
+/// Lock files kept open for the next lock: opening one costs more than a short append.
 const MAX_KEPT_LOCKS: usize = 8;
 
 /// The operating system's files.
@@ -30,12 +30,12 @@ pub struct RealBackend {
 }
 
 impl RealBackend {
-    /// Below `root`, symbolic links are refused.
+    /// Refuses symbolic links below `root`.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned(), kept: KeptLocks::default() }
     }
 
-    /// Refuses `path` if a name below the root, the last one included, is a symbolic link.
+    /// Refuses `path` if a component below the root, including the last, is a symbolic link.
     fn guard(&self, path: &Path) -> io::Result<()> {
         let Ok(inside) = path.strip_prefix(&self.root) else { return Ok(()) };
         let mut place = self.root.clone();
@@ -71,11 +71,11 @@ impl BackendFile for RealFile {
     }
 }
 
-/// A lock file that is open. Two who want the lock at once need one each, also in one process.
+/// An open lock file. Each holder needs one of its own, also within one process.
 #[derive(Debug)]
 struct LockFile {
     path: PathBuf,
-    /// Dropped first: the number of a closed file may be that of another.
+    /// Dropped first: once a file is closed, its descriptor may be reused.
     _registered: RegisteredFile,
     file: std::fs::File,
 }
@@ -85,7 +85,7 @@ impl LockFile {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         for_owner(&mut options);
-        // A child that is forked in between would share the file without knowing it.
+        // A child forked in between would share the file without having it in its list.
         fork::make(|| {
             let file = open_regular(&mut options, path)?.into_file();
             Ok(Self { path: path.to_owned(), _registered: RegisteredFile::new(&file), file })
@@ -104,7 +104,7 @@ impl LockFile {
     }
 }
 
-/// Open lock files that nobody holds, the last used last.
+/// Open lock files that are not locked, the last used last.
 #[derive(Debug, Clone, Default)]
 struct KeptLocks(Arc<Mutex<Vec<LockFile>>>);
 
@@ -134,7 +134,7 @@ impl LockGuard for RealLock {}
 
 impl Drop for RealLock {
     fn drop(&mut self) {
-        // Closing the file would not do where a child that was forked has it open, too.
+        // Closing the file would not release the lock if a forked child has it open too.
         if let Some(file) = self.file.take()
             && file.file.unlock().is_ok()
         {
@@ -143,7 +143,7 @@ impl Drop for RealLock {
     }
 }
 
-/// What tells a file from the one that had its name before.
+/// Identifies a file even if another one gets its name.
 #[cfg(unix)]
 fn file_number(_: &Path, metadata: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(metadata)
@@ -165,7 +165,7 @@ fn entry_kind(kind: std::fs::FileType) -> EntryKind {
     }
 }
 
-/// A file that is made belongs to its owner alone: what people said is in all of them.
+/// Makes a new file readable by its owner only, because it contains private conversations.
 fn for_owner(options: &mut OpenOptions) {
     #[cfg(unix)]
     {
@@ -197,7 +197,8 @@ fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<fs::File> 
     if file.metadata()?.is_file() { Ok(file) } else { Err(EntryRefusal::NotRegular.into()) }
 }
 
-/// Writes who holds a lock, unless the file says so: the same process takes a lock again and again.
+/// Writes the holder into a lock file, unless it is there already: a process takes the same lock
+/// often.
 fn write_holder(file: &mut std::fs::File, holder: &str) -> io::Result<()> {
     let mut written = [0; MAX_HOLDER_BYTES];
     file.rewind()?;
@@ -205,13 +206,14 @@ fn write_holder(file: &mut std::fs::File, holder: &str) -> io::Result<()> {
     if &written[..bytes] == holder.as_bytes() {
         return Ok(());
     }
-    // Never empty: a process that is stopped here is named all the same.
+    // Overwrites without truncating first: if the process is stopped here, the file still names a
+    // holder.
     file.rewind()?;
     file.write_all(holder.as_bytes())?;
     file.set_len(holder.len() as u64)
 }
 
-/// The name of a file system that is reached over a network, by the kernel's number of it.
+/// The name of a network file system, by the kernel's number for it.
 #[cfg(target_os = "linux")]
 fn network_name(number: u64) -> Option<&'static str> {
     // As in linux/magic.h; the numbers of CIFS have 32 bits with the highest set.
@@ -380,7 +382,7 @@ impl FileBackend for RealBackend {
             Err(std::fs::TryLockError::Error(error)) => return Err(error),
         }
         if share == LockShare::Alone {
-            // On a full disk the lock holds all the same, without a name.
+            // On a full disk the lock is valid too, but the file does not name the holder.
             let _ = write_holder(&mut file.file, holder);
         }
         Ok(Some(Box::new(RealLock { file: Some(file), kept: self.kept.clone() })))

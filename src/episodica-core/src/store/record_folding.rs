@@ -51,7 +51,7 @@ pub(super) struct FoldedRecords<T> {
 }
 
 impl LoadedUser {
-    /// True if there are no records and no states.
+    /// True without records and states.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
             && self.episodes.is_empty()

@@ -1,8 +1,8 @@
-//! The directory of a store whose logs are elsewhere: what can be made again from them.
+//! The local cache directory of a store whose logs are on another medium.
 //!
-//! A note beside the files of each user names the generation of the logs that they were made from.
-//! Files of another generation may hold what was erased since, on another machine: they are removed
-//! when the store is opened, and when the user is.
+//! A note with each user's files names the generation of the logs from which they were made. Files
+//! of another generation may contain records that another machine has erased since: they are
+//! removed when the store is opened, and when the user is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::sync::Mutex;
 
-/// Users whose generations are asked for in one request.
+/// Users whose generations are requested together.
 const ASKED_TOGETHER: usize = 1_000;
 
 /// The generations of the users that this process has opened.
@@ -29,7 +29,7 @@ pub(super) struct RemoteCache {
     generations: Mutex<HashMap<Owner, u64>>,
 }
 
-/// Makes the directory, for this user of the machine alone.
+/// Creates the directory with access for its owner only.
 pub(super) fn open_directory(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     let (backend, root) = (Arc::clone(&shared.backend), shared.layout.root().to_owned());
     create_dir_all(&*backend, &root)?;
@@ -47,14 +47,14 @@ pub(super) fn open_directory(shared: &mut SharedStore, clock: &dyn Clock) -> Res
 fn noted(shared: &SharedStore, owner: &Owner) -> Result<Option<u64>> {
     let path = shared.layout.generation_path(owner);
     let bytes = read(&*shared.backend, &path, "cannot read the generation of a cache")?;
-    // What can't be read is of no generation that the logs have.
+    // An unreadable note counts as a generation that the logs never have.
     Ok(bytes.map(|bytes| {
         let text = std::str::from_utf8(&bytes).ok();
         text.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX)
     }))
 }
 
-/// Removes the files that were made from a user's logs.
+/// Removes the files derived from a user's logs.
 fn remove_made(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     let _caches = shared.locks(owner).caches()?;
     let mut files = remove_derived(shared, owner)?;
@@ -65,7 +65,8 @@ fn remove_made(shared: &SharedStore, owner: &Owner) -> Result<usize> {
 }
 
 impl RemoteCache {
-    /// The logs of a user were opened: what was made from logs before an erasure goes.
+    /// Called when the logs of a user were opened: removes files derived from logs before an
+    /// erasure.
     pub fn opened(&self, shared: &SharedStore, owner: &Owner, generation: u64) -> Result<()> {
         if shared.mode == OpenMode::ReadOnly {
             return Ok(());
@@ -77,25 +78,25 @@ impl RemoteCache {
         Ok(())
     }
 
-    /// Lines were taken out of the logs here; returns how many files went with them.
+    /// Called when lines were removed from the logs here; returns the number of removed files.
     pub fn rewritten(&self, shared: &SharedStore, owner: &Owner, generation: u64) -> Result<usize> {
         self.generations.lock().insert(owner.clone(), generation);
         remove_made(shared, owner)
     }
 
-    /// Everything of a user was erased.
+    /// Called when all data of a user was erased.
     pub fn erase(&self, shared: &SharedStore, owner: &Owner) -> Result<usize> {
         self.generations.lock().remove(owner);
         let _caches = shared.locks(owner).caches()?;
         remove_user_files(&*shared.backend, &shared.layout, owner)
     }
 
-    /// Notes the generation of files that are about to be written, which others read.
+    /// Notes the generation of files that are about to be written; other processes read the note.
     pub fn note(&self, shared: &SharedStore, logs: &dyn LogStore, owner: &Owner) -> Result<()> {
         let generation = self.generations.lock().get(owner).copied();
         let generation = match generation.filter(|_| shared.mode != OpenMode::ReadOnly) {
             None => return Ok(()),
-            // There was nothing when they were opened.
+            // The user had no logs when they were opened.
             Some(0) => logs.ends(owner)?.generation,
             Some(generation) => generation,
         };
@@ -106,8 +107,8 @@ impl RemoteCache {
         replace_file(&*shared.backend, &path, format!("{generation}\n").as_bytes())
     }
 
-    /// Removes what was made from logs that were erased or rewritten since; returns of how many
-    /// users.
+    /// Removes the files derived from logs that were erased or rewritten since; returns the number
+    /// of users.
     pub fn sweep(&self, shared: &SharedStore, logs: &dyn LogStore) -> Result<usize> {
         let (layout, backend) = (&shared.layout, &*shared.backend);
         let mut swept = 0;
@@ -134,7 +135,7 @@ impl RemoteCache {
     }
 }
 
-/// The user whose generation a file notes.
+/// The user of a note.
 fn noted_user(layout: &StoreLayout, tenant: &str, path: &std::path::Path) -> Option<String> {
     let top = layout.tenant_root(tenant).join("snapshots");
     let name = path.strip_prefix(top).ok()?.to_str()?.strip_suffix(".generation")?;

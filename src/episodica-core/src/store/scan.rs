@@ -208,7 +208,7 @@ fn without_carriage_returns(line: &[u8]) -> &[u8] {
 
 impl LogScan {
     fn judge(&mut self, piece: &LogPiece, raw: &[u8], number: u64, visit: Visit<'_>) {
-        // All of them, because who rewrites the log ends each line with a line feed alone.
+        // All carriage returns, because rewriting the log ends each line with a line feed alone.
         let text = without_carriage_returns(raw);
         if piece.terminated && text.trim_ascii().is_empty() && !piece.overlong {
             self.good_bytes += piece.bytes;

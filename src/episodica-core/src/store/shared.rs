@@ -1,4 +1,4 @@
-//! What everything in an open store shares: the file operations, the layout, the locks.
+//! The shared parts of an open store: file operations, layout, locks.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::StoreProblem;
 
-/// How long a lock is waited for, unless the caller says otherwise. Locks are held for as long as
-/// the disk takes; who waits this long waits for a process that was stopped.
+/// Default time to wait for a lock. Locks are held only for disk operations, so a longer wait means
+/// that the holder is stopped.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// An open store, below its users.
@@ -31,22 +31,22 @@ pub(super) struct SharedStore {
     pub mode: OpenMode,
     pub handles: Arc<HandleCache>,
     pub reserve: DiskReserve,
-    /// Users whose logs have to be mended: they are opened while nobody else writes them.
+    /// Users whose logs need repair: the next opening locks out other writers.
     pub mending: Mutex<HashSet<Owner>>,
-    /// What this process writes into a lock file that it holds.
+    /// The line that this process writes into a lock file it holds.
     pub holder: Arc<str>,
-    /// How long a lock is waited for.
+    /// How long to wait for a lock.
     pub patience: Duration,
-    /// Files of another program that stand in for a canonical one; only while read-only.
+    /// Files of another program in place of canonical ones; only if read-only.
     pub foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
     /// Users whose deletion a dead writer began and the next writer finishes; only if read-only.
     pub deleted: HashSet<Owner>,
     /// Problems of the whole store, found at opening.
     pub problems: Vec<StoreProblem>,
-    /// Intents the removal of which may not be durable: after a power cut the deletion would run
-    /// again, and also remove lines written since.
+    /// Intents whose removal may not be durable: after a power cut the deletion would run again,
+    /// and also remove lines written since.
     pub intents_removed: Mutex<Vec<PathBuf>>,
-    /// The lock that all writers share; dropped last.
+    /// The lock shared by all writers; dropped last.
     pub lock: Mutex<Option<Box<dyn LockGuard>>>,
 }
 
@@ -70,8 +70,10 @@ impl SharedStore {
         }
     }
 
+    /// Refuses writes if the store is read-only or its directory was replaced.
+    ///
     /// # Errors
-    /// `ReadOnly`; `Io` if the directory is no longer the one that was opened.
+    /// `ReadOnly`; `Io` if the directory is not the one that was opened.
     pub fn check_writable(&self) -> Result<()> {
         match self.mode {
             OpenMode::ReadWrite => self.root.check(&*self.backend),

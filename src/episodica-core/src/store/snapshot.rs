@@ -1,10 +1,10 @@
-//! A user's indexes as the last process left them, beside the logs: saves rebuilding them.
+//! A snapshot of a user's indexes, which saves rebuilding them at the next opening.
 //!
 //! One file, `snapshots/<user>.snapshot`: a JSON line with a checksum, which identifies the logs
 //! and vectors of the snapshot, followed by packs, which only the engine interprets. The snapshot
 //! is used only if every byte that the logs and vectors then had is unchanged and the packs are
-//! intact; otherwise it counts as missing. It contains texts of records, so every
-//! deletion removes it.
+//! intact; otherwise it counts as missing. It contains texts of records, so every deletion removes
+//! it.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -31,11 +31,11 @@ pub struct SnapshotHead {
     pub made_by: String,
     /// The three logs.
     pub logs: [LogSum; 3],
-    /// The vectors of each log: how far its file reached, and the checksum up to there.
+    /// The vectors of each log: the length of its file at the time, and the checksum up to there.
     pub vectors: [Option<FileSum>; 3],
     /// Number of these vectors.
     pub rows: [usize; 3],
-    /// Does the manifest of each log name all of them?
+    /// Whether the manifest of each log names all of them.
     pub is_named: [bool; 3],
     /// Length of a vector.
     pub dimension: usize,

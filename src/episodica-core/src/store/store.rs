@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::StoreProblem;
 
-/// How often a user is opened before it is an error that the logs change all the time.
+/// Attempts to open a user whose logs change all the time.
 const OPENINGS: usize = 4;
 
 /// An open store; clones share it. Dropping the last clone releases the lock.
@@ -30,7 +30,7 @@ const OPENINGS: usize = 4;
 pub struct Store {
     pub(super) shared: Arc<SharedStore>,
     pub(super) logs: Arc<dyn LogStore>,
-    /// Where the logs are not in the directory.
+    /// Set if the logs are not in the directory.
     pub(super) apart: Option<Arc<RemoteCache>>,
 }
 
@@ -44,13 +44,13 @@ impl Store {
         Self::open_on(Arc::new(RealBackend::new(root)), root, mode, clock)
     }
 
-    /// Opens the store at `root` on any files. Writing, if nobody else does, it finishes deletions
-    /// that a crash interrupted, and renames files that Nemori wrote under unencoded names.
+    /// Opens the store at `root` with the file operations of `backend`. For writing, if no other
+    /// process has the store open, it finishes deletions that a crash interrupted, and renames
+    /// files that Nemori wrote under unencoded names.
     ///
     /// # Errors
-    /// `UnsupportedFormat` for a store of a newer version; `StoreLocked`, naming who has the store
-    /// alone; `Io`, also for a read-only store that doesn't exist, and for one on a file system of
-    /// a network.
+    /// `UnsupportedFormat` for a store of a newer version; `StoreLocked`, naming the exclusive
+    /// holder; `Io`, also for a missing read-only store, and for one on a network file system.
     pub fn open_on(
         backend: Arc<dyn FileBackend>,
         root: &Path,
@@ -68,12 +68,12 @@ impl Store {
         Ok(Self { shared, logs, apart: None })
     }
 
-    /// Opens a store whose logs are elsewhere. The directory has what can be made again from them
-    /// (snapshots, vectors, answers of models), and traces; it may be removed while no process has
-    /// the store open. Writing, it removes what was made from logs that were erased since.
+    /// Opens a store whose logs are on another medium. The directory has derived files (snapshots,
+    /// vectors, answers of models) and traces; it may be removed while no process has the store
+    /// open. For writing, it removes files derived from logs that were erased since.
     ///
     /// # Errors
-    /// `Io` if the directory can't be made or is on a file system of a network; those of the logs.
+    /// `Io` if the directory can't be created or is on a network file system; those of the logs.
     pub fn open_apart(
         logs: Arc<dyn LogStore>,
         backend: Arc<dyn FileBackend>,
@@ -99,18 +99,19 @@ impl Store {
         self.apart.is_some()
     }
 
-    /// What the logs stand on.
+    /// The medium of the logs.
     pub fn medium(&self) -> LogMedium {
         self.logs.medium()
     }
 
-    /// Keeps at most `most` files of logs open between two appends (at first one), and at most a
-    /// quarter of the process's file handles.
+    /// Keeps at most `most` log files open between appends (initially one), and at most a quarter
+    /// of the process's file handles.
     pub fn set_max_open_files(&self, most: usize) {
         self.shared.handles.set_limit(most);
     }
 
-    /// Frees the writers' lock before the last clone is dropped. Nothing may be written afterwards.
+    /// Releases the writers' lock before the last clone is dropped. Nothing may be written
+    /// afterwards.
     pub fn release_lock(&self) {
         self.logs.leave();
         drop(self.shared.lock.lock().take());
@@ -214,8 +215,8 @@ impl Store {
         })
     }
 
-    /// Opens again where the logs had to be mended, or others rewrote them while they were read:
-    /// that may happen several times, as each of them may erase something.
+    /// Opens again if the logs needed repair, or were rewritten during the read. Several rounds may
+    /// be needed, because each writer may erase something.
     fn mending<T>(&self, open: impl Fn() -> Result<T>) -> Result<T> {
         for _ in 1..OPENINGS {
             match open() {
@@ -258,12 +259,13 @@ impl Store {
         }
     }
 
-    /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns how
-    /// many there were. When this returns no byte of theirs is left, and whoever has the user open
-    /// finds out at the next look; after a crash in between, opening the store goes on with it.
+    /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns the
+    /// number of removed files. When this returns no byte of theirs is left, and processes that
+    /// have the user open notice at their next read. After a crash in between, opening the store
+    /// finishes it.
     ///
     /// # Errors
-    /// `ReadOnly`; `StoreLocked`; `Io`: then call again, or open the store again.
+    /// `ReadOnly`; `StoreLocked`; `Io`: call again, or open the store again.
     pub fn erase_user(&self, owner: &Owner) -> Result<usize> {
         let there = self.logs.erase(owner)?;
         let here = self.apart.as_ref().map_or(Ok(0), |apart| apart.erase(&self.shared, owner))?;
@@ -303,7 +305,7 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     // The process that created the directory may have died before the name was durable. (If the
     // parent cannot be read, this process did not create the directory.)
     match backend.sync_dir(parent_of(&root)) {
-        // A full disk keeps nobody from a store that was there.
+        // A full disk does not prevent opening an existing store.
         Err(error) if existed && error.kind() == std::io::ErrorKind::StorageFull => {}
         Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => {
             return Err(io_error("cannot sync the directory", parent_of(&root), error));
@@ -318,7 +320,7 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
              or into PostgreSQL",
         ));
     }
-    // A store of a newer version is left as it is, lock file included.
+    // A store of a newer version stays unchanged, including its lock file.
     format::check(&*backend, &shared.layout)?;
     shared.holder = LockHolder::this_process(clock.now()).line()?.into();
     let (holder, patience) = (Arc::clone(&shared.holder), shared.patience);
@@ -329,7 +331,7 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     }
     files::create_dir_all(&*backend, &shared.layout.locks())?;
     if acquired.is_alone {
-        // Names first: a deletion finds a user's logs under the one name they have.
+        // Names first: a deletion expects a user's logs under their only name.
         shared.problems = foreign_logs::rename_foreign(&*backend, &shared.layout)?;
         let unreadable = erase::finish_pending(shared)?;
         shared.problems.extend(unreadable);

@@ -34,10 +34,10 @@ pub struct UserStore {
     /// three, in this order, during a rewrite of the logs.
     ends: [Mutex<u64>; 3],
     batches: AtomicU64,
-    /// Where the logs are elsewhere: the files here that are made from them.
+    /// If the logs are on another medium: the files derived from them here.
     apart: Option<(Arc<RemoteCache>, Arc<SharedStore>)>,
-    /// Another writer was faster than a change of several steps, which stopped half-way as if this
-    /// process had died there: the user has to be opened anew.
+    /// Another writer interfered with a change of several steps, which therefore stopped half-way,
+    /// as if this process had died there: the user must be opened again.
     is_stopped: AtomicBool,
 }
 
@@ -84,7 +84,7 @@ impl UserStore {
         }
     }
 
-    /// Files in `shared` are made from these logs.
+    /// Sets the files derived from these logs.
     pub(super) fn apart(mut self, apart: Arc<RemoteCache>, shared: Arc<SharedStore>) -> Self {
         self.apart = Some((apart, shared));
         self
@@ -105,8 +105,8 @@ impl UserStore {
         self.append(LogKind::Messages, messages, &[], states)
     }
 
-    /// [`UserStore::append_messages`] for a caller that goes on where another writer was faster:
-    /// then nothing was written, and `None` is returned.
+    /// [`UserStore::append_messages`] for a caller that can retry: returns `None`, without writing,
+    /// if another writer was faster.
     ///
     /// # Errors
     /// As [`UserStore::append_messages`].
@@ -197,7 +197,7 @@ impl UserStore {
     }
 
     fn expected(&self) -> LogHead {
-        // A rewrite of this process raises the generation for all views but its own.
+        // A rewrite by this process raises the generation for all views but its own.
         LogHead { generation: self.logs.seen().generation, ..self.opened }
     }
 
@@ -253,7 +253,7 @@ impl UserStore {
         outcome
     }
 
-    /// Notes the ends that a rewrite of this process left.
+    /// Records the ends after a rewrite by this process.
     fn note_rewrite(&self, ends: &mut [MutexGuard<'_, u64>; 3]) {
         let head = self.logs.seen();
         for (end, new) in ends.iter_mut().zip(head.ends) {
@@ -293,20 +293,21 @@ impl UserStore {
         self.logs.check()
     }
 
-    /// True if the logs hold what was read and written here, and nothing else.
+    /// True if the logs contain the lines read and written here, and no others.
     ///
     /// # Errors
-    /// `Io` when a file can't be asked.
+    /// `Io` if a file can't be checked.
     pub fn is_current(&self) -> Result<bool> {
         Ok(!self.is_stopped.load(Ordering::SeqCst) && self.logs.is_current()?)
     }
 
-    /// True if others may append while this process holds the logs: only the append itself tells.
+    /// True if other machines may append although this process holds the lock: only the append
+    /// itself tells.
     pub fn is_shared(&self) -> bool {
         self.apart.is_some()
     }
 
-    /// True if nothing was taken out of the logs since they were read.
+    /// True if no line was removed from the logs since they were read.
     ///
     /// # Errors
     /// `Io`.
@@ -314,17 +315,17 @@ impl UserStore {
         Ok(self.logs.head()?.generation == self.logs.seen().generation)
     }
 
-    /// What others have appended since; `None` if more than that was done to the logs: then the
-    /// user has to be opened anew. The caller adds all of it to the view.
+    /// Reads the records that other processes have appended; `None` if the logs were rewritten, and
+    /// the user must be opened again. The caller adds all records to the view.
     ///
     /// # Errors
-    /// `Io`: then, too.
+    /// `Io`: the user must then be opened again, too.
     pub fn follow(&self) -> Result<Option<LoadedUser>> {
         if self.is_stopped.load(Ordering::SeqCst) {
             return Ok(None);
         }
         let mut behind = LaterRecords::new(&self.owner);
-        // Before, so that no append of another thread ends in between.
+        // Locked first, so that no append of another thread ends in between.
         let mut ends = self.lock_ends();
         let Some(head) = self.logs.follow(&mut |kind, line| behind.line(kind, line.bytes))? else {
             return Ok(None);
@@ -335,13 +336,13 @@ impl UserStore {
         Ok(Some(behind.finish()))
     }
 
-    /// Lets others write although a failed append left something to be mended: whoever opens the
-    /// user next does. Nothing may be written here any more.
+    /// Releases the lock even if a failed append left damage: the next opening repairs it. Nothing
+    /// may be written here any more.
     pub fn let_go(&self) {
         self.logs.let_go();
     }
 
-    /// Keeps other processes from appending until it is dropped.
+    /// Locks out other processes' appends until the result is dropped.
     ///
     /// # Errors
     /// `StoreLocked`, naming the holder; `Io`.
@@ -349,7 +350,7 @@ impl UserStore {
         self.logs.hold()
     }
 
-    /// Takes the turn to form memories among processes, if nobody has it.
+    /// Takes the turn to form memories among all processes, if it is free.
     ///
     /// # Errors
     /// `Io`.
@@ -358,7 +359,7 @@ impl UserStore {
     }
 }
 
-/// Somebody else has written in the meantime.
+/// The error after another process has written.
 fn conflict() -> Error {
     Error::new(ErrorKind::Conflict, "somebody else has written to the logs meanwhile")
 }

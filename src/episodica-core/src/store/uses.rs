@@ -1,7 +1,8 @@
-//! How often records were returned, and when last: one line a record, replaced as a whole.
+//! How often records were returned, and when last: one line per record; the file is replaced as a
+//! whole.
 //!
-//! It follows from no log, so losing it loses the counts and nothing else. Every deletion removes
-//! it; whoever deleted writes it again without what is gone.
+//! The counts are not derived from a log; losing the file loses only them. Every deletion removes
+//! the file, and the process that deleted writes it again with the remaining records.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub struct RecordUse {
 }
 
 impl RecordUse {
-    /// Both counts together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -38,14 +39,14 @@ struct UseRow {
     count: RecordUse,
 }
 
-/// The counts in lines, by the ids of records. Lines that can't be read are left out.
+/// Decodes lines into counts by record id; skips unreadable lines.
 pub(super) fn decode(bytes: &[u8]) -> BTreeMap<String, RecordUse> {
     let rows = bytes.split(|byte| *byte == b'\n').filter(|line| check_line(line) == Ok(true));
     let rows = rows.filter_map(|line| serde_json::from_slice::<UseRow>(line).ok());
     rows.map(|row| (row.id, row.count)).collect()
 }
 
-/// The lines of counts.
+/// Encodes counts as lines.
 ///
 /// # Errors
 /// `InvalidInput` for an id that is too long.

@@ -1,4 +1,4 @@
-//! One line of a log, read by itself: for those who follow the logs.
+//! Reads a single line of a log, for readers that follow the logs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::ids::Owner;
 use crate::model::{Episode, Message, SemanticMemory};
 use crate::store::layout::LogKind;
 
-/// What a line of this package begins with that is a revision of a record.
+/// The beginning of this package's lines with a revision of a record.
 fn prefix(kind: LogKind) -> &'static [u8] {
     match kind {
         LogKind::Messages => b"{\"message_id\":\"",
@@ -19,7 +19,7 @@ fn prefix(kind: LogKind) -> &'static [u8] {
     }
 }
 
-/// What a line holds.
+/// The content of a line.
 #[derive(Debug, Clone)]
 pub enum LogEntry {
     /// A message.
@@ -30,9 +30,9 @@ pub enum LogEntry {
     Fact(Box<SemanticMemory>),
     /// Progress of work.
     State(StateRecord),
-    /// The record with this id is no longer current; its lines stay.
+    /// A record was removed from the current ones; its lines stay as history.
     Removed(String),
-    /// Lines were taken out.
+    /// Lines were erased.
     Erased(ErasedLine),
     /// A header, a line of a later version, or no record.
     Other,
@@ -60,7 +60,7 @@ impl LogEntry {
         }
     }
 
-    /// False if a line is a revision of none of these records, as far as its beginning tells.
+    /// False if the beginning of a line rules out that it is a revision of one of these records.
     pub fn may_be(kind: LogKind, line: &[u8], ids: &HashSet<&str>) -> bool {
         let Some(rest) = line.strip_prefix(prefix(kind)) else {
             return !is_state(line) && !is_deleted(line);

@@ -23,7 +23,7 @@ pub enum SessionState {
 }
 
 impl SessionState {
-    /// The word for it in the log and in Python.
+    /// The name in the log and in Python.
     pub fn name(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -62,12 +62,12 @@ pub enum StateRecord {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pending_llm: bool,
     },
-    /// A candidate for a fact said nothing that this fact does not say (fact log). Without its
-    /// text: nothing rests on it but the event.
+    /// A candidate repeated a known fact (fact log). Its text is left out: only the event feed
+    /// needs the line.
     Ignored {
         /// The fact.
         memory_id: String,
-        /// Ids of the messages that say it.
+        /// Ids of the messages that prove the candidate.
         #[serde(default)]
         source_messages: Vec<String>,
         /// Time of the decision.
@@ -79,7 +79,7 @@ pub enum StateRecord {
 }
 
 impl StateRecord {
-    /// True if nothing in memory follows from it.
+    /// True if the state does not affect the memory.
     pub(crate) fn is_only_told(&self) -> bool {
         matches!(self, Self::Ignored { .. } | Self::Unknown)
     }
@@ -106,19 +106,19 @@ pub(crate) struct DeletedLine {
     pub deleted: String,
 }
 
-/// What a line of an [`ErasedLine`] begins with.
+/// The beginning of every line of an [`ErasedLine`].
 pub(crate) const ERASED_PREFIX: &[u8] = b"{\"type\":\"erased\"";
 
-/// The last line of a log at the time when lines were taken out of it: where, so that places in the
-/// log before can be found again, and marks of the records.
+/// The last line of a log after an erasure. It notes where lines were removed, so that earlier
+/// places can be moved, and the marks of the removed records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "erased")]
 pub struct ErasedLine {
-    /// The generation since which the log is without the lines.
+    /// The first generation of the log without the lines.
     pub generation: u64,
-    /// Offset in the log before, bytes taken out there, bytes put there instead; in order.
+    /// Offset before the erasure, bytes removed there, bytes inserted instead; in order.
     pub cuts: Vec<[u64; 3]>,
-    /// When.
+    /// Time of the erasure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Moment>,
     /// Marks of the deleted records of this log ([`mark_of`](crate::ids::mark_of)).
@@ -127,7 +127,7 @@ pub struct ErasedLine {
 }
 
 impl ErasedLine {
-    /// Where a place between two lines of the log before is now.
+    /// Moves a place before the erasure to its current offset.
     pub(crate) fn moved(&self, place: u64) -> u64 {
         let (mut gone_before, mut new_before) = (0, 0);
         for [from, gone, new] in &self.cuts {

@@ -75,7 +75,8 @@ impl<'a> ErasePlan<'a> {
         read_semantic(self.owner, line).ok().map(|(memory, _)| memory)
     }
 
-    /// True for the state of an erased episode, and for what names an erased message or fact.
+    /// True for the state of an erased episode, and for a state that names an erased message or
+    /// fact.
     fn is_obsolete(&self, state: &[u8]) -> bool {
         match serde_json::from_slice(state) {
             Ok(StateRecord::Learned { episode_id, .. }) => {
@@ -89,12 +90,12 @@ impl<'a> ErasePlan<'a> {
         }
     }
 
-    /// True if lines of the log of facts may have to go.
+    /// True if the fact log may have lines to remove.
     fn names_facts(&self) -> bool {
         !(self.semantic.is_empty() && self.replace_semantic.is_empty() && self.episodes.is_empty())
     }
 
-    /// True if a line of the log of facts names an erased message, and is no record.
+    /// True if the fact log has a state that must be removed.
     fn has_obsolete(&self, log: &dyn EditableLog) -> Result<bool> {
         let mut found = false;
         log.for_each(&mut |line| {
@@ -110,14 +111,15 @@ impl<'a> ErasePlan<'a> {
     }
 }
 
-/// A log that lines can be taken out of.
+/// A log from which lines can be removed.
 pub(super) trait EditableLog {
     fn path(&self) -> &Path;
 
-    /// Shows every line, oldest first.
+    /// Passes every line to `visit`, oldest first.
     fn for_each(&self, visit: &mut dyn FnMut(RawLine<'_>)) -> Result<()>;
 
-    /// Decides about every line; a line that notes where is added if that changes the log.
+    /// Decides about every line. If that changes the log, a line that notes the changes is
+    /// appended.
     fn edit(
         &mut self,
         note: NoteCuts<'_>,
@@ -143,7 +145,7 @@ impl EditableLog for RecordLog {
     }
 }
 
-/// What a log notes of an erasure.
+/// The note of an erasure in a log.
 struct EraseNote<'a> {
     owner: &'a Owner,
     generation: u64,
@@ -195,8 +197,8 @@ pub(super) fn apply(
     Ok(files)
 }
 
-/// Takes the records of an erasure, and the `tainted` lines of the episode log, out of the logs;
-/// returns how many logs that concerned.
+/// Removes the records of an erasure, and the `tainted` lines of the episode log, from the logs;
+/// returns the number of changed logs.
 pub(super) fn edit_logs(
     owner: &Owner,
     erasure: &UserErasure,
@@ -241,7 +243,7 @@ pub(super) fn edit_logs(
     Ok(files)
 }
 
-/// Takes the dead lines out of a log; returns how many logs that concerned.
+/// Removes the dead lines from a log; returns the number of changed logs.
 fn compact(
     noted: &EraseNote<'_>,
     log: &mut dyn EditableLog,
@@ -257,7 +259,7 @@ fn compact(
     Ok(1)
 }
 
-/// The sessions all messages of which go: nothing of them is kept, their ids neither.
+/// The sessions that lose all their messages: their ids must not stay either.
 fn ended_sessions(plan: &ErasePlan<'_>, messages: &dyn EditableLog) -> Result<HashSet<String>> {
     let mut sessions: HashSet<String> = HashSet::new();
     let mut named: Vec<(String, Option<Regex>)> = Vec::new();
@@ -266,7 +268,7 @@ fn ended_sessions(plan: &ErasePlan<'_>, messages: &dyn EditableLog) -> Result<Ha
         if let Some(session) = gone.and_then(|message| message.session_id)
             && sessions.insert(session.to_string())
         {
-            // A character may be written by its number.
+            // JSON may escape any character as `\u`.
             let value = serde_json::Value::from(&*session).to_string();
             let pattern = format!("{}|\\\\u", regex::escape(&value));
             named.push((session.to_string(), Regex::new(&pattern).ok()));
@@ -290,7 +292,7 @@ fn ended_sessions(plan: &ErasePlan<'_>, messages: &dyn EditableLog) -> Result<Ha
     Ok(sessions)
 }
 
-/// [`apply`] of a deletion that was begun earlier.
+/// [`apply`] for a deletion that began earlier.
 pub(super) fn finish(
     shared: &SharedStore,
     owner: &Owner,

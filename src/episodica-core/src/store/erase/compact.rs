@@ -1,4 +1,4 @@
-//! Which lines of a log nothing follows from any more.
+//! Finds the lines of a log that no record depends on.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,13 +6,12 @@ use super::apply::EditableLog;
 use crate::error::Result;
 use crate::store::codec::{DeletedLine, StateRecord, is_deleted, is_state};
 
-/// Earlier revisions of a record that a compaction keeps, the latest.
+/// How many of the latest earlier revisions a compaction keeps.
 pub const KEPT_REVISIONS: usize = 8;
 
-/// The numbers of the dead lines of a log, and the ids of records of which nothing is left.
+/// Returns the numbers of a log's dead lines, and the ids of records that are removed completely.
 ///
-/// Dead are revisions that many later ones follow, records that were taken back, and states that
-/// later ones replace.
+/// Dead lines are old revisions, withdrawn records, and replaced states.
 pub(super) fn dead_lines(
     log: &dyn EditableLog,
     id_of: &dyn Fn(&[u8]) -> Option<String>,

@@ -8,8 +8,8 @@ use crate::store::files::remove;
 use crate::store::layout::{LogKind, SideFile};
 use crate::store::shared::SharedStore;
 
-/// Removes a user's traces, cached answers, counts of uses and what [`remove_positioned`] does;
-/// returns the number of removed files.
+/// Removes a user's traces, cached answers and counts of uses, and the files of
+/// [`remove_positioned`]; returns the number of removed files.
 ///
 /// # Errors
 /// `Io`.
@@ -23,8 +23,8 @@ pub(in crate::store) fn remove_derived(shared: &SharedStore, owner: &Owner) -> R
     Ok(files)
 }
 
-/// Removes what names places in a user's logs: vector caches, the snapshot, and the temporary files
-/// of interrupted replacements; returns the number of removed files.
+/// Removes the files that refer to positions in a user's logs: vector caches, the snapshot, and
+/// temporary files of interrupted replacements. Returns the number of removed files.
 ///
 /// # Errors
 /// `Io`.

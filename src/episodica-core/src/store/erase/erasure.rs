@@ -26,21 +26,21 @@ pub struct UserErasure {
     /// Each replaces all revisions of its id.
     #[serde(default)]
     pub replace_semantic: Vec<Arc<SemanticMemory>>,
-    /// Lines from which nothing follows any more go, too.
+    /// True to remove dead lines too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compact: bool,
-    /// When the records were deleted.
+    /// Time of the deletion.
     #[serde(default)]
     pub at: Option<Moment>,
 }
 
 impl UserErasure {
-    /// Only makes the logs smaller.
+    /// An erasure that only compacts the logs.
     pub fn compaction(at: Moment) -> Self {
         Self { compact: true, at: Some(at), ..Self::default() }
     }
 
-    /// True if no record goes.
+    /// True if it removes no record.
     pub(super) fn only_compacts(&self) -> bool {
         *self == Self { compact: true, at: self.at, ..Self::default() }
     }

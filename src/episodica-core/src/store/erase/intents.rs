@@ -31,7 +31,7 @@ pub(super) fn intent_path(layout: &StoreLayout, owner: &Owner) -> PathBuf {
     layout.intents().join(format!("{}.json", to_hex(&hash[..16])))
 }
 
-/// True while a deletion of a user is under way, or waits to be finished.
+/// True while a deletion of the user is in progress or unfinished.
 pub(in crate::store) fn is_under_way(shared: &SharedStore, owner: &Owner) -> Result<bool> {
     let path = intent_path(&shared.layout, owner);
     let stamp = shared.backend.glance(&path);
@@ -39,7 +39,7 @@ pub(in crate::store) fn is_under_way(shared: &SharedStore, owner: &Owner) -> Res
     Ok(stamp.is_some())
 }
 
-/// The deletion in a file; `None` if the file is missing or unreadable.
+/// Reads an intent; `None` if the file is missing or unreadable.
 pub(super) fn read_intent(
     backend: &dyn FileBackend,
     path: &Path,
@@ -91,7 +91,7 @@ pub(super) fn remove_intent(shared: &SharedStore, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the end of a deletion durable if it is not yet; another user's is no concern of this one.
+/// Makes the end of this user's deletion durable, if it is not yet.
 pub(super) fn settle_intent(shared: &SharedStore, path: &Path) -> Result<()> {
     let mut removed = shared.intents_removed.lock();
     let is_pending = removed.iter().any(|one| one == path);
@@ -104,7 +104,7 @@ fn sync_removals(shared: &SharedStore, removed: &mut Vec<PathBuf>) -> Result<()>
     Ok(())
 }
 
-/// Pending deletions, each with its file.
+/// Pending deletions, each with the path of its intent.
 type Pending = Vec<(PathBuf, DeletionIntent)>;
 
 /// Pending deletions, and the problems of unreadable ones.

@@ -1,4 +1,4 @@
-//! An erasure of records in logs that are not files: their lines go through memory.
+//! Erases records from logs that are not files: their lines are edited in memory.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use crate::store::scan::RawLine;
 /// The lines of a log, in memory.
 #[derive(Debug, Default)]
 pub struct LineLog {
-    /// The log, in errors.
+    /// The path of the log, for errors.
     pub path: PathBuf,
     /// Its lines, without line feeds.
     pub lines: Vec<Vec<u8>>,
-    /// The first line, from 0, that an erasure has changed; `None` if the log is as it was.
+    /// The first line, from 0, that an erasure changed; `None` if none was.
     pub changed_from: Option<usize>,
 }
 
@@ -71,8 +71,8 @@ fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec)
 }
 
-/// Takes the records of an erasure out of the logs of a user, as files do it; `generation` is the
-/// one that the logs have afterwards. Returns how many logs that concerned.
+/// Removes the records of an erasure from the logs of a user, with the same result as in files.
+/// `generation` is the one after the erasure. Returns the number of changed logs.
 ///
 /// # Errors
 /// `Internal` if a current episode would keep an erased message.

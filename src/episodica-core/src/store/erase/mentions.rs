@@ -1,5 +1,5 @@
-//! Finds the lines that may mention an erased record without parsing them: of thousands of lines, a
-//! few do.
+//! Finds the lines that may mention an erased record without parsing them: of thousands of lines,
+//! only a few do.
 
 use regex::bytes::Regex;
 
@@ -9,7 +9,7 @@ use crate::store::line::has_checksum;
 /// Maximum number of ids that are searched for; with more, every line is parsed.
 const MAX_IDS: usize = 256;
 
-/// The ids of an erasure, as they stand in the lines of this package.
+/// The ids of an erasure, in the form of this package's lines.
 pub(super) struct IdMentions(Option<Regex>);
 
 impl IdMentions {
@@ -21,14 +21,14 @@ impl IdMentions {
             .chain(episodes)
             .chain(facts)
             .map(|id| regex::escape(&serde_json::Value::from(id.as_str()).to_string()));
-        // A character may be written by its number, and so may one of an id.
+        // JSON may escape any character of an id as `\u`.
         let patterns: Vec<String> = quoted.chain([regex::escape("\\u")]).collect();
         let few = patterns.len() <= MAX_IDS;
         Self(few.then(|| Regex::new(&patterns.join("|")).ok()).flatten())
     }
 
-    /// Whether the line has to be parsed. Other programs' lines have no checksum, and may have
-    /// records without ids.
+    /// True if the line must be parsed. Other programs' lines have no checksum, and their records
+    /// may lack ids.
     pub fn may_be_in(&self, line: &[u8]) -> bool {
         !has_checksum(line) || self.0.as_ref().is_none_or(|ids| ids.is_match(line))
     }

@@ -12,8 +12,8 @@ use crate::store::log::RecordLog;
 use crate::store::shared::SharedStore;
 
 /// Removes records, and every revision, quarantined copy, trace and cached model answer of them;
-/// returns the number of removed or rewritten files. `begun` is called when the deletion has begun:
-/// afterwards nothing may be appended until [`finish_records`] has succeeded.
+/// returns the number of removed or rewritten files. Calls `begun` when the deletion has begun:
+/// from then on nothing may be appended until [`finish_records`] has succeeded.
 ///
 /// # Errors
 /// `Internal` if a current episode would keep one of the messages; `ReadOnly`; `Io`. After an `Io`

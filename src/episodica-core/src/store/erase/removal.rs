@@ -18,11 +18,11 @@ use crate::store::log::RecordLog;
 use crate::store::shared::SharedStore;
 use std::path::Path;
 
-/// Removes every file of a user; returns how many there were. After a crash in between, opening the
-/// store goes on with it. The caller keeps others from writing.
+/// Removes every file of a user; returns the number of removed files. After a crash in between,
+/// opening the store finishes it. The caller locks out other writers.
 ///
 /// # Errors
-/// `ReadOnly`; `Io`: then call again, or open the store again.
+/// `ReadOnly`; `Io`: call again, or open the store again.
 pub(in crate::store) fn erase_user(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     shared.check_writable()?;
     let (backend, path) = (&*shared.backend, intent_path(&shared.layout, owner));
@@ -40,9 +40,9 @@ pub(in crate::store) fn erase_user(shared: &SharedStore, owner: &Owner) -> Resul
     Ok(files)
 }
 
-/// Finishes every deletion that a crash interrupted; returns the problems of those that can't be
-/// read or, say on a full disk, not be finished: these users can't be opened until it works, all
-/// others can. The caller holds the writer's lock, and no user is open.
+/// Finishes every deletion that a crash interrupted. Returns problems for intents that are
+/// unreadable or, say on a full disk, can't be finished: only their users can't be opened until
+/// then. The caller holds the writers' lock, and no user is open.
 pub(in crate::store) fn finish_pending(shared: &SharedStore) -> Result<Vec<StoreProblem>> {
     let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
     for (path, intent) in intents {
@@ -63,8 +63,8 @@ pub(in crate::store) fn finish_pending(shared: &SharedStore) -> Result<Vec<Store
     Ok(problems)
 }
 
-/// Finishes the deletion that an error or a crash interrupted, before the user is opened again;
-/// `true` if there was one. The caller keeps others from writing.
+/// Finishes an interrupted deletion before the user is opened again; `true` if there was one. The
+/// caller locks out other writers.
 pub(in crate::store) fn finish_pending_of(shared: &SharedStore, owner: &Owner) -> Result<bool> {
     let path = intent_path(&shared.layout, owner);
     match read_intent(&*shared.backend, &path)? {
@@ -73,7 +73,7 @@ pub(in crate::store) fn finish_pending_of(shared: &SharedStore, owner: &Owner) -
     }
 }
 
-/// On a full disk what can be made again goes first, for the rewritten logs need room.
+/// On a full disk derived files are removed first, because the rewritten logs need room.
 fn finish_intent(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> Result<()> {
     match try_to_finish(shared, path, intent.clone()) {
         Err(error) if is_disk_full(&error) => {
@@ -88,8 +88,8 @@ fn finish_intent(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> R
 
 fn try_to_finish(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> Result<()> {
     let owner = Owner::new(&intent.tenant, &intent.user)?;
-    // Places in the logs before belong to an older generation. (On a full disk they are found to be
-    // out of date by their checksums.)
+    // Raises the generation, because earlier places in the logs become invalid. (If a full disk
+    // prevents this, their checksums reveal it.)
     let _ = shared.locks(&owner).raise();
     match intent.erasure {
         None => {
@@ -109,7 +109,7 @@ fn try_to_finish(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> R
     remove_intent(shared, path)
 }
 
-/// Removes every file of a user; returns how many there were.
+/// Removes every file of a user; returns the number of removed files.
 ///
 /// # Errors
 /// `Io`.
@@ -141,7 +141,8 @@ pub(super) fn settle_directories(
                 place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));
             if !(continues && backend.remove_dir(place).is_ok()) {
                 match backend.sync_dir(place) {
-                    // Nobody had it, or somebody else has removed it: the one above is synced.
+                    // The directory never existed, or another process removed it: its parent is
+                    // synced.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     synced => synced.map_err(fail)?,
                 }

@@ -8,7 +8,7 @@ use crate::store::backend::{BackendFile, parent_of};
 use crate::store::files::{in_directory, io_error, sync_up};
 use crate::store::line::encode_line;
 
-/// Encodes the records as lines of a log.
+/// Encodes records as lines of a log.
 ///
 /// # Errors
 /// `InvalidInput` for a record that is too long.
@@ -145,7 +145,7 @@ impl RecordLog {
         if !self.directory_dirty {
             return Ok(file);
         }
-        // Among the kept files it is closed if the directory needs its handle.
+        // The cache can close it if syncing the directory needs a handle.
         self.handle.put(file);
         self.sync_directory()?;
         self.handle.take().map_or_else(|| self.open_file(), Ok)

@@ -1,4 +1,4 @@
-//! Following a log that somebody else appends to: reads the lines behind those that are known.
+//! Follows a log: reads the lines that other processes have appended.
 
 use std::io::{Cursor, Read};
 
@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::store::files::io_error;
 use crate::store::scan::{ScanStart, Visit, scan_from};
 
-/// Bytes that were appended behind the known part of a log: whole lines.
+/// The whole lines after the known part of a log.
 #[derive(Debug)]
 pub(crate) struct LogTail {
     bytes: Vec<u8>,
-    /// A line behind them without line feed: its writer may not have finished.
+    /// An unfinished line after them: its writer may still be writing.
     unfinished: Vec<u8>,
     file_number: Option<u64>,
 }
@@ -35,10 +35,11 @@ impl RecordLog {
         })
     }
 
-    /// What somebody else has appended; `None` if the file is not a continuation of this log.
+    /// Reads the bytes that other processes have appended; `None` if the file does not continue
+    /// this log.
     ///
     /// # Errors
-    /// `Io` when the file can't be read.
+    /// `Io` if the file can't be read.
     pub(crate) fn tail(&self) -> Result<Option<LogTail>> {
         let nothing = |file_number| {
             Ok(Some(LogTail { bytes: Vec::new(), unfinished: Vec::new(), file_number }))
@@ -64,7 +65,7 @@ impl RecordLog {
         let mut bytes = Vec::new();
         let source = self.place.backend.read_from(path, self.position.bytes);
         source.and_then(|mut source| source.read_to_end(&mut bytes)).map_err(fail)?;
-        // Another file under the name in the meantime: these are not its lines.
+        // The file was replaced meanwhile: these lines are not its own.
         if self.stamp()?.map(|stamp| stamp.file_number) != number {
             return Ok(None);
         }
@@ -73,12 +74,12 @@ impl RecordLog {
         Ok(Some(LogTail { bytes, unfinished, file_number: number }))
     }
 
-    /// Adds a tail to this log and shows its records. If nobody else can be writing (`alone`), an
-    /// unfinished line is that of a writer who died, and is cut off. `false` if a line is not a
-    /// record, or the unfinished one is: the log has to be opened anew then.
+    /// Adds a tail to this log and passes its records to `visit`. If other writers are locked out
+    /// (`alone`), an unfinished line belongs to a dead writer and is cut off. `false` if a line is
+    /// not a record, or if the unfinished one is: the log must then be opened again.
     ///
     /// # Errors
-    /// `Io` when the line can't be cut off.
+    /// `Io` if the line can't be cut off.
     pub(crate) fn take_tail(
         &mut self,
         tail: LogTail,
@@ -136,7 +137,7 @@ impl RecordLog {
         Ok(true)
     }
 
-    /// Opens the log anew.
+    /// Opens the log again.
     ///
     /// # Errors
     /// As [`RecordLog::open`].
@@ -144,7 +145,7 @@ impl RecordLog {
         Self::open(self.place.clone(), visit).map(|(log, _)| log)
     }
 
-    /// True if a failed append left something that has to be mended first.
+    /// True unless a failed append left damage to repair first.
     pub(crate) fn is_sound(&self) -> bool {
         self.health == LogHealth::Sound
     }

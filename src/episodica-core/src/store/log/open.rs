@@ -87,13 +87,14 @@ pub(crate) struct LogFile {
     pub mode: OpenMode,
     /// The cache of open files.
     pub handles: Arc<HandleCache>,
-    /// Opening reads so far, where others may be writing behind.
+    /// Where opening stops reading, because other processes may be appending.
     pub until: Option<u64>,
-    /// May opening remove what a dead writer left? Only while nobody else writes.
+    /// True if opening may remove a dead writer's leftovers: only while other writers are locked
+    /// out.
     pub mends: bool,
 }
 
-/// An open log; see the module's documentation.
+/// An open log; see the module documentation.
 #[derive(Debug)]
 pub struct RecordLog {
     pub(super) place: LogFile,
@@ -105,7 +106,7 @@ pub struct RecordLog {
     /// Checksum of the acknowledged part; `None` if computing it requires another read.
     pub(super) checksum: Option<crc32fast::Hasher>,
     pub(super) health: LogHealth,
-    /// The last record lacks its line feed.
+    /// True if the last record lacks its line feed.
     pub(super) unterminated: bool,
     /// True if a name in the directory was changed and may not be synced: nothing may be
     /// acknowledged before the sync.
@@ -220,7 +221,7 @@ impl RecordLog {
         }
         if !found.bad.is_empty() {
             quarantine::save(&*self.place.backend, &self.place.path, &found.bad)?;
-            // Some bad lines are not passed again: a line with a wrong checksum is left out before.
+            // Some bad lines are not passed again: scanning skips lines with a wrong checksum.
             let mut drop_bad = |line: RawLine<'_>| {
                 let bad = found.bad.binary_search_by_key(&line.offset, |bad| bad.range.start);
                 if bad.is_ok() { LineRewrite::Drop } else { LineRewrite::Keep }
@@ -228,7 +229,7 @@ impl RecordLog {
             self.replace_file(&found.bad, None, &mut drop_bad)?;
         }
         if self.unterminated {
-            // Others take a line for whole only with its line feed. On a full disk it is added
+            // Other readers accept a line only with its line feed. On a full disk it is added
             // before the next record.
             let _ = self.terminate();
         }

@@ -19,8 +19,8 @@ pub enum LineRewrite {
     Replace(Vec<u8>),
 }
 
-/// Encodes the line that tells where bytes were taken out of a log: offset in the log before, bytes
-/// taken out, bytes put there instead.
+/// Encodes the line that notes where bytes were removed from a log: offset before, bytes removed,
+/// bytes inserted instead.
 pub(crate) type NoteCuts<'a> = &'a dyn Fn(Vec<[u64; 3]>) -> Result<Vec<u8>>;
 
 /// A durable copy of a log under its temporary name.
@@ -41,7 +41,7 @@ impl RecordLog {
         self.rewrite_with(None, decide)
     }
 
-    /// [`RecordLog::rewrite`]; if that changes the log, a line is added that notes where.
+    /// [`RecordLog::rewrite`] that appends a note of the changes if it makes any.
     ///
     /// # Errors
     /// As [`RecordLog::rewrite`].
@@ -191,7 +191,7 @@ impl RecordLog {
     }
 }
 
-/// Where a copy differs from the log.
+/// The differences between a copy and the log.
 #[derive(Default)]
 pub(crate) struct LogCuts {
     /// The end of the last line that was copied or replaced.
@@ -218,7 +218,7 @@ impl LogCuts {
         }
     }
 
-    /// All of them, in a log of this length.
+    /// All differences, for a log of this length.
     pub fn until(mut self, end: u64) -> Vec<[u64; 3]> {
         self.skip_to(end);
         self.found
