@@ -148,36 +148,24 @@ class Standing(Answer):
 
 def item(record: Record, url: str, layer: Layer = "L0", score: float | None = None) -> Item:
     """A record as a result."""
-    rounded = None if score is None else round(score, 3)
+    kind: Kind
     if isinstance(record, Episode):
-        return Item(
-            id=record.episode_id,
-            kind="episodic",
-            title=clip(record.title, _SHORT),
-            url=url,
-            time=moment_of(record).isoformat(),
-            text=text_of(record, layer),
-            score=rounded,
-        )
-    if isinstance(record, SemanticMemory):
-        return Item(
-            id=record.memory_id,
-            kind="semantic",
-            title=f"fact: {clip(record.kind, _SHORT)}",
-            url=url,
-            time=moment_of(record).isoformat(),
-            text=record.content,
-            score=rounded,
-            outdated=None if record.is_current else True,
-        )
+        record_id, kind, title = record.episode_id, "episodic", clip(record.title, _SHORT)
+    elif isinstance(record, SemanticMemory):
+        record_id, kind, title = record.memory_id, "semantic", f"fact: {clip(record.kind, _SHORT)}"
+    else:
+        title = f"message of {clip(record.speaker, _SHORT)}"
+        record_id, kind = record.message_id, "message"
+    is_outdated = isinstance(record, SemanticMemory) and not record.is_current
     return Item(
-        id=record.message_id,
-        kind="message",
-        title=f"message of {clip(record.speaker, _SHORT)}",
+        id=record_id,
+        kind=kind,
+        title=title,
         url=url,
         time=moment_of(record).isoformat(),
-        text=record.content,
-        score=rounded,
+        text=text_of(record, layer),
+        score=None if score is None else round(score, 3),
+        outdated=True if is_outdated else None,
     )
 
 

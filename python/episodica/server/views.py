@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.responses import Response
 
@@ -12,6 +13,7 @@ from ..records import Episode, Message, Record, SemanticMemory
 from ..reports import Event
 from ..results import Hit
 from ..sessions import Session
+from .models import EpisodeView, FactView, HitView, MessageView, SessionView
 from .stream import event_view
 
 
@@ -20,83 +22,36 @@ def answer(value: object, status: int = 200) -> Response:
     return Response(to_json(value, inf_nan_mode="null"), status, media_type="application/json")
 
 
+def _fields(model: type[BaseModel], one: object, **given: Any) -> dict[str, Any]:
+    """The fields that a model declares: those given, else the attributes of the same names."""
+    return {
+        name: given[name] if name in given else getattr(one, name) for name in model.model_fields
+    }
+
+
 def message(one: Message) -> dict[str, Any]:
     """A message."""
-    return {
-        "id": one.message_id,
-        "role": one.role,
-        "content": one.content,
-        "timestamp": one.timestamp,
-        "name": one.name,
-        "session_id": one.session_id,
-        "agent_id": one.agent_id,
-        "metadata": one.metadata,
-    }
+    return _fields(MessageView, one, id=one.message_id)
 
 
 def episode(one: Episode, layer: str = "L1") -> dict[str, Any]:
     """An episode down to a layer."""
-    view: dict[str, Any] = {
-        "id": one.episode_id,
-        "uri": one.uri,
-        "title": one.title,
-        "summary": one.summary,
-        "timestamp": one.timestamp,
-        "ended_at": one.ended_at,
-        "created_at": one.created_at,
-        "session_id": one.session_id,
-        "agent_ids": list(one.agent_ids),
-        "boundary_reason": one.boundary_reason,
-        "boundary": one.boundary,
-        "message_count": one.message_count,
-        "topics": list(one.topics),
-        "provenance": one.provenance,
-        "metadata": one.metadata,
-    }
-    if layer != "L0":
-        view["content"] = one.content
-    if layer == "L2":
-        view["messages"] = [message(each) for each in one.original_messages]
+    messages = [message(each) for each in one.original_messages] if layer == "L2" else []
+    view = _fields(EpisodeView, one, id=one.episode_id, messages=messages)
+    for name, is_shown in (("content", layer != "L0"), ("messages", layer == "L2")):
+        if not is_shown:
+            del view[name]
     return view
 
 
 def fact(one: SemanticMemory) -> dict[str, Any]:
     """A fact."""
-    return {
-        "id": one.memory_id,
-        "uri": one.uri,
-        "content": one.content,
-        "kind": one.kind,
-        "confidence": one.confidence,
-        "importance": one.importance,
-        "subject": one.subject,
-        "attribute": one.attribute,
-        "agent_id": one.agent_id,
-        "valid_from": one.valid_from,
-        "valid_to": one.valid_to,
-        "is_current": one.is_current,
-        "superseded_by": one.superseded_by,
-        "source_messages": list(one.source_messages),
-        "source_episodes": list(one.source_episodes),
-        "created_at": one.created_at,
-        "updated_at": one.updated_at,
-        "revision": one.revision_count,
-        "provenance": one.provenance,
-        "metadata": one.metadata,
-    }
+    return _fields(FactView, one, id=one.memory_id, revision=one.revision_count)
 
 
 def session(one: Session) -> dict[str, Any]:
     """A session."""
-    return {
-        "id": one.session_id,
-        "state": one.state,
-        "changed_at": one.changed_at,
-        "messages": one.messages,
-        "episodes": one.episodes,
-        "started_at": one.started_at,
-        "ended_at": one.ended_at,
-    }
+    return _fields(SessionView, one, id=one.session_id)
 
 
 def record(one: Record, layer: str = "L1") -> dict[str, Any]:
@@ -111,25 +66,11 @@ def hit(one: Hit, layer: str) -> dict[str, Any]:
     content = one.content
     if layer == "L0" and isinstance(one.record, Episode):
         content = one.record.summary
-    view: dict[str, Any] = {
-        "kind": one.kind,
-        "id": one.id,
-        "uri": one.uri,
-        "score": one.score,
-        "rank": one.rank,
-        "title": one.title,
-        "content": content,
-        "snippet": one.snippet,
-        "timestamp": one.timestamp,
-        "is_current": one.is_current,
-        "superseded_by": list(one.superseded_by),
-        "scores": one.scores,
-    }
-    if layer == "L2":
-        view["messages"] = [message(each) for each in one.messages]
-    if one.explanation is not None:
-        view["explanation"] = one.explanation.to_dict()
-    return view
+    messages = [message(each) for each in one.messages] if layer == "L2" else None
+    explanation = None if one.explanation is None else one.explanation.to_dict()
+    given = {"content": content, "messages": messages, "explanation": explanation}
+    view = _fields(HitView, one, **given)
+    return {k: v for k, v in view.items() if v is not None or k not in given}
 
 
 def events(found: Iterable[Event]) -> list[dict[str, Any]]:
