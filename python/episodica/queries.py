@@ -15,13 +15,16 @@ from .inputs import checks as check
 from .inputs.calls import forgiving
 from .inputs.facts import About, FactKind, Importance
 from .inputs.options import (
+    CONTEXT_DEFAULTS,
     FORMATS,
     LIST_DEFAULTS,
     SEARCH_DEFAULTS,
+    ContextOptions,
     Format,
     Kind,
     ListOptions,
     SearchOptions,
+    context_options,
     list_options,
     one_of,
     search_options,
@@ -144,7 +147,7 @@ class MemoryReader(OpenStore):
         return found if self._reranker is None else rerank(found, self._reranker, checked)
 
     @forgiving('memory.context("alice", "where does she live?", max_tokens=1000)')
-    @spelled_out(SearchOptions, SEARCH_DEFAULTS)
+    @spelled_out(ContextOptions, CONTEXT_DEFAULTS)
     def context(
         self,
         user_id: str,
@@ -153,8 +156,7 @@ class MemoryReader(OpenStore):
         *,
         format: Format = "text",
         kinds: Iterable[Kind] = ("episodic", "semantic", "message"),
-        top_k: int | None = None,
-        **options: Unpack[SearchOptions],
+        **options: Unpack[ContextOptions],
     ) -> Context:
         """Packs the memories that answer a query into text for a prompt.
 
@@ -175,14 +177,10 @@ class MemoryReader(OpenStore):
             ``&``, ``<``, ``>`` and ``"`` of messages escaped.
         kinds
             What the text is made of; without ``"semantic"`` it has no facts.
-        top_k
-            Has no effect: the budget decides how much takes part.
         user_id, query, method, since, until, session_id, agent_id, where, fact_kinds
             As for :meth:`search`.
         min_importance, about, threshold, explain, now
             As for :meth:`search`.
-        include_superseded
-            Has no effect.
 
         Returns
         -------
@@ -208,7 +206,7 @@ class MemoryReader(OpenStore):
         """
         question = check.query(query)
         budget = check.whole(max_tokens, "max_tokens", 1)
-        checked = search_options(options, kinds=kinds, top_k=top_k, zone=self._zone)
+        checked = context_options(options, kinds=kinds, zone=self._zone)
         form = one_of(format, FORMATS, "format")
         user = check.user(user_id)
         packed = self._engine.context(user, question, budget, form, checked)

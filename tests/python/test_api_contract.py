@@ -13,8 +13,10 @@ import pytest
 import episodica
 from episodica import InvalidInputError, LightweightSearchSystem, MemorySystem
 from episodica.inputs.options import (
+    CONTEXT_DEFAULTS,
     LIST_DEFAULTS,
     SEARCH_DEFAULTS,
+    ContextOptions,
     ListOptions,
     SearchOptions,
 )
@@ -41,10 +43,8 @@ NAMES = {
 }
 
 FILTERS = "since=None until=None session_id=None"
-SEARCH = (
-    f"method='hybrid' {FILTERS} where=None threshold=None include_superseded=False "
-    "explain=False now=None"
-)
+QUESTION = f"method='hybrid' {FILTERS} where=None threshold=None explain=False now=None"
+SEARCH = f"{QUESTION} include_superseded=False"
 LISTING = f"user_id {FILTERS} limit=None"
 # What comes before `*` is positional, what follows is by keyword; more keywords may be there.
 METHODS = {
@@ -55,7 +55,7 @@ METHODS = {
     "close_session": "user_id session_id",
     "wait": "user_id=None timeout=None",
     "search": f"user_id query top_k=10 * kinds=None {SEARCH}",
-    "context": f"user_id query max_tokens=2000 * kinds {SEARCH}",
+    "context": f"user_id query max_tokens=2000 * kinds {QUESTION}",
     "episodes": f"user_id * {LISTING}",
     "semantic_memories": f"user_id * {LISTING}",
     "messages": f"user_id * {LISTING}",
@@ -161,7 +161,12 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "defaults"), [(SearchOptions, SEARCH_DEFAULTS), (ListOptions, LIST_DEFAULTS)]
+    ("options", "defaults"),
+    [
+        (SearchOptions, SEARCH_DEFAULTS),
+        (ContextOptions, CONTEXT_DEFAULTS),
+        (ListOptions, LIST_DEFAULTS),
+    ],
 )
 def test_every_option_has_a_default(options: type, defaults: dict[str, Any]) -> None:
     assert list(options.__annotations__) == list(defaults)

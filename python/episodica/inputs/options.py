@@ -49,7 +49,7 @@ _KIND_SYNONYMS = {
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class SearchOptions(TypedDict, total=False):
+class ContextOptions(TypedDict, total=False):
     """The options that ``search`` and ``context`` share."""
 
     method: Method
@@ -62,9 +62,14 @@ class SearchOptions(TypedDict, total=False):
     min_importance: float | Importance | None
     about: About | None
     threshold: float | None
-    include_superseded: bool
     explain: bool
     now: TimeLike | None
+
+
+class SearchOptions(ContextOptions, total=False):
+    """The options of ``search``."""
+
+    include_superseded: bool
 
 
 class ListOptions(TypedDict, total=False):
@@ -80,7 +85,7 @@ class ListOptions(TypedDict, total=False):
     limit: int | None
 
 
-SEARCH_DEFAULTS: SearchOptions = {
+CONTEXT_DEFAULTS: ContextOptions = {
     "method": "hybrid",
     "since": None,
     "until": None,
@@ -91,10 +96,10 @@ SEARCH_DEFAULTS: SearchOptions = {
     "min_importance": None,
     "about": None,
     "threshold": None,
-    "include_superseded": False,
     "explain": False,
     "now": None,
 }
+SEARCH_DEFAULTS: SearchOptions = {**CONTEXT_DEFAULTS, "include_superseded": False}
 LIST_DEFAULTS: ListOptions = {
     "since": None,
     "until": None,
@@ -136,7 +141,7 @@ def _written(annotation: object) -> object:
 
 
 def search_options(
-    given: SearchOptions,
+    given: ContextOptions,
     *,
     kinds: Iterable[str] | str | None,
     top_k: int | Mapping[Kind, int] | None,
@@ -171,6 +176,27 @@ def search_options(
         "explain": bool(options["explain"]),
         "now": None if now is None else rfc3339_day(now, "now", zone),
     }
+
+
+def context_options(
+    given: ContextOptions, *, kinds: Iterable[str] | str | None, zone: str | None = None
+) -> dict[str, Any]:
+    """The options of a context as the engine takes them.
+
+    Raises
+    ------
+    InvalidInputError
+        For options that only a search takes, and as for :func:`search_options`.
+    """
+    for name in given:
+        if SEARCH_SYNONYMS.get(name, name) == "top_k":
+            hint = "`max_tokens` limits the text"
+        elif name == "include_superseded":
+            hint = "the text marks what no longer holds; `search` takes this option"
+        else:
+            continue
+        raise InvalidInputError(f"context takes no `{name}`", hint=hint)
+    return search_options(given, kinds=kinds, top_k=None, zone=zone)
 
 
 def list_options(
