@@ -217,8 +217,8 @@ class MemoryConfig(Fields):
     learn_from : str
         Whose messages facts are learned from: the ``user``'s, the ``assistant``'s, or ``both``.
     prediction_correction : bool
-        With an LLM, show it the known facts that are nearest to an episode, and learn what they
-        lack; otherwise learn from each episode alone.
+        With an LLM, show it the known facts nearest to an episode, and learn only new facts;
+        otherwise learn from each episode alone.
     statement_similarity_threshold : float
         Minimum similarity of a known fact that is shown with an episode. Value: between 0 and
         1.

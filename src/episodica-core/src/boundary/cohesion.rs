@@ -1,4 +1,5 @@
-//! How much two stretches of talk have in common, by vectors if available, else by words.
+//! Measures how much two stretches of conversation have in common, by vectors if available,
+//! otherwise by words.
 
 use std::sync::Arc;
 
@@ -6,18 +7,18 @@ use ndarray::{Array1, ArrayView2};
 
 use super::reading::MessageFeatures;
 
-/// Number of messages with a topic that are compared to the left of a place.
+/// Number of messages with a topic before a place that are compared.
 const LEFT_MESSAGES: usize = 4;
-/// Maximum distance to the left at which they are looked for.
+/// Maximum number of messages before a place in which they are sought.
 const LEFT_REACH: usize = 8;
-/// Words count only where at least this many shared words are usual: only then their lack is
+/// Minimum number of shared words that must be usual for words to count: only then their absence is
 /// evidence.
 const MIN_EXPECTED: f32 = 2.0;
-/// Number of places inside the segment at which the usual overlap is measured.
+/// Number of places within the segment at which the usual overlap is measured.
 const BASELINE_PLACES: usize = 4;
-/// If the similarity of vectors across a place falls below the similarity on each side by this
-/// share of the possible range, the topic has certainly changed. Measured on joined halves of
-/// unrelated talks: a quarter of the joints lie above 0.2, and one in twenty of the other places.
+/// If the similarity of vectors across a place is lower than within both sides by this share of the
+/// possible range, the topic has certainly changed. Measured by joining halves of unrelated
+/// conversations: a quarter of the joints exceed 0.2, and one in twenty of the other places.
 const FULL_DROP: f32 = 0.28;
 
 /// The features by which the messages of a buffer are compared.
@@ -30,9 +31,8 @@ pub(super) enum BufferCohesion<'a> {
 }
 
 impl BufferCohesion<'_> {
-    /// The confidence, from 0 to 1, that messages `place..end` change the topic of the messages
-    /// before `place`, in a segment that begins at `start`. `None` if one side has too little
-    /// content.
+    /// The confidence, 0 to 1, that messages `place..end` change the topic of the messages before
+    /// `place`, in a segment that begins at `start`. `None` if one side has too little content.
     pub fn shift(
         &self,
         readings: &[Arc<MessageFeatures>],
@@ -52,8 +52,7 @@ impl BufferCohesion<'_> {
         match self {
             Self::Vectors(rows) => {
                 let by_vectors = vector_shift(rows, &left, &right)?;
-                // Words only confirm a drop in the vectors, so without a drop they are not
-                // compared.
+                // Words can only confirm a drop in the vectors.
                 let words = if by_vectors < 0.3 {
                     None
                 } else {
@@ -66,7 +65,7 @@ impl BufferCohesion<'_> {
     }
 }
 
-/// Mean cosine over all pairs across the place, against the mean over the pairs within each side.
+/// Mean cosine of all pairs across the place, relative to that of the pairs within each side.
 fn vector_shift(rows: &ArrayView2<'_, f32>, left: &[usize], right: &[usize]) -> Option<f32> {
     let (before, after) = (SideSum::of(rows, left)?, SideSum::of(rows, right)?);
     let across = before.sum.dot(&after.sum) / (before.count * after.count);
@@ -75,7 +74,7 @@ fn vector_shift(rows: &ArrayView2<'_, f32>, left: &[usize], right: &[usize]) -> 
     drop.is_finite().then(|| drop.clamp(0.0, 1.0))
 }
 
-/// The sum of a side's vectors, from which the means over all pairs follow.
+/// Sum of the vectors on one side, from which the means over all pairs are computed.
 struct SideSum {
     sum: Array1<f32>,
     count: f32,
@@ -129,7 +128,7 @@ fn word_shift(
         .then(|| (1.0 - shared as f32 / (usual * smaller as f32)).clamp(0.0, 1.0))
 }
 
-/// The number of terms that both sides share, and the number of terms of the side with fewer.
+/// The number of terms that both sides share, and the number of terms of the smaller side.
 fn overlap(readings: &[Arc<MessageFeatures>], left: &[usize], right: &[usize]) -> (usize, usize) {
     let terms = |side: &[usize]| {
         let mut all: Vec<u64> =

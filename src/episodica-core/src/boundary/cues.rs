@@ -1,9 +1,9 @@
 //! Words that announce a change of topic or a goodbye, and words without a topic.
 //!
-//! Every list is general language. Entries are lower case with straight apostrophes; English ones
-//! match whole words, Chinese ones match characters.
+//! All lists are general language. Entries are in lower case with straight apostrophes. English
+//! entries match whole words, Chinese ones match characters.
 
-/// Announce a change of topic, whatever the context.
+/// Announce a change of topic in any context.
 pub(super) const TURN_STRONG: &[&str] = &[
     "changing the subject",
     "changing the topic",
@@ -45,8 +45,8 @@ pub(super) const TURN_STRONG: &[&str] = &[
     "說點別的",
 ];
 
-/// Often open another topic, but as often an aside: they count only together with a change in the
-/// words or vectors.
+/// Often announce another topic, but as often an aside, so they count only together with a change
+/// in words or vectors.
 pub(super) const TURN_WEAK: &[&str] = &[
     "by the way",
     "btw",
@@ -147,12 +147,11 @@ pub(super) const CLOSE_OPENING: &[&str] = &[
     "later",
 ];
 
-/// Resume the talk after a goodbye.
+/// Resume the conversation after a goodbye.
 pub(super) const RESUME: &[&str] =
     &["wait", "hold on", "before you go", "oh wait", "hang on", "等等", "等一下", "先别走"];
 
-/// Words of messages that only acknowledge, greet or thank. A short message of only such words has
-/// no topic.
+/// Words that only acknowledge, greet or thank. A short message of only such words has no topic.
 pub(super) const BACKCHANNEL: &[&str] = &[
     "a",
     "absolutely",
@@ -256,7 +255,7 @@ pub(super) const BACKCHANNEL: &[&str] = &[
     "yup",
 ];
 
-/// The Chinese characters of such messages.
+/// Chinese characters that only acknowledge, greet or thank.
 pub(super) const BACKCHANNEL_CHARS: &str =
     "哈嗯哦啊呀嘿呵好的是对行可以谢了吧呢吗真喔噢唉恭喜棒厉害早您你嘛晚安拜再见";
 

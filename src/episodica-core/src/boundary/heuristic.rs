@@ -1,17 +1,17 @@
-//! Rules over time, topic, cues and size: no model, no waiting.
+//! Boundaries by rules over time, topic, cues and size, without a model.
 //!
-//! A segment ends at the first of these that applies:
-//! * a message of another session (`None` is a session of its own): always, whatever the length, so
-//!   that no episode ever spans two sessions;
-//! * a pause of `time_gap_minutes` around the time span of the segment; messages out of order
-//!   within that span are not a pause;
+//! A segment ends at the first of these:
+//! * a message of another session (`None` counts as a session): always, regardless of the length,
+//!   so that no episode spans two sessions;
+//! * a pause of `time_gap_minutes` before or after the time span of the segment; messages out of
+//!   order within that span are not a pause;
 //! * a completed goodbye, an announced change of topic, or a drop in cohesion, if the confidence
 //!   reaches `boundary_confidence_threshold` and both sides keep `buffer_size_min` messages of the
 //!   same session;
 //! * `buffer_size_max`: the deepest valley in the second half of the full segment.
 //!
-//! A stretch shorter than `buffer_size_min` before a pause joins the next segment; one before the
-//! end of a session is an episode of its own.
+//! A stretch shorter than `buffer_size_min` joins the next segment if a pause follows; at the end
+//! of a session it becomes an episode.
 
 use std::sync::Arc;
 
@@ -23,12 +23,11 @@ use super::scan::{BufferScan, BufferSegment};
 use crate::config::MemoryConfig;
 use crate::model::{BoundaryReason, DetectionMethod, Message};
 
-/// The finished segments at the front of `buffer`, in order; the messages after the last of them
-/// stay buffered.
+/// The finished segments at the front of `buffer`, in order; later messages stay in the buffer.
 ///
-/// `vectors` has one normalised row per message, shape `(buffer.len(), dimension)`; without them
-/// (or with another number of rows) words are compared. Adding messages one by one, and removing
-/// finished segments in between, gives the same segments as adding them at once.
+/// `vectors` has one normalised row per message, shape `(buffer.len(), dimension)`. Without them,
+/// or with another number of rows, words are compared. Adding messages one by one, and removing
+/// finished segments in between, gives the same segments as adding them all at once.
 pub fn segments(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,
@@ -37,7 +36,7 @@ pub fn segments(
     segments_read(&FeatureCache::default(), buffer, vectors, config)
 }
 
-/// [`segments`] with cached `readings` of these messages.
+/// [`segments`] with cached features of the messages.
 pub fn segments_read(
     readings: &FeatureCache,
     buffer: &[Arc<Message>],
@@ -55,8 +54,8 @@ pub fn segments_read(
     .segments()
 }
 
-/// Like [`segments`], but ends the remaining messages with `reason` (`Flush` or `Session`),
-/// whatever their number.
+/// Like [`segments`], but also ends the remaining messages, however few, with `reason` (`Flush` or
+/// `Session`).
 pub fn flush(
     buffer: &[Arc<Message>],
     vectors: Option<ArrayView2<'_, f32>>,

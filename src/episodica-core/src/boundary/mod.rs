@@ -1,11 +1,10 @@
 //! Finds the boundaries between episodes.
 //!
 //! [`segments`] reads a user's buffer and returns the finished segments; [`flush`] also returns the
-//! rest. Both read the messages one by one and a bounded number of messages after each place, so
-//! the result doesn't depend on how calls batched the messages. With a model, [`window`] asks about
+//! rest. Both read the messages one by one, and a bounded number of messages after each place, so
+//! the result does not depend on how the messages were batched. With a model, [`window`] asks about
 //! a stretch of messages at once and [`turn`] about each message; [`keyword_overlap`] is the
-//! fallback while the model doesn't answer. Nothing here calls the model, stores or writes text;
-//! the engine does.
+//! fallback while the model does not answer. The engine calls the model and stores the result.
 
 mod cohesion;
 mod cues;

@@ -14,11 +14,12 @@ use crate::text::script::{is_alphanumeric, is_unspaced};
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::{for_each_word, runs};
 
-/// Number of bytes that are read from the start of a message, and from its end: a pasted log must
-/// not slow the analysis down.
+/// Number of bytes read from the start of a message and from its end, so that a pasted log does not
+/// slow the analysis down.
 const READ_BYTES: usize = 2_000;
 
-/// A sentence with more words (or, without spaces, half as many characters again) is not a goodbye.
+/// A sentence with more words is not a goodbye (without spaces, one and a half times as many
+/// characters).
 const CLOSING_SENTENCE_WORDS: usize = 12;
 
 /// How clearly a message announces a change of topic.
@@ -40,20 +41,20 @@ pub(super) struct MessageFeatures {
     pub terms: Vec<u64>,
     /// How clearly it changes the topic.
     pub turn: TopicTurn,
-    /// Whether it says goodbye.
+    /// True if it says goodbye.
     pub closes: bool,
-    /// Whether it resumes the talk after a goodbye.
+    /// True if it resumes the conversation after a goodbye.
     pub resumes: bool,
-    /// Whether it has no topic ("haha yes", an emoji).
+    /// True if it has no topic ("haha yes", an emoji).
     pub backchannel: bool,
-    /// Whether it ends in a question, so that the next message is an answer.
+    /// True if it ends in a question, so that the next message is an answer.
     pub asks: bool,
-    /// Whether its role makes it an answer (an assistant's or a tool's reply).
+    /// True if its role makes it an answer (an assistant's or a tool's reply).
     pub replies: bool,
 }
 
 impl MessageFeatures {
-    /// Reads a message.
+    /// Analyses a message.
     pub fn of(message: &Message) -> Self {
         let (head, tail) = ends(&message.content);
         let folded = fold(head);
@@ -75,19 +76,19 @@ impl MessageFeatures {
     }
 }
 
-/// Caches the analysis of one user's buffered messages, by their `seq`, so that appending a message
-/// does not analyse the whole buffer again.
+/// Caches the features of one user's buffered messages by `seq`, so that adding a message does not
+/// analyse the whole buffer again.
 #[derive(Debug, Default)]
 pub struct FeatureCache(Mutex<FxHashMap<u64, Arc<MessageFeatures>>>);
 
 impl FeatureCache {
-    /// The readings of the messages, in order.
+    /// The features of the messages, in order.
     pub(super) fn of(&self, buffer: &[Arc<Message>]) -> Vec<Arc<MessageFeatures>> {
         let known: Vec<Option<Arc<MessageFeatures>>> = {
             let known = self.0.lock();
             buffer.iter().map(|message| known.get(&message.seq).cloned()).collect()
         };
-        // Without the lock, so that other buffers can be read meanwhile.
+        // Without holding the lock, so that other buffers can be analysed meanwhile.
         let read = |(message, known): (&Arc<Message>, Option<Arc<MessageFeatures>>)| {
             known.unwrap_or_else(|| Arc::new(MessageFeatures::of(message)))
         };
@@ -101,7 +102,7 @@ impl FeatureCache {
         readings
     }
 
-    /// Drops the readings of messages that have left the buffer.
+    /// Drops the features of messages that have left the buffer.
     pub fn forget(&self, messages: &[Arc<Message>]) {
         let mut known = self.0.lock();
         messages.iter().for_each(|message| {
@@ -128,7 +129,7 @@ fn ends(text: &str) -> (&str, &str) {
     (&text[..front], &text[back..])
 }
 
-/// Lower case, straight apostrophes.
+/// Converts to lower case with straight apostrophes.
 fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -141,8 +142,8 @@ fn fold(text: &str) -> String {
     out
 }
 
-/// True at a word boundary between the end of a cue and the text after it (CJK needs none, nor does
-/// a cue that ends in punctuation).
+/// True if a cue ends at a word boundary before `rest`. CJK cues and cues that end in punctuation
+/// need none.
 fn ends_word(cue: &str, rest: &str) -> bool {
     let last = cue.chars().next_back().unwrap_or(' ');
     is_unspaced(last)
@@ -150,7 +151,7 @@ fn ends_word(cue: &str, rest: &str) -> bool {
         || !rest.chars().next().is_some_and(|c| is_alphanumeric(c) || c == '\'')
 }
 
-/// Cues by their first byte, so that only few are compared at each word.
+/// Cues by their first byte, so that only a few are compared at each word.
 struct CueTable(Vec<Vec<&'static str>>);
 
 impl CueTable {
@@ -162,7 +163,7 @@ impl CueTable {
         Self(by_first)
     }
 
-    /// The cue at the start of the text, as whole words.
+    /// The cue at the start of the text, matched as whole words.
     fn opening(&self, text: &str) -> Option<&'static str> {
         let first = text.as_bytes().first()?;
         self.0[usize::from(*first)]
@@ -171,12 +172,12 @@ impl CueTable {
             .copied()
     }
 
-    /// Whether a cue opens the text, as whole words.
+    /// True if the text starts with a cue, matched as whole words.
     fn opens(&self, text: &str) -> bool {
         self.opening(text).is_some()
     }
 
-    /// Whether the text contains a cue, as whole words.
+    /// True if the text contains a cue, matched as whole words.
     fn within(&self, text: &str) -> bool {
         let mut inside = false;
         text.char_indices().any(|(at, c)| {
@@ -191,7 +192,7 @@ static TURN_STRONG: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::TU
 static TURN_WEAK: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::TURN_WEAK));
 static CLOSE_STRONG: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::CLOSE_STRONG));
 static CLOSE_OPENING: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::CLOSE_OPENING));
-/// Fillers that may stand before a cue ("oh, by the way").
+/// Fillers that may precede a cue ("oh, by the way").
 static FILLERS: ForkLazy<CueTable> = ForkLazy::new(|| {
     CueTable::new(&[
         "oh", "so", "ok", "okay", "well", "and", "hey", "yeah", "haha", "right", "um", "but", "哦",
@@ -200,7 +201,7 @@ static FILLERS: ForkLazy<CueTable> = ForkLazy::new(|| {
 });
 static RESUME: ForkLazy<CueTable> = ForkLazy::new(|| CueTable::new(cues::RESUME));
 
-/// Number of letters in the key of a word; forms of a word usually share them.
+/// Number of letters in a word's key; forms of a word usually share them.
 const KEY_LETTERS: usize = 6;
 
 static BACKCHANNEL_KEYS: ForkLazy<Vec<u64>> = ForkLazy::new(|| {
@@ -209,12 +210,12 @@ static BACKCHANNEL_KEYS: ForkLazy<Vec<u64>> = ForkLazy::new(|| {
     keys
 });
 
-/// Whether the lower-case word is only an acknowledgement ("yeah", "wow").
+/// True if the lower-case word is only an acknowledgement ("yeah", "wow").
 fn is_backchannel_word(word: &str) -> bool {
     BACKCHANNEL_KEYS.binary_search(&fnv1a(word.chars())).is_ok()
 }
 
-/// Calls `visit` with the key of every content word and the word.
+/// Calls `visit` with each content word and its key.
 fn for_each_key(text: &str, mut visit: impl FnMut(u64, &str)) {
     for_each_word(text, |word, unspaced| {
         if unspaced {
@@ -244,7 +245,7 @@ fn terms_of(text: &str) -> Vec<u64> {
     terms
 }
 
-/// The word of a text with this key.
+/// The word of a text that has this key.
 pub(super) fn surface(text: &str, term: u64) -> Option<String> {
     let mut found = None;
     for_each_key(ends(text).0, |key, word| {
@@ -255,7 +256,7 @@ pub(super) fn surface(text: &str, term: u64) -> Option<String> {
     found
 }
 
-/// Rough sentences of a folded text; enough for cues, which are at the start or end of sentences.
+/// Approximate sentences of a folded text. Cues occur at the start or end of sentences.
 fn clauses(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(['.', '!', '?', '。', '！', '？', '\n', ';', '；', '…'])
         .map(str::trim)
@@ -275,7 +276,8 @@ fn turn_of(folded: &str) -> TopicTurn {
         if TURN_STRONG.within(opening) {
             return TopicTurn::Strong;
         }
-        // After an aside in a later sentence, the first sentence still has the old topic.
+        // If an aside follows only in a later sentence, the first sentence still belongs to the old
+        // topic.
         if index == 0 && TURN_WEAK.opens(clause) {
             found = TopicTurn::Weak;
         }

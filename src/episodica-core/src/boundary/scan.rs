@@ -1,9 +1,9 @@
-//! Scans a buffer and splits it: the part that all detectors share.
+//! Scans a buffer and splits it; all detectors share this.
 //!
-//! Segments do not depend on how calls batched the messages, because of this invariant: the
-//! judgement of a place depends on the messages from the segment's start to at most [`LOOKAHEAD`]
-//! messages after the place, never beyond the `buffer_size_max`-th, and waits until all of those
-//! are there (or can't come any more). A buffer with `buffer_size_max` messages of one segment is
+//! Segments do not depend on how the messages were batched, because of an invariant: the judgement
+//! of a place reads only the messages from the segment's start to at most [`LOOKAHEAD`] messages
+//! after the place, never beyond the `buffer_size_max`-th, and waits until all of these have
+//! arrived or can no longer arrive. A buffer with `buffer_size_max` messages of one segment is
 //! always cut.
 
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
 /// Number of messages after a place that its judgement may read.
 pub(super) const LOOKAHEAD: usize = 4;
-/// A segment with fewer messages ends only at a clear announcement or a goodbye (scaled down with
-/// `buffer_size_max`).
+/// A segment with fewer messages ends only at an explicit announcement or a goodbye (scaled down
+/// with `buffer_size_max`).
 const USUAL_MINIMUM: usize = 6;
 /// Number of words in `topic_summary`.
 const TOPIC_WORDS: usize = 4;
@@ -25,21 +25,21 @@ const TOPIC_WORDS: usize = 4;
 /// A finished stretch of the buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BufferSegment {
-    /// Number of messages, counted from the end of the previous segment (the first from the front
-    /// of the buffer).
+    /// Number of messages, counted from the end of the previous segment or from the front of the
+    /// buffer.
     pub length: usize,
     /// The reason for its end.
     pub boundary: BoundaryJudgement,
 }
 
 impl BufferSegment {
-    /// The reason for its end, for people.
+    /// The reason for its end, for display.
     pub fn description(&self) -> &'static str {
         describe(self.boundary.reason)
     }
 }
 
-/// The description of a reason, for people.
+/// The description of a reason, for display.
 pub fn describe(reason: BoundaryReason) -> &'static str {
     match reason {
         BoundaryReason::Session => "the session ended",
@@ -54,19 +54,19 @@ pub fn describe(reason: BoundaryReason) -> &'static str {
     }
 }
 
-/// One pass over one buffer.
+/// A pass over one buffer.
 pub(super) struct BufferScan<'a> {
     buffer: &'a [Arc<Message>],
     readings: Vec<Arc<MessageFeatures>>,
     cohesion: BufferCohesion<'a>,
     config: &'a MemoryConfig,
     method: DetectionMethod,
-    /// No message will follow, so the judgement of a place does not wait for more.
+    /// True if no message will follow, so that judgements need not wait.
     complete: bool,
 }
 
 impl<'a> BufferScan<'a> {
-    /// Reads the messages; takes those that `known` already has from there.
+    /// Analyses the messages; takes the features that `known` contains.
     pub fn new(
         buffer: &'a [Arc<Message>],
         known: &FeatureCache,
@@ -114,7 +114,7 @@ impl<'a> BufferScan<'a> {
         BufferSegment { length: end - start, boundary }
     }
 
-    /// The end of the segment that begins at `start`, or `None` while the segment is open.
+    /// The end of the segment that begins at `start`; `None` while the segment is open.
     fn next_cut(&self, start: usize) -> Option<(usize, BoundaryReason, f32)> {
         let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
         let full = start + max;
@@ -156,7 +156,7 @@ impl<'a> BufferScan<'a> {
         pause_confidence(self.config, span, next)
     }
 
-    /// The messages after `place` that its judgement depends on.
+    /// The messages after `place` on which its judgement depends.
     fn behind(&self, place: usize, full: usize, mut span: SegmentSpan) -> FollowingMessages {
         let wanted = place + LOOKAHEAD.max(self.config.buffer_size_min);
         span.take(self.buffer[place].timestamp);
@@ -190,8 +190,8 @@ impl<'a> BufferScan<'a> {
         let maturity = (length as f32 / usual as f32).min(1.0);
         let closed = self.said_goodbye(start, place);
         let cued = closed || at.turn != TopicTurn::None;
-        // Too few messages before the end of the session or before a pause are not a topic of their
-        // own, unless a message announces one.
+        // Too few messages before the end of a session or a pause are not a topic of their own,
+        // unless one of them announces it.
         let enough_behind = end - place >= LOOKAHEAD.min(usual);
         let asked = (cued || length >= usual && !at.backchannel) && enough_behind;
         let shift =
@@ -221,7 +221,7 @@ impl<'a> BufferScan<'a> {
         // An imminent goodbye belongs to the segment that it ends.
         let parting = self.readings[place..end].iter().any(|reading| reading.closes);
         if let Some(shift) = shift.filter(|_| length >= usual && !at.backchannel && !parting) {
-            // The longer the segment, the less evidence is necessary to end it.
+            // The longer the segment, the less evidence is required to end it.
             let room =
                 (length - usual) as f32 / (self.config.buffer_size_max - usual).max(1) as f32;
             let confidence = 0.8 * shift + 0.15 * room - doubt;
@@ -236,8 +236,8 @@ impl<'a> BufferScan<'a> {
         best
     }
 
-    /// True if the last message before `place` is a goodbye, not counting one or two replies
-    /// without a topic ("you too!").
+    /// True if the last message before `place` is a goodbye, except for one or two replies without
+    /// a topic ("you too!").
     fn said_goodbye(&self, start: usize, place: usize) -> bool {
         let mut before = self.readings[start..place].iter().rev().take(3);
         before
@@ -245,16 +245,15 @@ impl<'a> BufferScan<'a> {
             .is_some_and(|reading| reading.closes)
     }
 
-    /// True if the message at `place` is only the reply to a goodbye ("you too!") before the talk
-    /// ends or continues.
+    /// True if the message at `place` is only the reply to a goodbye ("you too!").
     fn is_echo(&self, place: usize, end: usize) -> bool {
         self.readings[place].backchannel
             && !(place + 1..end).all(|at| self.readings[at].backchannel)
             || self.readings[place..end].iter().any(|reading| reading.closes)
     }
 
-    /// How much a cut before `place` would separate related messages: a question and its answer, a
-    /// request and its result.
+    /// Penalty for a cut before `place` that would separate related messages: a question and its
+    /// answer, or a request and its result.
     fn adjacency_penalty(&self, place: usize) -> f32 {
         let (before, at) = (&self.readings[place - 1], &self.readings[place]);
         let answer = if before.asks { 0.3 } else { 0.0 };
@@ -262,8 +261,8 @@ impl<'a> BufferScan<'a> {
         f32::max(answer, reply)
     }
 
-    /// The place to cut a full segment: the deepest valley of its second half that leaves the next
-    /// segment its minimum.
+    /// The place at which to cut a full segment: the deepest valley of its second half that leaves
+    /// the next segment its minimum length.
     fn size_cut(&self, start: usize, full: usize) -> usize {
         let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
         let first = start + min.max(max / 2);
@@ -292,8 +291,8 @@ impl<'a> BufferScan<'a> {
     }
 }
 
-/// The places of a buffer at which a pause is long enough to end a segment, whatever its content,
-/// in order; each leaves the segment its minimum.
+/// The places of a buffer, in order, at which a pause is long enough to end a segment regardless of
+/// the content. Each leaves the segment its minimum length.
 pub(super) fn certain_places(buffer: &[Arc<Message>], config: &MemoryConfig) -> Vec<usize> {
     let mut places = Vec::new();
     let Some(first) = buffer.first() else { return places };
@@ -319,17 +318,17 @@ fn pause_confidence(config: &MemoryConfig, span: &SegmentSpan, next: Moment) -> 
     if ratio < 1.0 { 0.0 } else { (0.8 + 0.1 * ratio.log2() as f32).min(1.0) }
 }
 
-/// The messages after a place.
+/// The result of looking at the messages after a place.
 enum FollowingMessages {
-    /// Only the messages up to here (exclusive) count.
+    /// Only the messages up to this index (exclusive) count.
     Until(usize),
-    /// The segment becomes full before there are enough messages: its size decides.
+    /// The segment becomes full before there are enough messages, so its size decides.
     TooClose,
     /// Relevant messages may still come.
     Unknown,
 }
 
-/// The time span of a segment, so that messages out of order do not look like a pause.
+/// The time span of a segment; messages out of order within it do not look like a pause.
 #[derive(Clone, Copy)]
 struct SegmentSpan {
     earliest: Moment,
@@ -352,14 +351,14 @@ impl SegmentSpan {
     }
 }
 
-/// A few words on the topic of messages.
+/// A few words that describe the topic of messages.
 pub fn topic_summary(messages: &[Arc<Message>]) -> String {
     let readings: Vec<_> =
         messages.iter().map(|message| Arc::new(MessageFeatures::of(message))).collect();
     topic_words(messages, &readings)
 }
 
-/// The words that most messages share, in order of their first occurrence.
+/// The words that occur in most messages, in order of first occurrence.
 fn topic_words(messages: &[Arc<Message>], readings: &[Arc<MessageFeatures>]) -> String {
     let mut all: Vec<(u64, usize)> = readings
         .iter()

@@ -15,7 +15,7 @@ use crate::llm::{
 use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
 /// Plans the next step for a buffer of one session whose first `seen` messages are already judged.
-/// [`WindowStep::Ask`]`(n)` asks whether the `n`-th message (the last of the first n) opens an episode.
+/// [`WindowStep::Ask`]`(n)` asks whether message n, counted from 1, opens an episode.
 pub fn plan(
     buffer: &[Arc<Message>],
     seen: usize,
@@ -79,7 +79,7 @@ pub fn question(messages: &[Arc<Message>], budget: WindowBudget) -> Result<ChatP
     })
 }
 
-/// Reads an answer about the last of these messages: the segment before it, if one ends there.
+/// Reads an answer about the last of these messages: the segment before it if one ends there.
 /// `None` if the answer is unusable.
 pub fn read(
     answer: &str,

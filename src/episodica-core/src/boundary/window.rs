@@ -1,8 +1,9 @@
-//! Boundaries by a model that sees a window of messages; asked only if the rules are in doubt.
+//! Boundaries by a model that reads a window of messages; called only if the rules are in doubt.
 //!
-//! [`plan`] decides what to do with the front of a buffer: cut, ask, or wait. [`question`] writes
-//! the prompt, [`read`] turns any usable answer into segments that contain every message exactly
-//! once. The engine asks the model, and uses the rules if there is no answer.
+//! [`plan`] decides whether to cut the front of a buffer, to ask the model, or to wait.
+//! [`question`] renders the prompt, and [`read`] converts any usable answer to segments that
+//! contain every message exactly once. The engine calls the model, and uses the rules if the model
+//! fails.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,11 +22,12 @@ use crate::llm::{
 };
 use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
-/// Maximum number of messages of a finished stretch that is one episode without asking the model.
+/// Maximum number of messages of a finished stretch that becomes one episode without asking the
+/// model.
 const PLAIN: usize = 8;
-/// Minimum number of new messages to ask again when the buffer is full.
+/// Minimum number of new messages before a full buffer is asked about again.
 const WORTH_ASKING: usize = 8;
-/// The confidence of a cut for which the model gave none.
+/// The confidence of a cut for which the model states none.
 const UNSAID_CONFIDENCE: f32 = 0.8;
 
 /// The next step for the front of a buffer.
@@ -40,7 +42,7 @@ pub enum WindowStep {
 }
 
 /// Plans the next step for a buffer of one session. An earlier prompt contained the first `seen`
-/// messages; with `complete` no message will follow, for the given reason.
+/// messages. `complete` is the reason why no message will follow, if so.
 pub fn plan(
     buffer: &[Arc<Message>],
     seen: usize,
@@ -70,7 +72,7 @@ pub fn plan(
         Some(_) if unseen > 0 || buffer.len() > config.buffer_size_max => {
             WindowStep::Ask(buffer.len())
         }
-        // The model has seen all messages and found no end: they are one episode.
+        // The model has seen all messages and found no boundary, so they are one episode.
         Some(reason) => WindowStep::Cut(vec![segment(buffer, reason, 1.0, config)]),
         None if buffer.len() < config.buffer_size_max => WindowStep::Wait,
         None if unseen >= WORTH_ASKING.min(config.boundary_window_messages) => {
@@ -87,7 +89,7 @@ pub(super) fn full(buffer: &[Arc<Message>], config: &MemoryConfig) -> WindowStep
     if cut.is_empty() { WindowStep::Wait } else { WindowStep::Cut(cut) }
 }
 
-/// Whether a finished stretch is certainly one episode.
+/// True if a finished stretch is certainly one episode.
 fn is_plain(buffer: &[Arc<Message>], config: &MemoryConfig) -> bool {
     if !certain_places(buffer, config).is_empty() || buffer.len() > config.buffer_size_max {
         return false;
@@ -163,13 +165,13 @@ pub fn question(
     })
 }
 
-/// The complete segments of an answer about a window.
+/// An answer about a window as complete segments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowScan {
     /// The finished segments, from the front of the window.
     pub segments: Vec<BufferSegment>,
-    /// Number of messages that the answer left out, named twice or out of order, and of unknown
-    /// numbers.
+    /// Number of repairs: messages that the answer omitted, listed twice or listed out of order,
+    /// and unknown numbers.
     pub repaired: usize,
     /// True if the answer's JSON needed repair.
     pub salvaged: bool,
@@ -178,9 +180,9 @@ pub struct WindowScan {
 /// Reads an answer about `window`; `None` if it is unusable. Unless `complete`, the last segment
 /// stays open and is not returned.
 ///
-/// Every message is in exactly one segment: one that the model left out stays with the message
-/// before it, one in two episodes belongs to the first. Certain pauses always cut, whatever the
-/// answer; cuts below the configured confidence don't; short segments join a neighbour.
+/// Every message is in exactly one segment: an omitted message joins the message before it, and a
+/// message listed in two episodes belongs to the first. Certain pauses always cut; cuts below the
+/// configured confidence do not; segments that are too short join a neighbour.
 pub fn read(
     answer: &str,
     window: &[Arc<Message>],
@@ -200,8 +202,7 @@ pub fn read(
             }
         }
     }
-    // A message that the model left out stays with the message before it (the first: with the one
-    // after it).
+    // An omitted message joins the message before it (the first: the one after it).
     let mut current = owner.iter().flatten().next().copied()?;
     let mut places: Vec<(usize, usize)> = Vec::new();
     let mut done: BTreeSet<usize> = BTreeSet::new();
@@ -282,8 +283,8 @@ impl WindowCut<'_> {
     }
 }
 
-/// Segments between cuts: a segment that is too short joins the next one (the last joins the
-/// previous one), and the rules split a segment that is too long.
+/// The segments between cuts. A segment that is too short joins the next one (the last joins the
+/// previous one); the rules split one that is too long.
 fn segments(
     window: &[Arc<Message>],
     cuts: Vec<WindowCut<'_>>,
@@ -315,8 +316,8 @@ fn segments(
     found
 }
 
-/// Of the answer only the place is kept: the model's words about an end may tell of the messages
-/// after it, where a deletion would not look for them.
+/// Only the place of a boundary is taken from the answer. The model's words about it may describe
+/// later messages, and deleting these would not remove the words.
 fn name(
     mut segment: BufferSegment,
     claim: Option<&ClaimedEpisode>,
@@ -354,7 +355,7 @@ fn push(
     found.append(&mut parts);
 }
 
-/// As few equal parts as the maximum allows.
+/// Splits into equal parts, as few as the maximum length allows.
 fn even_parts(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<BufferSegment> {
     let count = messages.len().div_ceil(config.buffer_size_max);
     let (length, longer) = (messages.len() / count, messages.len() % count);

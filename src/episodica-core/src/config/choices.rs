@@ -1,8 +1,8 @@
-//! Settings that are one word of a few.
+//! Settings whose value is one of a few words.
 
 use serde::{Deserialize, Serialize};
 
-/// How segments are found.
+/// How boundaries between episodes are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundaryMode {
@@ -13,12 +13,12 @@ pub enum BoundaryMode {
     Heuristic,
     /// One model call over a window of messages.
     Window,
-    /// One model call a message.
+    /// One model call per message.
     Message,
 }
 
 impl BoundaryMode {
-    /// The words of a settings file, in the order of the variants.
+    /// The words in a settings file, in the order of the variants.
     pub const NAMES: &'static [&'static str] = &["auto", "heuristic", "window", "message"];
 }
 
@@ -26,7 +26,7 @@ impl BoundaryMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearnFrom {
-    /// Users, and what assistants say about them.
+    /// Users, and assistants' statements about them.
     #[default]
     Both,
     /// Users only.
@@ -36,11 +36,11 @@ pub enum LearnFrom {
 }
 
 impl LearnFrom {
-    /// The words of a settings file, in the order of the variants.
+    /// The words in a settings file, in the order of the variants.
     pub const NAMES: &'static [&'static str] = &["both", "user", "assistant"];
 }
 
-/// A named set of retrieval numbers.
+/// A named set of retrieval parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetrievalPreset {
@@ -54,7 +54,7 @@ pub enum RetrievalPreset {
 }
 
 impl RetrievalPreset {
-    /// The words of a settings file, in the order of the variants.
+    /// The words in a settings file, in the order of the variants.
     pub const NAMES: &'static [&'static str] = &["default", "cortex", "memo"];
 }
 

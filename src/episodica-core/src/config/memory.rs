@@ -5,13 +5,14 @@ use super::setting::{NumberBounds, settings};
 use crate::clock::DisplayZone;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The measured weights of a message's terms (docs/scoring.md).
+/// The default weights of a message's terms, as measured (docs/scoring.md).
 pub const MESSAGE_WEIGHTS: [f32; 8] = [3.0, 0.5, 0.5, 1.4, 2.0, 1.0, 0.2, 1.5];
-/// The same with a sentence embedder, whose vectors tell more than those of the static table.
+/// The default weights with a sentence embedder, whose vectors are more informative than those of
+/// the static table.
 pub const SENTENCE_WEIGHTS: [f32; 8] = [2.5, 0.5, 1.0, 1.2, 2.5, 1.0, 0.2, 1.5];
 
 settings! {
-    /// The engine's configuration. Unknown names are refused, so that a typing error can't pass as
+    /// The engine's configuration. Unknown names are errors, so that a typing error cannot pass as
     /// a setting.
     pub struct MemoryConfig {
         /// Minimum number of messages in an episode; a shorter segment joins its neighbour. At most
@@ -38,8 +39,8 @@ settings! {
         semantic_memory: bool = true, NumberBounds::any();
         /// Whose messages facts are learned from: the `user`'s, the `assistant`'s, or `both`.
         learn_from: LearnFrom = LearnFrom::Both, NumberBounds::any();
-        /// With an LLM, show it the known facts that are nearest to an episode, and learn what they
-        /// lack; otherwise learn from each episode alone.
+        /// With an LLM, show it the known facts nearest to an episode, and learn only new facts;
+        /// otherwise learn from each episode alone.
         prediction_correction: bool = true, NumberBounds::any();
         /// Minimum similarity of a known fact that is shown with an episode.
         statement_similarity_threshold: f32 = 0.0, NumberBounds::between(0.0, 1.0);
@@ -91,8 +92,7 @@ settings! {
 impl MemoryConfig {
     /// Checks every bound.
     ///
-    /// # Errors
-    /// `MemoryConfig`, naming the field and its value.
+    /// # Errors `Config`, naming the field and its value.
     pub(crate) fn validate(&self) -> Result<()> {
         self.check_bounds()?;
         let fail = |text: String| Err(Error::new(ErrorKind::Config, text));
@@ -108,10 +108,9 @@ impl MemoryConfig {
         self.zone().map(drop)
     }
 
-    /// The zone in which dates are shown.
+    /// The time zone in which dates are shown.
     ///
-    /// # Errors
-    /// `MemoryConfig` for an unknown name.
+    /// # Errors `Config` for an unknown name.
     pub fn zone(&self) -> Result<DisplayZone> {
         self.timezone.as_deref().map_or_else(|| Ok(DisplayZone::default()), DisplayZone::named)
     }

@@ -1,5 +1,5 @@
-//! Every setting of the engine, with its default, its bounds and its meaning. Where values come
-//! from (keyword, environment, TOML) is the caller's business.
+//! All settings of the engine, with their defaults, bounds and documentation. The caller reads the
+//! values from keywords, the environment or TOML.
 
 mod choices;
 mod memory;

@@ -1,7 +1,7 @@
-//! One setting: name, type, default, bounds and meaning, stated once in a table.
+//! One setting: name, type, default, bounds and documentation, defined once in a table.
 //!
-//! [`settings!`] makes a struct of such a table. The Python package reads the same table: its
-//! checks, its class and its reference page follow from it.
+//! [`settings!`] generates a struct from such a table. The Python package reads the same table and
+//! derives its checks, its class and its reference page from it.
 
 use serde_json::{Value, json};
 
@@ -17,9 +17,9 @@ pub struct SettingRow {
     pub kind: SettingKind,
     /// The default.
     pub default: Value,
-    /// Which numbers are allowed.
+    /// The allowed numbers.
     pub bounds: NumberBounds,
-    /// Its meaning.
+    /// Its documentation.
     pub documentation: String,
 }
 
@@ -32,7 +32,7 @@ pub enum SettingKind {
     Integer,
     /// A number.
     Number,
-    /// So many numbers.
+    /// A list of this many numbers.
     Numbers(usize),
     /// Any text, or none.
     Text,
@@ -40,10 +40,10 @@ pub enum SettingKind {
     Choice(&'static [&'static str]),
 }
 
-/// Which numbers are allowed; without a limit every finite one.
+/// The allowed numbers; without a limit, all finite ones.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct NumberBounds {
-    /// Least allowed value.
+    /// Smallest allowed value.
     pub minimum: Option<f64>,
     /// Allowed values are larger than this.
     pub above: Option<f64>,
@@ -76,7 +76,7 @@ impl NumberBounds {
             && self.maximum.is_none_or(|maximum| value <= maximum)
     }
 
-    /// What is allowed, as the rest of a sentence: `between 0 and 1`.
+    /// The allowed values, as the rest of a sentence: `between 0 and 1`.
     pub fn words(&self) -> String {
         match (self.minimum, self.above, self.maximum) {
             (Some(minimum), _, Some(maximum)) => format!("between {minimum} and {maximum}"),
@@ -101,15 +101,15 @@ impl NumberBounds {
     }
 }
 
-/// A type that a setting may have.
+/// A type of settings.
 pub(crate) trait SettingValue {
-    /// Its name in the table.
+    /// The type in the table.
     const KIND: SettingKind;
 
-    /// As JSON, with as many digits as its own type has.
+    /// The value as JSON, with no more digits than its own type has.
     fn json(&self) -> Value;
 
-    /// The numbers that bounds apply to.
+    /// The numbers to which the bounds apply.
     fn numbers(&self) -> Vec<f64> {
         Vec::new()
     }
@@ -215,13 +215,13 @@ impl SettingValue for RetrievalPreset {
     }
 }
 
-/// 0.8, not 0.800000011920929.
+/// 0.8 instead of 0.800000011920929.
 fn own_digits(value: f32) -> f64 {
     value.to_string().parse().unwrap_or(f64::NAN)
 }
 
-/// A struct of settings from its table: a line per setting with type, default and bounds, its
-/// documentation above it.
+/// Defines a struct of settings from a table: one line per setting with type, default and bounds,
+/// and its documentation above it.
 macro_rules! settings {
     (
         $(#[$attribute:meta])*
@@ -243,7 +243,7 @@ macro_rules! settings {
         }
 
         impl $config {
-            /// The table of all settings, in their order.
+            /// The table of all settings, in order.
             pub fn schema() -> Vec<$crate::config::SettingRow> {
                 use $crate::config::setting::SettingValue;
                 let default = Self::default();
@@ -256,7 +256,7 @@ macro_rules! settings {
                 },)+]
             }
 
-            /// Checks the bounds of every single setting.
+            /// Checks the bounds of each setting.
             fn check_bounds(&self) -> $crate::error::Result<()> {
                 use $crate::config::setting::SettingValue;
                 $(for value in self.$name.numbers() {

@@ -1,4 +1,4 @@
-//! Requests to a model, and its answers.
+//! Requests to language models and their answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::control::CallControl;
 use crate::error::{Error, Result};
 use crate::model::ServiceHealth;
 
-/// The step of the engine that sends the request; `usage()` counts by it.
+/// Steps of the engine that send requests; `usage()` counts by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UsagePhase {
@@ -38,8 +38,8 @@ impl UsagePhase {
 pub struct AnswerSchema {
     /// Letters, digits and underscores.
     pub name: &'static str,
-    /// A JSON schema in the dialect that servers accept for strict output: every property required,
-    /// no additional ones.
+    /// A JSON schema as servers require it for strict output: every property required, no
+    /// additional ones.
     pub schema: Value,
 }
 
@@ -63,30 +63,30 @@ pub struct ChatPrompt {
 pub struct ChatAnswer {
     /// The text as received.
     pub text: String,
-    /// The model that answered (the fallback's name if the fallback answered).
+    /// The model that answered; the fallback's name if that answered.
     pub model: String,
     /// Prompt tokens.
     pub prompt_tokens: u64,
     /// Answer tokens.
     pub completion_tokens: u64,
-    /// True if the server reported no usage, so that both counts are local (o200k_base).
+    /// True if the server reported no usage and both counts are local (o200k_base).
     pub counted_locally: bool,
-    /// Number of requests until this answer, 1 or more.
+    /// Number of requests up to this answer, at least 1.
     pub attempts: u32,
     /// Seconds from the first request to the answer.
     pub seconds: f64,
 }
 
-/// A request without an answer: the reason and the cost.
+/// A failed call: the error and the cost.
 #[derive(Debug)]
 pub struct NoAnswer {
     /// The error.
     pub error: Error,
-    /// True if the server refused the content, so that a repetition would fail in the same way.
+    /// True if the server rejected the content, so a repetition would fail too.
     pub refused: bool,
-    /// True if the server answered twice without a word, and without a reason.
+    /// True if the server sent two empty answers without a reason.
     pub silent: bool,
-    /// Number of requests; 0 if the circuit breaker refused the call.
+    /// Number of requests; 0 if the circuit breaker rejected the call.
     pub attempts: u32,
     /// Prompt tokens that the server counted.
     pub prompt_tokens: u64,
@@ -110,13 +110,13 @@ impl From<Error> for Box<NoAnswer> {
     }
 }
 
-/// A model that answers prompts: an endpoint or a caller's function.
+/// A model that answers prompts: an endpoint or a function of the caller.
 pub trait LanguageModel: Send + Sync {
-    /// Its name, as stored with its output.
+    /// The model's name, stored with its output.
     fn model(&self) -> &str;
 
-    /// Sends a prompt, with retries, fallback and breaker. Blocks its thread; returns soon after
-    /// `control` requests a stop.
+    /// Sends a prompt, with retries, fallback and circuit breaker. Blocks the thread; returns soon
+    /// after `control` requests a stop.
     ///
     /// # Errors
     /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) if there is no answer; `Interrupted`.
@@ -131,11 +131,11 @@ pub trait LanguageModel: Send + Sync {
         None
     }
 
-    /// True if a call would be sent now; `false` while the circuit breaker refuses all calls.
+    /// True if a call would be sent now; false while the circuit breaker rejects all calls.
     fn is_available(&self) -> bool {
         true
     }
 
-    /// Counters and the state of the breaker. Contains no secrets.
+    /// Counters and the state of the circuit breaker. Contains no secrets.
     fn health(&self) -> ServiceHealth;
 }

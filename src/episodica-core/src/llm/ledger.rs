@@ -1,18 +1,18 @@
-//! The cost of the models: calls, tokens and time by phase, model and user.
+//! Usage counters of models: calls, tokens and time by phase, model and user.
 
 use crate::sync::Mutex;
 
 use super::chat::{ChatAnswer, NoAnswer, UsagePhase};
 use crate::model::{CallCost, ModelUsage};
 
-/// The usage counters of one store. Thread safe; kept in memory since the start of the process.
+/// The usage counters of one store, in memory since the start of the process. Thread safe.
 ///
-/// A call is one prompt to a model (or a cache), whatever the number of requests.
+/// A call is one prompt to a model or to the cache, regardless of the number of requests.
 #[derive(Debug, Default)]
 pub struct UsageLedger(Mutex<ModelUsage>);
 
 impl UsageLedger {
-    /// Counts an answer. `user` is `None` for work that belongs to no single user.
+    /// Counts an answer. `user` is `None` for work that concerns no single user.
     pub fn record(&self, phase: UsagePhase, user: Option<&str>, answer: &ChatAnswer) {
         self.add(phase, user, &answer.model, |entry| {
             entry.calls += 1;

@@ -1,11 +1,11 @@
-//! Prompts: versioned files, rendered by a template engine that never reads values as templates,
+//! Prompts: versioned files, rendered by a template engine that never treats values as templates,
 //! with the material fenced as data.
 //!
-//! A message may contain braces, markers or instructions to the model: its text is always a value,
-//! and the fence around it carries the hash of its content, so that no message can close it. Line
-//! breaks of any kind and the markers of chat formats are removed from it. The files contain no
-//! example of a conversation or a fact, so that a model can't learn one from them. The instructions
-//! come first and are the same for every call of a step, so that servers can cache them.
+//! A message may contain braces, markers or instructions to the model. Its text is therefore always
+//! a value, and the fence around it contains a hash of the material, so that no message can close
+//! it. Line breaks of all kinds and the markers of chat formats are removed. The files contain no
+//! example of a conversation or a fact, so that a model cannot copy one. The instructions come
+//! first and are the same for every call of a step, so that servers can cache them.
 
 use std::sync::Arc;
 
@@ -21,23 +21,23 @@ use crate::ids::content_hash;
 use crate::model::Message;
 use crate::text::{Language, language};
 
-/// Version of the prompt files, stored with all output that uses them.
+/// Version of the prompt files, stored with all output based on them.
 pub const PROMPT_VERSION: &str = "v4";
 
-/// Maximum number of bytes of messages in one prompt; longer messages share it and lose their
+/// Maximum number of bytes of messages in one prompt. Longer messages share it and lose their
 /// middle.
 const PROMPT_BYTES: usize = 48_000;
-/// Minimum number of bytes per message, whatever their number; proportionally fewer in a small
+/// Minimum number of bytes per message, regardless of the number of messages; reduced for a small
 /// window.
 const MESSAGE_BYTES: usize = 400;
 const MESSAGE_PARTS: usize = 50;
-/// Maximum number of bytes of each message before those of a prompt.
+/// Maximum number of bytes of each message that precedes those of a prompt.
 const BEFORE_BYTES: usize = 160;
-/// Bytes of messages per token of a model's window; the other half is for instructions and answer.
+/// Bytes of messages per token of a model's window; leaves half of it for instructions and answer.
 const BYTES_PER_WINDOW_TOKEN: f64 = 1.25;
 /// The smallest window in which one prompt can ask for an episode's text and its facts.
 const ROOMY_TOKENS: u32 = 12_000;
-/// Bytes of each message that are used to detect the language of a conversation.
+/// Number of bytes of each message used to detect the language of a conversation.
 const LANGUAGE_BYTES: usize = 200;
 
 /// The kinds of prompts.
@@ -54,7 +54,7 @@ pub enum PromptTemplate {
 }
 
 impl PromptTemplate {
-    /// The step that the prompt belongs to.
+    /// The step to which the prompt belongs.
     pub fn phase(self) -> UsagePhase {
         match self {
             Self::Boundary | Self::Turn => UsagePhase::Boundary,
@@ -137,7 +137,7 @@ pub fn render(
     Ok((system, user))
 }
 
-/// A marker that the fenced text can't contain without an attack on the hash.
+/// A marker that fenced text cannot contain without breaking the hash.
 fn fence(values: &Map<String, Value>) -> String {
     let material: String = values.values().filter_map(Value::as_str).collect();
     format!("material-{}", &content_hash(&material)[..10])
@@ -153,7 +153,7 @@ pub fn is_chinese(messages: &[Arc<Message>]) -> bool {
     language(&sample) == Language::Chinese
 }
 
-/// The limits that follow from a model's window.
+/// Limits derived from a model's window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowBudget {
     /// Maximum number of bytes of messages in a prompt.
@@ -172,19 +172,19 @@ impl WindowBudget {
     }
 }
 
-/// Messages in the form that prompts use, one per line under their dates, numbered from 0: `3 |
-/// 09:30 | Alice: text`, `4 | 09:31 | Max (assistant): text`.
+/// Formats messages for prompts, one per line under their dates, numbered from 0: `3 | 09:30 |
+/// Alice: text`, `4 | 09:31 | Max (assistant): text`.
 ///
-/// Times are in the speakers' own zones; further lines of a message are indented; a message that is
-/// too long loses its middle, with a mark in its place.
+/// Times are in the speakers' own time zones. Further lines of a message are indented. In a message
+/// that is too long, a mark replaces the middle.
 pub fn conversation(messages: &[Arc<Message>], budget: WindowBudget) -> String {
     let least = MESSAGE_BYTES.min(budget.bytes / MESSAGE_PARTS);
     let share = (budget.bytes / messages.len().max(1)).max(least);
     lines(messages, share, |number| format!("{number} | "))
 }
 
-/// The messages before those of a prompt, in the same form without numbers; `None` if there are
-/// none.
+/// The messages that precede those of a prompt, formatted alike but without numbers; `None` if
+/// there are none.
 pub fn before(messages: &[Arc<Message>], budget: WindowBudget) -> Option<String> {
     let share = BEFORE_BYTES.min(budget.bytes / MESSAGE_PARTS);
     (!messages.is_empty()).then(|| lines(messages, share, |_| String::new()))
@@ -227,7 +227,7 @@ fn is_line_end(character: char) -> bool {
     )
 }
 
-/// Markers of chat formats, which some servers interpret inside a text.
+/// Markers of chat formats, which some servers interpret even inside a text.
 const MARKERS: [&str; 15] = [
     "<|",
     "|>",
@@ -284,7 +284,7 @@ fn head(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-/// True if a fact copies a prompt file, so that no message is its source.
+/// True if a fact copies a prompt file instead of a message.
 pub fn is_from_prompt(statement: &str) -> bool {
     let words = single_line(statement).to_lowercase();
     let words = words.trim_end_matches(['.', '。']);

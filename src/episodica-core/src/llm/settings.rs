@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::remote::RemoteEndpoint;
 
-/// A model behind an endpoint. JSON with unknown names is refused; `model` and `endpoint` have no
+/// A model at an endpoint. Unknown names in JSON are errors; `model` and `endpoint` have no
 /// default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,16 +15,16 @@ pub struct LlmSettings {
     pub model: String,
     /// The server.
     pub endpoint: RemoteEndpoint,
-    /// The model to ask if this one has no answer; has its own breaker, and may have its own
+    /// The model to use if this one fails. It has its own circuit breaker and may have its own
     /// fallback.
     #[serde(default)]
     pub fallback: Option<Box<LlmSettings>>,
     /// Maximum number of tokens of every answer; replaces the default of each prompt (200 to
-    /// 4,000). A reasoning model needs more.
+    /// 4,000). Reasoning models need more.
     #[serde(default)]
     pub max_tokens: Option<u32>,
-    /// The model's limit in tokens, prompt and answer together; prompts are shortened to fit.
-    /// `None` = 32,768 or more.
+    /// The model's maximum number of tokens for prompt and answer together; prompts are shortened
+    /// to fit. `None` = 32,768 or more.
     #[serde(default)]
     pub context_window: Option<u32>,
     /// Additional fields of each request (`reasoning_effort`, `seed`, ...); they override the

@@ -14,7 +14,7 @@ use crate::text::count_tokens;
 
 type Script = dyn Fn(&ChatPrompt) -> Result<String> + Send + Sync;
 
-/// Answers with a function and records every prompt. Counts tokens as a server would; every call
+/// Answers by a function and records every prompt. Counts tokens as a server would; every call
 /// takes one attempt and no time.
 pub struct ScriptedModel {
     script: Box<Script>,
@@ -42,8 +42,8 @@ impl ScriptedModel {
         self.prompts.lock().len()
     }
 
-    /// Sets the result of [`is_available`](LanguageModel::is_available); calls are answered either
-    /// way.
+    /// Sets the result of [`is_available`](LanguageModel::is_available); calls are answered in any
+    /// case.
     pub fn set_available(&self, available: bool) {
         self.available.store(available, Ordering::SeqCst);
     }

@@ -1,15 +1,15 @@
-//! The circuit breaker: a server that is down is asked no more for a while.
+//! The circuit breaker: pauses calls to a server that is down.
 //!
-//! Every failed attempt counts, not every failed call, so a dead server costs `failures` attempts
-//! in all, over however many calls, and then only a fast refusal per call. After the pause one
-//! call, and one attempt of it, goes through as a test; the others are still refused. An answer
-//! that only refuses the request (400, 401, 404, ...) shows that the server lives, and counts as
-//! success here.
+//! Every failed attempt counts, not every failed call. A dead server thus costs `failures` attempts
+//! in total, regardless of the number of calls, and then only an immediate rejection per call.
+//! After the pause, one call with a single attempt is admitted as a test, while others are still
+//! rejected. An error that concerns the request (400, 401, 404, ...) shows that the server is
+//! alive, so it counts as a success here.
 
 use crate::sync::Mutex;
 
-/// Counts failures in a row and refuses calls after too many; times are seconds of one
-/// [`RetryTimer`](super::Timer).
+/// Counts consecutive failures and rejects calls after too many. Times are in seconds of one
+/// [`RetryTimer`](super::RetryTimer).
 #[derive(Debug)]
 pub struct CircuitBreaker {
     limit: u32,
@@ -20,7 +20,8 @@ pub struct CircuitBreaker {
 #[derive(Debug)]
 struct BreakerInner {
     state: BreakerState,
-    /// Raised at each change of state, so that calls from before it don't count after it.
+    /// Incremented at each change of state, so that calls from before the change do not count after
+    /// it.
     epoch: u64,
 }
 
@@ -32,7 +33,8 @@ enum BreakerState {
 }
 
 impl CircuitBreaker {
-    /// Closed; opens after `limit` failures in a row (1 or more) for `pause_seconds`.
+    /// Creates a closed breaker that opens for `pause_seconds` after `limit` (at least 1)
+    /// consecutive failures.
     pub fn new(limit: u32, pause_seconds: f64) -> Self {
         Self {
             limit: limit.max(1),
@@ -44,10 +46,9 @@ impl CircuitBreaker {
         }
     }
 
-    /// Leave for one attempt, to be settled with its outcome.
+    /// Admits one attempt; its outcome must be reported to the permit.
     ///
-    /// # Errors
-    /// The seconds until a test is possible (0 while another call is the test).
+    /// # Errors The number of seconds until a test is admitted (0 while another call is the test).
     pub fn enter(&self, now: f64) -> Result<AttemptPermit<'_>, f64> {
         let mut inner = self.inner.lock();
         let test = match inner.state {
@@ -62,7 +63,7 @@ impl CircuitBreaker {
         Ok(AttemptPermit { breaker: self, epoch: inner.epoch, settled: false })
     }
 
-    /// Whether [`enter`](Self::enter) would let a call through.
+    /// True if [`enter`](Self::enter) would admit a call.
     pub fn is_available(&self, now: f64) -> bool {
         match self.inner.lock().state {
             BreakerState::Closed { .. } => true,
@@ -88,8 +89,8 @@ impl BreakerInner {
     }
 }
 
-/// Leave for one attempt. Dropped without an outcome (the caller was interrupted), it counts for
-/// nothing, and a test may be taken again.
+/// Permission for one attempt. If it is dropped without an outcome because the caller was
+/// interrupted, the attempt does not count, and another test may be admitted.
 #[derive(Debug)]
 pub struct AttemptPermit<'b> {
     breaker: &'b CircuitBreaker,
@@ -98,7 +99,7 @@ pub struct AttemptPermit<'b> {
 }
 
 impl AttemptPermit<'_> {
-    /// The server answered: closes the breaker, and forgets earlier failures.
+    /// Reports an answer: closes the breaker and resets the count of failures.
     pub(crate) fn succeed(mut self) {
         self.settle(|inner, _| match inner.state {
             BreakerState::Closed { .. } => inner.state = BreakerState::Closed { failures: 0 },
@@ -108,7 +109,7 @@ impl AttemptPermit<'_> {
         });
     }
 
-    /// The server failed at `now`.
+    /// Reports a failure at time `now`.
     pub fn fail(mut self, now: f64) {
         self.settle(|inner, breaker| {
             let failures = match inner.state {

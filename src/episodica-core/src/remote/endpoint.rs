@@ -1,4 +1,4 @@
-//! Where a server is and how it is to be called.
+//! The address of a server and how to call it.
 
 use std::fmt;
 
@@ -9,20 +9,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::config::{NumberBounds, SettingKind, SettingRow};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A text that only the server may see: an API key, the value of a header,
-/// an address with a password inside.
+/// A secret text: an API key, the value of a header, or an address that contains a password.
 ///
-/// Formatting and serialising give `***`, so what was serialised can't be read back as the secret.
+/// Formatting and serialising write `***`, so the secret cannot be read back.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretText(String);
 
 impl SecretText {
-    /// Keeps `text`, without white space around it (keys read from files end with a line break).
+    /// Stores `text` without surrounding white space (keys read from files end in a line break).
     pub fn new(text: impl AsRef<str>) -> Self {
         Self(text.as_ref().trim().to_owned())
     }
 
-    /// The text itself, to be sent and never to be shown.
+    /// The secret itself, for sending only.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
@@ -48,7 +47,8 @@ impl Serialize for SecretText {
 
 impl<'de> Deserialize<'de> for SecretText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Through a value, because a complaint about a wrong type would quote it.
+        // Deserialises to a JSON value first, since an error about a wrong type would quote the
+        // secret.
         match serde_json::Value::deserialize(deserializer) {
             Ok(serde_json::Value::String(text)) => Ok(Self::new(text)),
             _ => Err(D::Error::custom("a secret is not a string")),
@@ -56,33 +56,35 @@ impl<'de> Deserialize<'de> for SecretText {
     }
 }
 
-/// One server, and how patient to be with it. Unknown names are refused in JSON; only `base_url`
-/// has no default.
+/// One server with its timeouts, retries and circuit breaker. Unknown names in JSON are errors;
+/// only `base_url` has no default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RemoteEndpoint {
-    /// Address up to and without `/chat/completions`, for example `https://api.openai.com/v1`. A
+    /// Address without the final `/chat/completions`, for example `https://api.openai.com/v1`. A
     /// query (`?api-version=...`) is kept.
     pub base_url: String,
     /// Sent as `Authorization: Bearer ...`.
     pub api_key: Option<SecretText>,
     /// Sent as `OpenAI-Organization`.
     pub organization: Option<String>,
-    /// Sent with every request; the values are secrets. In JSON an object, or a list of pairs.
+    /// Sent with every request; the values are secret. In JSON an object, or a list of pairs.
     #[serde(deserialize_with = "headers")]
     pub headers: Vec<(String, SecretText)>,
-    /// Longest time for one attempt, from connecting to the answer's last byte. Above 0, at most
-    /// 3600.
+    /// Maximum duration of one attempt, from connecting to the last byte of the answer. Above 0, at
+    /// most 3600.
     pub timeout_seconds: f64,
-    /// Address of an HTTP proxy; may hold a password. No other source of proxies is asked.
+    /// Address of an HTTP proxy, which may contain a password. Proxies from other sources are not
+    /// used.
     pub proxy: Option<SecretText>,
-    /// Requests that are sent for one call at most, 1 to 10.
+    /// Maximum number of requests per call, 1 to 10.
     pub max_attempts: u32,
     /// Wait before the second attempt, doubled before each further one. 0 to 60.
     pub retry_wait_seconds: f64,
-    /// Failed attempts in a row that open the circuit breaker, 1 or more.
+    /// Number of consecutive failed attempts that opens the circuit breaker, at least 1.
     pub breaker_failures: u32,
-    /// How long an open breaker refuses all calls before it lets one through as a test. 0 to 3600.
+    /// Time for which an open circuit breaker rejects all calls before it admits one as a test. 0
+    /// to 3600.
     pub breaker_seconds: f64,
 }
 
@@ -104,15 +106,14 @@ impl Default for RemoteEndpoint {
 }
 
 impl RemoteEndpoint {
-    /// The server at `base_url`, everything else by default.
+    /// The server at `base_url`, with defaults for all other settings.
     pub fn new(base_url: impl Into<String>) -> Self {
         Self { base_url: base_url.into(), ..Self::default() }
     }
 
-    /// Checks every value and reads the address.
+    /// Checks every value and parses the address.
     ///
-    /// # Errors
-    /// [`ErrorKind::Config`] names the value that is out of its bounds.
+    /// # Errors [`ErrorKind::Config`], naming the value that is out of bounds.
     pub(crate) fn url(&self) -> Result<Url> {
         let fail = |text: &str| Err(Error::new(ErrorKind::Config, text));
         let url = match Url::parse(self.base_url.trim()) {
@@ -137,12 +138,12 @@ impl RemoteEndpoint {
         Ok(url)
     }
 
-    /// The table of all settings that are numbers: names, defaults, bounds and meaning.
+    /// The table of all numeric settings: names, defaults, bounds and documentation.
     pub fn schema() -> Vec<SettingRow> {
         Self::default().settings()
     }
 
-    /// The table with this endpoint's own values in the place of the defaults.
+    /// The table with this endpoint's values in place of the defaults.
     fn settings(&self) -> Vec<SettingRow> {
         let number = |name, value: f64, bounds, documentation: &str| SettingRow {
             name,

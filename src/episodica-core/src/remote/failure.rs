@@ -1,36 +1,36 @@
-//! Why a call had no answer: enough to decide what to do next, nothing that must not be shown.
+//! The reason why a call failed: enough to decide how to proceed, without secrets.
 
 use serde_json::Value;
 
 use super::endpoint::SecretText;
 use crate::error::{Error, ErrorKind};
 
-/// The cause.
+/// The cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
-    /// The caller asked to stop, or this process can't call at all.
+    /// The caller requested a stop, or this process cannot make calls.
     Stopped,
-    /// The circuit breaker is open; nothing was sent.
+    /// The circuit breaker is open; no request was sent.
     Refused,
-    /// No connection, or one that broke.
+    /// No connection, or it broke.
     Network,
-    /// No whole answer within the endpoint's time.
+    /// No complete answer within the endpoint's timeout.
     Timeout,
-    /// The server answered with this status, other than 2xx.
+    /// The server answered with this status, which is not 2xx.
     Status(u16),
-    /// The server answered with what can't be an answer: too large, no JSON, another shape.
+    /// The answer is too large, not JSON, or of another shape.
     Unusable,
 }
 
-/// A call without an answer.
+/// A failed call.
 #[derive(Debug)]
 pub struct CallFailure {
     pub(super) cause: FailureCause,
     pub(super) message: String,
     pub(super) stop: Option<Box<Error>>,
-    /// Seconds the server asked to wait.
+    /// Number of seconds for which the server asked to wait.
     pub(super) retry_after: Option<f64>,
-    /// The server's own words in lower case. They may repeat the request, so they are searched and
+    /// The server's explanation in lower case. It may repeat the request, so it is searched but
     /// never shown.
     pub(super) reason: SecretText,
     pub(super) attempts: u32,
@@ -38,7 +38,7 @@ pub struct CallFailure {
 }
 
 impl CallFailure {
-    /// A failure with its message: one line, lower case, free of secrets.
+    /// Creates a failure with a message: one line, lower case, without secrets.
     pub fn new(cause: FailureCause, message: impl Into<String>) -> Self {
         Self {
             cause,
@@ -51,13 +51,13 @@ impl CallFailure {
         }
     }
 
-    /// The caller's stop.
+    /// The failure of a call that the caller stopped.
     pub fn stopped(error: Error) -> Self {
         Self { stop: Some(Box::new(error)), ..Self::new(FailureCause::Stopped, "stopped") }
     }
 
-    /// What the server answered with a status other than 2xx; of `body` only the error's code or
-    /// type is shown, and only if it is a word.
+    /// The failure for a status other than 2xx. Of `body`, only the code or type of the error is
+    /// shown, and only if it is a single word.
     pub(super) fn status(status: u16, origin: &str, body: &[u8]) -> Self {
         let body: Value = serde_json::from_slice(body)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(body).into_owned()));
@@ -73,8 +73,8 @@ impl CallFailure {
         };
         let message = format!("server `{origin}` {verb} status `{status}`{code}");
         let reason = words(&body).to_lowercase();
-        // What doesn't pass a server's check of the request is refused, though some
-        // (llama-cpp-python) call it an error of their own.
+        // The server rejected the request as invalid, although some servers (llama-cpp-python)
+        // report this as an internal error.
         let meant =
             if status == 500 && reason.contains("validation error") && reason.contains("body") {
                 422
@@ -84,7 +84,7 @@ impl CallFailure {
         Self { reason: SecretText::new(reason), ..Self::new(FailureCause::Status(meant), message) }
     }
 
-    /// The same for a call of several requests: `attempts` in all, within `seconds`.
+    /// The same failure for a call of several requests: `attempts` in total, within `seconds`.
     #[must_use]
     pub fn over(self, attempts: u32, seconds: f64) -> Self {
         Self { attempts, seconds, ..self }
@@ -95,33 +95,33 @@ impl CallFailure {
         self.cause
     }
 
-    /// One line for people.
+    /// One line for display.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Requests that were sent in vain, 0 where the breaker refused.
+    /// Number of failed requests; 0 if the circuit breaker rejected the call.
     pub fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// From the first request to giving up.
+    /// Time from the first request until the call gave up.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Whether the server's explanation contains `word` (lower case).
+    /// True if the server's explanation contains `word` (lower case).
     pub fn mentions(&self, word: &str) -> bool {
         self.reason.expose().contains(word)
     }
 
-    /// The numbers in the server's explanation, in order: limits, and what was asked for.
+    /// The numbers in the server's explanation, in order: limits, and the requested values.
     pub fn numbers(&self) -> Vec<u32> {
         let reason = self.reason.expose().replace(',', "");
         reason.split(|one: char| !one.is_ascii_digit()).filter_map(|run| run.parse().ok()).collect()
     }
 
-    /// Whether the server names the content of the request as the reason of its refusal.
+    /// True if the server rejected the content of the request.
     pub fn is_about_content(&self) -> bool {
         const CONTENT: [&str; 15] = [
             "content_filter",
@@ -144,8 +144,8 @@ impl CallFailure {
             && CONTENT.iter().any(|word| self.mentions(word))
     }
 
-    /// May the same request succeed a moment later? True for network errors, 408, 409, 429 and 5xx,
-    /// but for 501: "not implemented" is an answer about the request, whatever the load.
+    /// True if the same request may succeed later: for network errors, 408, 409, 429 and 5xx except
+    /// 501, since "not implemented" concerns the request.
     pub fn is_temporary(&self) -> bool {
         match self.cause {
             FailureCause::Network | FailureCause::Timeout => true,
@@ -156,12 +156,12 @@ impl CallFailure {
         }
     }
 
-    /// Does it speak against the server, as opposed to the request? The breaker counts these.
+    /// True if the failure is the server's, not the request's. The circuit breaker counts these.
     pub(crate) fn is_outage(&self) -> bool {
         self.is_temporary() || self.cause == FailureCause::Unusable
     }
 
-    /// As the engine's error; `kind` says whose call it was.
+    /// Converts to the engine's error; `kind` states which kind of call it was.
     pub(crate) fn into_error(self, kind: ErrorKind) -> Error {
         if let Some(error) = self.stop {
             return *error;
@@ -186,15 +186,15 @@ impl CallFailure {
     }
 }
 
-/// Codes are words like `context_length_exceeded`; anything longer might be text from the request.
+/// Codes are words like `context_length_exceeded`; longer text may come from the request.
 fn is_word(text: &str) -> bool {
     (1..=48).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte == b'-')
         && !text.starts_with("sk-")
 }
 
-/// The explanations in an error body, in the forms that servers use; echoes of the request are left
-/// out where the form allows.
+/// The explanations in an error body, in the formats that servers use. Echoes of the request are
+/// omitted where the format allows it.
 fn words(body: &Value) -> String {
     let error = body.get("error").unwrap_or(body);
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! One POST: deadline, bounded answer, cancellation. All endpoints share one small runtime; each
-//! has its own pool of connections.
+//! One POST request with a deadline, a bounded answer and cancellation. All endpoints share one
+//! small runtime; each has its own connection pool.
 
 use std::error::Error as _;
 use std::pin::pin;
@@ -20,14 +20,15 @@ use crate::control::CallControl;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::PerProcess;
 
-/// The largest answer that is read; a larger one is an error.
+/// Maximum size of an answer; a larger one is an error.
 pub const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
-/// How much of an error's body is read, and for how long.
+/// Maximum size of an error's body that is read, and maximum time for reading it.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(2);
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// The runtime that drives all connections of a process: its threads don't survive a fork.
+/// The runtime that drives all connections of a process. One per process, since threads do not
+/// survive a fork.
 static RUNTIME: PerProcess<Runtime> = PerProcess::new();
 
 fn runtime() -> Result<&'static Runtime> {
@@ -43,7 +44,7 @@ fn runtime() -> Result<&'static Runtime> {
                 Error::new(ErrorKind::Io, "cannot start the thread for connections")
                     .caused_by(error)
             })?;
-        // Another thread may have been faster; dropping one here waits for nothing.
+        // Another thread was faster. `shutdown_background` does not block.
         if let Err(second) = place.set(runtime) {
             second.shutdown_background();
         }
@@ -51,7 +52,7 @@ fn runtime() -> Result<&'static Runtime> {
     place.get().ok_or_else(|| Error::internal("the runtime for connections is missing"))
 }
 
-/// A pool of connections to one server.
+/// A connection pool for one server.
 pub(super) struct HttpPool {
     client: Client,
     base: Url,
@@ -60,14 +61,12 @@ pub(super) struct HttpPool {
 }
 
 impl HttpPool {
-    /// Makes the pool; nothing is sent.
+    /// Creates the pool without sending a request.
     ///
-    /// # Errors
-    /// `Config` for values that can't be used.
+    /// # Errors `Config` for invalid values.
     pub(super) fn new(endpoint: &RemoteEndpoint) -> Result<Self> {
         let base = endpoint.url()?;
-        // Fails only where another part of the process chose a provider before: then that one is
-        // used.
+        // Fails only if another part of the process has installed a provider, which is then used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let deadline = Duration::try_from_secs_f64(endpoint.timeout_seconds)
             .unwrap_or(Duration::from_secs(60));
@@ -79,12 +78,12 @@ impl HttpPool {
             .connect_timeout(deadline.min(CONNECT_TIME))
             .tcp_keepalive(Duration::from_secs(60));
         if let Some(proxy) = &endpoint.proxy {
-            // The cause would repeat the address, which may hold a password.
+            // The cause is omitted: it would repeat the address, which may contain a password.
             let proxy = reqwest::Proxy::all(proxy.expose())
                 .map_err(|_| config("proxy of the endpoint is not an address"))?;
             builder = builder.proxy(proxy);
         } else if base.scheme() == "http" {
-            // Without TLS no certificates are needed, and small systems have none.
+            // Certificates are not needed without TLS, and small systems have none.
             builder = builder.tls_certs_only([]);
         }
         let client = builder.build().map_err(|error| {
@@ -99,13 +98,13 @@ impl HttpPool {
         Ok(Self { client, base, origin, deadline })
     }
 
-    /// Scheme, host and port: all of the address that is ever shown.
+    /// Scheme, host and port: the only parts of the address that are ever shown.
     pub(super) fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// Sends `body` to `path` below the base address, once, and gives back the body of a 2xx answer
-    /// that calls itself JSON or a stream of it.
+    /// Sends `body` once to `path` below the base address. Returns the body of a 2xx answer whose
+    /// content type is JSON or a stream of JSON.
     pub(super) fn post(
         &self,
         path: &str,
@@ -192,7 +191,7 @@ impl HttpPool {
         } else {
             "connection to the server broke"
         };
-        // The innermost cause is the operating system's or the TLS library's; those above repeat
+        // The innermost cause is the operating system's or the TLS library's; the outer ones repeat
         // the address.
         let mut cause = error.source();
         while let Some(inner) = cause.and_then(|cause| cause.source()) {
@@ -205,7 +204,7 @@ impl HttpPool {
     }
 }
 
-/// Appends the body to `body`; `false` where it is longer than `limit`.
+/// Appends the response to `body`; returns false if it is longer than `limit`.
 async fn read(
     response: &mut Response,
     limit: usize,

@@ -1,11 +1,11 @@
-//! Calls to servers that others run: one [`RemoteEndpoint`] says where and how, one [`RemoteService`] keeps its
-//! promises.
+//! Calls to remote servers. A [`RemoteEndpoint`] holds the address and settings, a
+//! [`RemoteService`] makes the calls.
 //!
-//! A call is one POST of JSON with a deadline, a bounded answer, up to three attempts
-//! ([`RetryPolicy`]) and a circuit breaker ([`CircuitBreaker`]) in front. It blocks its thread, and stops
-//! soon after its [`CallControl`](crate::control::Control) says so. `llm` and `embed` are the callers;
-//! they know what the JSON means, this module doesn't. It reads no environment, follows no
-//! redirect, streams nothing, and puts no key, no prompt and no answer into a message.
+//! A call is one POST of JSON with a deadline, a bounded answer, a few attempts ([`RetryPolicy`])
+//! and a circuit breaker ([`CircuitBreaker`]). It blocks its thread and stops soon after its
+//! [`CallControl`](crate::control::CallControl) requests it. `llm` and `embed` are the callers and
+//! interpret the JSON. This module reads no environment variables, follows no redirects, does not
+//! stream, and puts no key, prompt or answer into a message.
 
 mod breaker;
 mod endpoint;

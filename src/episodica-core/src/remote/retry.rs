@@ -1,25 +1,25 @@
-//! Whether to try again, and when.
+//! Decides whether and when to retry.
 
 use jiff::fmt::rfc2822::DateTimeParser;
 
 use super::{CallFailure, RetryTimer};
 
-/// The longest wait that a server may ask for; a longer one ends the call.
+/// Maximum wait that a server may request; a longer one ends the call.
 pub(super) const MAX_WAIT_SECONDS: f64 = 60.0;
 
-/// How often and after which waits a call is tried again: only what [is
-/// temporary](Failure::is_temporary).
+/// Number of attempts and waits between them. Only [temporary](CallFailure::is_temporary) failures
+/// are retried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
-    /// Requests for one call, 1 or more.
+    /// Maximum number of requests per call, at least 1.
     pub max_attempts: u32,
-    /// Wait before the second one, doubled before each further one; spread by a quarter to both
-    /// sides.
+    /// Wait before the second attempt, doubled before each further one, and randomised by up to a
+    /// quarter in both directions.
     pub wait_seconds: f64,
 }
 
 impl RetryPolicy {
-    /// Seconds to wait after the attempt number `attempt` (from 1) failed so; `None` = give up.
+    /// Seconds to wait after attempt number `attempt` (from 1) failed; `None` = give up.
     pub fn wait(&self, attempt: u32, failure: &CallFailure, timer: &dyn RetryTimer) -> Option<f64> {
         if attempt >= self.max_attempts || !failure.is_temporary() {
             return None;
@@ -34,7 +34,7 @@ impl RetryPolicy {
     }
 }
 
-/// Reads a `Retry-After` header, seconds or an HTTP date, as seconds from now (0 for the past).
+/// Parses a `Retry-After` header, seconds or an HTTP date, as seconds from now (0 for the past).
 pub(super) fn retry_after(header: &str, timer: &dyn RetryTimer) -> Option<f64> {
     let header = header.trim();
     if let Ok(seconds) = header.parse::<f64>() {

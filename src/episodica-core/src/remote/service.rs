@@ -1,4 +1,4 @@
-//! A server with its promises kept: attempts, waits, breaker, counters.
+//! Calls to one server, with retries, circuit breaker and counters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,21 +19,22 @@ use crate::control::CallControl;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
-/// Calls with a deadline that run out of time before no more are sent, and for how long.
+/// After this many consecutive calls ran into their deadline, calls with a deadline are rejected
+/// for this time.
 const HURRIED_FAILURES: u32 = 3;
 const HURRIED_SECONDS: f64 = 30.0;
 
-/// One server that answers JSON with JSON. Thread safe; calls of several threads share the
-/// connections and the breaker.
+/// A server that receives and returns JSON. Thread safe; all threads share the connections and the
+/// circuit breaker.
 pub struct RemoteService {
     http: HttpPool,
     policy: RetryPolicy,
     breaker: CircuitBreaker,
-    /// Refuses calls with a deadline where the last ones ran out of time.
+    /// Rejects calls with a deadline if the last ones ran into theirs.
     hurry: CircuitBreaker,
     timer: Arc<dyn RetryTimer>,
     counts: ServiceCounts,
-    /// The last failure, quoted when a call is refused.
+    /// The last failure, quoted when a call is rejected.
     last: Mutex<String>,
 }
 
@@ -44,17 +45,17 @@ struct ServiceCounts {
     retries: AtomicU64,
     failures: AtomicU64,
     refused: AtomicU64,
-    /// Whether the latest call failed or was refused.
+    /// True if the latest call failed or was rejected.
     failing: AtomicBool,
 }
 
-/// A 2xx answer. Its debugging form shows no text of the body.
+/// A 2xx answer. Its `Debug` output contains no text of the body.
 pub struct ServiceReply {
-    /// The body: JSON by its content type, not parsed yet.
+    /// The body: JSON by its content type, not yet parsed.
     pub body: Vec<u8>,
-    /// Requests that were sent, 1 or more.
+    /// Number of requests, at least 1.
     pub attempts: u32,
-    /// From the first request to the answer.
+    /// Time from the first request to the answer.
     pub seconds: f64,
 }
 
@@ -69,15 +70,14 @@ impl fmt::Debug for ServiceReply {
 }
 
 impl ServiceReply {
-    /// Reads the body.
+    /// Parses the body.
     ///
-    /// # Errors
-    /// [`FailureCause::Unusable`] if it is not JSON or has another shape; `what` names what was expected
-    /// ("a chat completion").
+    /// # Errors [`FailureCause::Unusable`] if it is not JSON or has another shape; `what` names the
+    /// expected content ("a chat completion").
     pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, CallFailure> {
         let body = self.body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.body);
         serde_json::from_slice(body).map_err(|error| {
-            // Of the parser's complaint only the place: the rest may quote the answer.
+            // Only the position of the parser's error is shown: its text may quote the answer.
             let message = format!(
                 "server's answer is not {what}, at line {} column `{}`",
                 error.line(),
@@ -93,16 +93,15 @@ impl ServiceReply {
 }
 
 impl RemoteService {
-    /// Prepares calls to `endpoint`; nothing is sent.
+    /// Prepares calls to `endpoint` without sending a request.
     ///
-    /// # Errors
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) for values that can't be used.
+    /// # Errors [`ErrorKind::Config`](crate::ErrorKind::Config) for invalid values.
     pub fn new(endpoint: &RemoteEndpoint) -> Result<Self> {
         Self::with_timer(endpoint, Arc::new(SystemTimer::default()))
     }
 
-    /// [`new`](Self::new) with another timer for waits and breaker (an attempt's deadline is always
-    /// real).
+    /// [`new`](Self::new) with another timer for waits and circuit breaker; the deadline of an
+    /// attempt is always in real time.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -124,13 +123,12 @@ impl RemoteService {
         })
     }
 
-    /// Sends `body` to `path` (`chat/completions`) below the base address. Blocks; attempts and
-    /// waits included. Gives up at the deadline of `control`; that it came too early for the server
-    /// counts only against later calls with a deadline.
+    /// Sends `body` to `path` (`chat/completions`) below the base address. Blocks for all attempts
+    /// and waits. Gives up at the deadline of `control`; such a failure counts only against later
+    /// calls with a deadline, since the server may just need more time.
     ///
-    /// # Errors
-    /// The last attempt's failure; [`FailureCause::Refused`] while the breaker is open; [`FailureCause::Stopped`]
-    /// soon after `control` says so.
+    /// # Errors The failure of the last attempt; [`FailureCause::Refused`] while the circuit
+    /// breaker is open; [`FailureCause::Stopped`] soon after `control` requests it.
     pub(crate) fn post(
         &self,
         path: &str,
@@ -207,7 +205,8 @@ impl RemoteService {
             let Some(wait) = self.policy.wait(attempts, &failure, &*self.timer) else {
                 break failure;
             };
-            // No waiting for an attempt that the breaker would refuse, or that would come too late.
+            // Does not wait for an attempt that the breaker would reject, or that would be too
+            // late.
             let comes_late = hurried.as_ref().is_some_and(|(deadline, _)| {
                 deadline.saturating_duration_since(Instant::now()).as_secs_f64() <= wait
             });
@@ -232,7 +231,7 @@ impl RemoteService {
         Err(CallFailure { attempts, seconds: self.timer.seconds() - started, ..failure })
     }
 
-    /// Whether a call would be sent now.
+    /// True if a call would be sent now.
     pub fn is_available(&self) -> bool {
         self.breaker.is_available(self.timer.seconds())
     }
@@ -247,7 +246,7 @@ impl RemoteService {
         self.http.origin()
     }
 
-    /// Counters and state of the breaker, without the name of a model. No secret inside.
+    /// Counters and state of the circuit breaker, without the name of a model. Contains no secrets.
     pub fn health(&self) -> ServiceHealth {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ServiceHealth {

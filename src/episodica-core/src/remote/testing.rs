@@ -1,5 +1,5 @@
-//! For unit tests: a server on the loopback interface that fails on purpose, and a timer that does
-//! not wait. The server stops when dropped, and by itself after a minute.
+//! For unit tests: a loopback server that fails on request, and a timer that does not wait. The
+//! server stops when it is dropped, and after a minute in any case.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::error::Result;
 
 const LIFE: Duration = Duration::from_secs(60);
 
-/// How to answer one request.
+/// A scripted response.
 #[derive(Debug, Clone)]
 pub(crate) enum ScriptedAct {
     /// Status and JSON.
@@ -48,7 +48,7 @@ pub(crate) struct ReceivedRequest {
 
 type Script = dyn Fn(usize, &ReceivedRequest) -> ScriptedAct + Send + Sync;
 
-/// See the module.
+/// See the module's documentation.
 pub(crate) struct FaultServer {
     url: String,
     stop: Arc<AtomicBool>,
@@ -56,7 +56,7 @@ pub(crate) struct FaultServer {
 }
 
 impl FaultServer {
-    /// Answers request number n (from 0) as `script` says.
+    /// Answers request number n (from 0) by `script`.
     pub(crate) fn start(
         script: impl Fn(usize, &ReceivedRequest) -> ScriptedAct + Send + Sync + 'static,
     ) -> Self {
@@ -88,12 +88,12 @@ impl FaultServer {
         server
     }
 
-    /// Answers with each of `acts`, then with the last one.
+    /// Answers each request with the next of `acts`, and all further ones with the last.
     pub(crate) fn script(acts: Vec<ScriptedAct>) -> Self {
         Self::start(move |number, _| acts[number.min(acts.len() - 1)].clone())
     }
 
-    /// This server, with short patience.
+    /// This server as an endpoint, with a short timeout.
     pub(crate) fn endpoint(&self) -> RemoteEndpoint {
         RemoteEndpoint { timeout_seconds: 5.0, ..RemoteEndpoint::new(&self.url) }
     }
@@ -188,7 +188,7 @@ fn answer(mut stream: TcpStream, act: ScriptedAct, stop: &AtomicBool) -> std::io
 }
 
 /// A timer that does not wait: sleeping advances it at once and is recorded. Clones share their
-/// time; chance is always 0.5.
+/// time; `chance` is always 0.5.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VirtualTimer(Arc<Mutex<VirtualTime>>);
 
@@ -204,7 +204,7 @@ impl VirtualTimer {
         self.0.lock().seconds += seconds;
     }
 
-    /// Every wait so far, in seconds and in order.
+    /// All waits so far, in seconds and in order.
     pub(crate) fn slept(&self) -> Vec<f64> {
         self.0.lock().slept.clone()
     }
@@ -215,7 +215,7 @@ impl RetryTimer for VirtualTimer {
         self.0.lock().seconds
     }
 
-    /// 1970 and the seconds since this timer was made.
+    /// 1970 plus the seconds since this timer was created.
     fn now(&self) -> Moment {
         Moment::new((self.seconds() * 1e6) as i64, 0).unwrap_or(Moment::MAX)
     }

@@ -1,4 +1,4 @@
-//! Waiting, and the time that retries and breakers see.
+//! Time and waiting, for retries and circuit breakers.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant};
@@ -7,28 +7,27 @@ use crate::clock::{Clock, Moment, SystemClock};
 use crate::control::CallControl;
 use crate::error::Result;
 
-/// How often a wait asks whether it should stop.
+/// Interval at which a wait checks for a stop.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Time as retries and breakers see it, so that tests needn't wait.
+/// The clock of retries and circuit breakers; replaceable, so that tests need not wait.
 pub trait RetryTimer: Send + Sync {
     /// Seconds since a fixed moment; never decreases.
     fn seconds(&self) -> f64;
 
-    /// The calendar's time, for servers that name a date.
+    /// Calendar time, for servers that send a date.
     fn now(&self) -> Moment;
 
-    /// Waits `seconds`, or until `control` asks for a stop.
+    /// Waits `seconds`, or until `control` requests a stop.
     ///
-    /// # Errors
-    /// What `control` says.
+    /// # Errors The error of `control`.
     fn sleep(&self, seconds: f64, control: &dyn CallControl) -> Result<()>;
 
-    /// A number from 0 to 1, another one each time: spreads the retries of many callers.
+    /// A random number from 0 to 1, to spread the retries of many callers.
     fn chance(&self) -> f64;
 }
 
-/// The operating system's time.
+/// The operating system's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemTimer {
     start: Instant,
@@ -61,7 +60,7 @@ impl RetryTimer for SystemTimer {
     }
 
     fn chance(&self) -> f64 {
-        // Each `RandomState` has other keys; that is all the chance that jitter needs.
+        // Each `RandomState` has random keys, which is random enough for jitter.
         RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
     }
 }

@@ -1,10 +1,10 @@
-//! Extracts JSON from any model output: the plain text, a fence, surrounding prose, or item by
+//! Extracts JSON from any model output: plain JSON, a fenced block, JSON inside prose, or item by
 //! item.
 //!
-//! Nothing here fails: unreadable parts are lost and counted, and one bad item never loses the
-//! others. Work is linear in the length of the text (a budget limits every scan ahead), nesting
-//! beyond 128 levels is lost, and of a text longer than [`MAX_TEXT_BYTES`] only the start is read.
-//! The caller checks what the values mean and whether they are valid.
+//! Nothing here fails: unreadable parts are dropped and counted, and an unreadable item does not
+//! affect the others. The cost is linear in the length of the text (a budget limits every
+//! look-ahead). Nesting beyond 128 levels is dropped, and of a text longer than [`MAX_TEXT_BYTES`]
+//! only the start is read. The caller validates the values.
 
 mod read;
 mod repair;

@@ -1,12 +1,12 @@
-//! The methods of reading JSON, from strict to lenient.
+//! Methods of reading JSON, from strict to lenient.
 
 use serde_json::{Map, Value};
 
 use super::repair::parse;
 use super::scan::JsonScan;
 
-/// Longer texts are cut off here: far more than any answer within a usual token limit, and little
-/// enough to keep as values.
+/// Maximum length that is read: far more than any answer within a usual token limit, but small
+/// enough to hold as values.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// An object, and how it was read.
@@ -29,9 +29,9 @@ pub struct SalvagedList {
     pub salvaged: bool,
     /// Number of unreadable items, including a truncated last one.
     pub lost: usize,
-    /// True if there was a list, even an empty one. `false`: the text contains no answer.
+    /// True if there was a list, even an empty one. False means that the text contains no answer.
     pub found: bool,
-    /// True if the text was one object with this list under its key.
+    /// True if the text was one object with this list under the requested key.
     pub keyed: bool,
 }
 
@@ -47,8 +47,8 @@ pub fn object(text: &str) -> Option<SalvagedObject> {
     object_with(text, &[])
 }
 
-/// The last complete object in `text` that has one of `keys`, because drafts come first; without
-/// one, what [`object`] finds.
+/// The last complete object in `text` with one of `keys`, since drafts come first. If there is
+/// none, the result of [`object`].
 pub fn object_with(text: &str, keys: &[&str]) -> Option<SalvagedObject> {
     let text = bounded(text);
     let strict = serde_json::from_str(text);
@@ -126,7 +126,7 @@ pub fn items(text: &str, key: &str) -> SalvagedList {
     let text = answer_of(text);
     let last = last_of_form(text, |value| value.get(key).is_some());
     if let Some(found) = last.and_then(|value| read(value, true)) {
-        // Without words around it the answer is as it was asked for.
+        // If the whole text is valid JSON, nothing was salvaged.
         let is_all = serde_json::from_str::<Value>(text).is_ok_and(|all| all.get(key).is_some());
         return SalvagedList { salvaged: found.salvaged && !is_all, ..found };
     }
@@ -143,7 +143,7 @@ pub fn items(text: &str, key: &str) -> SalvagedList {
     if let Some(start) = scan.list_under(key) {
         return SalvagedList { keyed: true, ..split(&mut scan, start).unwrap_or_default() };
     }
-    // Prompts ask for lists of objects, and lists of strings are likely; a list of anything else
+    // Prompts ask for lists of objects, and lists of strings are plausible. A list of other values
     // may be a reference mark in prose.
     for first in [&b"{"[..], b"\"", b""] {
         let mut at = 0;
@@ -167,7 +167,7 @@ pub fn items(text: &str, key: &str) -> SalvagedList {
     SalvagedList::default()
 }
 
-/// The items of `value`, and whether reading them took a guess.
+/// The items of `value`, and whether reading them required a guess.
 fn list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
     match value {
         Value::Array(mut values) => match values.as_mut_slice() {
@@ -196,7 +196,7 @@ fn array(value: Value) -> Option<Vec<Value>> {
     }
 }
 
-/// `text` within the limit.
+/// `text`, cut to the maximum length.
 fn bounded(text: &str) -> &str {
     let mut end = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(end) {
@@ -241,7 +241,7 @@ pub fn answer_of(text: &str) -> &str {
     let ends = ENDS.iter().filter_map(|mark| text.rfind(mark).map(|at| (at, at + mark.len())));
     match ends.max() {
         Some((_, end)) if text[end..].contains(['{', '[']) => text[end..].trim(),
-        // A mark inside the answer, or behind it.
+        // The mark is inside the answer or after it.
         Some((_, _)) if text.starts_with(['{', '[', '`']) => text,
         Some((_, end)) => text[end..].trim(),
         None if OPENINGS.iter().any(|mark| text.starts_with(mark)) => "",
@@ -249,7 +249,8 @@ pub fn answer_of(text: &str) -> &str {
     }
 }
 
-/// The last complete object with the form, alone or as the only member of another one.
+/// The last complete object for which `has_form` holds, on its own or as the only member of
+/// another.
 fn last_of_form(text: &str, has_form: impl Fn(&Value) -> bool) -> Option<Value> {
     let mut scan = JsonScan::new(text);
     let (mut at, mut last) = (0, None);
@@ -273,9 +274,9 @@ fn last_of_form(text: &str, has_form: impl Fn(&Value) -> bool) -> Option<Value> 
     last
 }
 
-/// The numbers that a value names: `[3, 4]`, `3`, `"3"`, `"3-5"`, `"3, 4"`.
+/// The numbers in a value: `[3, 4]`, `3`, `"3"`, `"3-5"`, `"3, 4"`.
 pub fn numbers(value: &Value) -> Vec<u64> {
-    /// Far more numbers than a window has messages.
+    /// Maximum number of values; far more than a window has messages.
     const MOST: u64 = 10_000;
     match value {
         Value::Array(values) => values
@@ -301,7 +302,7 @@ pub fn numbers(value: &Value) -> Vec<u64> {
     }
 }
 
-/// The text between three backticks, without the name of the language.
+/// The contents of fences of three backticks, without the name of the language.
 fn fences(text: &str) -> impl Iterator<Item = &str> {
     text.split("```")
         .skip(1)

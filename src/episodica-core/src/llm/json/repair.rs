@@ -1,9 +1,9 @@
-//! Repairs small mistakes of models in JSON that is otherwise complete.
+//! Repairs small mistakes that models make in otherwise complete JSON.
 
 use serde_json::Value;
 
-/// Reads `text` as one value: strictly, then with line breaks in strings, unknown escapes, trailing
-/// commas, comments, single quotes and Python's words repaired.
+/// Parses `text` as one value, first strictly, then with repairs: line breaks in strings, unknown
+/// escapes, trailing commas, comments, single quotes and Python's constants.
 pub(super) fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&repaired(text)).ok())
 }
@@ -13,7 +13,8 @@ fn repaired(text: &str) -> String {
     let mut chars = text.chars().peekable();
     // The quotation mark that ends the string.
     let mut in_string: Option<char> = None;
-    // Holds a comma outside strings, and the white space after it, until the next token is known.
+    // A comma outside strings and the following white space, held back until the next token is
+    // known.
     let mut pending = String::new();
     while let Some(c) = chars.next() {
         if let Some(quote) = in_string {

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use super::repair::parse;
 
-/// Maximum number of scans per byte; broken text with many brackets would otherwise cost the square
-/// of its length.
+/// Maximum number of scans per byte. Without it, broken text with many brackets would take
+/// quadratic time.
 const LOOKS: usize = 16;
 
-/// Longer names of members are not searched.
+/// Maximum length of a member's name that is searched.
 const MAX_KEY_BYTES: usize = 64;
 
 pub(super) struct JsonScan<'t> {
@@ -47,8 +47,8 @@ impl<'t> JsonScan<'t> {
         })
     }
 
-    /// The end of the container that begins at `start` (behind its bracket); `None` if it has no
-    /// end or the budget is used up.
+    /// The position after the container that begins at `start`; `None` if it has no end or the
+    /// budget is used up.
     pub(super) fn balanced(&mut self, start: usize) -> Option<usize> {
         let mut depth = 0_usize;
         self.walk(start, |byte| {
@@ -62,8 +62,8 @@ impl<'t> JsonScan<'t> {
         .map(|last| last + 1)
     }
 
-    /// The readable elements of the list whose bracket is at `start`, and the number of lost ones;
-    /// `None` for a list that is truncated before its first element.
+    /// The readable elements of the list whose bracket is at `start`, and the number of unreadable
+    /// ones; `None` for a list that is truncated before its first element.
     pub(super) fn elements(&mut self, start: usize) -> Option<(Vec<Value>, usize)> {
         let (mut values, mut lost) = (Vec::new(), 0);
         let mut at = start + 1;
@@ -87,7 +87,8 @@ impl<'t> JsonScan<'t> {
         }
     }
 
-    /// The readable members of the object whose bracket is at `start`, and the number of lost ones.
+    /// The readable members of the object whose bracket is at `start`, and the number of unreadable
+    /// ones.
     pub(super) fn members(&mut self, start: usize) -> (Map<String, Value>, usize) {
         let (mut members, mut lost) = (Map::new(), 0);
         let mut at = start + 1;
@@ -116,7 +117,8 @@ impl<'t> JsonScan<'t> {
         }
     }
 
-    /// The value at `at`, if it can be read, and its end (the end of the text for a truncated one).
+    /// The value at `at`, if it is readable, and its end; the end of the text for a truncated
+    /// value.
     fn value(&mut self, at: usize) -> (usize, Option<Value>) {
         let length = self.bytes.len();
         let end = match self.bytes.get(at) {
@@ -137,16 +139,16 @@ impl<'t> JsonScan<'t> {
         let text = &self.text[at..end.unwrap_or(length)];
         // A number at the very end may be truncated.
         let whole = end.is_some() || text.trim_end().ends_with('"');
-        // The end is past `at`, so that every scan advances.
+        // Always past `at`, so that every scan advances.
         (
             end.unwrap_or(length).max(at + 1).min(length),
             if whole { parse(text.trim()) } else { None },
         )
     }
 
-    /// The position to continue from after the broken element from `at` to `end`: the next place
-    /// inside it that looks like the start of an element, because a surplus quotation mark makes an
-    /// element swallow the ones after it.
+    /// The position at which to continue after the broken element from `at` to `end`: the next
+    /// place within it that looks like the start of an element. A surplus quotation mark makes an
+    /// element swallow the following ones.
     fn next_element(&mut self, at: usize, end: usize) -> usize {
         let (close, open) = match self.bytes[at] {
             b'{' => (b'}', b'{'),
@@ -169,7 +171,7 @@ impl<'t> JsonScan<'t> {
             .unwrap_or(end)
     }
 
-    /// The same for members: the position of `, "name":`.
+    /// The same for members: the position of the next `, "name":`.
     fn next_member(&mut self, at: usize, end: usize) -> usize {
         if !self.pay(end - at) {
             return end;
@@ -203,8 +205,8 @@ impl<'t> JsonScan<'t> {
         (at + length).min(self.bytes.len())
     }
 
-    /// Calls `stop` with each byte from `start` that is outside strings (without quotation marks);
-    /// returns the position at which `stop` returned true.
+    /// Calls `stop` with each byte from `start` that is outside strings (quotation marks excluded);
+    /// returns the position at which `stop` returns true.
     fn walk(&mut self, start: usize, mut stop: impl FnMut(u8) -> bool) -> Option<usize> {
         let (mut in_string, mut escaped) = (false, false);
         let most = self.budget.min(self.bytes.len() - start);

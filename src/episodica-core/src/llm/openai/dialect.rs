@@ -1,16 +1,16 @@
-//! The request dialect of one server: which of the usual fields it accepts. Learned from its
-//! refusals, kept once a request succeeded.
+//! The request fields that a server accepts. Learned from the server's error responses, and kept
+//! once a request has succeeded.
 
 use serde_json::{Map, Value, json};
 
 use crate::llm::chat::ChatPrompt;
 use crate::remote::{CallFailure, FailureCause};
 
-/// How a request asks for JSON, strictest first.
+/// Ways to request JSON, strictest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonFormat {
     Schema,
-    /// `json_object` with the schema inside, as llama.cpp, Together and Fireworks take it.
+    /// `json_object` with the schema inside, as accepted by llama.cpp, Together and Fireworks.
     ObjectSchema,
     Object,
     Plain,
@@ -27,7 +27,7 @@ impl JsonFormat {
     }
 }
 
-/// Extra tokens for the reasoning of a model that has once used up its limit before its answer.
+/// Additional tokens for a model that once used up its limit by reasoning before the answer.
 const THINKING_TOKENS: u32 = 8_000;
 
 /// See the module documentation.
@@ -37,15 +37,16 @@ pub(super) struct ServerDialect {
     /// `max_completion_tokens` instead of `max_tokens`.
     completion_tokens: bool,
     temperature: bool,
-    /// The model reasons before it answers.
+    /// True if the model reasons before it answers.
     thinks: bool,
-    /// A message of the role `system`; else the instructions open the user's message.
+    /// True to send the instructions as a `system` message; otherwise they start the user's
+    /// message.
     system: bool,
-    /// The server answers as a stream only.
+    /// True if the server answers only as a stream.
     stream: bool,
-    /// The server's limit for an answer.
+    /// The server's maximum for an answer.
     pub(super) most_tokens: Option<u32>,
-    /// The server's window for prompt and answer.
+    /// The server's context window, for prompt and answer.
     pub(super) window: Option<u32>,
 }
 
@@ -65,7 +66,8 @@ impl Default for ServerDialect {
 }
 
 impl ServerDialect {
-    /// Maximum number of requests that learning adds to one call: each step goes in one direction.
+    /// Maximum number of requests that learning adds to one call. It is finite, since each step
+    /// only removes a field or narrows a limit.
     pub(super) const MAX_STEPS: usize = 8;
 
     /// The body of a request.
@@ -79,7 +81,7 @@ impl ServerDialect {
         let schema = &prompt.schema;
         let system = match self.format {
             JsonFormat::Schema => prompt.system.clone(),
-            // Servers with `json_object` require the word JSON in the prompt.
+            // Servers require the word JSON in the prompt for `json_object`.
             _ => {
                 format!(
                     "{}\n\nAnswer with one JSON object that fits this JSON schema, and nothing \
@@ -125,12 +127,12 @@ impl ServerDialect {
         if self.thinks { THINKING_TOKENS } else { 0 }
     }
 
-    /// The dialect to try after an answer that reached its limit before its first word.
+    /// The dialect to try if an answer reached its limit before its first word.
     pub(super) fn with_more_room(self) -> Option<Self> {
         (!self.thinks).then_some(Self { thinks: true, ..self })
     }
 
-    /// The dialect to try after this refusal; `None` if the form of the request is not the cause.
+    /// The dialect to try after this error; `None` if the form of the request is not the cause.
     pub(super) fn after(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
         let FailureCause::Status(status @ (400 | 404 | 415 | 422 | 501)) = failure.cause() else {
             return None;
@@ -163,8 +165,8 @@ impl ServerDialect {
             "structured",
             "grammar",
         ]);
-        // Some servers give no reason. An unknown model and a prompt that is too long or forbidden
-        // are not problems of form.
+        // Some servers give no reason. An unknown model, and a prompt that is too long or not
+        // allowed, are not problems of form.
         let known = mentions(&[
             "context",
             "too long",
@@ -185,15 +187,15 @@ impl ServerDialect {
         (blamed || silent).then_some(Self { format, ..self })
     }
 
-    /// The dialect with the limits that a server names in its refusal, if they are narrower than
-    /// what was asked for.
+    /// The dialect with the limits stated in the server's error, if they are lower than the
+    /// requested ones.
     fn limited(self, failure: &CallFailure, max_tokens: u32) -> Option<Self> {
         let mentions = |words: &[&str]| words.iter().any(|word| failure.mentions(word));
         if mentions(&["context length", "context window", "context size", "n_ctx"]) {
             let window = failure.numbers().into_iter().find(|number| *number >= LEAST_WINDOW)?;
             return match self.window {
                 None => Some(Self { window: Some(window), ..self }),
-                // The server counts more tokens in the prompt.
+                // The server counts more tokens in the prompt than this process does.
                 Some(_) if max_tokens >= 2 * LEAST_TOKENS => {
                     Some(Self { most_tokens: Some(max_tokens / 2), ..self })
                 }
@@ -210,6 +212,6 @@ impl ServerDialect {
     }
 }
 
-/// Smaller numbers in a server's refusal are no limits.
+/// Smaller numbers in a server's error are not taken for limits.
 const LEAST_TOKENS: u32 = 256;
 const LEAST_WINDOW: u32 = 1_024;

@@ -1,7 +1,7 @@
 //! Chat Completions of any server with OpenAI's protocol.
 //!
-//! Asks for strict JSON and relaxes the request to what the server accepts (`dialect`), at
-//! temperature 0, without streaming or tools. The caller reads the JSON ([`json`](super::json)).
+//! Requests strict JSON at temperature 0, without streaming or tools, and relaxes the request until
+//! the server accepts it (`dialect`). The caller parses the JSON ([`json`](super::json)).
 
 mod dialect;
 mod model;

@@ -16,8 +16,8 @@ use crate::model::ServiceHealth;
 use crate::remote::{CallFailure, FailureCause, RemoteService, RetryTimer, SystemTimer};
 use crate::text::count_tokens;
 
-/// A model behind an endpoint, with its fallback. Thread safe; share one among all users, because
-/// it holds the breaker.
+/// A model at an endpoint, with its fallback. Thread safe. Share one among all users, since it owns
+/// the circuit breaker.
 pub struct OpenAiModel {
     settings: LlmSettings,
     remote: RemoteService,
@@ -26,7 +26,7 @@ pub struct OpenAiModel {
 }
 
 impl OpenAiModel {
-    /// Prepares the model; sends nothing.
+    /// Creates the model without sending a request.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] for invalid values.
@@ -34,7 +34,7 @@ impl OpenAiModel {
         Self::with_timer(settings, Arc::new(SystemTimer::default()))
     }
 
-    /// [`new`](Self::new) with another timer for waits, breaker and measured seconds.
+    /// [`new`](Self::new) with another timer for waits, circuit breaker and measured seconds.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -60,7 +60,7 @@ impl OpenAiModel {
         Ok(Self { settings, remote, dialect: Mutex::default(), fallback })
     }
 
-    /// Asks this endpoint, without the fallback.
+    /// Calls this endpoint, without the fallback.
     fn ask(
         &self,
         prompt: &ChatPrompt,
@@ -70,7 +70,7 @@ impl OpenAiModel {
         let mut dialect = *self.dialect.lock();
         let (mut attempts, mut steps) = (0, 0);
         let mut was_empty = false;
-        // Tokens of answers without text.
+        // Tokens used by answers without text.
         let mut spent = (0, 0);
         let required = prompt.schema.schema["required"].as_array().cloned().unwrap_or_default();
         let keys: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
@@ -150,7 +150,7 @@ impl OpenAiModel {
         }
     }
 
-    /// The token limit of an answer: the configured one or the prompt's usual one, within the
+    /// Token limit of an answer: the configured one, or else that of the prompt, reduced to fit the
     /// window.
     fn max_tokens(&self, prompt: &ChatPrompt, dialect: ServerDialect) -> u32 {
         let usual = prompt.max_tokens.saturating_add(dialect.more_tokens());
@@ -163,25 +163,25 @@ impl OpenAiModel {
     }
 }
 
-/// The smallest window that holds the instructions and a few messages.
+/// The smallest window that fits the instructions and a few messages.
 const MIN_WINDOW: u32 = 2_048;
-/// Tokens for the server's own conversation format.
+/// Number of tokens reserved for the server's own conversation format.
 const FRAME_TOKENS: u32 = 32;
-/// The smallest answer limit that is sent, however full the window is.
+/// The smallest answer limit that is sent, even if the window is full.
 const MIN_ANSWER_TOKENS: u32 = 64;
 
-/// The smallest count of prompt tokens that may be a window.
+/// The smallest count of prompt tokens that is taken for a window.
 const LEAST_CUT: u64 = 1_024;
 
-/// True if a server read much less than the prompt: Ollama drops what its window does not hold and
-/// says so only in its count, which is the window then.
+/// True if the server counted far fewer tokens than the prompt has: Ollama silently cuts a prompt
+/// that exceeds its window, and the count is then the size of the window.
 fn is_cut(counted: u64, prompt: &ChatPrompt) -> bool {
     let sent = (count_tokens(&prompt.system) + count_tokens(&prompt.user)) as u64;
     counted >= LEAST_CUT
         && (counted.is_multiple_of(256) && 5 * sent > 6 * counted || sent > 2 * counted)
 }
 
-/// A request that this endpoint did not answer.
+/// A request that failed.
 struct UnansweredRequest {
     failure: CallFailure,
     refused: bool,

@@ -1,4 +1,4 @@
-//! Reads a server's reply, in all the places where servers put a model's text.
+//! Reads a server's response, wherever the server puts the model's text.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use crate::remote::{CallFailure, FailureCause};
 /// The contents of an answer.
 pub(super) struct AnswerContents {
     pub(super) text: Result<String, CallFailure>,
-    /// The server's own count of prompt and answer tokens.
+    /// The server's count of prompt and answer tokens.
     pub(super) usage: Option<(u64, u64)>,
     /// True if the token limit was reached before the first word.
     pub(super) is_dry: bool,
     /// True if the answer was empty without a reason.
     pub(super) is_empty: bool,
-    /// True if the server says that it refuses the content.
+    /// True if the server reports that it rejects the content.
     pub(super) is_refusal: bool,
 }
 
@@ -30,7 +30,7 @@ impl Default for AnswerContents {
     }
 }
 
-/// Reads a reply. `is_answer` tells a model's answer from its reasoning.
+/// Reads a response. `is_answer` distinguishes a model's answer from its reasoning.
 pub(super) fn read(
     reply: &Value,
     origin: &str,
@@ -48,7 +48,7 @@ pub(super) fn read(
         _ => None,
     };
     let choice = &reply["choices"][0];
-    // Ollama's own form has the message without a list around it.
+    // Ollama's own format has the message outside of a list.
     let message = if choice.is_object() { &choice["message"] } else { &reply["message"] };
     if !choice.is_object() && !message.is_object() {
         return AnswerContents {
@@ -63,12 +63,12 @@ pub(super) fn read(
         arguments(&message["tool_calls"][0]["function"]),
         arguments(&message["function_call"]),
     ];
-    // Some servers take the whole answer for reasoning.
+    // Some servers report the whole answer as reasoning.
     let thought = ["reasoning_content", "reasoning"].map(|key| text_of(&message[key]));
     let thought = thought.into_iter().filter(|text| is_answer(text));
     let text = said.into_iter().filter(|text| !answer_of(text).is_empty()).chain(thought).next();
     let reason = choice["finish_reason"].as_str();
-    // Where a grammar allows it, small models fill an answer with white space until its limit.
+    // If a grammar allows it, small models pad an answer with white space up to the limit.
     let is_blank =
         |text: &String| reason == Some("length") && 2 * text.trim_end().len() < text.len();
     if let Some(text) = text.filter(|text| !is_blank(text)) {
@@ -94,7 +94,7 @@ pub(super) fn read(
     AnswerContents { text: Err(unusable(what)), usage, is_dry, is_empty, is_refusal }
 }
 
-/// A text, or the texts among content parts, in order.
+/// A text, or the joined texts of content parts.
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -106,7 +106,7 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// The arguments of a call that a model makes instead of answering.
+/// The arguments of a tool call that a model makes instead of answering.
 fn arguments(call: &Value) -> String {
     match &call["arguments"] {
         Value::String(text) => text.clone(),
@@ -115,7 +115,7 @@ fn arguments(call: &Value) -> String {
     }
 }
 
-/// One reply from the lines of a stream: server-sent events, or one JSON value a line.
+/// Assembles one response from a stream: server-sent events, or one JSON value per line.
 pub(super) fn joined(body: &[u8]) -> Option<Value> {
     let body = std::str::from_utf8(body).ok()?;
     let mut chunks: Vec<Value> = Vec::new();
