@@ -53,6 +53,6 @@ def test_a_record_that_nobody_wrote_is_an_error_and_then_left_aside(
     with system(tmp_path) as memory:
         with pytest.raises(InternalError, match="a record of the snapshot can't be read") as error:
             list(memory.semantic_memories("al"))
-        assert error.value.hint == "call again: the snapshot is left aside, and the logs are read"
+        assert error.value.hint == "call again: the logs are read instead of the snapshot"
         assert "Lyon" in memory.search("al", "Lyon")[0].content
         assert len(list(memory.semantic_memories("al"))) == 1

@@ -94,7 +94,7 @@ pub(crate) fn patiently<T: Send + 'static>(
     let thread = std::thread::Builder::new().name("episodica-texts".to_owned());
     if thread.spawn(run).is_err() {
         return take(&work).map_or_else(
-            || Err(Error::internal("a thread that was not started took its work")),
+            || Err(Error::internal("the work of a thread that did not start is missing")),
             |work| Ok(work()),
         );
     }
@@ -112,7 +112,7 @@ pub(crate) fn outcome_of<T>(
             Ok(Err(panic)) => resume_unwind(panic),
             Err(RecvTimeoutError::Timeout) => control.check()?,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Error::internal("a thread ended without its outcome"));
+                return Err(Error::internal("a thread ended without a result"));
             }
         }
     }

@@ -70,7 +70,7 @@ impl fmt::Display for Owner {
 
 fn check_owner_id(what: &str, id: &str) -> Result<()> {
     match id.len() {
-        0 => Err(Error::invalid(format!("{what} is empty: ``"))),
+        0 => Err(Error::invalid(format!("{what} is empty"))),
         1..=MAX_OWNER_ID_BYTES => Ok(()),
         long => Err(Error::invalid(format!(
             "{what} is longer than {MAX_OWNER_ID_BYTES} bytes: `{long}`"

@@ -193,7 +193,7 @@ impl Engine {
     ) -> Result<AnyRecord> {
         self.check_writable()?;
         if content.trim().is_empty() {
-            return Err(Error::invalid("content is empty: ``"));
+            return Err(Error::invalid("content is empty"));
         }
         let update = |user: &UserGuard| self.services.update(user, id, content, control);
         self.with_user(user_id, control, update)?.ok_or_else(|| unknown(id))

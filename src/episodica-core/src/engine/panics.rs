@@ -17,7 +17,7 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 fn described(panic: &(dyn Any + Send)) -> Error {
     if panic.is::<UnreadableRow>() {
         return Error::internal("a record of the snapshot can't be read: the file was changed")
-            .with_hint("call again: the snapshot is left aside, and the logs are read");
+            .with_hint("call again: the logs are read instead of the snapshot");
     }
     Error::internal("an invariant of the engine is broken")
         .with_hint("please report this bug; standard error says where it happened")

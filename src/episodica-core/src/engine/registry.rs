@@ -157,7 +157,7 @@ impl UserRegistry {
             if !user.is_unsound() {
                 return true;
             }
-            log::warn!("the snapshot of a user was changed by another program and is left aside");
+            log::warn!("ignoring a snapshot that another program changed");
             self.distrusted.lock().insert(user_id.clone());
             // A reader may fail to remove it; that is harmless.
             let _ = services.store.remove_snapshot(&user.owner);

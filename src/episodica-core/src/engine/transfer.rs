@@ -30,7 +30,7 @@ impl Engine {
             None => ("statement", &statement.content),
         };
         if text.trim().is_empty() {
-            return Err(Error::invalid(format!("{what} is empty: ``")));
+            return Err(Error::invalid(format!("{what} is empty")));
         }
         let limit = self.services.config.max_message_bytes;
         let bytes = statement.bytes();

@@ -67,7 +67,7 @@ pub fn copy_user(source: &Store, target: &Store, owner: &Owner) -> Result<Copied
                 ErrorKind::CorruptStore,
                 format!("the copy of a user's {} differs: `{}`", kind.name(), owner.user),
             )
-            .with_hint("somebody may be writing to one of the stores: copy again"));
+            .with_hint("another process may be writing to one of the stores: copy again"));
         }
     }
     from.opened();
@@ -132,7 +132,7 @@ impl LineSink<'_> {
             AppendAnswer::Conflict(_) => {
                 return Err(Error::new(
                     ErrorKind::StoreLocked,
-                    "somebody else writes to the target of a copy",
+                    "another process is writing to the target",
                 ));
             }
         }

@@ -203,7 +203,7 @@ pub(crate) fn read(
 pub(crate) fn create_dir_all(backend: &dyn FileBackend, directory: &Path) -> Result<()> {
     backend
         .create_dir_all(directory)
-        .map_err(|error| io_error("cannot make the directory", directory, error))
+        .map_err(|error| io_error("cannot create the directory", directory, error))
 }
 
 /// Returns once the names in a directory survive a power cut.
@@ -258,7 +258,7 @@ pub(crate) fn io_error(context: &str, path: &Path, source: io::Error) -> Error {
             "replace the link by the file or directory that it points to",
         ),
         Some(EntryRefusal::NotRegular) => (
-            "what has the name of a file of the store is not a regular file",
+            "a file of the store is not a regular file",
             "move away the directory, FIFO, socket or device that has the name",
         ),
     };

@@ -58,8 +58,7 @@ impl<'a> LogReading<'a> {
             Ok(())
         };
         let recovery = self.logs.read(kind, &LogSum::default(), visit)?;
-        let recovery =
-            recovery.ok_or_else(|| Error::internal("a log does not begin with nothing"))?;
+        let recovery = recovery.ok_or_else(|| Error::internal("a log rejects the empty prefix"))?;
         self.problems.extend(recovery.problems);
         let path: PathBuf = self.logs.path(kind);
         self.problems.extend(notes.into_iter().map(|(line, message)| StoreProblem {
@@ -297,7 +296,7 @@ impl<'a> LaterRecords<'a> {
 }
 
 fn check_placed(message: &Message) -> Result<(), String> {
-    if message.seq == UNPLACED { Err("a message without a place".into()) } else { Ok(()) }
+    if message.seq == UNPLACED { Err("a message without a position".into()) } else { Ok(()) }
 }
 
 fn faultless<T>((record, notes): (T, Vec<String>)) -> Result<T, String> {

@@ -144,8 +144,9 @@ fn read_matrix(
             ))
         })
         .ok_or("not a matrix in C order")?;
-    let (rows, columns) = shape.split_once(", ").ok_or("the shape is no pair of numbers")?;
-    let number = |text: &str| text.parse::<usize>().map_err(|_| "the shape is no pair of numbers");
+    let (rows, columns) = shape.split_once(", ").ok_or("the shape is not a pair of numbers")?;
+    let number =
+        |text: &str| text.parse::<usize>().map_err(|_| "the shape is not a pair of numbers");
     let rows = number(rows)?;
     let is_fit = rows == expected.0 || names == NpyHeader::Earlier && rows < expected.0;
     if !is_fit || number(columns)? != expected.1 {

@@ -464,10 +464,8 @@ mod tests {
             ];
             for outcome in outcomes {
                 let error = io_error("cannot open", path, outcome.unwrap_err());
-                let expected = format!(
-                    "what has the name of a file of the store is not a regular file in `{}`",
-                    path.display()
-                );
+                let expected =
+                    format!("a file of the store is not a regular file in `{}`", path.display());
                 assert_eq!((error.kind(), error.to_string()), (ErrorKind::CorruptStore, expected));
             }
         }

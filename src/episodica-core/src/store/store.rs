@@ -195,8 +195,8 @@ impl Store {
                               nor opens FIFOs, sockets and devices";
                 problems.push(problem("neither a regular file nor a directory", remedy, false));
             } else if path.to_string_lossy().ends_with(".quarantine.jsonl") {
-                let remedy = "add what matters of them again, then remove the file";
-                let message = "lines that are not records were set aside here";
+                let remedy = "add the messages that matter again, then remove the file";
+                let message = "lines that are not records were moved here";
                 problems.push(problem(message, remedy, true));
             }
         }
@@ -301,7 +301,7 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     let existed = exists(shared)?;
     backend
         .create_dir_all(&root)
-        .map_err(|error| io_error("cannot make the store", &root, error))?;
+        .map_err(|error| io_error("cannot create the store", &root, error))?;
     // The process that created the directory may have died before the name was durable. (If the
     // parent cannot be read, this process did not create the directory.)
     match backend.sync_dir(parent_of(&root)) {

@@ -361,5 +361,5 @@ impl UserStore {
 
 /// The error after another process has written.
 fn conflict() -> Error {
-    Error::new(ErrorKind::Conflict, "somebody else has written to the logs meanwhile")
+    Error::new(ErrorKind::Conflict, "another process modified the logs")
 }

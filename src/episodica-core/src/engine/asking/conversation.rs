@@ -172,7 +172,7 @@ impl ModelSession<'_> {
     pub fn unusable(&self, reason: &'static str) {
         self.count(reason, 1);
         self.services.counters.llm_unusable.fetch_add(1, Ordering::Relaxed);
-        let text = format!("model's answer was of no use: {reason}");
+        let text = format!("the model's answer is unusable: {reason}");
         let error = Error::new(ErrorKind::Llm, text);
         self.services.counters.note_unusable(Some(&self.user.owner.user), &error);
     }

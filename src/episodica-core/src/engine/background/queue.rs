@@ -93,7 +93,7 @@ impl CallControl for BackgroundControl<'_> {
         let stops = self.queue.stopping.load(Ordering::SeqCst)
             || self.user.place.leaving.load(Ordering::SeqCst);
         if stops {
-            return Err(Error::new(ErrorKind::Interrupted, "the work was put off"));
+            return Err(Error::new(ErrorKind::Interrupted, "background work was stopped"));
         }
         Ok(())
     }

@@ -102,7 +102,7 @@ impl UserMemory {
         if now.episodes != basis.episodes || facts && now.facts != basis.facts {
             return Err(Error::new(
                 ErrorKind::Conflict,
-                "another process changed what was decided on",
+                "another process changed the records of a decision",
             ));
         }
         Ok(writing)

@@ -227,7 +227,7 @@ pub(crate) fn other_dimension(given: usize, stored: usize) -> Error {
         ErrorKind::EmbeddingMismatch,
         format!(
             "the embedder gives vectors of dimension {given}, the stored ones are of dimension \
-             `{stored}`; `rebuild_indices` computes them anew"
+             `{stored}`; `rebuild_indices` computes them again"
         ),
     )
 }

@@ -83,7 +83,7 @@ impl Engine {
     pub(crate) fn check_request(&self, request: &SearchRequest) -> Result<()> {
         self.check_open()?;
         if request.query.trim().is_empty() {
-            return Err(Error::invalid("query is empty: ``"));
+            return Err(Error::invalid("query is empty"));
         }
         let chars = request.query.chars().count();
         if chars > MAX_QUERY_CHARS {
@@ -98,7 +98,7 @@ impl Engine {
             )));
         }
         if request.kinds.is_empty() {
-            return Err(Error::invalid("kinds is empty: `[]`"));
+            return Err(Error::invalid("kinds is empty"));
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ impl Engine {
     /// Turns an error at opening a user into a problem of the file that it names.
     fn finding(&self, error: Error) -> Result<StoreProblem> {
         let Some(path) = error.path().map(std::path::Path::to_owned) else { return Err(error) };
-        let remedy = error.hint().unwrap_or("mend the cause and open the store again").to_owned();
+        let remedy = error.hint().unwrap_or("remove the cause and open the store again").to_owned();
         Ok(StoreProblem { path, line: error.line(), message: error.chain(), remedy, mended: false })
     }
 

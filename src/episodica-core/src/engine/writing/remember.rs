@@ -131,7 +131,7 @@ impl EngineServices {
         drop(view);
         drop(writer);
         self.compact_if_worth(user, control);
-        let stated = records.last().ok_or_else(|| Error::internal("nothing was remembered"))?;
+        let stated = records.last().ok_or_else(|| Error::internal("the fact was not stored"))?;
         Ok(Arc::clone(stated))
     }
 
@@ -184,7 +184,7 @@ impl EngineServices {
         let AppliedDecision { mut records, .. } =
             apply(&user.owner, &candidate, &decision, &[], &sources, now);
         finish(&mut records, user, &candidate, metadata, now)?;
-        let fact = records.pop().ok_or_else(|| Error::internal("nothing was remembered"))?;
+        let fact = records.pop().ok_or_else(|| Error::internal("the fact was not stored"))?;
         let fact = SemanticMemory { subject: String::new(), expires_at: expires, ..fact };
         self.put(user, basis, fact, control)
     }

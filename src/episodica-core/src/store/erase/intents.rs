@@ -138,7 +138,7 @@ pub(in crate::store) fn pending(
                     remedy: if whose.is_empty() {
                         "no user with files has this intent: remove it".into()
                     } else {
-                        "delete again what was to be deleted: that removes it".into()
+                        "repeat the deletion: that removes this file".into()
                     },
                     mended: false,
                 });

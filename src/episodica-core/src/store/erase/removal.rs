@@ -55,7 +55,8 @@ pub(in crate::store) fn finish_pending(shared: &SharedStore) -> Result<Vec<Store
                     "a deletion of user `{user}` of tenant `{tenant}` can't be finished: {}",
                     error.chain()
                 ),
-                remedy: "make room or mend the cause: opening the user then finishes it".into(),
+                remedy: "free disk space or remove the cause: opening the user then finishes it"
+                    .into(),
                 mended: false,
             });
         }

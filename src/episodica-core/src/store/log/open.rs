@@ -212,8 +212,9 @@ impl RecordLog {
     /// Cuts off an unfinished line and moves bad lines to the quarantine.
     fn mend(&mut self, found: &LogScan) -> Result<()> {
         if !self.place.mends && (found.torn_bytes > 0 || !found.bad.is_empty()) {
-            return Err(Error::new(ErrorKind::Conflict, "the log has to be mended")
-                .at(&self.place.path, None));
+            return Err(
+                Error::new(ErrorKind::Conflict, "the log needs repair").at(&self.place.path, None)
+            );
         }
         if found.torn_bytes > 0 {
             self.health = LogHealth::Cut;
