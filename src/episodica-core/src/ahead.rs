@@ -9,8 +9,8 @@ use crate::control::{CallControl, outcome_of};
 use crate::error::Result;
 use crate::parallel;
 
-/// Processes items in the background: on one thread, and on all cores once a caller waits. A caller
-/// who computes meanwhile keeps its core. Dropping this does not stop the work; its result is lost.
+/// Processes items in the background: on one thread while the caller does other work, and on all
+/// cores once the caller waits. Dropping this does not stop the work, but loses the result.
 pub(crate) struct Prefetch<R> {
     is_awaited: Arc<AtomicBool>,
     outcome: Receiver<std::thread::Result<Vec<R>>>,

@@ -160,7 +160,8 @@ pub(crate) fn record_id(owner: &Owner, kind: &str, parts: &[&[u8]]) -> String {
     uuid8(&digest(&all))
 }
 
-/// What stays of the id of a deleted record: enough to recognise a known id, too little to tell it.
+/// The mark that remains of a deleted record's id: a known id can be recognised by it, but the id
+/// can't be restored.
 pub fn mark_of(owner: &Owner, id: &str) -> String {
     to_hex(&digest(&[owner.user.as_bytes(), id.as_bytes()])[..8])
 }

@@ -16,7 +16,7 @@ pub struct Episode {
     pub episode_id: String,
     /// The user.
     pub user_id: String,
-    /// What a person would call this talk.
+    /// A short title, as a person would give it.
     pub title: String,
     /// L1: the narrative, third person, dates resolved.
     pub content: String,
@@ -80,14 +80,14 @@ pub(crate) fn abstract_of(title: &str, summary: &str) -> String {
 pub struct BoundaryJudgement {
     /// Whether the segment ends here.
     pub should_end: bool,
-    /// Which cue decided.
+    /// The cue that decided.
     pub reason: BoundaryReason,
     /// 0 to 1.
     pub confidence: f32,
-    /// A few words on what the segment was about.
+    /// The topic of the segment, in a few words.
     #[serde(default)]
     pub topic_summary: String,
-    /// Which detector spoke.
+    /// The detector that decided.
     pub detection_method: DetectionMethod,
 }
 

@@ -21,7 +21,7 @@ pub struct AddReport {
     pub message_ids: Vec<String>,
 }
 
-/// The result of `delete` and `delete_user_data`, or what either would do.
+/// The result of `delete` and `delete_user_data`, or of a preview.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DeleteReport {
     /// Messages removed.

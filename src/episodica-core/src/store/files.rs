@@ -295,7 +295,7 @@ mod tests {
         });
         made.unwrap().append(b"x").unwrap();
         assert_eq!((removals, disk.read(path).unwrap()), (0, b"x".to_vec()));
-        // Whoever removes it each time does not delete users.
+        // A process that removes the directory at every attempt is no deletion: give up.
         let path = Path::new("/m/other~/file");
         let made = in_directory(&disk, path, || {
             let _ = disk.remove_dir(parent_of(path));

@@ -57,7 +57,7 @@ impl LockHolder {
     }
 }
 
-/// The error after a lock could not be had in time. `what` names the locked thing, with its verb.
+/// The error after waiting in vain for a lock. `what` names the locked thing, with its verb.
 pub(super) fn locked(what: &str, holder: Option<LockHolder>) -> Error {
     let who = match holder {
         Some(holder) if holder.pid == std::process::id() => {

@@ -15,7 +15,7 @@ use crate::sync::Mutex;
 const LATEST: &str = "latest";
 /// Most ids of deleted records that are kept in memory.
 const KEPT_IDS: usize = 8_192;
-/// With cursors of more users, only the page has a cursor; its events have none.
+/// With cursors of more users, only the last event of a page has a cursor.
 const MAX_USERS_PER_EVENT: usize = 64;
 
 /// How far this process has read the logs.

@@ -205,7 +205,7 @@ mod tests {
         let pending = TextProvenance { pending_llm: true, ..TextProvenance::default() };
         backlog.episode_written("e", &pending);
         backlog.session_closing("s");
-        // What was learned of an earlier revision says nothing of a later one.
+        // Learning from an earlier revision does not cover a later one.
         backlog.learned("e", 0, true);
         assert_eq!((backlog.unlearned().len(), backlog.pending_llm()), (1, 1));
         let packed = serde_json::to_string(&backlog).unwrap();

@@ -9,7 +9,7 @@ use crate::model::{InMemory, RecordShelf, ShelfRows, ShelfWriter, block, map_of_
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 use crate::store::History;
 
-/// Stands for an id without a current record, and for a revision without a slot.
+/// Marks an id without a current record, and a revision without a slot.
 const NONE: u32 = u32::MAX;
 
 /// A record in a slot, or in the history of an id.

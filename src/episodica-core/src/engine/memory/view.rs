@@ -29,7 +29,7 @@ use crate::model::{Episode, Message, SemanticMemory, block, map_bytes};
 use crate::score::{Superseded, superseded_messages};
 use crate::text::normalized;
 
-/// Stands for no episode of a message, and for no successor of a fact.
+/// Marks a message without an episode, and a fact without a successor.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The state of a fact that searches need without loading it.

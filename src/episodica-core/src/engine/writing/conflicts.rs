@@ -72,7 +72,7 @@ impl LearnedFacts {
     }
 }
 
-/// A candidate's value, and the facts of the view that may conflict with it. Independent of the
+XX
 /// step, so that it is computed for all candidates in parallel.
 pub(crate) struct ConflictCandidates {
     wording: Arc<FactWording>,

@@ -102,7 +102,7 @@ mod tests {
         let (writes, written) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let write = |due: &[SharedBatch]| {
             writes.fetch_add(1, Ordering::SeqCst);
-            // The first one writes until all others wait in line.
+            // The first write lasts until all other callers wait.
             while written.load(Ordering::SeqCst) == 0 && arrivals.line.lock().waiting.len() < 7 {
                 std::thread::yield_now();
             }

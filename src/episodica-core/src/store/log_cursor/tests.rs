@@ -19,7 +19,7 @@ fn owner() -> Owner {
 }
 
 fn message(n: u64) -> Arc<Message> {
-    // Some lines are longer than the end that a place remembers, some are shorter.
+    // Some lines are longer than the bytes that a place's checksum covers, some shorter.
     let content = "x".repeat(n as usize % 90);
     let line = serde_json::json!({
         "message_id": format!("m{n}"), "seq": n, "role": "user", "content": content, "timestamp": n,
@@ -27,7 +27,7 @@ fn message(n: u64) -> Arc<Message> {
     Arc::new(read_message(&owner(), line.to_string().as_bytes()).unwrap())
 }
 
-/// The ids of the messages behind a place; `None` if the log is no continuation.
+/// The ids of the messages after a place; `None` if the log does not continue it.
 fn behind(store: &Store, places: &UserPlaces) -> Option<(UserPlaces, Vec<String>)> {
     match store.look_behind(&owner(), places).unwrap() {
         LogLook::Lines(placed, behind) => {
@@ -81,7 +81,7 @@ fn places_are_found_again_whatever_is_erased() {
                 let (placed, found) = behind(&store, places).expect("a continuation");
                 let left = alive.iter().filter(|n| **n >= *seen);
                 assert_eq!(found, left.map(|n| format!("m{n}")).collect::<Vec<_>>());
-                // Some followers look each time, others stay behind for several erasures.
+                // Some followers read each time, others only after several erasures.
                 if random(2) == 0 {
                     *places = placed;
                 }

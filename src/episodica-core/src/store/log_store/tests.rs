@@ -50,7 +50,7 @@ fn lines_behind(logs: &dyn UserLogs, kind: LogKind, known: &LogSum) -> Option<Ve
         Ok(())
     });
     match shown {
-        // It has to be mended, while others are kept out.
+        // The log needs repair while other writers are locked out.
         Err(error) if error.kind() == ErrorKind::Conflict => None,
         shown => shown.unwrap().map(|_| lines),
     }
@@ -188,7 +188,7 @@ proptest! {
                 }
             }
             let [mut file, model] = writers.each_ref().map(|writer| all_lines(writer.logs()));
-            // Files say what was erased, for those whose cursors stand behind it.
+            // Files note erasures, so that cursors stay valid.
             for lines in &mut file {
                 lines.retain(|line| !line.starts_with(br#"{"type":"erased""#));
             }
@@ -241,7 +241,7 @@ proptest! {
     }
 }
 
-/// What the network does with a request.
+/// The fate of a request on the network.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Answered,
@@ -319,7 +319,7 @@ impl Client {
             }
             assert!(!written, "an acknowledged line is missing");
             if answer.is_none() {
-                // The caller is told that the append failed, and may stop there.
+                // The caller knows that the append failed, and may give up.
                 return;
             }
         }
@@ -331,7 +331,7 @@ fn exactly_once(store: &dyn LogStore, steps: &[(bool, Fate)]) {
     let mut clients = [Client::new(1), Client::new(2)];
     let mut delayed = Delayed::new();
     for (second, fate) in steps {
-        // The other one stays open, and will find that it is out of date.
+        // The other client stays open, and will find itself outdated.
         let client = &mut clients[usize::from(*second)];
         client.send(store, *fate, &mut delayed);
         let logs = client.logs.as_deref().unwrap();

@@ -86,13 +86,13 @@ fn what_one_writer_appends_another_follows_and_a_stale_append_is_refused() {
         loaded.messages.iter().map(|message| message.content.clone()).collect::<Vec<_>>()
     };
     assert_eq!(texts(&first.follow().unwrap().unwrap()), ["two"]);
-    // An erasure leaves nothing to be followed.
+    // Logs can't be followed across an erasure.
     let erasure = UserErasure { messages: vec!["m0".into()], ..UserErasure::default() };
     first.erase(erasure).unwrap();
     assert!(!second.is_current().unwrap() && second.follow().unwrap().is_none());
-    assert!(first.is_current().unwrap(), "whose own view has taken part in it");
+    assert!(first.is_current().unwrap(), "its own view took part in the erasure");
     first.append_messages(&[message(2, "three")], &[]).unwrap();
-    // Who can't go on after a refusal has to open the user anew.
+    // A writer that stopped half-way must open the user again.
     let (late, _) = other.open_user(&owner("alice")).unwrap();
     first.append_messages(&[message(3, "four")], &[]).unwrap();
     let refused = late.append_messages(&[message(3, "five")], &[]).unwrap_err();
@@ -113,7 +113,7 @@ fn a_line_that_a_killed_writer_left_unfinished_is_cut_off_by_the_next_to_append(
     let path = one.layout().log_path(&owner("alice"), LogKind::Messages);
     let whole = disk.files().remove(&path).unwrap();
     disk.open_append(&path).unwrap().append(b"{\"message_id\":\"torn").unwrap();
-    // Whoever only reads can't tell it from a line that is being written.
+    // A reader can't tell it from a line that is being written.
     assert!(second.follow().unwrap().unwrap().is_empty());
     assert_ne!(disk.files()[&path], whole);
     {
@@ -146,7 +146,7 @@ fn an_append_that_fails_leaves_others_no_line_that_was_taken_back() {
         if outcome.is_ok() {
             break;
         }
-        // What others read of it meanwhile is not believed after it was taken back.
+        // Readers must not keep lines that were removed again.
         if second.is_current().unwrap() {
             assert!(second.follow().unwrap().is_some_and(|behind| behind.is_empty()));
         }
@@ -408,7 +408,7 @@ fn a_user_whose_logs_are_rewritten_meanwhile_is_opened_again() {
 #[test]
 fn a_directory_that_another_process_has_just_removed_is_made_again() {
     let long = owner(&"long-".repeat(60));
-    // What is done with the files, if the operation with this number finds no directory.
+    // The file operations of a run in which operation `number` finds no directory.
     let operations = |number: Option<u64>| {
         let disk = CountdownBackend::new(MemoryBackend::new());
         let place = Path::new("/m");
@@ -429,7 +429,7 @@ fn a_directory_that_another_process_has_just_removed_is_made_again() {
     };
     let mut made = 0;
     for (number, operation) in (0..).zip(operations(None)) {
-        // A log is written anew beside itself: there, the directory is not empty.
+        // Rewriting a log creates a file in a directory that is not empty.
         if operation.starts_with("create_new ") && !operation.ends_with(".jsonl.tmp") {
             operations(Some(number));
             made += 1;

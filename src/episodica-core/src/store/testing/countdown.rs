@@ -60,15 +60,15 @@ impl<B: FileBackend> CountdownBackend<B> {
         countdown.only = &[];
     }
 
-    /// Lets `operations` more operations that need room succeed; then the disk is full: they fail,
+    /// Lets `operations` more operations that need space succeed; then they fail with a full disk,
     /// while files can be read, renamed and removed.
     pub fn fill_after(&self, operations: u64) {
         self.fail_after(operations, Failure::FromThenOn, io::ErrorKind::StorageFull);
         self.countdown.lock().only = &ROOM;
     }
 
-    /// Lets `operations` more operations that change the disk succeed; the next one, or all from
-    /// then on, find it full: also those that make what was written durable.
+    /// Lets `operations` more operations that change the disk succeed, syncs included; then the
+    /// next one, or all later ones, fail with a full disk.
     pub fn fill_at(&self, operations: u64, failure: Failure) {
         self.fail_after(operations, failure, io::ErrorKind::StorageFull);
         self.countdown.lock().only = &CHANGES;
@@ -90,7 +90,7 @@ impl<B: FileBackend> CountdownBackend<B> {
         std::mem::take(&mut self.countdown.lock().operations)
     }
 
-    /// The backend behind this one.
+    /// The wrapped backend.
     pub fn inner(&self) -> &B {
         &self.inner
     }
@@ -100,7 +100,7 @@ impl<B: FileBackend> CountdownBackend<B> {
     }
 }
 
-/// Operations that need room, and all that change the disk.
+/// Operations that need space, and operations that change the disk.
 const ROOM: [&str; 3] = ["append", "create_new", "create_dir"];
 const CHANGES: [&str; 5] = ["append", "create_new", "create_dir", "rename", "sync"];
 

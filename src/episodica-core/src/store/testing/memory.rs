@@ -28,15 +28,15 @@ struct State {
     live: BTreeMap<PathBuf, Node>,
     durable: BTreeMap<PathBuf, Node>,
     inodes: Vec<Inode>,
-    /// How many share each lock; 0 for who has it alone.
+    /// Number of holders of each shared lock; 0 for an exclusive one.
     locks: HashMap<PathBuf, usize>,
-    /// Most bytes that all files together may have.
+    /// Maximum total size of all files, in bytes.
     capacity: Option<usize>,
-    /// The file system of a network that all is on.
+    /// The name of the network file system that this one pretends to be.
     network: Option<&'static str>,
 }
 
-/// Files in memory with two images: what a reader sees, and what a power cut leaves.
+/// Files in memory with two images: the one that readers see, and the one after a power cut.
 ///
 /// Strict: bytes are durable once their file was synced, names (created, renamed, removed) once
 /// their directory was synced.
@@ -145,7 +145,7 @@ impl MemoryBackend {
         self.state.lock().capacity = bytes;
     }
 
-    /// Says from now on to be on a network's file system of this name.
+    /// From now on pretends to be a network file system with this name.
     pub fn mount(&self, network: &'static str) {
         self.state.lock().network = Some(network);
     }
@@ -393,7 +393,7 @@ impl FileBackend for MemoryBackend {
         if share == LockShare::Alone && self.read(path)? != holder.as_bytes() {
             let mut file = self.open_append(path)?;
             file.truncate(0)?;
-            // On a full disk the lock holds all the same, without a name.
+            // On a full disk the lock is valid too, but the file does not name the holder.
             let _ = file.append(holder.as_bytes());
         }
         Ok(Some(Box::new(MemoryLock { state: Arc::clone(&self.state), path: path.to_owned() })))
