@@ -1,15 +1,16 @@
-//! Compiles the part of FAISS that we use: flat indexes and HNSW, behind `native/index.cpp`.
+//! Compiles the part of FAISS in use, flat indexes and HNSW, with the C interface
+//! `native/index.cpp`.
 //!
-//! The sources are those that the crate `faiss-sys` contains; its own build compiles all of FAISS,
-//! which takes minutes and asks for CMake, OpenMP, BLAS and LAPACK. FAISS's files name kinds of
-//! index that aren't compiled here, in functions that nobody calls: the linker drops these
-//! (`--gc-sections`), and with them the names.
+//! The sources come from the crate `faiss-sys`, whose own build compiles all of FAISS, takes
+//! minutes and requires CMake, OpenMP, BLAS and LAPACK. FAISS's files refer to other kinds of
+//! indexes in functions that are never called; the linker removes these functions
+//! (`--gc-sections`), and with them the references.
 
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The files of FAISS, without `.cpp`.
+/// The files of FAISS to compile, without `.cpp`.
 const FILES: [&str; 21] = [
     "Index",
     "IndexFlat",
@@ -33,7 +34,7 @@ const FILES: [&str; 21] = [
     "utils/sorting",
     "utils/utils",
 ];
-/// What `native/index.cpp` defines in FAISS's place.
+/// Functions that `native/index.cpp` defines instead of FAISS.
 const REPLACED: [&str; 2] = ["fvec_inner_product", "fvec_inner_product_batch_4"];
 
 fn main() {
@@ -46,7 +47,7 @@ fn main() {
         .opt_level(3)
         .warnings(false)
         .define("FINTEGER", "int")
-        // On Windows its headers would take it for another library's.
+        // Without this define, its headers would import the symbols from a DLL on Windows.
         .define("FAISS_MAIN_LIB", None)
         .flag_if_supported("-fvisibility=hidden")
         .include("native/include")
@@ -61,14 +62,14 @@ fn main() {
     let (replaced, plain): (Vec<_>, Vec<_>) =
         FILES.iter().partition(|file| file.ends_with("distances_simd"));
     let path = |file: &&str| faiss.join("faiss").join(file).with_extension("cpp");
-    // Before the others: the linker looks for names in this order.
+    // First, since the linker resolves symbols in this order.
     build.file("native/index.cpp").files(plain.into_iter().map(path));
     build.compile("episodica_faiss_index");
     replacing.files(replaced.into_iter().map(path));
     replacing.compile("episodica_faiss_distances");
 }
 
-/// What Rust compiles for, told to the C++ compiler; `None` for its default.
+/// The instruction set that Rust targets, as an option of the C++ compiler; `None` for its default.
 fn architecture() -> Option<&'static str> {
     let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     let has = |name: &str| features.split(',').any(|feature| feature == name);
@@ -80,7 +81,7 @@ fn architecture() -> Option<&'static str> {
     }
 }
 
-/// The folder with FAISS's sources: Cargo knows where it put the crate.
+/// The folder of FAISS's sources: the crate's folder, as reported by Cargo.
 fn sources() -> PathBuf {
     let metadata = |more: &[&str]| {
         let output = Command::new(env::var_os("CARGO").expect("cargo tells its own path"))
@@ -91,11 +92,11 @@ fn sources() -> PathBuf {
         output.status.success().then_some(output.stdout)
     };
     let target = format!("--filter-platform={}", env::var("TARGET").expect("cargo tells it"));
-    // What is there already is enough, unless Cargo wants to look at packages of other platforms.
+    // Local packages suffice, unless Cargo needs to read packages of other platforms.
     let found =
         metadata(&["--offline", &target]).or_else(|| metadata(&[])).expect("cargo metadata");
     let found = String::from_utf8(found).expect("cargo writes UTF-8");
-    // Only these strings are wanted, so no reader of JSON is compiled for it.
+    // Only these strings are needed, so the build avoids compiling a JSON parser.
     let manifest = found
         .split("\"manifest_path\":\"")
         .filter_map(|rest| rest.split('"').next())

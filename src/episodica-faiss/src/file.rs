@@ -1,8 +1,8 @@
-//! What a file of FAISS must look like before FAISS may read it.
+//! Checks a file before FAISS reads it.
 //!
-//! FAISS allocates what the sizes in a file say and reads as much; it does not ask whether they go
-//! together. The caller's checksum finds damage; this finds the file of another index and every
-//! wrong size, and `graph_file` every wrong link. Files of halves are written and read here,
+//! FAISS allocates and reads as much as the sizes in a file say, without checking them against each
+//! other. The caller's checksum detects damage. This module detects the file of another index and
+//! wrong sizes, and `graph_file` wrong links. Files in half precision are written and read here,
 //! without FAISS.
 
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -15,22 +15,22 @@ use half::f16;
 use crate::graph_file;
 use crate::native::failure;
 
-/// Four letters, dimension (i32), rows (i64), two numbers without meaning (i64), trained (u8),
-/// metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
+/// Size of the header: four letters, dimension (i32), rows (i64), two unused numbers (i64), trained
+/// (u8), metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
 pub(crate) const HEADER: usize = 4 + 4 + 8 + 8 + 8 + 1 + 4;
-/// Before the rows of a flat index stands how many numbers they are (u64).
+/// Size of the header of a flat index, which ends with the count of the following numbers (u64).
 const FLAT_HEADER: usize = HEADER + 8;
 /// "Flat index of inner products".
 pub(crate) const FLAT: &[u8] = b"IxFI";
 /// "Index of scalar quantizers".
 const QUANTIZED: &[u8] = b"IxSQ";
-/// FAISS's number for the quantizer that keeps half precision.
+/// FAISS's number for the quantizer to half precision.
 const HALVES: i32 = 4;
-/// Before the codes of a quantizer stand what it is (i32), a range that it does not use (i32, f32),
-/// dimension (u64), bytes a row (u64), how many numbers it was trained to (u64), and how many bytes
-/// the codes are (u64). See `write_ScalarQuantizer`.
+/// Size of the header of a scalar quantizer: the general header, then its type (i32), an unused
+/// range (i32, f32), dimension (u64), bytes per row (u64), number of trained values (u64), and
+/// number of bytes of the codes (u64). See `write_ScalarQuantizer`.
 const HALF_HEADER: usize = HEADER + 4 + 4 + 4 + 4 * 8;
-/// "Index behind an id map".
+/// "Index with an id map".
 pub(crate) const ID_MAP: &[u8] = b"IxMp";
 /// "HNSW over flat storage".
 pub(crate) const HNSW_FLAT: &[u8] = b"IHNf";
@@ -42,21 +42,21 @@ pub(crate) enum RowPrecision {
     Half,
 }
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileStructure {
     Flat(RowPrecision),
     Hnsw,
 }
 
-/// The beginning of a file of halves: what FAISS writes for its index `SQfp16` of inner products.
+/// The header of a file in half precision, as FAISS writes it for an inner-product index `SQfp16`.
 fn half_header(rows: usize, dimension: usize) -> Result<Vec<u8>> {
     let d = i32::try_from(dimension)
         .map_err(|_| failure(format!("dimension is too large: `{dimension}`")))?;
     let mut header = QUANTIZED.to_vec();
     header.extend(d.to_le_bytes());
     header.extend((rows as u64).to_le_bytes());
-    // Two numbers without meaning; trained, as it needs no training; inner products.
+    // Two unused numbers; trained, since no training is needed; inner products.
     header.extend([(1_u64 << 20).to_le_bytes(); 2].as_flattened());
     header.push(1);
     header.extend(0_i32.to_le_bytes());
@@ -68,11 +68,10 @@ fn half_header(rows: usize, dimension: usize) -> Result<Vec<u8>> {
     Ok(header)
 }
 
-/// Writes rows in half precision as FAISS's index `SQfp16`, byte for byte. FAISS itself would first
-/// want a copy of all rows.
+/// Writes rows in half precision in the format of FAISS's index `SQfp16`, byte for byte. FAISS
+/// itself would have to copy all rows first.
 ///
-/// # Errors
-/// `Index` when it can't be written.
+/// # Errors `Index` if the file cannot be written.
 pub(crate) fn write_halves(path: &Path, halves: &[f16], dimension: usize) -> Result<()> {
     let header = half_header(halves.len() / dimension, dimension)?;
     let write = || {
@@ -85,10 +84,9 @@ pub(crate) fn write_halves(path: &Path, halves: &[f16], dimension: usize) -> Res
     })
 }
 
-/// The rows of a file that was [`inspect`]ed.
+/// Reads the rows of a file that [`inspect`] accepted.
 ///
-/// # Errors
-/// `Io` when it can't be read.
+/// # Errors `Io` if the file cannot be read.
 pub(crate) fn read_halves(path: &Path) -> Result<Vec<f16>> {
     let read = || {
         let mut file = File::open(path)?;
@@ -101,11 +99,10 @@ pub(crate) fn read_halves(path: &Path) -> Result<Vec<f16>> {
     read().map_err(|cause| Error::io("cannot read the vector index", path, cause))
 }
 
-/// Says which structure the file holds, having checked what stands outside FAISS's own structures.
-/// `rows` are the rows it must hold; an HNSW graph may hold more, which were removed.
+/// Returns the structure in the file, after checking everything outside of FAISS's own structures.
+/// The file must contain `rows` rows; an HNSW graph may contain more, which were removed.
 ///
-/// # Errors
-/// `Index` when it can't be the index; `Io` when the file can't be read.
+/// # Errors `Index` if the file is not such an index; `Io` if it cannot be read.
 pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<FileStructure> {
     let io = |cause| Error::io("cannot read the vector index", path, cause);
     let refuse = |why: &str| {
@@ -149,7 +146,7 @@ pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<File
             Ok(FileStructure::Flat(RowPrecision::Half))
         }
         ID_MAP if head[HEADER..].starts_with(HNSW_FLAT) => {
-            // Each node has its vector and its id, besides the graph.
+            // Apart from the graph, each node has a vector and an id.
             let least = held.saturating_mul(dimension as u64 * 4 + 8);
             if held < rows as u64 || length < least {
                 return Err(refuse("it holds another number of vectors"));

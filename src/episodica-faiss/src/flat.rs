@@ -1,8 +1,8 @@
-//! The index that compares: all rows while they are few, of many rows those that a sketch of signs
-//! proposes.
+//! The index that compares vectors exactly: all rows if there are few, otherwise those that a
+//! sketch of signs proposes.
 //!
-//! [`RowMatrix`] are the only copy of the vectors, in half precision once they are many; FAISS's
-//! products decide in either case.
+//! [`RowMatrix`] holds the only copy of the vectors, in half precision if there are many. Inner
+//! products are computed as in FAISS in both cases.
 
 use std::path::Path;
 
@@ -18,20 +18,20 @@ use crate::native::failure;
 use crate::rows::{MANY, RowMatrix};
 use crate::sketch::SignSketch;
 
-/// Up to this many rows all are compared. Above, those that the sketch chooses.
+/// Up to this many rows, all are compared; above it, only those that the sketch chooses.
 const COMPARE_ALL: usize = MANY;
-/// Rows that it chooses from, at least; as many for each that is wanted; one of so many of all.
+/// Number of rows that the sketch considers; see [`enough`].
 const PROPOSED: [usize; 3] = [1_024, 12, 128];
-/// Rows that it chooses, and all that tie with the last: the same.
+/// Number of rows that the sketch chooses for comparison; see [`enough`].
 const CHOSEN: [usize; 3] = [192, 3, 1_024];
 
-/// At least `least`, `each` for each that is `wanted`, and one of `share` of all.
+/// The largest of `least`, `each` per `wanted` row, and one in `share` of all rows.
 fn enough([least, each, share]: [usize; 3], wanted: usize, all: usize) -> usize {
     least.max(wanted.saturating_mul(each)).max(all / share)
 }
 
-/// Every vector is compared, or every sketch. Invariant: `rows` holds `labels.len()` rows, in the
-/// order of `labels`; `sketch` holds their signs, and `mean` their sum, as they are kept.
+/// Compares every vector, or every sketch. Invariant: `rows` holds `labels.len()` rows in the order
+/// of `labels`; `sketch` holds the signs of the stored rows, and `mean` their sum.
 pub(crate) struct FlatIndex {
     rows: RowMatrix,
     labels: RowLabels,
@@ -52,7 +52,7 @@ impl FlatIndex {
         })
     }
 
-    /// Over rows as they were kept: halves stay halves, however few they are.
+    /// Restores an index from stored rows. Rows in half precision stay so, even if there are few.
     pub(crate) fn restore(labels: Vec<u64>, rows: Matrix<'_>) -> Result<Self> {
         if rows.nrows() != labels.len() {
             return Err(failure(format!(
@@ -84,8 +84,8 @@ impl FlatIndex {
     fn over(rows: RowMatrix, labels: RowLabels, dimension: usize) -> Result<Self> {
         let (mut sketch, mut mean) = (SignSketch::new(dimension), RunningMean::new(dimension));
         mean.add(rows.all());
-        // A number that is not finite leaves none in the sum of its column: halves are looked
-        // through only where there is one.
+        // A value that is not finite makes the sum of its column not finite, so rows in half
+        // precision are checked only if a sum is not finite.
         if rows.native().is_some() || !mean.is_finite() {
             input::check(rows.all(), dimension)?;
         }
@@ -93,7 +93,7 @@ impl FlatIndex {
         Ok(Self { rows, labels, sketch, mean, dimension })
     }
 
-    /// The products of the rows among which the best `k` are; `None` if FAISS compares all.
+    /// Inner products of the rows that contain the best `k`; `None` if FAISS compares all rows.
     fn compared(&self, query: &[f32], k: usize) -> Option<Vec<(u64, f32)>> {
         let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
         let rows = if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
@@ -206,8 +206,8 @@ impl VectorIndex for FlatIndex {
             return Ok(input::best(hits, k));
         }
         let native = self.rows.native().expect("invariant: what is not compared here FAISS has");
-        // FAISS breaks ties as it likes. One more than wanted shows whether a tie runs over the
-        // edge; then more are asked for, until the whole tie is in view.
+        // FAISS breaks ties arbitrarily. Asks for one more row than wanted: if it ties with the
+        // last, asks for more until the whole tie is included.
         let mut asked = (k + 1).min(self.len());
         loop {
             let (scores, rows) = native.search(query, asked)?;

@@ -1,8 +1,8 @@
-//! What the file of a graph must hold before FAISS may read it.
+//! Checks the file of a graph before FAISS reads it.
 //!
-//! FAISS follows the links in a file without asking where they lead: one that points beyond the
-//! nodes reads foreign memory. So every number of the graph is checked here, once, as the file is
-//! read. Its layout is `write_HNSW` in FAISS's `impl/index_write.cpp`.
+//! FAISS follows the links in a file without checking their targets, so a link beyond the nodes
+//! would read foreign memory. Therefore every number of the graph is checked here, once, when the
+//! file is read. The format is that of `write_HNSW` in FAISS's `impl/index_write.cpp`.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -14,17 +14,16 @@ use crate::file::{FLAT, HEADER, HNSW_FLAT, ID_MAP};
 use crate::hnsw::LINKS;
 use crate::native::failure;
 
-/// What FAISS keeps beside the links: entry point, highest level, two widths of searches, and a
-/// number without meaning (i32 each).
+/// Number of scalars (i32 each) after the links: entry point, highest level, two search widths, and
+/// an unused number.
 const SCALARS: usize = 5;
-/// Bytes read at a time.
+/// Number of bytes read at a time.
 const PIECE: usize = 4_096;
 
-/// Checks that the file is a graph of vectors of this dimension in which every link leads to a node
-/// of its level.
+/// Checks that the file is a graph of vectors of this dimension, in which every link leads to a
+/// node of its level.
 ///
-/// # Errors
-/// `Index` when it is not; `Io` when the file can't be read.
+/// # Errors `Index` if it is not; `Io` if the file cannot be read.
 pub(crate) fn check(path: &Path, dimension: usize) -> Result<()> {
     let io = |cause| Error::io("cannot read the vector index", path, cause);
     let file = File::open(path).map_err(io)?;
@@ -38,7 +37,7 @@ pub(crate) fn check(path: &Path, dimension: usize) -> Result<()> {
     })
 }
 
-/// Why a graph is not read.
+/// The reason why a graph is rejected.
 enum RefusedGraph {
     Wrong(&'static str),
     Io(io::Error),
@@ -58,7 +57,7 @@ fn demand(holds: bool, otherwise: &'static str) -> Checked<()> {
 
 struct GraphReader<R> {
     source: R,
-    /// Bytes that follow.
+    /// Number of remaining bytes.
     left: u64,
 }
 
@@ -79,7 +78,7 @@ impl<R: Read> GraphReader<R> {
         demand(self.left == 0, "it goes on behind its end")
     }
 
-    /// The head of an index: its kind, and how many vectors it holds.
+    /// Reads the header of an index of this kind; returns the number of vectors.
     fn header(&mut self, kind: &[u8], dimension: usize) -> Checked<usize> {
         let mut head = [0; HEADER];
         self.bytes(&mut head)?;
@@ -88,17 +87,18 @@ impl<R: Read> GraphReader<R> {
         demand(head[32] == 1, "it is not trained")?;
         demand(head[33..] == 0_i32.to_le_bytes(), "it does not compare by inner product")?;
         let held = u64::from_le_bytes(head[8..16].try_into().expect("invariant: eight bytes"));
-        // Links are numbers of 31 bits.
+        // Links are 31-bit numbers.
         let held = i32::try_from(held).ok().and_then(|held| usize::try_from(held).ok());
         held.ok_or(RefusedGraph::Wrong("it holds too many vectors"))
     }
 
-    /// The number of levels of each node, and how many links a node of so many levels has.
+    /// Reads the number of levels of each node, and the number of links of a node with each number
+    /// of levels.
     fn levels(&mut self, nodes: usize) -> Checked<(Vec<u8>, Vec<u64>)> {
         let probabilities = self.length(8)?;
         self.each(probabilities, |_: [u8; 8]| true)?;
         let count = self.length(4)?;
-        // FAISS makes some ten levels; a byte counts them.
+        // FAISS makes about ten levels, so a byte suffices.
         demand(count == probabilities + 1 && (2..=100).contains(&count), "its levels are odd")?;
         let widths: Vec<u64> = (0..count).map(|level| (level + level.min(1)) * LINKS).collect();
         let mut expected = widths.iter();
@@ -115,7 +115,7 @@ impl<R: Read> GraphReader<R> {
         Ok((levels, widths))
     }
 
-    /// Where the links of each node begin, and the links.
+    /// Reads the offsets of each node's links, and the links.
     fn links(&mut self, levels: &[u8], widths: &[u64]) -> Checked<()> {
         let nodes = levels.len() as u64;
         self.count::<8>(nodes + 1)?;
@@ -150,7 +150,8 @@ impl<R: Read> GraphReader<R> {
         demand(enters && highest + 1 < widths.len() as i64, "it is entered where no node is")
     }
 
-    /// The number before a list of values of so many bytes, which must all follow.
+    /// Reads the length of a list of values of `bytes` bytes each, and checks that the file
+    /// contains them all.
     fn length(&mut self, bytes: u64) -> Checked<u64> {
         let mut number = [0; 8];
         self.bytes(&mut number)?;
@@ -159,13 +160,13 @@ impl<R: Read> GraphReader<R> {
         Ok(number)
     }
 
-    /// That number, where it is known.
+    /// Reads a length that must equal `expected`.
     fn count<const BYTES: u64>(&mut self, expected: u64) -> Checked<()> {
         let count = self.length(BYTES)?;
         demand(count == expected, "its parts differ in length")
     }
 
-    /// Reads values that must all pass.
+    /// Reads values and checks each of them.
     fn each<const BYTES: usize>(
         &mut self,
         mut count: u64,
@@ -190,7 +191,7 @@ impl<R: Read> GraphReader<R> {
     }
 }
 
-/// Does a link on a level lead to a node of that level, or nowhere?
+/// True if a link on a level leads to a node of that level, or to none.
 fn leads(link: [u8; 4], levels: &[u8], level: u8) -> bool {
     let link = i32::from_le_bytes(link);
     match usize::try_from(link) {

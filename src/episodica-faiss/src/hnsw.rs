@@ -1,10 +1,10 @@
-//! The approximate index: a navigable graph over the vectors, for stores where comparing all of
+//! The approximate index: a navigable graph over the vectors, for stores in which comparing all of
 //! them takes too long.
 //!
-//! FAISS can't remove from a graph, and its C API does not show the graph's vectors. So the adapter
-//! keeps the rows itself (the memory of the vectors twice) and the graph is a cache over them: its
-//! nodes carry the row they stand for, or none once it was removed or replaced. Dead nodes stay
-//! until they are more than a fifth, then the graph is built again.
+//! FAISS cannot remove nodes from a graph, and its C API does not expose the graph's vectors.
+//! Therefore the adapter keeps a second copy of the rows, and the graph is a cache over them. The
+//! id of a node is its row, or [`DEAD`] if the row was removed or replaced. Dead nodes stay until
+//! they exceed a fifth of all nodes; then the graph is rebuilt.
 
 use std::path::Path;
 
@@ -19,21 +19,22 @@ use crate::mean::RunningMean;
 use crate::native::{NativeIndex, failure, inner_products};
 use crate::rows::RowSlice;
 
-/// Links of a node on each level but the lowest, which has twice as many (the paper's M).
+/// Number of links per node on each level except the lowest, which has twice as many (M in the
+/// paper).
 pub(crate) const LINKS: u64 = 32;
 /// The id of a node whose row was removed or replaced.
 const DEAD: i64 = -1;
-/// What a node costs beside its vector: twice as many links below as M and some above, four bytes
-/// each, its id, its level, its place.
+/// Memory of a node apart from its vector: twice M links on the lowest level and some above, four
+/// bytes each, its id, its level and its offset.
 const NODE_BYTES: usize = 68 * 4 + 32;
-/// The graph is built again when more than one of so many nodes is dead.
+/// The graph is rebuilt if more than one in this many nodes is dead.
 const DEAD_FRACTION: usize = 5;
 
-/// A graph over rows. Invariants: `rows` holds `labels.len()` vectors in the order of `labels`; in
-/// a graph, node `nodes[row]` has the id `row`, and every other node is dead.
+/// A graph over rows. Invariants: `rows` holds `labels.len()` vectors in the order of `labels`;
+/// node `nodes[row]` of the graph has the id `row`, and every other node is dead.
 pub(crate) struct HnswIndex {
-    /// `None` after FAISS failed to extend it: then searches compare all rows, and the next change
-    /// builds it again.
+    /// `None` after FAISS failed to extend it. Searches then compare all rows, and the next change
+    /// rebuilds the graph.
     graph: Option<HnswGraph>,
     labels: RowLabels,
     rows: Vec<f32>,
@@ -62,8 +63,8 @@ impl HnswGraph {
         Ok(graph)
     }
 
-    /// Adds nodes for `vectors`, which are the new contents of `rows`; the nodes they had die. New
-    /// rows follow the old ones.
+    /// Adds nodes for `vectors`, the new contents of `rows`; the previous nodes of these rows
+    /// become dead. New rows have consecutive numbers after the existing ones.
     fn put(&mut self, vectors: &[f32], rows: &[usize]) -> Result<()> {
         let first = self.native.total();
         let ids: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
@@ -81,7 +82,7 @@ impl HnswGraph {
         Ok(())
     }
 
-    /// Forgets row `removed`; row `last` takes its place.
+    /// Removes row `removed`; row `last` takes its place.
     fn swap_remove(&mut self, removed: usize, last: usize) {
         let ids = self.native.ids_mut().expect("invariant: the graph has an id map");
         let moved = self.nodes[last];
@@ -100,8 +101,8 @@ impl HnswGraph {
         self.dead() * DEAD_FRACTION > self.native.total()
     }
 
-    /// Live rows near `query` with their scores: `k` of them unless the graph does not reach so
-    /// many.
+    /// Live rows near `query` with their scores: `k` of them, or fewer if the graph does not reach
+    /// enough.
     fn search(&self, query: &[f32], k: usize) -> Result<Vec<(usize, f32)>> {
         let total = self.native.total();
         let spare =
@@ -181,7 +182,7 @@ impl HnswIndex {
         })
     }
 
-    /// All rows, compared.
+    /// Compares all rows.
     fn scan(&self, query: &[f32], k: usize) -> Vec<(u64, f32)> {
         let mut products = vec![0.0; self.labels.len()];
         inner_products(query, &self.rows, &mut products);
@@ -233,13 +234,13 @@ impl VectorIndex for HnswIndex {
             labels.iter().map(|&label| self.labels.row_or_insert(label)).collect();
         self.rows.resize(self.labels.len() * d, 0.0);
         for (vector, &row) in vectors.chunks_exact(d).zip(&touched) {
-            // A new row is zeros, which leave the mean as it is.
+            // A new row consists of zeros, which do not change the mean.
             self.mean.take(RowSlice::Single(&self.rows[row * d..][..d]));
             self.mean.add(RowSlice::Single(vector));
             self.rows[row * d..][..d].copy_from_slice(vector);
         }
-        // A label may occur twice in a call; in row order, new rows follow the old ones without a
-        // gap.
+        // A label may occur twice in a call. Sorted by row, new rows follow the existing ones
+        // without a gap.
         touched.sort_unstable();
         touched.dedup();
         let latest: Vec<f32> =
@@ -293,8 +294,8 @@ impl VectorIndex for HnswIndex {
                 ));
             }
         }
-        // The graph does not reach `k` live rows: the promise of `k` results is kept by comparing
-        // all of them.
+        // The graph reaches fewer than `k` live rows. Comparing all rows returns the promised
+        // number.
         Ok(self.scan(query, k))
     }
 

@@ -1,4 +1,4 @@
-//! What callers pass, checked, and what goes back to them, ordered: the same for both structures.
+//! Checks arguments and orders results; shared by both structures.
 
 use std::cmp::Ordering;
 
@@ -9,14 +9,13 @@ use crate::labels::RowLabels;
 use crate::native::failure;
 use crate::rows::RowSlice;
 
-/// The smallest number that half precision rounds to infinity.
+/// The smallest value that half precision rounds to infinity.
 const TOO_LARGE: f32 = 65_520.0;
 
-/// Rows in one piece, of the right shape, whose numbers are finite, in half precision too: an index
-/// may round to it later.
+/// The rows as one contiguous slice, checked for shape and for values that are finite even in half
+/// precision, since an index may round to it later.
 ///
-/// # Errors
-/// `Index` for anything else.
+/// # Errors `Index` if a check fails.
 pub(crate) fn rows<'a>(
     vectors: &'a ArrayView2<'_, f32>,
     labels: usize,
@@ -38,10 +37,9 @@ pub(crate) fn rows<'a>(
     Ok(rows)
 }
 
-/// Are all numbers of these rows finite, in half precision too?
+/// Checks that all values of these rows are finite, even in half precision.
 ///
-/// # Errors
-/// `Index` where one is not.
+/// # Errors `Index` if one is not.
 pub(crate) fn check(rows: RowSlice<'_>, dimension: usize) -> Result<()> {
     let not_finite =
         |at: usize| failure(format!("vector is not finite at row: `{}`", at / dimension));
@@ -61,10 +59,9 @@ pub(crate) fn check(rows: RowSlice<'_>, dimension: usize) -> Result<()> {
     }
 }
 
-/// A query in one piece, of the right length, without NaN or infinity.
+/// The query as one contiguous slice, checked for its length and for NaN and infinity.
 ///
-/// # Errors
-/// `Index` for anything else.
+/// # Errors `Index` if a check fails.
 pub(crate) fn query<'a>(
     query: &'a ArrayView1<'_, f32>,
     dimension: usize,
@@ -82,23 +79,23 @@ pub(crate) fn query<'a>(
     }
 }
 
-/// The first position of NaN, or of a number as large as `limit`.
+/// Position of the first NaN or value of at least `limit`.
 fn first_beyond(limit: f32, numbers: &[f32]) -> Option<usize> {
     let below = |x: &f32| x.abs() < limit;
-    // Unlike a search that stops, the compiler can do this for eight numbers at a time.
+    // Unlike a search that stops early, the compiler vectorises this.
     let all = numbers.chunks(64).all(|chunk| chunk.iter().fold(true, |all, x| all & below(x)));
     if all { None } else { numbers.iter().position(|x| !below(x)) }
 }
 
-/// The best `k`, best first, ties by label ascending. Turns a negative zero into zero, so that both
-/// tie.
+/// Returns the best `k`, best first, ties by ascending label. Negative zero becomes zero, so that
+/// both tie.
 pub(crate) fn best(hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     let mut hits = best_and_ties(hits, k);
     hits.truncate(k);
     hits
 }
 
-/// The best `k`, as [`best`] has them, and all that are as good as the last; all of fewer than `k`.
+/// Returns the best `k` in the order of [`best`], with all that tie with the last.
 pub(crate) fn best_and_ties(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     if k == 0 {
         return Vec::new();
@@ -117,8 +114,8 @@ pub(crate) fn best_and_ties(mut hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f3
     hits
 }
 
-/// What `products` gives for `query` and the row of each label; `None` for unknown labels and a
-/// query that has none.
+/// Applies `products` to `query` and the row of each label. `None` for an unknown label, and for
+/// all labels if the query is invalid.
 pub(crate) fn scores(
     query: ArrayView1<'_, f32>,
     wanted: &[u64],

@@ -1,19 +1,19 @@
-//! Which label stands in which row. Rows are dense: removing one moves the last row into its place.
+//! Maps labels to rows. Rows are dense: when one is removed, the last row takes its place.
 
 use episodica_core::{Error, Result};
 use rustc_hash::FxHashMap;
 
-/// Labels in row order, and the way back.
+/// Labels in row order, with a reverse lookup.
 #[derive(Debug, Default)]
 pub(crate) struct RowLabels {
     labels: Vec<u64>,
-    /// The row of each label; `None` while the labels rise, because a search by halves finds the
-    /// row then.
+    /// The row of each label; `None` while labels are in ascending order, since binary search then
+    /// finds the row.
     rows: Option<FxHashMap<u64, usize>>,
 }
 
-/// What a removal did to the rows: `removed` is gone, and the row that was `last` now stands there
-/// (unless they are the same).
+/// The effect of a removal: row `removed` is gone, and the row `last` took its place (unless they
+/// are the same).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MovedRows {
     pub(crate) removed: usize,
@@ -21,10 +21,10 @@ pub(crate) struct MovedRows {
 }
 
 impl RowLabels {
-    /// Takes labels in row order.
+    /// Creates the map from labels in row order.
     ///
     /// # Errors
-    /// `InvalidInput` for a label that occurs twice.
+    /// `InvalidInput` for a duplicate label.
     pub(crate) fn from_rows(labels: Vec<u64>) -> Result<Self> {
         let rise = labels.is_sorted_by(|a, b| a < b);
         let rows = if rise { None } else { Some(rows_of(&labels)?) };
@@ -52,7 +52,7 @@ impl RowLabels {
         match &self.rows {
             Some(rows) => rows.get(&label).copied(),
             None => {
-                // Labels from which none was taken are the numbers of their rows.
+                // If no label was removed, the offset from the first label is the row.
                 let beside = label.checked_sub(*self.labels.first()?)? as usize;
                 if self.labels.get(beside) == Some(&label) {
                     return Some(beside);
@@ -78,7 +78,7 @@ impl RowLabels {
         row
     }
 
-    /// Takes back the rows from `len` on.
+    /// Removes the rows from `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         for label in self.labels.drain(len..) {
             if let Some(rows) = &mut self.rows {
@@ -87,7 +87,7 @@ impl RowLabels {
         }
     }
 
-    /// Removes `label`, if it is there, and says which rows that touched.
+    /// Removes `label` and returns the rows that this affected; `None` for an unknown label.
     pub(crate) fn swap_remove(&mut self, label: u64) -> Option<MovedRows> {
         let removed = self.row(label)?;
         let last = self.labels.len() - 1;
@@ -104,7 +104,7 @@ impl RowLabels {
         Some(MovedRows { removed, last })
     }
 
-    /// The row of each label, from now on in a map: the labels will no longer rise.
+    /// Switches to a hash map, since the labels will no longer be ascending.
     fn map(&mut self) {
         let labels = self.labels.iter().copied();
         self.rows.get_or_insert_with(|| labels.zip(0..).collect());

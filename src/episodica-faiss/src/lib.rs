@@ -1,8 +1,8 @@
-//! FAISS behind core's [`VectorIndex`]: flat (exact; half precision and a sketch for many) and HNSW
-//! (approximate), both by inner product.
+//! FAISS as an implementation of the core's [`VectorIndex`]: flat (exact; half precision and a
+//! sketch for many vectors) and HNSW (approximate), both by inner product.
 //!
-//! It keeps vectors under the caller's labels, and nothing else: durability, checksums and the
-//! choice of the structure are the caller's. The engine makes one [`FaissFactory`].
+//! It stores vectors under the caller's labels and nothing else. The caller is responsible for
+//! durability, checksums and the choice of the structure. The engine creates one [`FaissFactory`].
 //!
 //! ```
 //! use episodica_core::index::{VectorIndex, VectorIndexFactory, VectorIndexKind};
@@ -31,21 +31,21 @@ use std::path::Path;
 use episodica_core::Result;
 use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
 
-/// Candidates that an HNSW search keeps; at 64 the recall@10 over 100,000 clustered vectors is
-/// above .95.
+/// Number of candidates that an HNSW search keeps. With 64, recall@10 over 100,000 clustered
+/// vectors exceeds .95.
 pub const HNSW_EF_SEARCH: u16 = 64;
 
-/// Candidates that an HNSW insertion keeps.
+/// Number of candidates that an HNSW insertion keeps.
 pub const HNSW_EF_CONSTRUCTION: u16 = 80;
 
-/// Makes and reads the indexes of this crate.
+/// Creates and reads the indexes of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaissFactory {
-    /// Candidates that an HNSW search keeps: more find more and take longer. Not used by flat
-    /// indexes.
+    /// Number of candidates that an HNSW search keeps; more find more but take longer. Flat indexes
+    /// ignore it.
     pub ef_search: u16,
-    /// Candidates that an HNSW insertion keeps: more make a better graph and take longer. Not used
-    /// by flat indexes.
+    /// Number of candidates that an HNSW insertion keeps; more give a better graph but take longer.
+    /// Flat indexes ignore it.
     pub ef_construction: u16,
 }
 

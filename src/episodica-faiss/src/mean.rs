@@ -1,13 +1,13 @@
-//! The mean of all rows, kept while rows come and go: the mean score of a query is its product with
-//! it, and no row need be read.
+//! The mean of all rows, updated when rows are added or removed. Its inner product with a query is
+//! the query's mean score, so that no row need be read.
 
 use half::slice::HalfFloatSliceExt;
 use ndarray::Array1;
 
 use crate::rows::RowSlice;
 
-/// The sum of rows. Summed in double precision: what is added and taken away again leaves nothing
-/// that single precision would show.
+/// The sum of rows. In double precision, so that adding and removing a row leaves no difference
+/// that is visible in single precision.
 pub(crate) struct RunningMean {
     sum: Vec<f64>,
 }
@@ -23,12 +23,12 @@ impl RunningMean {
         mean
     }
 
-    /// Takes in whole rows.
+    /// Adds whole rows.
     pub(crate) fn add(&mut self, rows: RowSlice<'_>) {
         self.for_each(rows, |sum, value| *sum += value);
     }
 
-    /// Takes rows away that were taken in.
+    /// Subtracts rows that were added before.
     pub(crate) fn take(&mut self, rows: RowSlice<'_>) {
         self.for_each(rows, |sum, value| *sum -= value);
     }
@@ -50,7 +50,7 @@ impl RunningMean {
         }
     }
 
-    /// Are all sums finite, and so all numbers that went into them?
+    /// True if all sums, and hence all added values, are finite.
     pub(crate) fn is_finite(&self) -> bool {
         self.sum.iter().all(|sum| sum.is_finite())
     }

@@ -1,10 +1,10 @@
-//! The rows of a flat index: FAISS's own while they are few, in half precision here once they are
-//! many.
+//! The rows of a flat index: owned by FAISS if there are few, and here in half precision if there
+//! are many.
 //!
-//! FAISS keeps a flat index in single precision. 100,000 rows of 256 are 102 MB then, and the
-//! sketch chooses what is compared anyway; so above [`MANY`] rows they move into halves, which
-//! change an inner product of unit vectors by about 0.0001, and stay there whatever is removed.
-//! Labels, the sketch and the mean are the index's.
+//! FAISS stores a flat index in single precision, 102 MB for 100,000 rows of 256 values. Above
+//! [`MANY`] rows, when the sketch chooses the rows to compare, they are therefore converted to half
+//! precision. This changes an inner product of unit vectors by about 0.0001. They stay in half
+//! precision even if rows are removed. Labels, sketch and mean belong to the index.
 
 use std::path::Path;
 
@@ -18,13 +18,13 @@ use ndarray::ArrayView2;
 use crate::file;
 use crate::native::{NativeIndex, failure};
 
-/// Up to this many rows FAISS has them.
+/// Up to this many rows, FAISS owns them.
 pub(crate) const MANY: usize = 4_096;
-/// When halves need more room, they get this part of what they have, at least: twice as much would
-/// be as large as single precision.
+/// Growth of the rows in half precision: at least 1 / `ROOM` of their current size. Doubling
+/// would use as much memory as single precision.
 const ROOM: usize = 8;
 
-/// Rows of numbers, in one piece.
+/// Contiguous rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RowSlice<'a> {
     Single(&'a [f32]),
@@ -32,7 +32,7 @@ pub(crate) enum RowSlice<'a> {
 }
 
 impl RowSlice<'_> {
-    /// How many numbers.
+    /// Number of values.
     pub(crate) fn len(self) -> usize {
         match self {
             Self::Single(numbers) => numbers.len(),
@@ -40,7 +40,7 @@ impl RowSlice<'_> {
         }
     }
 
-    /// The numbers of a range.
+    /// The values in a range.
     pub(crate) fn part(self, range: std::ops::Range<usize>) -> Self {
         match self {
             Self::Single(numbers) => Self::Single(&numbers[range]),
@@ -48,7 +48,7 @@ impl RowSlice<'_> {
         }
     }
 
-    /// A copy in single precision.
+    /// Copies to single precision.
     pub(crate) fn to_single(self) -> Vec<f32> {
         match self {
             Self::Single(numbers) => numbers.to_vec(),
@@ -56,7 +56,7 @@ impl RowSlice<'_> {
         }
     }
 
-    /// The inner product of `query` with each of `rows`: the one that FAISS takes too.
+    /// Inner product of `query` with each of `rows`, computed as in FAISS.
     pub(crate) fn products(self, query: &[f32], rows: &[usize]) -> Vec<f32> {
         let d = query.len();
         let mut products = vec![0.0; rows.len()];
@@ -79,7 +79,7 @@ enum RowNumbers {
     Half(Vec<f16>),
 }
 
-/// Rows of one dimension, without gaps.
+/// Contiguous rows of one dimension.
 pub(crate) struct RowMatrix {
     numbers: RowNumbers,
     dimension: usize,
@@ -90,7 +90,8 @@ impl RowMatrix {
         Ok(Self { numbers: RowNumbers::Single(NativeIndex::flat(dimension)?), dimension })
     }
 
-    /// Rows that were kept before. Halves stay halves, however few; they move if they are owned.
+    /// Takes over stored rows. Rows in half precision stay so, even if there are few, and are moved
+    /// if they are owned.
     pub(crate) fn over(matrix: Matrix<'_>) -> Result<Self> {
         let dimension = matrix.ncols();
         match matrix {
@@ -115,7 +116,7 @@ impl RowMatrix {
         }
     }
 
-    /// What [`RowMatrix::write`] wrote; the caller has inspected the file.
+    /// Reads a file written by [`RowMatrix::write`], which the caller has inspected.
     pub(crate) fn read(
         path: &Path,
         dimension: usize,
@@ -140,7 +141,7 @@ impl RowMatrix {
         Ok(Self { numbers: RowNumbers::Half(halves), dimension })
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         self.all().len() / self.dimension
     }
@@ -175,7 +176,7 @@ impl RowMatrix {
         }
     }
 
-    /// FAISS, as long as it has the rows.
+    /// The FAISS index, if it owns the rows.
     pub(crate) fn native(&self) -> Option<&NativeIndex> {
         match &self.numbers {
             RowNumbers::Single(native) => Some(native),
@@ -183,8 +184,8 @@ impl RowMatrix {
         }
     }
 
-    /// Appends whole rows, whose numbers are finite in half precision. `true` if with that all rows
-    /// became halves.
+    /// Appends whole rows, whose values are finite in half precision. Returns true if this
+    /// converted all rows to half precision.
     pub(crate) fn extend(&mut self, rows: &[f32]) -> Result<bool> {
         match &mut self.numbers {
             RowNumbers::Single(native) if native.total() + rows.len() / self.dimension <= MANY => {
@@ -216,7 +217,7 @@ impl RowMatrix {
         }
     }
 
-    /// Puts row `from` in the place of row `to`.
+    /// Copies row `from` over row `to`.
     pub(crate) fn copy(&mut self, from: usize, to: usize) {
         let (source, place) =
             (from * self.dimension..(from + 1) * self.dimension, to * self.dimension);
@@ -229,7 +230,7 @@ impl RowMatrix {
         }
     }
 
-    /// Drops the rows from `rows` on.
+    /// Removes the rows from `rows` on.
     pub(crate) fn truncate(&mut self, rows: usize) -> Result<()> {
         match &mut self.numbers {
             RowNumbers::Single(native) => native.truncate(rows),
@@ -243,7 +244,8 @@ impl RowMatrix {
         }
     }
 
-    /// Writes a file that FAISS reads: a flat index, or (halves) a scalar quantizer of 16 bits.
+    /// Writes a file that FAISS can read: a flat index or, for half precision, a 16-bit scalar
+    /// quantizer.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         match &self.numbers {
             RowNumbers::Single(native) => native.write(path),
@@ -259,7 +261,7 @@ impl RowMatrix {
     }
 }
 
-/// Appends numbers, rounded.
+/// Appends values, rounded to half precision.
 fn append(halves: &mut Vec<f16>, numbers: &[f32]) {
     let before = halves.len();
     if halves.capacity() < before + numbers.len() {

@@ -1,37 +1,37 @@
-//! One bit a dimension: enough to find out which few thousand of many rows are worth comparing in
-//! full.
+//! Sign bits as a filter: one bit per dimension is enough to choose a few thousand of many rows for
+//! exact comparison.
 //!
-//! Comparing all rows reads all bytes of them, and that is what bounds it. A row's signs are a 32nd
-//! of that, they cost nothing to append (a graph costs a millisecond a vector), and the rows with
-//! the fewest signs that differ from the query's hold its neighbours. Half of the signs of all rows
-//! find a few hundredths of them, the other half of theirs a quarter of those, and among these the
-//! query's own numbers choose, still without a look at the rows. What is chosen is compared exactly
-//! by the caller. Recall and gain: docs/performance.md.
+//! Comparing all rows is limited by reading their bytes. The signs take a 32nd of these and cost
+//! nothing to append (inserting into a graph takes a millisecond per vector), and the rows whose
+//! signs differ least from the query's include its nearest neighbours. There are three steps: the
+//! first half of the signs selects a few per cent of all rows, the second half a quarter of these,
+//! and the query's values with the rows' signs choose among them, still without reading the rows.
+//! The caller compares the chosen rows exactly. Recall and gain: docs/performance.md.
 
 use episodica_core::index::sampled_bound;
 use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_greater, zeroed};
 
 use crate::rows::RowSlice;
 
-/// Rows by the first half of their signs for each that is proposed. With twice as many no better
-/// ones are found, with half as many slightly worse ones.
+/// Number of rows selected by the first half of their signs, per row that is proposed. Twice as
+/// many find nothing better; half as many find slightly worse rows.
 const FRONT: usize = 4;
-/// Rows whose distances are found before any is looked at; the signs of so many stay in the
-/// processor's nearest cache.
+/// Number of rows whose distances are computed before they are filtered. The signs of this many fit
+/// the processor's first-level cache.
 const STRIP: usize = 512;
 
-/// The signs of rows, in their order.
+/// The signs of rows, in row order.
 ///
-/// Their first half lies apart, [`ROWS`] rows to a block: what is compared together lies together,
-/// and most rows differ so much there that their second half is never read.
+/// The first half of the signs is stored separately, in blocks of [`ROWS`] rows, so that values
+/// compared together are adjacent. Most rows differ enough in it that their second half is never
+/// read.
 #[derive(Debug, Default)]
 pub(crate) struct SignSketch {
-    /// The first words of each row. Whole blocks; what stands in the last one behind the rows
-    /// counts for nothing.
+    /// The first words of each row, in whole blocks. Unused rows of the last block are ignored.
     front: Vec<u64>,
-    /// The other words, row after row.
+    /// The other words, row by row.
     back: Vec<u64>,
-    /// Words of a row in `front` and in `back`.
+    /// Number of words per row in `front` and in `back`.
     widths: [usize; 2],
     rows: usize,
 }
@@ -54,19 +54,19 @@ impl SignSketch {
         self.put(row, vector, vector.len());
     }
 
-    /// Puts the signs of rows in the place of those from row `first` on.
+    /// Overwrites the signs of the rows from row `first` on.
     fn put(&mut self, first: usize, rows: RowSlice<'_>, dimension: usize) {
         for_each_signs(rows, dimension, |row, word, signs| *self.word(first + row, word) = signs);
     }
 
-    /// Puts row `from` in the place of row `to`.
+    /// Copies the signs of row `from` over those of row `to`.
     pub(crate) fn copy(&mut self, from: usize, to: usize) {
         for word in 0..self.widths.iter().sum() {
             *self.word(to, word) = *self.word(from, word);
         }
     }
 
-    /// Drops the rows from `rows` on.
+    /// Removes the rows from `rows` on.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.resize(self.rows.min(rows));
     }
@@ -82,10 +82,10 @@ impl SignSketch {
         (self.front.capacity() + self.back.capacity()) * size_of::<u64>()
     }
 
-    /// At least `wanted` rows with the highest products of the query and their signs (all that tie
-    /// with the last, so that the order of arrival does not decide), in rising order; they are
-    /// sought among `proposed` rows (and all that tie with the last) with few signs that differ
-    /// from the query's.
+    /// At least `wanted` rows, ascending, with the highest products of the query's values and their
+    /// signs. They are chosen from the `proposed` rows whose signs differ least from the query's.
+    /// Both steps include all rows that tie with the last, so that the order of arrival does not
+    /// decide.
     pub(crate) fn nearest(&self, query: &[f32], proposed: usize, wanted: usize) -> Vec<usize> {
         let alike = self.alike(query, proposed);
         if alike.len() <= wanted {
@@ -93,8 +93,8 @@ impl SignSketch {
         }
         let tables = products_by_byte(query);
         let score = |words: &[u64]| -> f32 {
-            // Eight sums side by side: one after the other, each addition would wait for the one
-            // before.
+            // Eight independent sums, since each addition to a single sum would wait for the
+            // previous one.
             let mut sums = [0.0_f32; 8];
             for (word, tables) in words.iter().zip(tables.chunks(8)) {
                 for ((sum, table), byte) in sums.iter_mut().zip(tables).zip(word.to_le_bytes()) {
@@ -111,8 +111,8 @@ impl SignSketch {
         chosen.map(|(row, _)| row).collect()
     }
 
-    /// The words of rows, row after row. They lie anywhere: read one after the other with nothing
-    /// in between, many are on their way at a time.
+    /// Collects the words of rows. The rows are scattered, so they are read in one tight loop that
+    /// keeps many loads in flight.
     fn words_of(&self, rows: &[usize]) -> Vec<u64> {
         let [front, back] = self.widths;
         let mut words = Vec::with_capacity(rows.len() * (front + back));
@@ -123,9 +123,9 @@ impl SignSketch {
         words
     }
 
-    /// At least `wanted` rows with few signs that differ from the query's, in rising order: of
-    /// those with the fewest in the first half, [`FRONT`] for each that is wanted, the ones with
-    /// the fewest in all, and all that tie with the last.
+    /// At least `wanted` rows, ascending, whose signs differ least from the query's, with all that
+    /// tie with the last. They are chosen from the rows that differ least in the first half,
+    /// [`FRONT`] per wanted row.
     fn alike(&self, query: &[f32], wanted: usize) -> Vec<usize> {
         let [front, back] = self.widths;
         let mut signs = vec![0; front + back];
@@ -137,8 +137,8 @@ impl SignSketch {
         alike.rows
     }
 
-    /// At least `wanted` rows with the fewest signs in front that differ, and all that tie with the
-    /// last.
+    /// At least `wanted` rows that differ least in the first half of the signs, with all that tie
+    /// with the last.
     fn alike_in_front(&self, signs: &[u64], wanted: usize) -> SignMatches {
         let mut alike = self.up_to(signs, self.likely_bound(signs, wanted));
         if alike.rows.len() < wanted {
@@ -148,9 +148,10 @@ impl SignSketch {
         alike
     }
 
-    /// A number of signs in front that no more than which differ, by a sample, in `wanted` rows.
+    /// A number of differing signs that, by a sample, at least `wanted` rows do not exceed in the
+    /// first half.
     fn likely_bound(&self, signs: &[u64], wanted: usize) -> u16 {
-        /// Blocks in the sample, at most.
+        /// Maximum number of blocks in the sample.
         const SAMPLE: usize = 511;
         let block = ROWS * self.widths[0];
         let blocks = self.front.len() / block;
@@ -164,7 +165,7 @@ impl SignSketch {
         sampled_bound(&sample, share, u16::cmp).unwrap_or(u16::MAX)
     }
 
-    /// The rows with no more than `most` signs in front that differ, in one walk.
+    /// The rows with at most `most` differing signs in the first half, found in one pass.
     fn up_to(&self, signs: &[u64], most: u16) -> SignMatches {
         let mut alike = SignMatches::default();
         let (mut distances, mut near) = ([0; STRIP], [0; STRIP / 64]);
@@ -177,7 +178,7 @@ impl SignSketch {
                 alike.distances.push(distances[place]);
             }
         }
-        // What stands behind the last row counts for nothing.
+        // Ignores the unused rows of the last block.
         let behind = alike.rows.partition_point(|row| *row < self.rows);
         alike.truncate(behind);
         alike
@@ -192,7 +193,7 @@ impl SignSketch {
     }
 }
 
-/// Fills up with zeros, at first in large pages.
+/// Resizes with zeros; the first allocation uses large pages.
 fn resize(words: &mut Vec<u64>, count: usize) {
     if words.capacity() == 0 {
         *words = zeroed(count);
@@ -201,16 +202,16 @@ fn resize(words: &mut Vec<u64>, count: usize) {
     }
 }
 
-/// Rows with few signs that differ from a query's, in rising order.
+/// Rows whose signs differ little from a query's, ascending.
 #[derive(Debug, Default)]
 struct SignMatches {
     rows: Vec<usize>,
-    /// How many signs differ, by row.
+    /// Number of differing signs of each row.
     distances: Vec<u16>,
 }
 
 impl SignMatches {
-    /// Drops all but the nearest `wanted` and those that tie with the last of them.
+    /// Keeps only the nearest `wanted` rows and those that tie with the last.
     fn keep_nearest(&mut self, wanted: usize) {
         let most = self.distances.iter().copied().max().unwrap_or_default();
         let mut counts = vec![0; usize::from(most) + 1];
@@ -225,7 +226,7 @@ impl SignMatches {
         for at in 0..self.rows.len() {
             let distance = self.distances[at];
             (self.rows[kept], self.distances[kept]) = (self.rows[at], distance);
-            // No branch: which rows stay, the processor can't guess.
+            // Branch-free, since the processor cannot predict which rows stay.
             kept += usize::from(usize::from(distance) <= last);
         }
         self.truncate(kept);
@@ -237,7 +238,7 @@ impl SignMatches {
     }
 }
 
-/// For each byte of a row's signs and each value of it, the sum of the query's eight numbers there,
+/// For each byte of a row's signs and each value of that byte: the sum of the query's eight values
 /// with these signs.
 fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
     let table = |eight: &[f32]| {
@@ -252,13 +253,12 @@ fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
     query.chunks(8).map(table).collect()
 }
 
-/// Where a word of a row stands in blocks of rows of so many words.
+/// Position of a row's word in blocks of rows of `width` words.
 fn place(width: usize, row: usize, word: usize) -> usize {
     (row / ROWS * width + word) * ROWS + row % ROWS
 }
 
-/// Calls `visit` with the sign bits of rows, 64 at a time: number of the row, number of the word,
-/// and its bits.
+/// Calls `visit` with the sign bits of rows, 64 at a time: row, index of the word, and its bits.
 fn for_each_signs(rows: RowSlice<'_>, dimension: usize, visit: impl FnMut(usize, usize, u64)) {
     fn each<A: Copy>(
         rows: &[A],

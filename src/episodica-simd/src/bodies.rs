@@ -1,8 +1,8 @@
-//! What is compiled for each level: safe code that the compiler turns into vectors.
+//! Function bodies that are compiled for each level: safe code that the compiler vectorises.
 
 use super::{LANES, ROWS, fetch};
 
-/// How many rows ahead memory is asked for.
+/// Number of rows by which memory is prefetched ahead.
 const AHEAD: usize = 8;
 
 #[inline(always)]
@@ -26,7 +26,7 @@ fn add_products(sums: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
     }
 }
 
-/// Fewer than [`LANES`] numbers, with zeros behind them.
+/// Pads fewer than [`LANES`] numbers with zeros.
 #[inline(always)]
 fn filled_up<T: Copy + Default>(rest: &[T]) -> [T; LANES] {
     let mut all = [T::default(); LANES];
@@ -56,7 +56,7 @@ pub(super) fn half_inner_products(
     products_of_halves(query, halves, rows, products, |eight| eight.map(single));
 }
 
-/// With the processor's own conversion, which every level above has.
+/// Uses the processor's conversion instruction, which every level above `Compiled` has.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx,f16c")]
@@ -72,8 +72,8 @@ pub(super) fn half_inner_products_f16c(
     });
 }
 
-/// Converts each row, which is exact, and multiplies as [`inner_product`] does. Rows are fetched
-/// ahead: they lie anywhere, so the processor alone begins to read one too late.
+/// Converts each row, which is exact, and multiplies as [`inner_product`] does. Rows are
+/// prefetched: they are scattered, so the processor would start to load them too late.
 #[inline(always)]
 fn products_of_halves(
     query: &[f32],
@@ -110,17 +110,17 @@ fn products_of_halves(
     }
 }
 
-/// A number in half precision, from its bits.
+/// Converts the bits of a half-precision number.
 #[inline(always)]
 pub(super) fn single(half: u16) -> f32 {
-    /// How much further from zero the exponents of single precision begin.
+    /// Difference between the exponent biases of single and half precision.
     const SHIFT: u32 = (127 - 15) << 23;
     let bits = u32::from(half & 0x7fff) << 13;
     let number = match half & 0x7c00 {
-        // Below the smallest exponent numbers lie as close as just above it: they are read
-        // there, and what that adds is taken away.
+        // Subnormal numbers have the spacing of the smallest exponent: they are converted with this
+        // exponent, and the value that it adds is subtracted.
         0 => f32::from_bits(bits + SHIFT + (1 << 23)) - f32::from_bits(SHIFT + (1 << 23)),
-        // Infinity, and what is no number.
+        // Infinity and NaN.
         0x7c00 => f32::from_bits(bits | 0x7f80_0000),
         _ => f32::from_bits(bits + SHIFT),
     };
@@ -129,7 +129,7 @@ pub(super) fn single(half: u16) -> f32 {
 
 #[inline(always)]
 pub(super) fn inner_product_i8(a: &[i8], b: &[i8]) -> i32 {
-    // Whole numbers may be added in any order: the compiler finds the lanes.
+    // Integer addition is associative, so the compiler vectorises it by itself.
     a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
@@ -144,7 +144,7 @@ pub(super) fn add_scaled(sums: &mut [f32], row: &[i8], scale: f32) {
 pub(super) fn differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16]) {
     match query.len() {
         0 => counts.fill(0),
-        // Half of the signs of vectors with 256, 384, 512, 768 and 1,024 dimensions: unrolled.
+        // Unrolled for half of the signs of vectors with 256, 384, 512, 768 and 1,024 dimensions.
         2 => of_width::<2>(query, blocks, counts),
         3 => of_width::<3>(query, blocks, counts),
         4 => of_width::<4>(query, blocks, counts),
@@ -196,8 +196,8 @@ fn of_width<const WIDTH: usize>(query: &[u64], blocks: &[u64], counts: &mut [u16
     }
 }
 
-/// With all rows of a block in one register. Left to itself, the compiler gathers the words of
-/// several blocks, which takes four times as long where a row has two words.
+/// Holds all rows of a block in one register. The compiler alone would gather words of several
+/// blocks, which takes four times as long if a row has two words.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
@@ -221,7 +221,7 @@ pub(super) fn differing_bits_of_registers(query: &[u64], blocks: &[u64], counts:
     }
 }
 
-/// Row by row: this order the compiler turns into one register for all rows.
+/// Row by row: the compiler turns this order into one register for all rows.
 #[inline(always)]
 fn count_block(query: &[u64], block: &[[u64; ROWS]], counts: &mut [u16; ROWS]) {
     for (row, count) in counts.iter_mut().enumerate() {

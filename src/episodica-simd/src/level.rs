@@ -1,24 +1,25 @@
-//! What this processor can do.
+//! Detects the instruction sets of this processor.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Which instructions the loops use here.
+/// The instruction set that the loops use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum SimdLevel {
-    /// Those of the target that everything is compiled for.
+    /// The instructions of the compilation target.
     Compiled = 1,
-    /// AVX2, and the bit operations and the conversion of halves that came with it (x86-64-v3).
+    /// AVX2 with the bit operations and half-precision conversion of the same generation
+    /// (x86-64-v3).
     Avx2 = 2,
-    /// AVX-512 with vectors of bytes and words (x86-64-v4), and counts of bits.
+    /// AVX-512 with vectors of bytes and words (x86-64-v4) and population counts.
     Avx512 = 3,
 }
 
 impl SimdLevel {
-    /// The level of this processor, asked once.
+    /// The level of this processor, detected once.
     #[inline]
     pub fn of_this_processor() -> Self {
-        /// 0 until it was asked. Two threads may ask at once: they hear the same.
+        /// 0 until detected. Two threads may detect concurrently, with the same result.
         static LEVEL: AtomicU8 = AtomicU8::new(0);
         match LEVEL.load(Ordering::Relaxed) {
             0 => {
@@ -51,7 +52,7 @@ impl SimdLevel {
         Self::Compiled
     }
 
-    /// The name for people.
+    /// The name for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "AVX-512",

@@ -1,15 +1,15 @@
-//! The loops that most of a search is spent in, each compiled for several kinds of processor; which
-//! one runs is decided at run time.
+//! The loops in which a search spends most of its time, each compiled for several instruction sets.
+//! The one to run is selected at run time.
 //!
-//! Everything gives the same bits on every processor: sums run in a fixed number of lanes, which
-//! are added in a fixed order, and a product is rounded before it is added. So a store that moves
-//! from one machine to another ranks as before. A processor without the wider instructions of
-//! x86-64 needs more steps for the same lanes; others (ARM's NEON) are known when the code is
-//! compiled.
+//! Results are bit-identical on every processor: sums use a fixed number of lanes, which are added
+//! in a fixed order, and products are rounded before they are added. So a store ranks as before
+//! when it moves to another machine. On x86-64, a processor with narrower instructions takes more
+//! steps for the same lanes; for other architectures (ARM's NEON) the instruction set is known at
+//! compile time.
 //!
-//! Core and `episodica-faiss` call it. It knows numbers only. It also asks for [memory](zeroed)
-//! that suits them, and to [fetch](fetch) it ahead. `unsafe` are the calls in the macro
-//! [`dispatched`], a hint to the processor and one to the kernel.
+//! The core and `episodica-faiss` call it. It handles only numbers. It also allocates
+//! [memory](zeroed) suited to them and [prefetches](fetch) it. `unsafe` code is limited to the
+//! calls in the macro [`dispatched`], a prefetch instruction and an advice to the kernel.
 
 mod bodies;
 mod level;
@@ -18,15 +18,15 @@ mod memory;
 pub use level::SimdLevel;
 pub use memory::{fetch, room_for, zeroed};
 
-/// Sums of floating-point products run in so many lanes: four registers of AVX2, two of AVX-512.
+/// Number of lanes of floating-point sums: four registers of AVX2, two of AVX-512.
 const LANES: usize = 32;
 
-/// Rows of bits that are compared together: words of one register of AVX-512.
+/// Number of rows of bits that are compared together: the words of one AVX-512 register.
 pub const ROWS: usize = 8;
 
-/// Makes a function out of a safe body: compiled for each level, called at the processor's. A body
-/// with instructions that the compiler does not find by itself may be named for the levels above,
-/// or for the widest one.
+/// Defines a function from a safe body: compiles it for each level, and calls the version for the
+/// processor's level. Another body, with instructions that the compiler does not use by itself, may
+/// be given for the levels above `Compiled` or for the widest one.
 macro_rules! dispatched {
     (
         $(#[$about:meta])*
@@ -65,11 +65,12 @@ macro_rules! dispatched {
                 $avx512($($argument),*)
             }
 
-            /// At a level that the processor has.
+            /// Calls the version for a level that the processor supports.
             #[inline]
             pub(super) fn at(level: super::SimdLevel, $($argument: $kind),*) $(-> $result)? {
                 match level {
-                    // SAFETY: only `SimdLevel::ask` makes this level, after it found the features.
+                    // SAFETY: only `SimdLevel::ask` returns this level, after it has detected the
+                    // features.
                     #[cfg(target_arch = "x86_64")]
                     super::SimdLevel::Avx512 => unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
@@ -83,22 +84,21 @@ macro_rules! dispatched {
 }
 
 dispatched! {
-    /// The inner product of two vectors; of the shorter length where they differ.
+    /// Inner product of two vectors, up to the shorter length.
     inner_product(a: &[f32], b: &[f32]) -> f32 = bodies::inner_product
 }
 
 dispatched! {
-    /// The inner product of `query` with each of `rows`, which are numbers of rows of `halves`: the
-    /// bits of numbers in half precision, row after row, each row as long as `query`. What
-    /// [`inner_product`] gives for the same numbers in single precision.
+    /// Inner product of `query` with each of `rows`, which are row numbers within `halves`: the
+    /// bits of half-precision numbers, row by row, each row as long as `query`. Equals
+    /// [`inner_product`] of the same numbers in single precision.
     half_inner_products(query: &[f32], halves: &[u16], rows: &[usize], products: &mut [f32])
         = bodies::half_inner_products,
           avx2 bodies::half_inner_products_f16c, avx512 bodies::half_inner_products_f16c
 }
 
 dispatched! {
-    /// The inner product of two vectors of small whole numbers, exactly; of the shorter length
-    /// where they differ.
+    /// Exact inner product of two vectors of small integers, up to the shorter length.
     inner_product_i8(a: &[i8], b: &[i8]) -> i32 = bodies::inner_product_i8
 }
 
@@ -108,33 +108,33 @@ dispatched! {
 }
 
 dispatched! {
-    /// In how many bits `query` differs from each row of `blocks`: a block has [`ROWS`] rows, first
-    /// the first word of each, then the second.
+    /// Counts the bits in which `query` differs from each row of `blocks`. A block contains
+    /// [`ROWS`] rows: the first word of each, then the second, and so on.
     differing_bits(query: &[u64], blocks: &[u64], counts: &mut [u16])
         = bodies::differing_bits,
           avx2 bodies::differing_bits, avx512 bodies::differing_bits_of_registers
 }
 
 dispatched! {
-    /// Adds to each of `counts` in how many bits `query` differs from one of `rows`, which are
-    /// numbers of rows of `words`: row after row, each row as long as `query`.
+    /// Adds to each of `counts` the number of bits in which `query` differs from one of `rows`,
+    /// which are row numbers within `words`: row by row, each row as long as `query`.
     add_differing_bits(query: &[u64], words: &[u64], rows: &[usize], counts: &mut [u16])
         = bodies::add_differing_bits
 }
 
 dispatched! {
-    /// Which of the `values` are no less than `least`: one bit each, 64 to a word, from the lowest
-    /// on. Values behind the last whole 64 are left out.
+    /// Sets one bit for each of `values` that is at least `least`: 64 per word, from the lowest
+    /// bit. Ignores values after the last multiple of 64.
     no_less(values: &[f32], least: f32, bits: &mut [u64]) = bodies::no_less
 }
 
 dispatched! {
-    /// Which of the `counts` are no greater than `most`: one bit each, 64 to a word, from the
-    /// lowest on. Counts behind the last whole 64 are left out.
+    /// Sets one bit for each of `counts` that is at most `most`: 64 per word, from the lowest bit.
+    /// Ignores counts after the last multiple of 64.
     no_greater(counts: &[u16], most: u16, bits: &mut [u64]) = bodies::no_greater
 }
 
-/// The places of the bits that are set, in rising order.
+/// Positions of the set bits, ascending.
 #[inline]
 pub fn bits_of(words: &[u64]) -> impl Iterator<Item = usize> {
     words.iter().zip((0..).step_by(64)).flat_map(|(word, first)| {

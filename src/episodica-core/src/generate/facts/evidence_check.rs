@@ -257,7 +257,7 @@ const SECOND: [&str; 12] = [
     "你", "您",
 ];
 
-/// True if the conversation names the subject, but not where the cited messages are: neither a cited
+/// True if the conversation names the subject, but not near the cited messages: neither a cited
 /// message nor one of the two before it is by the subject or names it. Confirmations by an agent or
 /// a tool may concern any participant. If the language capitalises every noun, a subject need not
 /// be a name.
