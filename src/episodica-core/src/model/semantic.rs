@@ -57,7 +57,7 @@ pub struct SemanticMemory {
     /// Id of the fact that replaced it.
     #[serde(default)]
     pub superseded_by: Option<String>,
-    /// When it expires; `None` = it does not.
+    /// When it expires; `None` = never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Moment>,
     /// When it was archived: searches and contexts leave it out. `None` = not archived.

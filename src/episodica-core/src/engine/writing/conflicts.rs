@@ -72,8 +72,8 @@ impl LearnedFacts {
     }
 }
 
-/// A candidate's wording and value, and the facts of the view that may conflict with it. Independent
-/// of the step, so that it is computed for all candidates in parallel.
+/// A candidate's wording and value, and the facts of the view that may conflict with it.
+/// Independent of the step, so that it is computed for all candidates in parallel.
 pub(crate) struct ConflictCandidates {
     wording: Arc<FactWording>,
     stated: StatedValue,
