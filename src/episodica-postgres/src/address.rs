@@ -1,4 +1,5 @@
-//! Where the database is: an address, completed by the variables that all PostgreSQL clients read.
+//! The address of a database, completed from the environment variables that all PostgreSQL clients
+//! read.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -8,23 +9,23 @@ use episodica_core::{Error, ErrorKind, Result};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-/// Connections of one process, unless the address says otherwise.
+/// Maximum number of connections per process, unless the address sets it.
 const POOL_SIZE: usize = 8;
-/// Seconds that one operation may take, attempts included.
+/// Deadline of one operation including retries, in seconds.
 const DEADLINE_SECONDS: f64 = 10.0;
-/// Seconds for one connection.
+/// Timeout for connecting, in seconds.
 const CONNECT_SECONDS: f64 = 5.0;
-/// The schema of the tables.
+/// Name of the schema that contains the tables.
 const SCHEMA: &str = "episodica";
 
-/// How the server must prove who it is.
+/// How the server's certificate is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TlsTrust {
-    /// Not at all, as libpq's `prefer` and `require`.
+    /// Not at all, as with libpq's `prefer` and `require`.
     Anyone,
-    /// By a certificate that the system trusts, for the host's name.
+    /// By the system's root certificates, for the host's name.
     System,
-    /// By a certificate that one in this file has signed, for the host's name.
+    /// By the root certificates in this file, for the host's name.
     File(PathBuf),
 }
 
@@ -37,7 +38,7 @@ pub struct StoreAddress {
     pub(crate) pool_size: usize,
     pub(crate) deadline: Duration,
     pub(crate) staleness: Duration,
-    /// Reads go on with what is in memory while the database is away.
+    /// True if reads use the data in memory while the database is unavailable.
     pub(crate) reads_when_away: bool,
     shown: String,
 }
@@ -49,18 +50,18 @@ impl std::fmt::Debug for StoreAddress {
 }
 
 impl StoreAddress {
-    /// True if a text is meant as an address and not as a path.
+    /// True if a text is an address rather than a path.
     pub fn is_one(text: &str) -> bool {
         text.starts_with("postgresql://") || text.starts_with("postgres://")
     }
 
-    /// Reads `postgresql://user@host:port/database?…`. What it lacks comes from `PGHOST`, `PGPORT`,
+    /// Parses `postgresql://user@host:port/database?…`. Missing parts come from `PGHOST`, `PGPORT`,
     /// `PGUSER`, `PGPASSWORD`, `PGDATABASE`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGAPPNAME` and
-    /// `PGCONNECT_TIMEOUT`, as `variable` gives them. Beside libpq's parameters there are `schema`,
-    /// `pool_size`, `deadline_seconds`, `max_staleness_seconds` and `reads_when_away`.
+    /// `PGCONNECT_TIMEOUT`, as `variable` returns them. In addition to libpq's parameters, it
+    /// accepts `schema`, `pool_size`, `deadline_seconds`, `max_staleness_seconds` and
+    /// `reads_when_away`.
     ///
-    /// # Errors
-    /// `Config`; the text never holds the password.
+    /// # Errors `Config`; the message never contains the password.
     pub fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let mut own = OwnParameters::default();
@@ -103,7 +104,7 @@ impl StoreAddress {
     }
 }
 
-/// Parameters that are not libpq's, or that `tokio-postgres` does not know.
+/// Parameters that `tokio-postgres` does not know.
 #[derive(Default)]
 struct OwnParameters {
     schema: Option<String>,
@@ -161,7 +162,7 @@ fn number(key: &str, value: &str, least: f64, most: f64) -> Result<f64> {
     })
 }
 
-/// Undoes percent-encoding.
+/// Decodes percent-encoding.
 fn decoded(text: &str) -> String {
     let (bytes, mut plain, mut at) = (text.as_bytes(), Vec::new(), 0);
     while at < bytes.len() {
@@ -180,7 +181,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Takes from the environment what the address lacks.
+/// Fills missing parts of the address from the environment.
 fn complete(config: &mut Config, variable: &dyn Fn(&str) -> Option<String>) -> Result<()> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty());
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
@@ -229,7 +230,7 @@ fn complete(config: &mut Config, variable: &dyn Fn(&str) -> Option<String>) -> R
     Ok(())
 }
 
-/// Sets the mode of encryption; returns what a certificate is checked against.
+/// Sets the encryption mode; returns how certificates are verified.
 fn trust(config: &mut Config, mode: Option<&str>, root: Option<String>) -> Result<TlsTrust> {
     let by_root = |root: Option<String>| match root.as_deref() {
         None | Some("" | "system") => TlsTrust::System,
@@ -238,7 +239,7 @@ fn trust(config: &mut Config, mode: Option<&str>, root: Option<String>) -> Resul
     let (ssl, trust) = match mode {
         Some("disable") => (SslMode::Disable, TlsTrust::Anyone),
         None | Some("allow" | "prefer") => (SslMode::Prefer, TlsTrust::Anyone),
-        // As libpq does: with root certificates, `require` checks.
+        // As in libpq, `require` verifies the certificate if there are root certificates.
         Some("require") if root.is_some() => (SslMode::Require, by_root(root)),
         Some("require") => (SslMode::Require, TlsTrust::Anyone),
         Some("verify-ca" | "verify-full") => (SslMode::Require, by_root(root)),

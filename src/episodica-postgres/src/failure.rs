@@ -1,9 +1,9 @@
-//! What a failure of the database means: is it away, does it refuse, or is this a bug?
+//! Classifies database failures: unavailable, refused, or a bug.
 
 use episodica_core::{Error, ErrorKind};
 use tokio_postgres::error::SqlState;
 
-/// A request that failed.
+/// A failed request.
 #[derive(Debug)]
 pub(crate) struct DatabaseFailure {
     /// True if the same request may succeed later or on another connection.
@@ -12,7 +12,7 @@ pub(crate) struct DatabaseFailure {
 }
 
 impl DatabaseFailure {
-    /// The database can't be reached.
+    /// The database is unreachable.
     pub fn away(what: impl Into<String>) -> Self {
         let hint = "nothing was acknowledged: call again once the database answers";
         let error = Error::new(ErrorKind::StoreUnavailable, what).with_hint(hint);
@@ -23,7 +23,7 @@ impl DatabaseFailure {
         Self { error: Box::new(self.error.caused_by(said)), ..self }
     }
 
-    /// A failure that repeating does not change.
+    /// A failure that would recur.
     pub fn lasting(error: Error) -> Self {
         Self { is_away: false, error: Box::new(error) }
     }
@@ -35,7 +35,7 @@ impl From<DatabaseFailure> for Error {
     }
 }
 
-/// Causes in one line. (Errors of the driver name no parameter.)
+/// The chain of causes in one line. (The driver's errors contain no parameter values.)
 fn chain(error: &tokio_postgres::Error) -> String {
     let mut text = match error.as_db_error() {
         Some(refusal) => return format!("{} ({})", refusal.message(), refusal.code().code()),
@@ -94,7 +94,8 @@ impl From<tokio_postgres::Error> for DatabaseFailure {
             ),
             _ => {
                 let class = &code.code()[..2];
-                // Connection, resources, operator intervention, rollback.
+                // SQLSTATE classes: connection, resources, operator intervention, rollback, object
+                // state.
                 if matches!(class, "08" | "53" | "57" | "40" | "55") {
                     return Self::away("the database does not answer").caused_by(said);
                 }

@@ -1,13 +1,13 @@
-//! The logs of a store in PostgreSQL: any number of machines, one database.
+//! Stores the logs of a store in PostgreSQL: many machines, one database.
 //!
-//! [`PgLogs`] implements the core's `LogStore`. The database has what is true (the lines of the
-//! logs, byte for byte those of the files, and the counts of uses); what can be made again from it
-//! lies in a directory of each machine. An append is one statement: it moves the user's head from
-//! the end that the writer has seen to the new one and inserts the lines, or does nothing. So no
-//! lock is held between two statements, every statement is complete in itself, none is prepared
-//! under a name, and a pooler in transaction mode may stand in between.
+//! [`PgLogs`] implements the core's `LogStore`. The database contains the primary data: the lines
+//! of the logs, byte for byte as in files, and usage counts. Derived data is in a cache directory
+//! on each machine. An append is a single statement: if the user's head is still the one that the
+//! writer has seen, it moves the head and inserts the lines, otherwise it does nothing. Therefore
+//! no lock is held between statements, no statement depends on an earlier one, and none is prepared
+//! by name, so a pooler in transaction mode works.
 //!
-//! Nothing here knows what a line means.
+//! This crate does not interpret the lines.
 
 mod address;
 mod failure;

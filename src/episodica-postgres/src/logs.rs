@@ -22,7 +22,7 @@ use crate::statements::SqlTexts;
 use crate::user_logs::{self, PgUserLogs};
 use crate::writing::WriteTarget;
 
-/// A database with the logs of a store.
+/// A database that contains the logs of a store.
 #[derive(Debug)]
 pub struct PgLogs {
     pool: Arc<ConnectionPool>,
@@ -30,16 +30,15 @@ pub struct PgLogs {
     mode: OpenMode,
     state: SchemaState,
     holder: Arc<str>,
-    /// This process among the nodes, unless it only reads.
+    /// This process's entry in the list of nodes; `None` if it only reads.
     presence: Option<NodePresence>,
 }
 
 impl PgLogs {
-    /// Connects to a store; makes its tables where there are none and the role may.
+    /// Connects to a store; creates its tables if they are missing and the role may create them.
     ///
-    /// # Errors
-    /// `StoreUnavailable`, also for a standby that is to be written; `UnsupportedFormat` for tables
-    /// of another version; `Config` for a server that may lose what it acknowledged.
+    /// # Errors `StoreUnavailable`, also if a standby is opened for writing; `UnsupportedFormat`
+    /// for tables of another version; `Config` for a server that may lose acknowledged writes.
     pub fn open(address: StoreAddress, mode: OpenMode, holder: &LockHolder) -> Result<Self> {
         let statements = Arc::new(SqlTexts::new(&address.schema));
         let pool = ConnectionPool::new(address)?;
@@ -52,40 +51,37 @@ impl PgLogs {
         Ok(Self { pool, statements, mode, state, holder: holder.into(), presence })
     }
 
-    /// Looks at a database without opening a store.
+    /// Inspects a database without opening a store.
     ///
-    /// # Errors
-    /// `StoreUnavailable`; `Config` for a database that doesn't use UTF-8.
+    /// # Errors `StoreUnavailable`; `Config` for a database that does not use UTF-8.
     pub fn look(address: StoreAddress) -> Result<SchemaState> {
         schema::look(&*ConnectionPool::new(address)?)
     }
 
-    /// Makes the tables, or brings them up to the present version; returns the version before.
+    /// Creates the tables or migrates them to the current version; returns the previous version.
     ///
-    /// # Errors
-    /// `StoreUnavailable`; `ReadOnly` if the role may not; `UnsupportedFormat` for newer tables.
+    /// # Errors `StoreUnavailable`; `ReadOnly` if the role lacks the right; `UnsupportedFormat` for
+    /// newer tables.
     pub fn migrate(address: StoreAddress) -> Result<i32> {
         schema::migrate(&*ConnectionPool::new(address)?)
     }
 
-    /// The processes that have a store open for writing.
+    /// The processes that have the store open for writing.
     ///
-    /// # Errors
-    /// `StoreUnavailable`; `UnsupportedFormat` without tables.
+    /// # Errors `StoreUnavailable`; `UnsupportedFormat` if the tables are missing.
     pub fn nodes(address: StoreAddress) -> Result<Vec<StoreNode>> {
         nodes::all(&*ConnectionPool::new(address)?)
     }
 
-    /// Lets a role of the database read a tenant of a store, by SQL and by this package.
+    /// Lets a database role read one tenant of a store, through SQL and through this package.
     ///
-    /// # Errors
-    /// `InvalidInput` if there is no such role; `ReadOnly` if one's own role may not;
-    /// `StoreUnavailable`.
+    /// # Errors `InvalidInput` if the role does not exist; `ReadOnly` if the caller's role may not
+    /// grant; `StoreUnavailable`.
     pub fn grant(address: StoreAddress, role: &str, tenant: &str) -> Result<()> {
         rights::grant(&*ConnectionPool::new(address)?, role, &stored(tenant))
     }
 
-    /// Takes a tenant from a role again.
+    /// Revokes a role's right to read a tenant.
     ///
     /// # Errors
     /// As [`PgLogs::grant`].
@@ -93,15 +89,14 @@ impl PgLogs {
         rights::revoke(&*ConnectionPool::new(address)?, role, &stored(tenant))
     }
 
-    /// Writes anew the tables of a store, without what was deleted.
+    /// Rewrites the tables of a store without the deleted rows.
     ///
-    /// # Errors
-    /// `StoreUnavailable`; `ReadOnly` if the role may not.
+    /// # Errors `StoreUnavailable`; `ReadOnly` if the role lacks the right.
     pub fn purge(address: StoreAddress) -> Result<PurgeReport> {
         purge::purge(&*ConnectionPool::new(address)?)
     }
 
-    /// What opening found.
+    /// The state of the database at opening.
     pub fn state(&self) -> &SchemaState {
         &self.state
     }

@@ -1,4 +1,4 @@
-//! The processes that have a store open for writing, for people: nothing rests on it.
+//! The list of processes that have a store open for writing. For information only.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,29 +11,29 @@ use tokio_postgres::types::Type;
 use crate::failure::DatabaseFailure;
 use crate::pool::ConnectionPool;
 
-/// How often a process says that it is there.
+/// Interval at which a process updates its row.
 const BEAT: Duration = Duration::from_secs(20);
-/// After so many seconds without a word a process is called silent.
+/// A process without an update for this many seconds is reported as silent.
 const SILENT_SECONDS: f64 = 60.0;
-/// The row of a process that died goes after so many days.
+/// The row of a process that died is removed after this many days.
 const KEPT_DAYS: i32 = 7;
 
-/// A process that has opened the store for writing and not closed it.
+/// A process that has opened the store for writing and not closed it yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoreNode {
-    /// Its name for others; `None` if the row was written by another version.
+    /// Identification of the process; `None` if the row was written by another version.
     pub holder: Option<LockHolder>,
-    /// Its version of the package.
+    /// The process's version of the package.
     pub version: String,
-    /// When it opened the store, in RFC 3339.
+    /// Time at which it opened the store, in RFC 3339.
     pub opened_at: String,
-    /// Seconds since it was last heard of.
+    /// Seconds since its last update.
     pub silent_seconds: f64,
-    /// True if it should have been heard of since: it was killed, stopped, or is cut off.
+    /// True if an update is overdue: the process was killed, stopped, or has lost the connection.
     pub is_silent: bool,
 }
 
-/// This process among the nodes, until [`NodePresence::end`].
+/// This process's entry in the list, until [`NodePresence::end`].
 #[derive(Debug)]
 pub(crate) struct NodePresence {
     node: String,
@@ -42,7 +42,7 @@ pub(crate) struct NodePresence {
 }
 
 impl NodePresence {
-    /// Enters this process, and says from then on that it is there.
+    /// Adds this process to the list and keeps its row updated.
     ///
     /// # Errors
     /// `StoreUnavailable`.
@@ -58,7 +58,7 @@ impl NodePresence {
             let values = [(&holder as _, Type::TEXT), (&version as _, Type::TEXT)];
             Ok(client.query_typed_one(&enter, &values).await?.try_get(0)?)
         })?;
-        // The row may have been removed, as that of a process that had been stopped for long.
+        // The row may have been removed while this process was stopped for long.
         let again = format!(
             "INSERT INTO {schema}.nodes (node, holder, version) VALUES ($1, $2, $3) \
              ON CONFLICT (node) DO UPDATE SET seen_at = now()"
@@ -68,14 +68,14 @@ impl NodePresence {
         Ok(Self { node, schema: schema.to_owned(), beat })
     }
 
-    /// Takes this process off the list, if the database answers soon.
+    /// Removes this process from the list, if the database answers soon.
     pub fn end(&self, pool: &ConnectionPool) {
         let Some(beat) = self.beat.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
         beat.abort();
         let text = format!("DELETE FROM {}.nodes WHERE node = $1", self.schema);
-        // If that fails, the row is that of a silent node and goes after some days.
+        // If this fails, the row becomes that of a silent node and is removed after some days.
         let _ = pool.soon(async |client| {
             client.execute_typed(&text, &[(&self.node as _, Type::TEXT)]).await?;
             Ok(())
@@ -83,7 +83,7 @@ impl NodePresence {
     }
 }
 
-/// All nodes, the oldest first.
+/// All nodes, oldest first.
 ///
 /// # Errors
 /// `StoreUnavailable`.

@@ -1,4 +1,4 @@
-//! Connections: a bounded number, each with a deadline, made anew when they break.
+//! A connection pool: a bounded number of connections, with deadlines, replaced when they break.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,9 +17,9 @@ use crate::tls::TlsMaker;
 
 /// First and longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
-/// How long a request may take that nobody wants to wait for.
+/// Timeout of requests that must not delay the caller.
 const SOON: Duration = Duration::from_secs(1);
-/// A connection that was idle for longer is closed: poolers and firewalls forget it silently.
+/// Idle time after which a connection is closed, since poolers and firewalls drop it silently.
 const LONGEST_IDLE: Duration = Duration::from_secs(300);
 
 /// A connection.
@@ -31,20 +31,20 @@ struct PooledLink {
 
 impl Drop for PooledLink {
     fn drop(&mut self) {
-        // A statement may still be on its way to a server that does not answer.
+        // Its task may still wait for a server that does not answer.
         self.task.abort();
     }
 }
 
-/// The connections of a process to a database.
+/// The connections of a process to one database.
 pub(crate) struct ConnectionPool {
     address: StoreAddress,
     tls: TlsMaker,
     idle: Mutex<Vec<PooledLink>>,
     permits: Semaphore,
-    /// Why the last request failed; `None` if it did not.
+    /// The cause if the last request failed.
     failure: Mutex<Option<String>>,
-    /// Drives the connections; `None` only while dropping.
+    /// Drives the connections; `None` only during `drop`.
     runtime: Option<Runtime>,
 }
 
@@ -63,7 +63,7 @@ impl Drop for ConnectionPool {
     }
 }
 
-/// A connection that is in use.
+/// A connection in use.
 struct UsedConnection<'a> {
     pool: &'a ConnectionPool,
     link: Option<PooledLink>,
@@ -84,10 +84,9 @@ impl UsedConnection<'_> {
 }
 
 impl ConnectionPool {
-    /// Connects to nothing yet.
+    /// Creates the pool without connecting.
     ///
-    /// # Errors
-    /// `Config` for root certificates that can't be read; `Internal` without threads.
+    /// # Errors `Config` for unreadable root certificates; `Internal` if no thread can be created.
     pub fn new(address: StoreAddress) -> Result<Arc<Self>> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -111,7 +110,7 @@ impl ConnectionPool {
         &self.address
     }
 
-    /// Why the last request failed; `None` if it did not.
+    /// The cause if the last request failed.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -139,7 +138,7 @@ impl ConnectionPool {
         Ok(PooledLink { client, task: task.abort_handle(), idle_since: Instant::now() })
     }
 
-    /// A live connection, before the deadline.
+    /// Takes a live connection before the deadline.
     async fn take(&self) -> Result<UsedConnection<'_>, DatabaseFailure> {
         let permit = self.permits.acquire().await.expect("invariant: never closed");
         let known = {
@@ -156,11 +155,10 @@ impl ConnectionPool {
         Ok(UsedConnection { pool: self, link: Some(link), _permit: permit })
     }
 
-    /// Runs a request until it succeeds, is refused, or the deadline has passed. It may be sent
-    /// more than once.
+    /// Runs a request until it succeeds, fails permanently, or the deadline passes. It may be sent
+    /// more than once, so it must be idempotent.
     ///
-    /// # Errors
-    /// `StoreUnavailable`; what the failure means.
+    /// # Errors `StoreUnavailable`; the error of a permanent failure.
     pub fn repeat<T>(
         &self,
         request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
@@ -168,8 +166,8 @@ impl ConnectionPool {
         self.until_deadline(|left| self.attempt(left, &request))
     }
 
-    /// Sends a request at most once: only connecting is repeated. `Err` with `is_away` means that
-    /// it may have been carried out.
+    /// Sends a request at most once and retries only the connecting. `Err` with `is_away` means
+    /// that the request may have been executed.
     pub fn once<T>(
         &self,
         request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,
@@ -182,7 +180,7 @@ impl ConnectionPool {
         Ok(outcome)
     }
 
-    /// Sends a request at most once, with no deadline: for work that takes as long as it takes.
+    /// Sends a request at most once and without a deadline, for work of unknown duration.
     ///
     /// # Errors
     /// As [`ConnectionPool::repeat`].
@@ -195,7 +193,7 @@ impl ConnectionPool {
         Ok(self.runtime().block_on(self.carry_out(used, endless, &request))?)
     }
 
-    /// Sends a request once and gives up soon.
+    /// Sends a request once with a short timeout.
     ///
     /// # Errors
     /// As [`ConnectionPool::repeat`].
@@ -208,7 +206,7 @@ impl ConnectionPool {
         Ok(outcome?)
     }
 
-    /// Sends a statement now and then, as long as somebody uses the pool.
+    /// Sends a statement at regular intervals while the pool exists.
     pub fn every(
         self: &Arc<Self>,
         pause: Duration,
@@ -238,7 +236,7 @@ impl ConnectionPool {
         Ok(())
     }
 
-    /// A live connection, which is tried for until the deadline.
+    /// Takes a live connection; tries to connect until the deadline.
     fn connected(&self) -> Result<UsedConnection<'_>> {
         self.until_deadline(|left| {
             self.runtime().block_on(async {
@@ -286,7 +284,7 @@ impl ConnectionPool {
         })
     }
 
-    /// Runs a request on a connection, which is given up if it did not end well.
+    /// Runs a request on a connection, which is closed if the request fails.
     async fn carry_out<T>(
         &self,
         used: UsedConnection<'_>,

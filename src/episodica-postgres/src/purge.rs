@@ -1,29 +1,28 @@
-//! Removes what the database keeps of deleted rows.
+//! Removes the remains of deleted rows from the database's files.
 //!
-//! A deleted row stays in its table's file until it is vacuumed, and in the write-ahead log until
-//! the segment is gone. So an erasure proves that no query finds the text; this proves that the
-//! files of the tables lack it, too.
+//! A deleted row stays in its table's file until the table is vacuumed, and in the write-ahead log
+//! until the segment is recycled. An erasure only guarantees that no query finds the text; a purge
+//! guarantees that the tables' files do not contain it either.
 
 use episodica_core::Result;
 
 use crate::failure::DatabaseFailure;
 use crate::pool::ConnectionPool;
 
-/// What a purge did.
+/// The result of a purge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PurgeReport {
-    /// Tables that were written anew, without what was deleted.
+    /// Tables that were rewritten without the deleted rows.
     pub tables: Vec<String>,
-    /// Bytes of those tables before and after, with their indexes.
+    /// Size of these tables with their indexes before and after, in bytes.
     pub bytes: [u64; 2],
-    /// True if the write-ahead log on the server was overwritten, too, which a superuser may.
+    /// True if the server's write-ahead log was overwritten too, which requires a superuser.
     pub is_log_moved_on: bool,
 }
 
-/// Writes anew every table that had rows deleted. Each is locked meanwhile, one at a time.
+/// Rewrites every table that had rows deleted. Locks one table at a time.
 ///
-/// # Errors
-/// `StoreUnavailable`, also for a table that takes longer than the deadline; `ReadOnly`.
+/// # Errors `StoreUnavailable`, also if a table takes longer than the deadline; `ReadOnly`.
 pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
     let schema = &pool.address().schema;
     let find = format!(
@@ -64,11 +63,11 @@ pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
     Ok(purged)
 }
 
-/// Overwrites the segments of the write-ahead log that name the deleted rows. After a checkpoint
-/// the server keeps them, with their bytes, under the names of segments to come; leaving a segment
-/// early fills it with zeros.
+/// Overwrites the segments of the write-ahead log that contain the deleted rows. After a checkpoint
+/// the server renames old segments for reuse without clearing them; switching a segment early fills
+/// the rest with zeros.
 fn move_log_on(pool: &ConnectionPool) -> Result<()> {
-    // A segment without a record is not left.
+    // The server does not switch from an empty segment, so each gets a record first.
     let leave = "SELECT pg_logical_emit_message(false, 'episodica', ''); SELECT pg_switch_wal()";
     pool.patiently(async |client| {
         client.batch_execute(leave).await?;

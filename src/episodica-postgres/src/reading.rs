@@ -1,4 +1,4 @@
-//! Reads lines, a bounded number of bytes at a time.
+//! Reads lines in pieces of bounded size.
 
 use episodica_core::store::LogKind;
 use episodica_core::{Error, ErrorKind, Result};
@@ -8,12 +8,12 @@ use crate::pool::ConnectionPool;
 use crate::rows::{LogEnd, int};
 use crate::statements::SqlTexts;
 
-/// Bytes that are asked for at a time, unless a line is longer.
+/// Number of bytes requested at a time; more if a line is longer.
 const WINDOW_BYTES: u64 = 4 << 20;
-/// Lines that are asked for at a time.
+/// Number of lines requested at a time.
 const WINDOW_LINES: i64 = 5_000;
 
-/// A log of a generation, up to an end.
+/// A range of one log, within one generation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogSpan {
     pub uid: i64,
@@ -23,27 +23,27 @@ pub(crate) struct LogSpan {
     pub to: LogEnd,
 }
 
-/// What reading a span came to.
+/// The outcome of reading a span.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
-    /// All lines were shown.
+    /// All lines were read.
     Whole,
-    /// The visitor refused a line and wanted no more.
+    /// The visitor rejected a line and stopped.
     Refused,
-    /// The log does not have the end that the span begins at.
+    /// The log does not contain the state at which the span begins.
     Discontinued,
-    /// Lines were taken out meanwhile, or the user is gone.
+    /// The log was rewritten meanwhile, or the user was deleted.
     Rewritten,
 }
 
-/// A line and where it ends.
+/// A line with its range of bytes.
 pub(crate) struct ReadLine<'a> {
     pub start: u64,
     pub end: LogEnd,
     pub line: &'a str,
 }
 
-/// Shows the lines of a span until `visit` returns `false`.
+/// Calls `visit` with the lines of a span until it returns `false`.
 ///
 /// # Errors
 /// `StoreUnavailable`.
@@ -54,7 +54,7 @@ pub(crate) fn read_span(
     visit: &mut dyn FnMut(ReadLine<'_>) -> bool,
 ) -> Result<ReadOutcome> {
     let (mut at, mut window) = (span.from, WINDOW_BYTES);
-    // The line that ends at the beginning comes along, to be compared.
+    // Also requests the line that ends where the span begins, to compare its checksum.
     let mut anchor = (span.from.bytes > 0).then_some(span.from);
     while at.bytes < span.to.bytes || anchor.is_some() {
         let until = at.bytes.saturating_add(window).min(span.to.bytes.max(at.bytes));
@@ -104,7 +104,7 @@ pub(crate) fn read_span(
             }
             at = end;
         }
-        // Only a longer line follows.
+        // Only a longer line can follow.
         if rows.len() == 1 && at.bytes < span.to.bytes {
             window = window.saturating_mul(2);
         }

@@ -1,4 +1,4 @@
-//! Which roles may read which tenants.
+//! Grants roles the right to read tenants.
 
 use episodica_core::{Error, Result};
 use tokio_postgres::types::Type;
@@ -6,12 +6,12 @@ use tokio_postgres::types::Type;
 use crate::failure::DatabaseFailure;
 use crate::pool::ConnectionPool;
 
-/// What a reader needs: the tables whose rows are held back from other tenants, the views over
-/// them, and what names the store.
+/// Tables and views that a reader needs: the tables with row-level security, the views over them,
+/// and the store's metadata.
 const READ: [&str; 8] =
     ["users", "log", "uses", "readers", "meta", "messages", "episodes", "facts"];
 
-/// A name as SQL takes it.
+/// Quotes a name for SQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -22,8 +22,8 @@ fn tables(schema: &str) -> String {
 
 /// Lets a role read a tenant.
 ///
-/// # Errors
-/// `InvalidInput` if there is no such role; `ReadOnly` if this role may not; `StoreUnavailable`.
+/// # Errors `InvalidInput` if the role does not exist; `ReadOnly` if the caller's role may not
+/// grant; `StoreUnavailable`.
 pub(crate) fn grant(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<()> {
     check_role(pool, role)?;
     let schema = &pool.address().schema;
@@ -44,7 +44,7 @@ pub(crate) fn grant(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<(
     })
 }
 
-/// Takes a tenant from a role, and with the last one every right to the tables.
+/// Revokes a tenant from a role; with its last tenant, the role loses all rights to the tables.
 ///
 /// # Errors
 /// As [`grant`].

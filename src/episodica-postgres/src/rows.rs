@@ -1,4 +1,4 @@
-//! Rows of the tables as values.
+//! Converts rows of the tables to values.
 
 use episodica_core::ids::Owner;
 use episodica_core::store::log_store::{BatchId, LogHead};
@@ -6,7 +6,8 @@ use episodica_core::store::{LogKind, LogPosition, LogSum};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Whose rows: the ids as the tables hold them, whose texts have no zero character.
+/// The owner of rows, with ids as the tables store them: PostgreSQL's text cannot contain a zero
+/// character.
 #[derive(Debug, Clone)]
 pub(crate) struct RowOwner {
     tenant: String,
@@ -18,18 +19,18 @@ impl RowOwner {
         Self { tenant: stored(&owner.tenant), user: stored(&owner.user) }
     }
 
-    /// The first two values of a statement about a user.
+    /// The first two parameters of a statement about a user.
     pub fn values(&self) -> [(&(dyn ToSql + Sync), Type); 2] {
         [(&self.tenant, Type::TEXT), (&self.user, Type::TEXT)]
     }
 }
 
-/// An id as the tables hold it: `\\` for a backslash, `\0` for a zero character.
+/// An id as the tables store it: `\\` for a backslash, `\0` for a zero character.
 pub(crate) fn stored(id: &str) -> String {
     id.replace('\\', "\\\\").replace('\0', "\\0")
 }
 
-/// The id of which a text is the [`stored`] form.
+/// The id whose [`stored`] form this is.
 pub(crate) fn id_of(stored: &str) -> String {
     let (mut id, mut chars) = (String::with_capacity(stored.len()), stored.chars());
     while let Some(char) = chars.next() {
@@ -50,7 +51,7 @@ pub(crate) struct LogEnd {
 }
 
 impl LogEnd {
-    /// The end behind one more line.
+    /// The end after one more line.
     pub fn after(self, line: &[u8]) -> Self {
         let mut crc = crc32fast::Hasher::new_with_initial(self.crc);
         crc.update(line);
@@ -67,27 +68,28 @@ impl LogEnd {
         LogSum { position: self.position(), crc32: format!("{:08x}", self.crc) }
     }
 
-    /// The end that a known beginning has; `None` for a checksum that is none.
+    /// The end of a known prefix of a log; `None` for an invalid checksum.
     pub fn of(sum: &LogSum) -> Option<Self> {
         let crc = u32::from_str_radix(&sum.crc32, 16).ok()?;
         Some(Self { bytes: sum.position.bytes, lines: sum.position.records, crc })
     }
 }
 
-/// What is known of a user's logs.
+/// The state of a user's logs, as last seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SeenLogs {
-    /// `None` without a row.
+    /// The row's key; `None` if the user has no row.
     pub uid: Option<i64>,
     pub generation: u64,
-    /// Rises when a request without an answer is settled; an append names it.
+    /// A counter that is incremented when a request without an answer is settled. An append
+    /// requires its current value.
     pub fence: i64,
     pub ends: [LogEnd; 3],
     pub batch: Option<BatchId>,
 }
 
 impl SeenLogs {
-    /// Reads a head, whose columns may all be null, from a column on.
+    /// Reads a head, whose columns may all be null, starting at a column.
     pub fn read(row: &Row, from: usize) -> Result<Self, tokio_postgres::Error> {
         let number = |at: usize| row.try_get::<_, Option<i64>>(from + at);
         let Some(uid) = number(0)? else { return Ok(Self::default()) };
@@ -122,7 +124,7 @@ impl SeenLogs {
         }
     }
 
-    /// True if the logs are as they were, whatever was settled meanwhile.
+    /// True if the logs are unchanged, even if a request was settled meanwhile.
     pub fn has_same_logs(&self, other: &Self) -> bool {
         (self.uid, self.generation, self.ends) == (other.uid, other.generation, other.ends)
     }
@@ -132,12 +134,12 @@ fn whole(number: Option<i64>) -> u64 {
     number.unwrap_or_default().unsigned_abs()
 }
 
-/// A number as the tables hold it.
+/// A number as the tables store it.
 pub(crate) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Lines of one log, in columns.
+/// Lines of one log, as columns.
 #[derive(Debug, Default)]
 pub(crate) struct LineColumns<'a> {
     pub upto: Vec<i64>,
@@ -147,7 +149,7 @@ pub(crate) struct LineColumns<'a> {
 }
 
 impl<'a> LineColumns<'a> {
-    /// Adds a line; returns the end behind it.
+    /// Adds a line; returns the end after it.
     pub fn push(&mut self, end: LogEnd, line: &'a str) -> LogEnd {
         let next = end.after(line.as_bytes());
         self.upto.push(int(next.bytes));

@@ -10,33 +10,32 @@ use crate::pool::ConnectionPool;
 /// The version of the tables that this package reads and writes.
 pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
 
-/// What leads from each version to the next, the first from nothing. `{s}` is the schema. A
-/// migration that was released is never changed.
+/// The scripts that migrate each version to the next; the first one creates the tables. `{s}` is
+/// the schema. A released migration is never changed.
 const MIGRATIONS: [&str; 1] = [include_str!("../sql/1.sql")];
 
-/// What a look at the database found.
+/// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SchemaState {
-    /// Its version.
+    /// The server's version.
     pub server_version: String,
     /// The version of the tables; 0 = none.
     pub schema_version: i32,
-    /// The number of the store, the same as long as it lives; empty without tables.
+    /// The id of the store, which never changes; empty without tables.
     pub identity: String,
-    /// Settings under which an acknowledged write might be lost.
+    /// Settings with which an acknowledged write may be lost.
     pub unsafe_settings: Vec<String>,
-    /// True if the server only reads.
+    /// True if the server is read-only.
     pub is_standby: bool,
     /// True if this role may create the tables.
     pub may_create: bool,
-    /// Bytes of the tables and their indexes.
+    /// Size of the tables and their indexes, in bytes.
     pub bytes: u64,
 }
 
-/// Looks at the server and its tables.
+/// Inspects the server and its tables.
 ///
-/// # Errors
-/// `StoreUnavailable`; `Config` for a database that doesn't use UTF-8.
+/// # Errors `StoreUnavailable`; `Config` for a database that does not use UTF-8.
 pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
     let schema = &pool.address().schema;
     let text = "SELECT current_setting('server_version'), current_setting('server_encoding'), \
@@ -92,10 +91,10 @@ pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
     Ok(SchemaState { schema_version, identity, bytes, ..state })
 }
 
-/// Makes the tables, or brings them up to the present version; returns the version before.
+/// Creates the tables or migrates them to the current version; returns the previous version.
 ///
-/// # Errors
-/// `StoreUnavailable`; `ReadOnly` if the role may not; `UnsupportedFormat` for newer tables.
+/// # Errors `StoreUnavailable`; `ReadOnly` if the role lacks the right; `UnsupportedFormat` for
+/// newer tables.
 pub(crate) fn migrate(pool: &ConnectionPool) -> Result<i32> {
     let before = look(pool)?;
     check_version(before.schema_version)?;
@@ -104,8 +103,8 @@ pub(crate) fn migrate(pool: &ConnectionPool) -> Result<i32> {
     }
     let schema = &pool.address().schema;
     let steps = &MIGRATIONS[before.schema_version.max(0) as usize..];
-    // One transaction, one at a time: nobody ever sees half of it. Who comes second, or did it
-    // without hearing so, fails here and finds everything done.
+    // One transaction under a lock, so that a partial migration is never visible. A second process,
+    // or a retry after a lost answer, fails here and finds the migration done.
     let mut script = String::from("BEGIN; SELECT pg_advisory_xact_lock(hashtext('episodica'));");
     if before.schema_version > 0 {
         script.push_str(&format!(
@@ -141,11 +140,10 @@ fn check_version(version: i32) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the store can be opened; makes the tables where there are none.
+/// Checks that the store can be opened; creates the tables if they are missing.
 ///
-/// # Errors
-/// `UnsupportedFormat` for tables of another version; `Config` for a server that may lose what it
-/// acknowledged; `StoreUnavailable`, also for a standby.
+/// # Errors `UnsupportedFormat` for tables of another version; `Config` for a server that may lose
+/// acknowledged writes; `StoreUnavailable`, also for a standby.
 pub(crate) fn prepare(pool: &ConnectionPool, mode: OpenMode) -> Result<SchemaState> {
     let mut state = look(pool)?;
     check_version(state.schema_version)?;

@@ -1,8 +1,8 @@
-//! The statements, with the names of the tables. Each is complete in itself.
+//! SQL statements, with the names of the tables inserted. None depends on an earlier statement.
 
 use episodica_core::store::LogKind;
 
-/// The three columns of a log's end in the table of users: bytes, lines, checksum.
+/// The columns for a log's end in the table `users`: bytes, lines, checksum.
 pub(crate) fn columns(kind: LogKind) -> [&'static str; 3] {
     match kind {
         LogKind::Messages => ["message_bytes", "message_lines", "message_crc"],
@@ -11,7 +11,7 @@ pub(crate) fn columns(kind: LogKind) -> [&'static str; 3] {
     }
 }
 
-/// The columns of a head, as `rows::Seen` reads them.
+/// The columns of a head, in the order that `SeenLogs::read` expects.
 const HEAD: &str = "u.uid, u.generation, u.fence, \
     u.message_bytes, u.message_lines, u.message_crc, \
     u.episode_bytes, u.episode_lines, u.episode_crc, \

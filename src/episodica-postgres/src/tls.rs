@@ -1,4 +1,4 @@
-//! Encryption of connections, by the same rustls that speaks to models.
+//! Encrypted connections, by the same rustls that is used for model endpoints.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,13 +17,12 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 
 use crate::address::TlsTrust;
 
-/// Makes encrypted connections.
+/// Creates encrypted connections.
 #[derive(Clone)]
 pub(crate) struct TlsMaker(Arc<ClientConfig>);
 
 impl TlsMaker {
-    /// # Errors
-    /// `Config` for root certificates that can't be read.
+    /// # Errors `Config` for unreadable root certificates.
     pub fn new(trust: &TlsTrust) -> Result<Self> {
         let fail = |text: &str, cause: String| {
             Error::new(ErrorKind::Config, text.to_owned()).caused_by(cause)
@@ -60,7 +59,7 @@ impl TlsMaker {
     }
 }
 
-/// Accepts any certificate, as libpq does unless it is told what to check.
+/// Accepts any certificate, as libpq does by default.
 #[derive(Debug)]
 struct UncheckedCertificate(Arc<CryptoProvider>);
 
@@ -104,7 +103,7 @@ impl ServerCertVerifier for UncheckedCertificate {
 /// A connection to one host.
 pub(crate) struct HostConnector {
     config: Arc<ClientConfig>,
-    /// A socket of this machine has no name; nothing is encrypted there.
+    /// The host's name; `None` for a Unix socket, which is not encrypted.
     name: Option<ServerName<'static>>,
 }
 

@@ -1,4 +1,4 @@
-//! Who forms a user's memories now: advisory, with a time limit.
+//! The forming turn: which process forms a user's memories. Advisory and limited in time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::failure::DatabaseFailure;
 use crate::pool::ConnectionPool;
 use crate::statements::SqlTexts;
 
-/// After so many seconds a turn ends by itself, unless its holder says that it goes on: a machine
-/// that died or was stopped keeps nobody waiting for longer.
+/// A turn ends after this many seconds unless its holder renews it, so that a process that died
+/// blocks others no longer than this.
 const TURN_SECONDS: f64 = 20.0;
-/// How often the holder says so.
+/// Interval at which the holder renews its turn.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// A turn that this process has.
+/// A turn that this process holds.
 #[derive(Debug)]
 struct HeldTurn {
     pool: Arc<ConnectionPool>,
@@ -34,7 +34,7 @@ impl LockGuard for HeldTurn {}
 impl Drop for HeldTurn {
     fn drop(&mut self) {
         self.beat.abort();
-        // If that fails it ends by itself.
+        // If this fails, the turn expires.
         let _ = self.pool.soon(async |client| {
             let values = [(&self.uid as _, Type::INT8), (&self.holder as _, Type::TEXT)];
             client.execute_typed(&self.statements.give_turn, &values).await?;
@@ -43,13 +43,13 @@ impl Drop for HeldTurn {
     }
 }
 
-/// Nothing to hold: the user has no row yet.
+/// The turn of a user without a row, which needs no lock.
 #[derive(Debug)]
 struct EmptyTurn;
 
 impl LockGuard for EmptyTurn {}
 
-/// Takes the turn of a user, if nobody has it.
+/// Takes the turn of a user if it is free.
 ///
 /// # Errors
 /// `StoreUnavailable`.

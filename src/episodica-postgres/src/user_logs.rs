@@ -28,25 +28,25 @@ pub(crate) struct PgUserLogs {
     pub pool: Arc<ConnectionPool>,
     pub statements: Arc<SqlTexts>,
     pub mode: OpenMode,
-    /// The number of this opening.
+    /// The number of this opening within the process.
     pub epoch: u64,
-    /// This process, for others.
+    /// Identification of this process for others.
     pub holder: Arc<str>,
     pub state: Mutex<OpeningState>,
 }
 
-/// What this opening knows.
+/// The state of this opening.
 #[derive(Debug)]
 pub(crate) struct OpeningState {
-    /// How far it has read or written.
+    /// The logs as last read or written.
     pub seen: SeenLogs,
-    /// When the database was last found to have nothing newer.
+    /// When the database was last found to contain nothing newer.
     pub looked: Option<Instant>,
-    /// When the database was last found to be away.
+    /// When the database was last found unavailable.
     pub missed: Option<Instant>,
 }
 
-/// While the database is away, it is looked for no more often.
+/// Minimum time between two attempts while the database is unavailable.
 const PAUSE_WHEN_AWAY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl PgUserLogs {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The head of the logs, or `None` while the database is away.
+    /// Reads the head of the logs; `None` while the database is unavailable.
     fn look_once(&self) -> Result<Option<SeenLogs>> {
         if self.state().missed.is_some_and(|missed| missed.elapsed() < PAUSE_WHEN_AWAY) {
             return Ok(None);
@@ -124,14 +124,13 @@ impl PgUserLogs {
         }
     }
 
-    /// The answer to a writer whose view is out of date.
+    /// The answer to a writer whose state is out of date.
     fn conflict(&self) -> Result<AppendAnswer> {
         self.state().looked = None;
         Ok(AppendAnswer::Conflict(self.target().look()?.head(self.epoch)))
     }
 
-    /// # Errors
-    /// `StoreRolledBack` if the logs end before what was seen.
+    /// # Errors `StoreRolledBack` if the logs end before the state seen earlier.
     fn check_not_rolled_back(&self, seen: &SeenLogs, now: &SeenLogs) -> Result<()> {
         let is_same = seen.uid.is_some() && now.uid == seen.uid;
         let is_shorter = now.generation == seen.generation
@@ -187,7 +186,7 @@ impl UserLogs for PgUserLogs {
         let (seen, asked) = (self.known(), Instant::now());
         let now = self.target().look()?;
         self.check_not_rolled_back(&seen, &now)?;
-        // Before the first line there was no row, or one that nothing was written for.
+        // A user without lines may have no row, or a row that is still empty.
         let is_new = seen.uid.is_none() && seen.ends == <[LogEnd; 3]>::default();
         if !is_new && (now.uid, now.generation) != (seen.uid, seen.generation) {
             return Ok(None);
@@ -212,7 +211,7 @@ impl UserLogs for PgUserLogs {
     }
 
     fn hold(&self) -> Result<Hold<'_>> {
-        // Nobody can be kept out across statements: the append itself is compared.
+        // No lock can be held across statements; the append compares the head instead.
         self.check_writable()?;
         Ok(Box::new(EmptyLock))
     }
@@ -272,7 +271,7 @@ impl UserLogs for PgUserLogs {
         loop {
             if let Some(after) = self.target().append(&before, batch)? {
                 let mut state = self.state();
-                // Of the other logs, another thread may have written one meanwhile.
+                // Another thread may have written one of the other logs meanwhile.
                 let kind = batch.kind as usize;
                 state.seen.ends[kind] = after.ends[kind];
                 (state.seen.uid, state.seen.generation) = (after.uid, after.generation);
@@ -280,7 +279,7 @@ impl UserLogs for PgUserLogs {
                 state.seen.batch = Some(batch.id);
                 return Ok(AppendAnswer::Done(state.seen.head(self.epoch)));
             }
-            // A fence that another writer has raised says nothing against this batch.
+            // If another writer only raised the fence, the batch is still valid.
             let now = self.target().look()?;
             let is_fence_only = (now.uid, now.generation) == (before.uid, before.generation)
                 && now.end(batch.kind) == before.end(batch.kind)
@@ -306,7 +305,7 @@ impl UserLogs for PgUserLogs {
         }
         let Some(mut logs) = self.read_all(&now)? else { return Ok((self.conflict()?, 0)) };
         if now.uid.is_none() {
-            // Nothing is there, and nothing can be erased.
+            // The user has no rows, so there is nothing to erase.
             let head = LogHead { generation: seen.generation, ..seen.head(self.epoch) };
             return Ok((AppendAnswer::Done(head), 0));
         }
@@ -322,7 +321,7 @@ impl UserLogs for PgUserLogs {
     }
 
     fn is_erasing(&self) -> bool {
-        // An erasure is one transaction.
+        // An erasure is a single transaction, so it is never left unfinished.
         false
     }
 

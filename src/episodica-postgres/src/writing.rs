@@ -1,4 +1,4 @@
-//! Appends and rewrites: what is sent, and what became of it where no answer came.
+//! Appends and rewrites, and recovery from lost answers.
 
 use episodica_core::store::log_store::{BatchId, LineBatch};
 use episodica_core::store::{LineLog, LogKind};
@@ -11,10 +11,10 @@ use crate::pool::ConnectionPool;
 use crate::rows::{LineColumns, LogEnd, RowOwner, SeenLogs, int};
 use crate::statements::SqlTexts;
 
-/// Bytes of lines that one statement of a rewrite inserts.
+/// Maximum number of bytes of lines per statement of a rewrite.
 const INSERT_BYTES: usize = 4 << 20;
 
-/// Whose logs are written.
+/// The user whose logs are written.
 #[derive(Debug)]
 pub(crate) struct WriteTarget<'a> {
     pub pool: &'a ConnectionPool,
@@ -24,15 +24,14 @@ pub(crate) struct WriteTarget<'a> {
 
 /// The lines of a batch as text.
 ///
-/// # Errors
-/// `Internal` for what is no text: every line is JSON.
+/// # Errors `Internal` if the bytes are not valid UTF-8; every line is JSON.
 fn lines_of<'a>(batch: &LineBatch<'a>) -> Result<Vec<&'a str>> {
     let text = std::str::from_utf8(batch.lines)
         .map_err(|error| Error::internal("a line is not UTF-8").caused_by(error))?;
     Ok(text.split('\n').filter(|line| !line.is_empty()).collect())
 }
 
-/// Numbers and texts behind one another, as a statement takes them.
+/// Parameters of a statement.
 type Values<'a> = Vec<(&'a (dyn ToSql + Sync), Type)>;
 
 fn with_columns<'a>(columns: &'a LineColumns<'a>) -> Values<'a> {
@@ -45,7 +44,7 @@ fn with_columns<'a>(columns: &'a LineColumns<'a>) -> Values<'a> {
 }
 
 impl WriteTarget<'_> {
-    /// What is known of the user's logs now.
+    /// Reads the current state of the user's logs.
     ///
     /// # Errors
     /// `StoreUnavailable`.
@@ -53,7 +52,7 @@ impl WriteTarget<'_> {
         self.pool.repeat(async |client| self.ask(client).await)
     }
 
-    /// [`WriteTarget::look`] that gives up soon.
+    /// [`WriteTarget::look`] with a short timeout.
     ///
     /// # Errors
     /// `StoreUnavailable`.
@@ -66,12 +65,11 @@ impl WriteTarget<'_> {
         Ok(row.map_or_else(|| Ok(SeenLogs::default()), |row| SeenLogs::read(&row, 0))?)
     }
 
-    /// Appends a batch if the logs are as `seen`; returns how they are then, or `None` if somebody
-    /// else was faster. If the answer is lost, finds out.
+    /// Appends a batch if the logs are still as `seen`; returns their new state, or `None` if
+    /// another process wrote first. If the answer is lost, finds out whether the batch was written.
     ///
-    /// # Errors
-    /// `StoreUnavailable`: whether the batch was written is not known only if the database stayed
-    /// away until the deadline.
+    /// # Errors `StoreUnavailable`. Whether the batch was written is unknown only if the database
+    /// stays unavailable until the deadline.
     pub fn append(&self, seen: &SeenLogs, batch: &LineBatch<'_>) -> Result<Option<SeenLogs>> {
         let (lines, mut columns, mut end) =
             (lines_of(batch)?, LineColumns::default(), seen.end(batch.kind));
@@ -90,7 +88,7 @@ impl WriteTarget<'_> {
                     log::warn!("an append had no answer and is settled: {}", failure.error.chain())
                 }
             }
-            // From here on the lost request either has been carried out, or never will be.
+            // After this, the lost request has either been executed or never will be.
             let now = self.fence()?;
             if self.has_line(&now, batch.kind, end, columns.lines.last().copied())? {
                 return Ok(Some(now));
@@ -133,7 +131,7 @@ impl WriteTarget<'_> {
         Ok((rows > 0).then_some(after))
     }
 
-    /// Raises the fence, so that no request that was sent before can be carried out any more.
+    /// Raises the fence, so that no earlier request can be executed any more.
     fn fence(&self) -> Result<SeenLogs> {
         self.pool.repeat(async |client| {
             let row = client.query_typed_one(&self.statements.fence, &self.who.values()).await?;
@@ -141,7 +139,7 @@ impl WriteTarget<'_> {
         })
     }
 
-    /// True if a log has this last line of a batch at its end.
+    /// True if the log ends with this last line of a batch.
     fn has_line(
         &self,
         now: &SeenLogs,
@@ -167,7 +165,7 @@ impl WriteTarget<'_> {
         })
     }
 
-    /// A generation that no logs had before.
+    /// Returns a generation number that no logs have had before.
     ///
     /// # Errors
     /// `StoreUnavailable`.
@@ -179,8 +177,8 @@ impl WriteTarget<'_> {
         })
     }
 
-    /// Puts changed logs in the place of those that were `seen`, and removes the counts of uses;
-    /// `None` if somebody else was faster.
+    /// Replaces the logs that were `seen` by changed ones and removes the usage counts; `None` if
+    /// another process wrote first.
     ///
     /// # Errors
     /// As [`WriteTarget::append`].
@@ -202,7 +200,7 @@ impl WriteTarget<'_> {
             let sent = self.pool.once(async |client| {
                 let done = self.send_rewrite(client, uid, (&before, &after), logs).await;
                 if done.is_err() {
-                    // The connection is given up with it; a pooler is told.
+                    // The connection is closed anyway; the rollback is for a pooler.
                     let _ = client.batch_execute("ROLLBACK").await;
                 }
                 done
@@ -296,12 +294,12 @@ impl WriteTarget<'_> {
         Ok(())
     }
 
-    /// Removes every row of the user; returns how many there were.
+    /// Removes every row of the user; returns the number of rows.
     ///
     /// # Errors
     /// `StoreUnavailable`.
     pub fn forget(&self) -> Result<usize> {
-        // Done twice it finds nothing more, so it may be repeated.
+        // Idempotent, so it may be repeated.
         self.pool.repeat(async |client| {
             client.batch_execute("BEGIN").await?;
             let row =
@@ -310,7 +308,8 @@ impl WriteTarget<'_> {
             if let Some(row) = row {
                 let uid: i64 = row.try_get(0)?;
                 rows = 1;
-                // Each statement sees what those before it waited for.
+                // Each statement sees the rows of transactions for which an earlier one had to
+                // wait.
                 for statement in &self.statements.forget {
                     rows += client.execute_typed(statement, &[(&uid as _, Type::INT8)]).await?;
                 }
@@ -321,7 +320,7 @@ impl WriteTarget<'_> {
     }
 }
 
-/// The error of who finds less than was acknowledged.
+/// The error if the logs contain less than was acknowledged.
 pub(crate) fn rolled_back(user: &str) -> Error {
     Error::new(
         ErrorKind::StoreRolledBack,

@@ -13,7 +13,7 @@ pub(crate) struct CallCounts {
 }
 
 impl CallCounts {
-    /// Counts a call with this outcome.
+    /// Counts a call with its outcome.
     pub(crate) fn counted<T, E>(&self, outcome: Result<T, E>) -> Result<T, E> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.failures.fetch_add(u64::from(outcome.is_err()), Ordering::Relaxed);
@@ -21,7 +21,7 @@ impl CallCounts {
         outcome
     }
 
-    /// Each call is one request; a callable has no breaker.
+    /// Each call is one request; a callable has no circuit breaker.
     pub(crate) fn health(&self, model: &str) -> ServiceHealth {
         let calls = self.calls.load(Ordering::Relaxed);
         ServiceHealth {

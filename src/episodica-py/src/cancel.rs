@@ -11,7 +11,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Runs a function so that another thread can stop the engine's part of it.
+/// Runs a function so that another thread can cancel the engine's work in it.
 #[pyclass(frozen, name = "Cancellation", module = "episodica._native")]
 pub(crate) struct CancellableCall {
     flag: Arc<AtomicBool>,
@@ -24,7 +24,7 @@ impl CancellableCall {
         Self { flag: Arc::default() }
     }
 
-    /// Calls `function()`; a function whose call was cancelled before it began does not begin.
+    /// Calls `function()`, unless the call was cancelled before.
     fn call(&self, py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         if self.flag.load(Ordering::SeqCst) {
             return Ok(py.None());
@@ -35,8 +35,7 @@ impl CancellableCall {
         Ok(outcome?.unbind())
     }
 
-    /// The engine's work under way stops where it next looks, within a tenth of a second; what was
-    /// committed stays.
+    /// Cancels the engine's current work within a tenth of a second; committed changes stay.
     fn cancel(&self) {
         self.flag.store(true, Ordering::SeqCst);
     }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
-/// A class of the Python package, imported at its first use.
+/// A class of the Python package, imported on first use.
 pub(crate) struct PythonClass {
     module: &'static str,
     name: &'static str,
@@ -62,8 +62,8 @@ classes! {
 /// Creates an instance, field by field: `build!(py, &CLASS, value => Type { a, b: made_of_b, ..
 /// })`.
 ///
-/// The pattern has to name every field of the struct, so that a new one can't be forgotten; `skip`
-/// lists fields that Python does not use, and `more` fields that only Python has.
+/// The pattern must name every field of the struct, so that a new field cannot be forgotten. `skip`
+/// lists fields that Python does not use, and `more` lists fields that only Python has.
 macro_rules! build {
     (
         $py:expr, $class:expr, $value:expr => $type:ident {

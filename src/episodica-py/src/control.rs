@@ -1,4 +1,4 @@
-//! Signals and progress while the engine works without the interpreter.
+//! Signals and progress while the engine works without holding the interpreter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 /// Checks Python for pending signals and reports progress.
 pub(crate) struct PythonControl {
     progress: Option<Py<PyAny>>,
-    /// Set by a cancelled task; see `cancel`.
+    /// Set when a task is cancelled; see `cancel`.
     cancelled: Option<Arc<AtomicBool>>,
     asked: Mutex<Instant>,
     /// The exception of a signal handler or of the progress callback.
@@ -34,7 +34,7 @@ impl PythonControl {
         }
     }
 
-    /// The exception that stopped the work, if one did.
+    /// The exception that stopped the work, if any.
     pub(crate) fn take_raised(&self) -> Option<PyErr> {
         self.raised.lock().take()
     }

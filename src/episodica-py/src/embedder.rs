@@ -60,8 +60,8 @@ impl Embedder for CallableEmbedder {
         self.dimension.get().copied()
     }
 
-    /// Most callables compute in this process: they run at once, and their vectors are ready when
-    /// the call returns.
+    /// Most callables compute in this process, so they are called at once, and their vectors are
+    /// ready when the call returns.
     fn is_local(&self) -> bool {
         true
     }

@@ -37,8 +37,8 @@ pub(crate) struct PyEngine {
 }
 
 impl PyEngine {
-    /// The wrapper for every call: releases the interpreter, runs, and maps the error (an exception
-    /// of a signal handler first). A panic is also an error.
+    /// Wraps every call: releases the interpreter, runs `work`, and converts errors. An exception
+    /// of a signal handler takes precedence. A panic becomes an error.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -130,12 +130,12 @@ impl PyEngine {
         Ok(Self { core: Arc::new(core), tenant, zone })
     }
 
-    /// Keeps the engine as it is until the process ends: it is another process's.
+    /// Leaks the engine, since it belongs to another process.
     fn abandon(&self) {
         std::mem::forget(Arc::clone(&self.core));
     }
 
-    /// The same engine, which shows dates in another zone.
+    /// The same engine, which displays dates in another time zone.
     fn in_timezone(&self, py: Python<'_>, timezone: &str) -> PyResult<Self> {
         let zone =
             DisplayZone::named(timezone).map_err(|error| errors::to_exception(py, &error))?;
@@ -383,7 +383,7 @@ impl PyEngine {
         records::fact(py, &self.shown(user_id), &fact)
     }
 
-    /// `records`: lines and JSON of messages, episodes and facts.
+    /// Imports records; `records` are lines with the JSON of messages, episodes and facts.
     fn import_records<'py>(
         &self,
         py: Python<'py>,
@@ -400,8 +400,8 @@ impl PyEngine {
         reports::import_report(py, report)
     }
 
-    /// The JSON of messages, episodes and facts, the numbers of the latter two, and the episodes
-    /// whose facts are still to be learned.
+    /// The JSON of messages, episodes and facts, the numbers of episodes and facts, and the
+    /// episodes whose facts have not been learned yet.
     #[expect(clippy::type_complexity, reason = "a tuple for Python, read in one place")]
     fn export_records(
         &self,

@@ -31,12 +31,12 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     numbered.unwrap_or_else(|failure| failure)
 }
 
-/// A failure that only a bug can cause.
+/// The exception for a bug.
 pub(crate) fn internal(py: Python<'_>, error: &dyn std::fmt::Display) -> PyErr {
     to_exception(py, &Error::internal(error.to_string()))
 }
 
-/// Converts an exception of the interpreter (from a callback) to an engine error with its message.
+/// Converts an exception from a callback to an engine error with its message.
 pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Error {
     Python::attach(|py| {
         let name = error
@@ -50,10 +50,10 @@ pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Erro
     })
 }
 
-/// True if this was a Ctrl-C during a callback. The callback did not fail, so the work must not
-/// continue as after a failure: the signal is pending again and stops the next check for signals.
+/// True if a Ctrl-C occurred during a callback. The callback did not fail, so the work must not
+/// continue as after a failure: the signal is made pending again and stops the next check.
 pub(crate) fn pass_on_interrupt(py: Python<'_>, error: &PyErr) -> bool {
-    // Without a main thread no signal can have arrived.
+    // No signal can have arrived without a main thread.
     error.is_instance_of::<PyKeyboardInterrupt>(py) && interrupt_again(py).is_ok()
 }
 
@@ -61,13 +61,13 @@ fn interrupt_again(py: Python<'_>) -> PyResult<()> {
     let threading = py.import("threading")?;
     let interrupt = py.import("_thread")?.getattr("interrupt_main")?;
     if threading.call_method0("current_thread")?.is(&threading.call_method0("main_thread")?) {
-        // No other code of the interpreter may run after this call here.
+        // No other Python code may run after this call.
         interrupt.call0()?;
     }
     Ok(())
 }
 
-/// Invalid input found while converting.
+/// The exception for invalid input found during conversion.
 pub(crate) fn invalid(py: Python<'_>, text: impl Into<String>) -> PyErr {
     to_exception(py, &Error::invalid(text))
 }

@@ -1,9 +1,8 @@
-//! The Python extension module `episodica._native`: the engine behind the public package, which
-//! alone imports it.
+//! The Python extension module `episodica._native`, which only the public package imports.
 //!
 //! Intentionally thin: it converts values, releases the interpreter around every call, checks for
-//! signals during long ones, and maps errors. `python/episodica` validates user input; everything
-//! else is in `episodica-core`.
+//! signals during long calls, and converts errors. `python/episodica` validates user input;
+//! everything else is in `episodica-core`.
 
 mod calls;
 mod cancel;
@@ -51,7 +50,7 @@ mod _native {
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 
-    /// Tokens of a text in the o200k_base encoding.
+    /// Number of tokens of a text in the o200k_base encoding.
     #[pyfunction]
     fn count_tokens(py: Python<'_>, text: &str) -> PyResult<usize> {
         let control = PythonControl::new(None);
@@ -62,8 +61,8 @@ mod _native {
         }
     }
 
-    /// The tables of settings: names, types, defaults, bounds and meaning, of the memory and of
-    /// endpoints.
+    /// The tables of settings of the memory and of endpoints: names, types, defaults, bounds and
+    /// documentation.
     #[pyfunction]
     fn settings(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let tables = PyDict::new(py);
@@ -74,31 +73,31 @@ mod _native {
         Ok(tables)
     }
 
-    /// Waits until a fork leaves nothing that is half made.
+    /// Prepares for a fork: waits until no lazy value is being initialised.
     #[pyfunction]
     fn before_fork(py: Python<'_>) {
         py.detach(episodica_core::fork::before_fork);
     }
 
-    /// Goes on after a fork.
+    /// Resumes after a fork, in the parent.
     #[pyfunction]
     fn after_fork_in_parent() {
         episodica_core::fork::after_fork_in_parent();
     }
 
-    /// Notes that this process was forked: what its parent's threads did is made anew.
+    /// Notes a fork, in the child: threads and locks of the parent are created anew.
     #[pyfunction]
     fn after_fork_in_child() {
         episodica_core::fork::after_fork_in_child();
     }
 
-    /// The numbers of the files whose locks this process holds.
+    /// Descriptors of the files whose locks this process holds.
     #[pyfunction]
     fn locked_files() -> Vec<i32> {
         episodica_core::store::locked_files()
     }
 
-    /// The package's version.
+    /// Version of the package.
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")

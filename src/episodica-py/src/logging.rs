@@ -1,8 +1,9 @@
-//! What the engine tells of its work, on its way to Python's `logging`.
+//! Forwards the engine's log records to Python's `logging`.
 //!
-//! A thread of the engine never waits for the interpreter to tell something: records go into a
-//! bounded line, and a call of the package that holds the interpreter anyway hands them on, with
-//! their own time and thread. So no handler can deadlock with the engine, whatever it calls.
+//! A thread of the engine never waits for the interpreter in order to log. Records go into a
+//! bounded queue; a later call of the package that holds the interpreter forwards them, with their
+//! original time and thread. So a logging handler cannot deadlock with the engine, whatever it
+//! calls.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use pyo3::types::PyDict;
 
 use crate::errors;
 
-/// Records that wait; what comes on top of them is counted and dropped.
+/// Maximum number of queued records; further ones are counted and dropped.
 const MOST_WAITING: usize = 4_096;
 
 struct ToldOnce {
@@ -34,7 +35,8 @@ struct LogLine {
     dropped: AtomicU64,
 }
 
-/// The line of each process: a thread that a forked child does not have may hold its parent's.
+/// The queue of each process. A forked child needs its own: a thread that exists only in the parent
+/// may hold the lock of the parent's queue.
 struct LogLines(PerProcess<LogLine>);
 
 static LINES: LogLines = LogLines(PerProcess::new());
@@ -47,7 +49,7 @@ impl LogLines {
 
 impl Log for LogLines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Other crates' records are their own business.
+        // Other crates' records are ignored.
         metadata.target().starts_with("episodica")
     }
 
@@ -78,7 +80,7 @@ impl Log for LogLines {
     fn flush(&self) {}
 }
 
-/// `episodica_core::engine::ask` is `episodica.engine` to Python.
+/// Converts `episodica_core::engine::ask` to Python's `episodica.engine`.
 fn logger_name(target: &str) -> &'static str {
     match target.split("::").nth(1) {
         Some("engine") => "episodica.engine",
@@ -91,15 +93,15 @@ fn logger_name(target: &str) -> &'static str {
     }
 }
 
-/// Begins to listen. Doing it twice is fine.
+/// Installs the logger. Idempotent.
 pub(crate) fn listen(py: Python<'_>) -> PyResult<()> {
-    // Fails if a logger is set already, which can only be this one.
+    // Fails only if this logger is already installed.
     drop(log::set_logger(&LINES));
     follow_level(py)
 }
 
-/// Takes over the level that Python's logger `episodica` has now: below it nothing is even put into
-/// words.
+/// Reads the current level of Python's logger `episodica`, so that records below it are not even
+/// formatted.
 fn follow_level(py: Python<'_>) -> PyResult<()> {
     let logger = py.import("logging")?.call_method1("getLogger", ("episodica",))?;
     let level: u32 = logger.call_method0("getEffectiveLevel")?.extract()?;
@@ -114,7 +116,7 @@ fn follow_level(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Hands on what waits. The caller holds the interpreter and no lock of the engine.
+/// Forwards the queued records. The caller holds the interpreter and no lock of the engine.
 pub(crate) fn hand_on(py: Python<'_>) {
     let line = LINES.own();
     if !line.any.swap(false, Ordering::AcqRel) {
@@ -144,8 +146,7 @@ pub(crate) fn hand_on(py: Python<'_>) {
     if let Err(error) = outcome
         && !errors::pass_on_interrupt(py, &error)
     {
-        // A handler that raises is a fault of the handler's; the call that brought it up has done
-        // its work.
+        // If a handler raises, the call that forwards the records still succeeds.
         error.write_unraisable(py, None);
     }
 }
@@ -166,7 +167,7 @@ fn emit(py: Python<'_>, told: ToldOnce) -> PyResult<()> {
     values.set_item("name", told.target)?;
     values.set_item("levelno", level)?;
     values.set_item("levelname", py.import("logging")?.call_method1("getLevelName", (level,))?)?;
-    // Texts of endpoints and callables may hold anything.
+    // Texts of endpoints and callables may contain any characters.
     values
         .set_item("msg", py.import("episodica.visible")?.call_method1("visible", (told.text,))?)?;
     if told.seconds > 0.0 {

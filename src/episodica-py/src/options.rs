@@ -1,5 +1,5 @@
 //! Converts Python dictionaries of options and messages to the engine's requests. The package has
-//! checked the values; an invalid value here is a bug in the package.
+//! validated the values, so an invalid value here is a bug in the package.
 
 use episodica_core::clock::{Clock, DisplayZone, Moment, SystemClock};
 use episodica_core::engine::{ForgettingPolicy, ListingPage, RecordKind, StatedFact};
@@ -82,12 +82,12 @@ fn hit_kind(py: Python<'_>, kind: &str) -> PyResult<HitKind> {
     }
 }
 
-/// True if hits include the trees of their scores.
+/// True if hits include explanations of their scores.
 pub(crate) fn explain(options: &Bound<'_, PyDict>) -> PyResult<bool> {
     Ok(optional(options, "explain")?.unwrap_or(false))
 }
 
-/// A search request; "yesterday" is the zone's.
+/// A search request; "yesterday" is resolved in the time zone.
 pub(crate) fn request(
     query: &str,
     options: &Bound<'_, PyDict>,

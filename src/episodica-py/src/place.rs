@@ -1,4 +1,4 @@
-//! Where a store is: a directory, or a database and a directory of caches.
+//! The location of a store: a directory, or a database with a cache directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use pyo3::types::PyDict;
 use crate::control::PythonControl;
 use crate::errors;
 
-/// A place that is ready to be opened.
+/// A location that is ready to be opened.
 pub(crate) struct StorePlace {
     pub path: PathBuf,
     pub backend: Arc<dyn FileBackend>,
@@ -24,8 +24,7 @@ pub(crate) struct StorePlace {
 }
 
 impl StorePlace {
-    /// Connects to the database, if the place is one; `caches` is the directory of this machine's
-    /// caches.
+    /// Connects to the database if `place` is one; `caches` is this machine's cache directory.
     pub fn open(place: &str, caches: Option<&Path>, read_only: bool) -> Result<Self> {
         let mode = if read_only { OpenMode::ReadOnly } else { OpenMode::ReadWrite };
         let (path, logs): (PathBuf, Option<Arc<dyn LogStore>>) = if StoreAddress::is_one(place) {
@@ -55,7 +54,7 @@ fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyRe
     py.detach(work).map_err(|error| errors::to_exception(py, &error))
 }
 
-/// What a database has of a store.
+/// The state of a store's database.
 #[pyfunction]
 pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Bound<'py, PyDict>> {
     let state: SchemaState = run(py, || PgLogs::look(address(place)?))?;
@@ -71,7 +70,7 @@ pub(crate) fn database_state<'py>(py: Python<'py>, place: &str) -> PyResult<Boun
     Ok(found)
 }
 
-/// Makes the tables of a store or brings them up to date; the version before.
+/// Creates or migrates the tables of a store; returns the previous version.
 #[pyfunction]
 pub(crate) fn database_migrate(py: Python<'_>, place: &str) -> PyResult<i32> {
     run(py, || PgLogs::migrate(address(place)?))
@@ -98,7 +97,7 @@ pub(crate) fn database_nodes<'py>(
     nodes.into_iter().map(shown).collect()
 }
 
-/// Lets a role of the database read a tenant, or no longer.
+/// Grants a database role the right to read a tenant, or revokes it.
 #[pyfunction]
 pub(crate) fn database_grant(
     py: Python<'_>,
@@ -114,8 +113,8 @@ pub(crate) fn database_grant(
     })
 }
 
-/// Writes the tables anew without what was deleted; tables, bytes before and after, and whether the
-/// write-ahead log was moved on.
+/// Rewrites the tables without the deleted rows; returns the tables, their size before and after in
+/// bytes, and whether the write-ahead log was overwritten.
 #[pyfunction]
 pub(crate) fn database_purge(
     py: Python<'_>,
@@ -126,11 +125,12 @@ pub(crate) fn database_purge(
     Ok((purged.tables, before, after, purged.is_log_moved_on))
 }
 
-/// Users, lines copied, lines known, bytes, and the tenants and users that only the target has.
+/// Number of users, lines copied, lines already present, bytes, and the users (tenant and id) that
+/// only the target has.
 type Copied = (usize, u64, u64, u64, Vec<(String, String)>);
 
-/// Copies a store, or one user of it, to another place; users, lines copied, lines known, bytes,
-/// and of a whole store the users that only the target has.
+/// Copies a store, or one user of it, to another location. When a whole store is copied, also
+/// returns the users that only the target has.
 #[pyfunction]
 #[pyo3(signature = (source, target, caches, owner, progress))]
 pub(crate) fn copy_store(

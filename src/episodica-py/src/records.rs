@@ -44,7 +44,7 @@ pub(crate) fn message<'py>(
     build!(py, MESSAGE, message => Message {
         message_id,
         seq,
-        // Few distinct values, in every message: interned as one object each.
+        // There are few distinct roles, so each is interned as one object.
         role: PyString::intern(py, role),
         name: name.as_deref(),
         content,
@@ -155,7 +155,7 @@ pub(crate) fn session<'py>(
         .into_pyobject(py)
 }
 
-/// A moment as an aware `datetime` in the zone.
+/// A moment as an aware `datetime` in the time zone.
 pub(crate) fn datetime<'py>(
     py: Python<'py>,
     zone: &DisplayZone,
@@ -164,7 +164,7 @@ pub(crate) fn datetime<'py>(
     let moment = zone.show(moment);
     let mut shown = moment.local();
     let mut offset = moment.offset_seconds();
-    // Near its limits, Python's calendar can't represent offsets.
+    // Python's calendar cannot represent offsets near its limits.
     if !(2..=9998).contains(&shown.year()) {
         (shown, offset) = (moment.utc(), 0);
     }
@@ -186,7 +186,7 @@ pub(crate) fn datetime<'py>(
     )
 }
 
-/// A single-precision number with its shortest digits: 0.8, not 0.800000011920929.
+/// A single-precision number with its shortest digits: 0.8 instead of 0.800000011920929.
 fn own_digits(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_default()
 }
@@ -206,7 +206,7 @@ fn described_boundary<'py>(
     Ok(dict)
 }
 
-/// The provenance as in the files: without empty and zero fields.
+/// The provenance as stored in files, without empty and zero fields.
 fn described_provenance<'py>(
     py: Python<'py>,
     provenance: &TextProvenance,
@@ -232,8 +232,8 @@ fn described_provenance<'py>(
     Ok(dict)
 }
 
-/// A user's JSON text parsed by Python, so that every number is preserved; the text itself if
-/// Python can't parse it (numbers with thousands of digits).
+/// A user's JSON text parsed by Python, so that every number is preserved, or the text itself if
+/// Python cannot parse it (numbers with thousands of digits).
 fn loads<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     match LOADS.import(py, "json", "loads")?.call1((text,)) {

@@ -18,7 +18,7 @@ pub(crate) struct HitResults {
     degraded: Vec<String>,
     #[pyo3(get)]
     intent: &'static str,
-    /// True if hits carry the trees of their scores.
+    /// True if hits include explanations of their scores.
     explain: bool,
 }
 
@@ -67,7 +67,7 @@ impl HitResults {
         self.hits.len()
     }
 
-    /// The kind of each hit, without making the hits.
+    /// The kind of each hit, without converting the hits.
     fn kinds(&self) -> Vec<&'static str> {
         self.hits.iter().map(|hit| kind_name(hit.kind)).collect()
     }
@@ -88,7 +88,7 @@ fn kind_name(kind: HitKind) -> &'static str {
     }
 }
 
-/// Fields that a hit copies from its record, so that readers don't need a case for each kind.
+/// Fields that a hit copies from its record, so that readers do not need a case per kind.
 struct CopiedFields<'a> {
     id: &'a str,
     content: &'a str,
@@ -184,7 +184,7 @@ fn tree<'py>(py: Python<'py>, term: &ScoreTerm) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// Every term of the tree by its name; only the root if the tree has no other terms.
+/// Every term of the explanation by name; only the root if it has no other terms.
 fn terms<'py>(py: Python<'py>, root: &ScoreTerm) -> PyResult<Bound<'py, PyDict>> {
     fn add(into: &Bound<'_, PyDict>, term: &ScoreTerm) -> PyResult<()> {
         for child in &term.children {

@@ -119,7 +119,7 @@ pub trait LanguageModel: Send + Sync {
     /// after `control` requests a stop.
     ///
     /// # Errors
-    /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) if there is no answer; `Interrupted`.
+    /// [`ErrorKind::Llm`](crate::ErrorKind::Llm) without an answer; `Interrupted`.
     fn complete(
         &self,
         prompt: &ChatPrompt,
