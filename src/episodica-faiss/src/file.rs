@@ -71,7 +71,8 @@ fn half_header(rows: usize, dimension: usize) -> Result<Vec<u8>> {
 /// Writes rows in half precision in the format of FAISS's index `SQfp16`, byte for byte. FAISS
 /// itself would have to copy all rows first.
 ///
-/// # Errors `Index` if the file cannot be written.
+/// # Errors
+/// `Index` if the file cannot be written.
 pub(crate) fn write_halves(path: &Path, halves: &[f16], dimension: usize) -> Result<()> {
     let header = half_header(halves.len() / dimension, dimension)?;
     let write = || {
@@ -86,7 +87,8 @@ pub(crate) fn write_halves(path: &Path, halves: &[f16], dimension: usize) -> Res
 
 /// Reads the rows of a file that [`inspect`] accepted.
 ///
-/// # Errors `Io` if the file cannot be read.
+/// # Errors
+/// `Io` if the file cannot be read.
 pub(crate) fn read_halves(path: &Path) -> Result<Vec<f16>> {
     let read = || {
         let mut file = File::open(path)?;
@@ -102,7 +104,8 @@ pub(crate) fn read_halves(path: &Path) -> Result<Vec<f16>> {
 /// Returns the structure in the file, after checking everything outside of FAISS's own structures.
 /// The file must contain `rows` rows; an HNSW graph may contain more, which were removed.
 ///
-/// # Errors `Index` if the file is not such an index; `Io` if it cannot be read.
+/// # Errors
+/// `Index` if the file is not such an index; `Io` if it cannot be read.
 pub(crate) fn inspect(path: &Path, dimension: usize, rows: usize) -> Result<FileStructure> {
     let io = |cause| Error::io("cannot read the vector index", path, cause);
     let refuse = |why: &str| {

@@ -23,7 +23,8 @@ const PIECE: usize = 4_096;
 /// Checks that the file is a graph of vectors of this dimension, in which every link leads to a
 /// node of its level.
 ///
-/// # Errors `Index` if it is not; `Io` if the file cannot be read.
+/// # Errors
+/// `Index` if it is not; `Io` if the file cannot be read.
 pub(crate) fn check(path: &Path, dimension: usize) -> Result<()> {
     let io = |cause| Error::io("cannot read the vector index", path, cause);
     let file = File::open(path).map_err(io)?;

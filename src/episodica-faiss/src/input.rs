@@ -15,7 +15,8 @@ const TOO_LARGE: f32 = 65_520.0;
 /// The rows as one contiguous slice, checked for shape and for values that are finite even in half
 /// precision, since an index may round to it later.
 ///
-/// # Errors `Index` if a check fails.
+/// # Errors
+/// `Index` if a check fails.
 pub(crate) fn rows<'a>(
     vectors: &'a ArrayView2<'_, f32>,
     labels: usize,
@@ -39,7 +40,8 @@ pub(crate) fn rows<'a>(
 
 /// Checks that all values of these rows are finite, even in half precision.
 ///
-/// # Errors `Index` if one is not.
+/// # Errors
+/// `Index` if one is not.
 pub(crate) fn check(rows: RowSlice<'_>, dimension: usize) -> Result<()> {
     let not_finite =
         |at: usize| failure(format!("vector is not finite at row: `{}`", at / dimension));
@@ -61,7 +63,8 @@ pub(crate) fn check(rows: RowSlice<'_>, dimension: usize) -> Result<()> {
 
 /// The query as one contiguous slice, checked for its length and for NaN and infinity.
 ///
-/// # Errors `Index` if a check fails.
+/// # Errors
+/// `Index` if a check fails.
 pub(crate) fn query<'a>(
     query: &'a ArrayView1<'_, f32>,
     dimension: usize,

@@ -61,7 +61,8 @@ impl StoreAddress {
     /// accepts `schema`, `pool_size`, `deadline_seconds`, `max_staleness_seconds` and
     /// `reads_when_away`.
     ///
-    /// # Errors `Config`; the message never contains the password.
+    /// # Errors
+    /// `Config`; the message never contains the password.
     pub fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let mut own = OwnParameters::default();

@@ -72,7 +72,7 @@ impl From<tokio_postgres::Error> for DatabaseFailure {
             ),
             SqlState::READ_ONLY_SQL_TRANSACTION => {
                 let error =
-                    Error::new(ErrorKind::StoreUnavailable, "the database only reads: a standby")
+                    Error::new(ErrorKind::StoreUnavailable, "the server is a read-only standby")
                         .with_hint(
                             "name the primary, or all servers with target_session_attrs=read-write",
                         );

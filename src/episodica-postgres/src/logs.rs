@@ -37,8 +37,9 @@ pub struct PgLogs {
 impl PgLogs {
     /// Connects to a store; creates its tables if they are missing and the role may create them.
     ///
-    /// # Errors `StoreUnavailable`, also if a standby is opened for writing; `UnsupportedFormat`
-    /// for tables of another version; `Config` for a server that may lose acknowledged writes.
+    /// # Errors
+    /// `StoreUnavailable`, also if a standby is opened for writing; `UnsupportedFormat` for tables
+    /// of another version; `Config` for a server that may lose acknowledged writes.
     pub fn open(address: StoreAddress, mode: OpenMode, holder: &LockHolder) -> Result<Self> {
         let statements = Arc::new(SqlTexts::new(&address.schema));
         let pool = ConnectionPool::new(address)?;
@@ -53,30 +54,34 @@ impl PgLogs {
 
     /// Inspects a database without opening a store.
     ///
-    /// # Errors `StoreUnavailable`; `Config` for a database that does not use UTF-8.
+    /// # Errors
+    /// `StoreUnavailable`; `Config` for a database that does not use UTF-8.
     pub fn look(address: StoreAddress) -> Result<SchemaState> {
         schema::look(&*ConnectionPool::new(address)?)
     }
 
     /// Creates the tables or migrates them to the current version; returns the previous version.
     ///
-    /// # Errors `StoreUnavailable`; `ReadOnly` if the role lacks the right; `UnsupportedFormat` for
-    /// newer tables.
+    /// # Errors
+    /// `StoreUnavailable`; `ReadOnly` if the role lacks the right; `UnsupportedFormat` for newer
+    /// tables.
     pub fn migrate(address: StoreAddress) -> Result<i32> {
         schema::migrate(&*ConnectionPool::new(address)?)
     }
 
     /// The processes that have the store open for writing.
     ///
-    /// # Errors `StoreUnavailable`; `UnsupportedFormat` if the tables are missing.
+    /// # Errors
+    /// `StoreUnavailable`; `UnsupportedFormat` if the tables are missing.
     pub fn nodes(address: StoreAddress) -> Result<Vec<StoreNode>> {
         nodes::all(&*ConnectionPool::new(address)?)
     }
 
     /// Lets a database role read one tenant of a store, through SQL and through this package.
     ///
-    /// # Errors `InvalidInput` if the role does not exist; `ReadOnly` if the caller's role may not
-    /// grant; `StoreUnavailable`.
+    /// # Errors
+    /// `InvalidInput` if the role does not exist; `ReadOnly` if the caller's role may not grant;
+    /// `StoreUnavailable`.
     pub fn grant(address: StoreAddress, role: &str, tenant: &str) -> Result<()> {
         rights::grant(&*ConnectionPool::new(address)?, role, &stored(tenant))
     }
@@ -91,7 +96,8 @@ impl PgLogs {
 
     /// Rewrites the tables of a store without the deleted rows.
     ///
-    /// # Errors `StoreUnavailable`; `ReadOnly` if the role lacks the right.
+    /// # Errors
+    /// `StoreUnavailable`; `ReadOnly` if the role lacks the right.
     pub fn purge(address: StoreAddress) -> Result<PurgeReport> {
         purge::purge(&*ConnectionPool::new(address)?)
     }

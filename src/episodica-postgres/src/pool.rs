@@ -86,7 +86,8 @@ impl UsedConnection<'_> {
 impl ConnectionPool {
     /// Creates the pool without connecting.
     ///
-    /// # Errors `Config` for unreadable root certificates; `Internal` if no thread can be created.
+    /// # Errors
+    /// `Config` for unreadable root certificates; `Internal` if no thread can be created.
     pub fn new(address: StoreAddress) -> Result<Arc<Self>> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -158,7 +159,8 @@ impl ConnectionPool {
     /// Runs a request until it succeeds, fails permanently, or the deadline passes. It may be sent
     /// more than once, so it must be idempotent.
     ///
-    /// # Errors `StoreUnavailable`; the error of a permanent failure.
+    /// # Errors
+    /// `StoreUnavailable`; the error of a permanent failure.
     pub fn repeat<T>(
         &self,
         request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,

@@ -22,7 +22,8 @@ pub struct PurgeReport {
 
 /// Rewrites every table that had rows deleted. Locks one table at a time.
 ///
-/// # Errors `StoreUnavailable`, also if a table takes longer than the deadline; `ReadOnly`.
+/// # Errors
+/// `StoreUnavailable`, also if a table takes longer than the deadline; `ReadOnly`.
 pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
     let schema = &pool.address().schema;
     let find = format!(

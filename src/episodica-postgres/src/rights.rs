@@ -22,8 +22,9 @@ fn tables(schema: &str) -> String {
 
 /// Lets a role read a tenant.
 ///
-/// # Errors `InvalidInput` if the role does not exist; `ReadOnly` if the caller's role may not
-/// grant; `StoreUnavailable`.
+/// # Errors
+/// `InvalidInput` if the role does not exist; `ReadOnly` if the caller's role may not grant;
+/// `StoreUnavailable`.
 pub(crate) fn grant(pool: &ConnectionPool, role: &str, tenant: &str) -> Result<()> {
     check_role(pool, role)?;
     let schema = &pool.address().schema;

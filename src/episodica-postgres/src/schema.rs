@@ -35,7 +35,8 @@ pub struct SchemaState {
 
 /// Inspects the server and its tables.
 ///
-/// # Errors `StoreUnavailable`; `Config` for a database that does not use UTF-8.
+/// # Errors
+/// `StoreUnavailable`; `Config` for a database that does not use UTF-8.
 pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
     let schema = &pool.address().schema;
     let text = "SELECT current_setting('server_version'), current_setting('server_encoding'), \
@@ -93,8 +94,9 @@ pub(crate) fn look(pool: &ConnectionPool) -> Result<SchemaState> {
 
 /// Creates the tables or migrates them to the current version; returns the previous version.
 ///
-/// # Errors `StoreUnavailable`; `ReadOnly` if the role lacks the right; `UnsupportedFormat` for
-/// newer tables.
+/// # Errors
+/// `StoreUnavailable`; `ReadOnly` if the role lacks the right; `UnsupportedFormat` for newer
+/// tables.
 pub(crate) fn migrate(pool: &ConnectionPool) -> Result<i32> {
     let before = look(pool)?;
     check_version(before.schema_version)?;
@@ -142,14 +144,15 @@ fn check_version(version: i32) -> Result<()> {
 
 /// Checks that the store can be opened; creates the tables if they are missing.
 ///
-/// # Errors `UnsupportedFormat` for tables of another version; `Config` for a server that may lose
+/// # Errors
+/// `UnsupportedFormat` for tables of another version; `Config` for a server that may lose
 /// acknowledged writes; `StoreUnavailable`, also for a standby.
 pub(crate) fn prepare(pool: &ConnectionPool, mode: OpenMode) -> Result<SchemaState> {
     let mut state = look(pool)?;
     check_version(state.schema_version)?;
     if mode == OpenMode::ReadWrite {
         if state.is_standby {
-            let message = "the database is a standby, which only reads";
+            let message = "the server is a read-only standby";
             return Err(Error::new(ErrorKind::StoreUnavailable, message).with_hint(
                 "name the primary, or all servers with target_session_attrs=read-write",
             ));

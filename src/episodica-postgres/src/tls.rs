@@ -22,7 +22,8 @@ use crate::address::TlsTrust;
 pub(crate) struct TlsMaker(Arc<ClientConfig>);
 
 impl TlsMaker {
-    /// # Errors `Config` for unreadable root certificates.
+    /// # Errors
+    /// `Config` for unreadable root certificates.
     pub fn new(trust: &TlsTrust) -> Result<Self> {
         let fail = |text: &str, cause: String| {
             Error::new(ErrorKind::Config, text.to_owned()).caused_by(cause)

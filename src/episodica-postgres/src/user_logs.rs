@@ -130,7 +130,8 @@ impl PgUserLogs {
         Ok(AppendAnswer::Conflict(self.target().look()?.head(self.epoch)))
     }
 
-    /// # Errors `StoreRolledBack` if the logs end before the state seen earlier.
+    /// # Errors
+    /// `StoreRolledBack` if the logs end before the state seen earlier.
     fn check_not_rolled_back(&self, seen: &SeenLogs, now: &SeenLogs) -> Result<()> {
         let is_same = seen.uid.is_some() && now.uid == seen.uid;
         let is_shorter = now.generation == seen.generation

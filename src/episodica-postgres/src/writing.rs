@@ -24,7 +24,8 @@ pub(crate) struct WriteTarget<'a> {
 
 /// The lines of a batch as text.
 ///
-/// # Errors `Internal` if the bytes are not valid UTF-8; every line is JSON.
+/// # Errors
+/// `Internal` if the bytes are not valid UTF-8; every line is JSON.
 fn lines_of<'a>(batch: &LineBatch<'a>) -> Result<Vec<&'a str>> {
     let text = std::str::from_utf8(batch.lines)
         .map_err(|error| Error::internal("a line is not UTF-8").caused_by(error))?;
@@ -68,8 +69,9 @@ impl WriteTarget<'_> {
     /// Appends a batch if the logs are still as `seen`; returns their new state, or `None` if
     /// another process wrote first. If the answer is lost, finds out whether the batch was written.
     ///
-    /// # Errors `StoreUnavailable`. Whether the batch was written is unknown only if the database
-    /// stays unavailable until the deadline.
+    /// # Errors
+    /// `StoreUnavailable`. Whether the batch was written is unknown only if the database stays
+    /// unavailable until the deadline.
     pub fn append(&self, seen: &SeenLogs, batch: &LineBatch<'_>) -> Result<Option<SeenLogs>> {
         let (lines, mut columns, mut end) =
             (lines_of(batch)?, LineColumns::default(), seen.end(batch.kind));

@@ -30,7 +30,8 @@ impl StorePlace {
         let (path, logs): (PathBuf, Option<Arc<dyn LogStore>>) = if StoreAddress::is_one(place) {
             let holder = LockHolder::this_process(SystemClock.now());
             let logs = PgLogs::open(address(place)?, mode, &holder)?;
-            let caches = caches.ok_or_else(|| Error::internal("a database without caches"))?;
+            let caches = caches
+                .ok_or_else(|| Error::internal("a database store needs a cache directory"))?;
             (caches.join(&logs.state().identity), Some(Arc::new(logs)))
         } else {
             (place.into(), None)

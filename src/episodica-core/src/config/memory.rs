@@ -92,7 +92,8 @@ settings! {
 impl MemoryConfig {
     /// Checks every bound.
     ///
-    /// # Errors `Config`, naming the field and its value.
+    /// # Errors
+    /// `Config`, naming the field and its value.
     pub(crate) fn validate(&self) -> Result<()> {
         self.check_bounds()?;
         let fail = |text: String| Err(Error::new(ErrorKind::Config, text));
@@ -110,7 +111,8 @@ impl MemoryConfig {
 
     /// The time zone in which dates are shown.
     ///
-    /// # Errors `Config` for an unknown name.
+    /// # Errors
+    /// `Config` for an unknown name.
     pub fn zone(&self) -> Result<DisplayZone> {
         self.timezone.as_deref().map_or_else(|| Ok(DisplayZone::default()), DisplayZone::named)
     }

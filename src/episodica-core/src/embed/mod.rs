@@ -52,14 +52,16 @@ pub trait Embedder: Send + Sync {
     /// Returns one row per text, in order: shape `(texts.len(), dimension)`. Rows have length 1, or
     /// are all zeros for a text without content.
     ///
-    /// # Errors [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) if the model fails or returns
-    /// another shape.
+    /// # Errors
+    /// [`ErrorKind::Embedding`](crate::ErrorKind::Embedding) if the model fails or returns another
+    /// shape.
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>>;
 
     /// [`Embedder::embed`] that can be cancelled. Embedders that call a server stop soon after
     /// `control` asks for it, and at its deadline.
     ///
-    /// # Errors As [`Embedder::embed`], and the error of `control`.
+    /// # Errors
+    /// As [`Embedder::embed`], and the error of `control`.
     fn embed_controlled(&self, texts: &[&str], _control: &dyn CallControl) -> Result<Array2<f32>> {
         self.embed(texts)
     }

@@ -45,7 +45,8 @@ impl TextIndex {
     /// dimension are not added, and the result is false. From `hnsw_threshold` vectors on, the
     /// index becomes a graph.
     ///
-    /// # Errors `Index` if the library fails.
+    /// # Errors
+    /// `Index` if the library fails.
     pub fn add_vectors(
         &mut self,
         factory: &dyn VectorIndexFactory,
@@ -72,7 +73,8 @@ impl TextIndex {
 
     /// Replaces all vectors by stored ones.
     ///
-    /// # Errors `Index` for values that are not finite; `InvalidInput` for a duplicate slot.
+    /// # Errors
+    /// `Index` for values that are not finite; `InvalidInput` for a duplicate slot.
     pub fn restore_vectors(
         &mut self,
         factory: &dyn VectorIndexFactory,
@@ -90,7 +92,8 @@ impl TextIndex {
 
     /// Removes a record from both indexes.
     ///
-    /// # Errors `Index` if the library fails.
+    /// # Errors
+    /// `Index` if the library fails.
     pub fn remove(&mut self, slot: u32) -> Result<()> {
         self.postings.remove(slot);
         if let Some(vectors) = &mut self.vectors {
@@ -101,7 +104,8 @@ impl TextIndex {
 
     /// The `k` slots nearest in meaning, best first; none for a vector of another dimension.
     ///
-    /// # Errors `Index` if the library fails.
+    /// # Errors
+    /// `Index` if the library fails.
     pub fn nearest(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u32, f32)>> {
         let Some(vectors) = self.fitting(query) else { return Ok(Vec::new()) };
         let found = vectors.search(query, k)?;

@@ -61,7 +61,8 @@ impl<S: BuildHasher + Default> StringInterner<S> {
 
     /// Returns the string with a number.
     ///
-    /// # Panics If the number was never assigned.
+    /// # Panics
+    /// If the number was never assigned.
     pub fn key(&self, number: u32) -> &str {
         at(&self.text, &self.ends, number)
     }

@@ -123,7 +123,8 @@ fn note_beginning(beginnings: &mut Beginnings, number: u32, term: &str) {
 impl Postings {
     /// Adds a record; its slot must be higher than all earlier ones.
     ///
-    /// # Panics If the slot was used before; the engine assigns slots.
+    /// # Panics
+    /// If the slot was used before; the engine assigns slots.
     pub fn add(&mut self, slot: u32, text: &str) {
         self.add_terms(slot, &TextTerms::of(text));
     }

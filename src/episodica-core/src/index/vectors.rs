@@ -53,19 +53,22 @@ pub trait VectorIndex: Send + Sync {
     /// Adds rows; replaces the vectors of labels that exist. The cost does not depend on `len` for
     /// new labels. An index may round stored vectors to half precision at any time.
     ///
-    /// # Errors `Index` for rows of another dimension, for values that are not finite in half
-    /// precision, or if the library fails.
+    /// # Errors
+    /// `Index` for rows of another dimension, for values that are not finite in half precision, or
+    /// if the library fails.
     fn add(&mut self, labels: &[u64], vectors: ArrayView2<'_, f32>) -> Result<()>;
 
     /// Removes labels and returns the number of those that existed; ignores unknown ones.
     ///
-    /// # Errors `Index` if the library fails.
+    /// # Errors
+    /// `Index` if the library fails.
     fn remove(&mut self, labels: &[u64]) -> Result<usize>;
 
     /// The `k` nearest vectors (or all, if there are fewer) as `(label, inner product)`, best
     /// first, ties by label.
     ///
-    /// # Errors `Index` for a query of another dimension, or if the library fails.
+    /// # Errors
+    /// `Index` for a query of another dimension, or if the library fails.
     fn search(&self, query: ArrayView1<'_, f32>, k: usize) -> Result<Vec<(u64, f32)>>;
 
     /// The result of [`VectorIndex::search`] with all vectors that tie with the last.
@@ -82,7 +85,8 @@ pub trait VectorIndex: Send + Sync {
     /// Writes the structure to `path` in the library's own file format. The caller syncs the file
     /// and keeps its checksum and labels.
     ///
-    /// # Errors `Index` if the file cannot be written.
+    /// # Errors
+    /// `Index` if the file cannot be written.
     fn write(&self, path: &Path) -> Result<()>;
 
     /// Approximate size in memory, in bytes: vectors, labels and the structure itself.
@@ -116,19 +120,22 @@ pub fn search_until_no_tie(
 pub trait VectorIndexFactory: Send + Sync {
     /// Creates an empty index.
     ///
-    /// # Errors `Index` for dimension 0, or if the library fails.
+    /// # Errors
+    /// `Index` for dimension 0, or if the library fails.
     fn create(&self, kind: VectorIndexKind, dimension: usize) -> Result<Box<dyn VectorIndex>>;
 
     /// Creates a flat index over rows from [`VectorIndex::vectors`], with `labels` in row order.
     /// Owned rows in half precision are moved, not copied.
     ///
-    /// # Errors As [`VectorIndex::add`]; `InvalidInput` for a duplicate label.
+    /// # Errors
+    /// As [`VectorIndex::add`]; `InvalidInput` for a duplicate label.
     fn restore(&self, labels: Vec<u64>, rows: Matrix<'_>) -> Result<Box<dyn VectorIndex>>;
 
     /// Reads a file written by [`VectorIndex::write`], with `labels` in row order. The caller has
     /// verified the file's checksum.
     ///
-    /// # Errors `Index` if the file is not an index of `labels.len()` vectors of `dimension`.
+    /// # Errors
+    /// `Index` if the file is not an index of `labels.len()` vectors of `dimension`.
     fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>)
     -> Result<Box<dyn VectorIndex>>;
 

@@ -48,7 +48,8 @@ impl CircuitBreaker {
 
     /// Admits one attempt; its outcome must be reported to the permit.
     ///
-    /// # Errors The number of seconds until a test is admitted (0 while another call is the test).
+    /// # Errors
+    /// The number of seconds until a test is admitted (0 while another call is the test).
     pub fn enter(&self, now: f64) -> Result<AttemptPermit<'_>, f64> {
         let mut inner = self.inner.lock();
         let test = match inner.state {

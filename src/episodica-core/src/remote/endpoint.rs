@@ -113,7 +113,8 @@ impl RemoteEndpoint {
 
     /// Checks every value and parses the address.
     ///
-    /// # Errors [`ErrorKind::Config`], naming the value that is out of bounds.
+    /// # Errors
+    /// [`ErrorKind::Config`], naming the value that is out of bounds.
     pub(crate) fn url(&self) -> Result<Url> {
         let fail = |text: &str| Err(Error::new(ErrorKind::Config, text));
         let url = match Url::parse(self.base_url.trim()) {

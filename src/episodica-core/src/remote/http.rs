@@ -63,7 +63,8 @@ pub(super) struct HttpPool {
 impl HttpPool {
     /// Creates the pool without sending a request.
     ///
-    /// # Errors `Config` for invalid values.
+    /// # Errors
+    /// `Config` for invalid values.
     pub(super) fn new(endpoint: &RemoteEndpoint) -> Result<Self> {
         let base = endpoint.url()?;
         // Fails only if another part of the process has installed a provider, which is then used.

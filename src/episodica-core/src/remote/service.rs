@@ -72,8 +72,9 @@ impl fmt::Debug for ServiceReply {
 impl ServiceReply {
     /// Parses the body.
     ///
-    /// # Errors [`FailureCause::Unusable`] if it is not JSON or has another shape; `what` names the
-    /// expected content ("a chat completion").
+    /// # Errors
+    /// [`FailureCause::Unusable`] if it is not JSON or has another shape; `what` names the expected
+    /// content ("a chat completion").
     pub fn parse<T: DeserializeOwned>(&self, what: &str) -> Result<T, CallFailure> {
         let body = self.body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.body);
         serde_json::from_slice(body).map_err(|error| {
@@ -95,7 +96,8 @@ impl ServiceReply {
 impl RemoteService {
     /// Prepares calls to `endpoint` without sending a request.
     ///
-    /// # Errors [`ErrorKind::Config`](crate::ErrorKind::Config) for invalid values.
+    /// # Errors
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) for invalid values.
     pub fn new(endpoint: &RemoteEndpoint) -> Result<Self> {
         Self::with_timer(endpoint, Arc::new(SystemTimer::default()))
     }
@@ -127,8 +129,9 @@ impl RemoteService {
     /// and waits. Gives up at the deadline of `control`; such a failure counts only against later
     /// calls with a deadline, since the server may just need more time.
     ///
-    /// # Errors The failure of the last attempt; [`FailureCause::Refused`] while the circuit
-    /// breaker is open; [`FailureCause::Stopped`] soon after `control` requests it.
+    /// # Errors
+    /// The failure of the last attempt; [`FailureCause::Refused`] while the circuit breaker is
+    /// open; [`FailureCause::Stopped`] soon after `control` requests it.
     pub(crate) fn post(
         &self,
         path: &str,

@@ -20,7 +20,8 @@ pub trait RetryTimer: Send + Sync {
 
     /// Waits `seconds`, or until `control` requests a stop.
     ///
-    /// # Errors The error of `control`.
+    /// # Errors
+    /// The error of `control`.
     fn sleep(&self, seconds: f64, control: &dyn CallControl) -> Result<()>;
 
     /// A random number from 0 to 1, to spread the retries of many callers.

@@ -223,7 +223,7 @@ fn listed(name: &str, operand: &Value) -> Result<Vec<MetadataFilter>> {
 }
 
 fn object<'a>(name: &str, operand: &'a Value) -> Result<&'a Map<String, Value>> {
-    let wrong = || Error::invalid(format!("operand in where must be of conditions: `{name}`"));
+    let wrong = || Error::invalid(format!("operand in where must consist of conditions: `{name}`"));
     operand.as_object().ok_or_else(wrong)
 }
 
@@ -309,7 +309,7 @@ mod tests {
             (json!({"n": {"$exists": 1}}), "operand in where must be true or false: `$exists`"),
             (json!({"$or": {"n": 1}}), "operand in where must be a list: `$or`"),
             (json!({"$and": []}), "list in where is empty: `$and`"),
-            (json!({"$and": [1]}), "operand in where must be of conditions: `$and`"),
+            (json!({"$and": [1]}), "operand in where must consist of conditions: `$and`"),
             (json!({"AND": {"n": 1}}), "operand in where must be a list: `AND`"),
             (json!({"OR": []}), "list in where is empty: `OR`"),
             (json!({"n": {"gt": 1, "m": 2}}), "unknown operator in where: `m`"),

@@ -11,7 +11,8 @@ pub(crate) struct PhraseTable<T> {
 impl<T> PhraseTable<T> {
     /// Builds the table, which is meant for a few short phrases.
     ///
-    /// # Panics If the phrases exceed the capacity of an automaton.
+    /// # Panics
+    /// If the phrases exceed the capacity of an automaton.
     pub fn new(phrases: impl Iterator<Item = (&'static str, T)>) -> Self {
         let (phrases, values): (Vec<_>, Vec<T>) = phrases.unzip();
         let phrases = AhoCorasick::new(phrases).expect("invariant: few short phrases");

@@ -96,7 +96,8 @@ impl EndpointEmbedder {
     /// Creates the embedder without sending a request. Counts requests, tokens and failures in
     /// `ledger` under [`UsagePhase::Embedding`].
     ///
-    /// # Errors [`ErrorKind::Config`] for invalid values.
+    /// # Errors
+    /// [`ErrorKind::Config`] for invalid values.
     pub fn new(settings: EmbeddingSettings, ledger: Arc<UsageLedger>) -> Result<Self> {
         Self::with_timer(settings, ledger, Arc::new(SystemTimer::default()))
     }

@@ -41,7 +41,8 @@ impl TransformerEmbedder {
     /// `model.safetensors` (float32), `tokenizer.json`, `modules.json`, `1_Pooling/config.json`
     /// (mean or `[CLS]`), and `sentence_bert_config.json` if it exists.
     ///
-    /// # Errors `Embedding`, with the path: for a missing or malformed file; for an unsupported
+    /// # Errors
+    /// `Embedding`, with the path: for a missing or malformed file; for an unsupported
     /// architecture, activation, pooling or module; and for parameters whose shape differs from
     /// `config.json`.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {

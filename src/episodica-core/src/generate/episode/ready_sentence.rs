@@ -47,8 +47,8 @@ fn tell(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> ReadySent
     if clipped.starts_with('[') && clipped.ends_with(']') {
         return ReadySentence::Aside(clipped.into_owned());
     }
-    // Skips a sentence that consists of a name: it only calls the addressee, whom the attribution
-    // names.
+    // Skips a sentence that consists of a name: it only calls the addressee, and the attribution
+    // already says who that is.
     if unit.words.len() == 1
         && turn.units.len() > 1
         && source.name_keys.contains_key(&unit.words[0].key)

@@ -280,8 +280,8 @@ fn is_never_named(subject: &str, sources: &[&Message], context: &[&Message]) -> 
         && !has_capital_nouns(context)
 }
 
-/// True if a sentence attributes a fact to the wrong participant: one who did not state it and
-/// about whom it was not stated. Confirmations by an agent or a tool may concern any participant.
+/// True if a sentence attributes a fact to the wrong participant: neither is the fact theirs, nor was
+/// it stated about them. Confirmations by an agent or a tool may concern any participant.
 fn is_about_another(
     sentence: &str,
     stated: &[String],

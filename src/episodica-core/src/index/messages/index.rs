@@ -92,7 +92,8 @@ impl MessageIndex {
 
     /// Removes a message and connects its neighbours. Returns its slot; `None` for an unknown id.
     ///
-    /// # Errors `Index` if the vector library fails.
+    /// # Errors
+    /// `Index` if the vector library fails.
     pub fn remove(&mut self, message_id: &str) -> Result<Option<u32>> {
         let Some(slot) = self.ids.number(message_id) else { return Ok(None) };
         let message = Arc::clone(self.get(slot));
@@ -225,7 +226,8 @@ impl MessageIndex {
 
     /// Token count of the message as a line of a context; calls `count` only the first time.
     ///
-    /// # Errors The error of `count`.
+    /// # Errors
+    /// The error of `count`.
     pub(crate) fn line_tokens(
         &self,
         slot: u32,
