@@ -29,8 +29,8 @@ const LOOKED_AT: usize = 8;
 /// Weight of vector similarity when candidates are selected: slightly more than the weights of
 /// `vector` and `tokens` together.
 const PROMISE_VECTOR: f32 = 1.0;
-/// Weight of neighbours' vectors with a sentence embedder, which needs less of the surrounding talk
-/// to represent a sentence.
+/// Weight of neighbours' vectors with a sentence embedder, which needs less of the surrounding
+/// conversation to represent a sentence.
 const SENTENCE_NEIGHBOURS: f32 = 0.5;
 
 pub(super) const WORDS: usize = 0;

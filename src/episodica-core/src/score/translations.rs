@@ -2,8 +2,8 @@
 //! language or in another: "Hund" finds "dog" and собака.
 //!
 //! The lexicon (`assets/lexicon.txt`) lists everyday concepts in eight languages. Only languages in
-//! which there are messages are looked up, so English talk costs nothing. English words are not
-//! replaced by other English words, since this found nothing more (docs/scoring.md).
+//! which there are messages are looked up, so English conversations cost nothing. English words
+//! are not replaced by other English words, since this found nothing more (docs/scoring.md).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -58,7 +58,7 @@ struct LexiconColumn {
     known: FxHashMap<String, Vec<u16>>,
 }
 
-/// Loaded lazily, since most talk is in one language.
+/// Loaded lazily, since most conversations are in one language.
 static COLUMNS: [ForkLazy<LexiconColumn>; NAMES.len()] = [
     ForkLazy::new(column::<0>),
     ForkLazy::new(column::<1>),

@@ -243,7 +243,7 @@ mod tests {
     use crate::model::testing;
     use crate::score::ParsedQuery;
 
-    /// Talk in sessions that take turns, with words of all frequencies.
+    /// A conversation in sessions that take turns, with words of all frequencies.
     fn talk(messages: u64) -> MessageIndex {
         const WORDS: [&str; 8] =
             ["tea", "kettle", "garden", "bridge", "violin", "harbour", "lantern", "walnut"];

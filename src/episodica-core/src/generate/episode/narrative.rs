@@ -1,7 +1,7 @@
 //! L1: a narrative of the messages in the third person, attributed, with absolute dates.
 //!
-//! A talk longer than the budget loses its least informative sentences, greetings first; the rest
-//! keep their order.
+//! A conversation longer than the budget loses its least informative sentences, greetings first;
+//! the rest keep their order.
 
 use super::ready_sentence::{MAX_UNIT_BYTES, ReadySentence, passage};
 use super::salience::ScoredSentence;

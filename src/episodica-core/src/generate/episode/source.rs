@@ -66,7 +66,7 @@ pub(super) struct SourceTurn {
     pub moment: Moment,
     /// The cleaned text.
     pub text: String,
-    /// Its language; the talk's language if the text is too short to tell.
+    /// Its language; the conversation's language if the text is too short to tell.
     pub language: Language,
     /// The sentences and code blocks.
     pub units: Vec<TurnUnit>,
@@ -178,7 +178,7 @@ impl SourceSpeaker {
         Self { short, full, is_role }
     }
 
-    /// Translates roles into the talk's language; names stay.
+    /// Translates roles into the conversation's language; names stay.
     fn localise(&mut self, language: Language) {
         if self.short.is_empty() {
             self.short = self.full.clone();

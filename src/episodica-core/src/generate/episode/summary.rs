@@ -1,4 +1,5 @@
-//! L0: the two or three sentences that together cover most of the talk, in order, each attributed.
+//! L0: the two or three sentences that together cover most of the conversation, in order, each
+//! attributed.
 
 use super::narrative::fits;
 use super::ready_sentence::{ReadySentence, clip, passage};
@@ -48,7 +49,7 @@ pub(super) fn write(source: &EpisodeSource, scored: &[ScoredSentence]) -> String
     if text.is_empty() { fallback(source, scored) } else { text }
 }
 
-/// For a talk without topics: its first sentences, up to the limit.
+/// For a conversation without topics: its first sentences, up to the limit.
 fn fallback(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
     let spoken: Vec<usize> =
         (0..scored.len()).filter(|at| !scored[*at].place(source).0.text.is_empty()).collect();

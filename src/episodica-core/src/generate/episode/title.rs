@@ -35,7 +35,7 @@ const BREAKS: [&str; 10] =
 const PLURAL: [&str; 4] = [" their", " them", " they", "Their"];
 /// Minimum score of a further phrase, relative to the first.
 const LEAST_SHARE: f32 = 0.5;
-/// Factor for a sentence that dates an event: an event is the best title of a talk.
+/// Factor for a sentence that dates an event: an event is the best title of a conversation.
 const EVENT: f32 = 1.2;
 /// Factor for a sentence that reacts to the listener instead of reporting on the speaker.
 const REACTION: f32 = 0.5;

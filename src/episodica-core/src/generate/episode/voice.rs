@@ -67,7 +67,7 @@ const LABELS: [&str; 18] = [
     "备注",
 ];
 
-/// Words of a speaker who refers to themself.
+/// First-person words, in several languages.
 const FIRST_PERSON: &str = "\
     i i'm i've i'd i'll im my me mine we we're we've our us ich mein meine mir mich wir unser je \
     j'ai j'habite m'appelle mon ma mes nous yo mi mis me soy estoy vivo tengo trabajo io mio mia \

@@ -237,7 +237,7 @@ fn is_inflected(word: &str, other: &str) -> bool {
     alike >= 4 && alike + 2 >= word.chars().count().max(other.chars().count())
 }
 
-/// True if the talk capitalises common nouns, as German does.
+/// True if the conversation capitalises common nouns, as German does.
 fn has_capital_nouns(context: &[&Message]) -> bool {
     const GERMAN: [&str; 8] =
         [" ich ", " und ", " der ", " die ", " das ", " ist ", " nicht ", " ein"];
@@ -280,8 +280,8 @@ fn is_never_named(subject: &str, sources: &[&Message], context: &[&Message]) -> 
         && !has_capital_nouns(context)
 }
 
-/// True if a sentence attributes a fact to the wrong participant: neither is the fact theirs, nor was
-/// it stated about them. Confirmations by an agent or a tool may concern any participant.
+/// True if a sentence attributes a fact to the wrong participant, who neither stated it nor is meant
+/// by it. Confirmations by an agent or a tool may concern any participant.
 fn is_about_another(
     sentence: &str,
     stated: &[String],

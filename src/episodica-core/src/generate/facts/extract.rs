@@ -52,7 +52,7 @@ struct RankedCandidate {
 ///
 /// Deterministic: the same messages and configuration give the same candidates. Candidates cite ids
 /// of `messages`. Facts about a user come from the user's messages and from an agent's statements
-/// about the user. In a talk between two people, both are users.
+/// about the user. In a conversation between two people, both are users.
 pub fn extract_offline(messages: &[Arc<Message>], config: &MemoryConfig) -> FactExtraction {
     extract_told(&sentences_told(messages), messages, config)
 }

@@ -34,7 +34,7 @@ const SHARED: usize = 1 << 18;
 /// else.
 const LEAST_CONTENT: f64 = 0.2;
 
-/// In a shorter talk any message may help to understand the others, so none is left out.
+/// In a shorter conversation any message may help to understand the others, so none is left out.
 pub(in crate::score) const LONG_TALK: usize = 50;
 
 /// Number of facts whose subjects are compared with the question to estimate whether it is
@@ -199,8 +199,8 @@ impl<'a> RankingInput<'a> {
         terms.into_iter().map(|term| weights[term] * f64::from(message.terms[term])).sum()
     }
 
-    /// Removes messages of a long talk that rank only by their speaker, time and form. Other
-    /// methods have no such terms, so all messages stay.
+    /// Removes messages of a long conversation that rank only by their speaker, time and form.
+    /// Other methods have no such terms, so all messages stay.
     pub(crate) fn keep_content(&self, ranked: &mut Vec<ScoredMessage>) {
         let has_terms = |message: &ScoredMessage| message.terms.iter().any(|term| *term != 0.0);
         if self.corpus.messages().len() >= LONG_TALK && ranked.iter().any(has_terms) {
