@@ -1,6 +1,6 @@
 //! The mean of scores.
 
-/// Returns the mean, 0 of no scores. Sums in double precision, so that the result does not depend
+/// Returns the mean, or 0 without scores. Sums in double precision, so that the result does not depend
 /// on the order in which records arrived.
 pub(super) fn mean(scores: impl Iterator<Item = f32>) -> f32 {
     let (sum, count) =
