@@ -1,7 +1,7 @@
 //! The mean of scores.
 
-/// Returns the mean, or 0 without scores. Sums in double precision, so that the result does not depend
-/// on the order in which records arrived.
+/// Returns the mean, or 0 without scores. Sums in double precision, so that the result does not
+/// depend on the order in which records arrived.
 pub(super) fn mean(scores: impl Iterator<Item = f32>) -> f32 {
     let (sum, count) =
         scores.fold((0.0, 0_u32), |(sum, count), score| (sum + f64::from(score), count + 1));

@@ -127,7 +127,7 @@ impl MatchPlace<'_, '_> {
                 let season = self.patterns.seasons.find(self.group("season")?)?;
                 let found =
                     self.stepped(step, DateGrain::Season, |year| calendar::season(year, season))?;
-                // Some speakers mean the winter at the start of the year, others the one at its end.
+                // Some speakers mean the winter at the start of a year, others the one at its end.
                 let clear = season != 3 || !found.absolute;
                 Some(DateMatch { lacks_year: false, ..found.sure(clear) })
             }
