@@ -305,7 +305,11 @@ proptest! {
         min in 1_usize..4, extra in 0_usize..22, with_vectors: bool,
     ) {
         let config =
-            MemoryConfig { buffer_size_min: min, buffer_size_max: min + extra, ..MemoryConfig::default() };
+            MemoryConfig {
+                buffer_size_min: min,
+                buffer_size_max: min + extra,
+                ..MemoryConfig::default()
+            };
         let rows = vectors(&buffer);
         let view = |from: usize, to: usize| {
             with_vectors.then(|| rows.slice_axis(Axis(0), Slice::from(from..to)))

@@ -280,8 +280,8 @@ fn is_never_named(subject: &str, sources: &[&Message], context: &[&Message]) -> 
         && !has_capital_nouns(context)
 }
 
-/// True if a sentence attributes a fact to the wrong participant, who neither stated it nor is meant
-/// by it. Confirmations by an agent or a tool may concern any participant.
+/// True if a sentence attributes a fact to the wrong participant, who neither stated it nor is
+/// meant by it. Confirmations by an agent or a tool may concern any participant.
 fn is_about_another(
     sentence: &str,
     stated: &[String],
