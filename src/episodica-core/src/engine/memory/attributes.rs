@@ -255,11 +255,12 @@ mod tests {
                 .remove(0);
             let text = normalized(&new.content);
             let same_text = text == normalized(&known.content);
+            let stated = StatedValue::by_memory(&known, WordSignature::of(&known.content));
             prop_assert!(
                 !CandidateWords::by(&new, &text).concerns(&known)
                     || same_text
                     || StatedValue::by(&new, WordSignature::of(&new.content))
-                        .may_concern(&StatedValue::by_memory(&known, WordSignature::of(&known.content)))
+                        .may_concern(&stated)
             );
         }
     }

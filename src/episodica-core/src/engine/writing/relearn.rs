@@ -562,8 +562,8 @@ impl<'a> RelearnRun<'a> {
         }
     }
 
-    /// The date at which `by` ends a fact again: the earlier end. If that was the beginning of `by`,
-    /// and `by` has lost its first proof, the new beginning.
+    /// The date at which `by` ends a fact again: the earlier end. If that was the beginning of
+    /// `by`, and `by` has lost its first proof, the new beginning.
     fn until(&self, ended: &SemanticMemory, by: &SemanticMemory) -> Moment {
         let before = ended.superseded_by.as_ref().and_then(|id| self.view.facts.by_id(id));
         let began = before.map(|before| before.valid_from.max(ended.valid_from));
