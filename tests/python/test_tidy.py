@@ -76,9 +76,9 @@ CORE_LEVELS = [
 # The rooms of the engine, and what else of the engine each may use. A user's memory knows neither
 # the engine nor what is done with it.
 ENGINE_ROOMS = {
-    "memory": "callout counters",
+    "memory": "callback_guard counters",
     "asking": "services user",
-    "writing": "asking callout counters feed memory services user",
+    "writing": "asking callback_guard counters feed memory services user",
     "reading": "lifecycle memory services user",
     "background": "memory panics services user writing",
 }

@@ -1,12 +1,17 @@
 //! Users come and go while others work: deletion, eviction and refreshing never lock up, mix up or
 //! lose anything.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use episodica_core::config::MemoryConfig;
-use episodica_core::engine::{AnyRecord, RecordKind};
-use episodica_core::score::SearchMethod;
-use episodica_core::store::testing::MemoryBackend;
+use episodica_core::control::CallControl;
+use episodica_core::engine::{AnyRecord, Engine, EngineParts, RecordKind};
+use episodica_core::score::{HitKind, SearchMethod};
+use episodica_core::store::LogStore;
+use episodica_core::store::testing::{MemoryBackend, MemoryLogs};
+use episodica_core::{Error, ErrorKind, Result};
 
 use super::support::*;
 use crate::counts::rounds;
@@ -191,4 +196,134 @@ fn talk_of_former_days_is_not_cut_by_what_came_in_before_it() {
         .unwrap();
     let episodes = records(&engine, "alice", RecordKind::Episode);
     assert!(matches!(&episodes[..], [AnyRecord::Episode(episode)] if episode.message_count == 6));
+}
+
+/// A caller who waits for ten seconds at most.
+struct Impatient(Instant);
+
+impl CallControl for Impatient {
+    fn check(&self) -> Result<()> {
+        if self.0.elapsed() < Duration::from_secs(10) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Interrupted, "waited too long"))
+    }
+}
+
+fn searched(engine: &Engine, user: &str) -> Result<usize> {
+    let request = asked("zqhello", 10, vec![HitKind::Message], SearchMethod::Bm25);
+    Ok(engine.search(user, &request, &Impatient(Instant::now()))?.hits.len())
+}
+
+/// What a thread does to alice, and what it is in the middle of when others go on.
+struct HeldUp {
+    name: &'static str,
+    budget: usize,
+    /// Has alice been opened and changed before?
+    is_open: bool,
+    operation: &'static str,
+    act: fn(&Engine) -> Result<usize>,
+    /// How many messages alice has afterwards.
+    left: usize,
+}
+
+const HELD_UP: [HeldUp; 3] = [
+    HeldUp {
+        name: "opening",
+        budget: 1 << 30,
+        is_open: false,
+        operation: "alice",
+        act: |engine| searched(engine, "alice"),
+        left: 1,
+    },
+    HeldUp {
+        name: "erasure",
+        budget: 1 << 30,
+        is_open: true,
+        operation: "remove_file",
+        act: |engine| engine.delete_user_data("alice", &NOW).map(|report| report.messages),
+        left: 0,
+    },
+    HeldUp {
+        name: "eviction",
+        budget: 1,
+        is_open: true,
+        operation: "alice",
+        act: |engine| searched(engine, "carol"),
+        left: 2,
+    },
+];
+
+#[test]
+fn no_user_waits_for_the_opening_erasure_or_eviction_of_another() {
+    for case in HELD_UP {
+        no_user_waits(&case, None);
+        no_user_waits(&case, Some(Arc::new(MemoryLogs::default())));
+    }
+}
+
+fn no_user_waits(case: &HeldUp, logs: Option<Arc<dyn LogStore>>) {
+    let disk = Disk::new(MemoryBackend::new());
+    let open = || {
+        let config = MemoryConfig { memory_budget_bytes: case.budget, ..with_snapshots() };
+        Engine::open(EngineParts { config, logs: logs.clone(), ..parts(&disk) }).unwrap()
+    };
+    let add = |engine: &Engine, user, id| {
+        engine.add_messages(user, vec![said(id, "zqhello there", 0, None)], None, &NOW).unwrap();
+    };
+    let before = open();
+    ["alice", "bob", "carol"].iter().for_each(|user| add(&before, user, "m0"));
+    before.close(Duration::from_secs(10), &NOW).unwrap();
+    drop(before);
+    let engine = open();
+    if case.is_open {
+        add(&engine, "alice", "m1");
+    }
+    disk.take_operations();
+    let gate = disk.gate(case.operation);
+    let closed = gate.lock();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| (case.act)(&engine));
+        let started = Instant::now();
+        while !disk.has_done(case.operation) && started.elapsed() < Duration::from_secs(10) {
+            std::thread::yield_now();
+        }
+        let is_held_up = disk.has_done(case.operation);
+        let second = scope.spawn(|| searched(&engine, "alice"));
+        let bob = searched(&engine, "bob");
+        drop(closed);
+        assert!(is_held_up, "{}", case.name);
+        assert_eq!(bob.unwrap(), 1, "{}", case.name);
+        first.join().unwrap().unwrap();
+        assert_eq!(second.join().unwrap().unwrap(), case.left, "{}", case.name);
+    });
+}
+
+#[test]
+fn a_user_whom_many_ask_for_at_once_is_read_once() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    engine.add_messages("alice", vec![said("m0", "zqhello", 0, None)], None, &NOW).unwrap();
+    engine.close(Duration::from_secs(10), &NOW).unwrap();
+    drop(engine);
+    let reads = |threads| {
+        let engine = open(&disk).unwrap();
+        disk.take_operations();
+        let gate = disk.gate("alice");
+        let closed = gate.lock();
+        std::thread::scope(|scope| {
+            (0..threads).for_each(|_| {
+                scope.spawn(|| assert_eq!(searched(&engine, "alice").unwrap(), 1));
+            });
+            while !disk.has_done("alice") {
+                std::thread::yield_now();
+            }
+            drop(closed);
+        });
+        let operations = disk.take_operations().into_iter();
+        operations.filter(|one| one.starts_with("read_from") && one.ends_with(".jsonl")).count()
+    };
+    let once = reads(1);
+    assert!(once > 0);
+    assert_eq!(reads(4), once);
 }

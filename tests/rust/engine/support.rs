@@ -54,7 +54,7 @@ pub fn open_at(disk: &Disk, clock: Arc<dyn Clock>) -> Result<EngineHandle> {
     Engine::open(EngineParts { clock, config: with_snapshots(), ..parts(disk) })
 }
 
-fn parts(disk: &Disk) -> EngineParts {
+pub fn parts(disk: &Disk) -> EngineParts {
     EngineParts {
         logs: None,
         llm: None,

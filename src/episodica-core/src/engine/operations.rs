@@ -319,7 +319,8 @@ impl Engine {
             (report.messages, report.episodes, report.semantic_memories) =
                 (view.messages.len(), view.episodes.len(), view.facts.len());
         }
-        let _opening = self.users.hold_openings(control)?;
+        let cell = self.users.cell(user_id);
+        let _turn = cell.take(control)?;
         self.close_for_good(user_id, control)?;
         self.services.ledger.forget(user_id);
         self.services.counters.forget(user_id);
@@ -327,7 +328,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Closes a user whose records are about to be deleted. The caller holds the openings. If
+    /// Closes a user whose records are about to be deleted. The caller holds the cell. If
     /// interrupted, the user stays open.
     fn close_for_good(&self, user_id: &str, control: &dyn CallControl) -> Result<()> {
         let Some(guard) = self.users.get(user_id) else { return Ok(()) };

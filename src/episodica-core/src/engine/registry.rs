@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::Mutex;
 
 use crate::control::CallControl;
+use crate::engine::callback_guard::called_inside;
 use crate::engine::memory::follow::LogFreshness;
 use crate::engine::memory::turn::{FormingTurn, FormingTurns};
 use crate::engine::memory::user::UserMemory;
@@ -40,13 +41,18 @@ pub(crate) enum FoundUser {
 }
 
 /// The open users.
+///
+/// Opening, erasing and evicting a user each hold the [`UserCell`] of that user, so that a user is
+/// never loaded twice and no other user waits for it. A thread holds at most one cell, and takes it
+/// before any lock of the user. The locks of the fields are held for a look-up only: of other
+/// locks, only that of the count of guards is taken under them.
 #[derive(Default)]
 pub(crate) struct UserRegistry {
     users: Mutex<HashMap<String, Arc<OpenUser>>>,
     /// Set under the lock of `users`: no user can be opened any more.
     closed: AtomicBool,
-    /// Serializes openings, so that a user is never loaded twice.
-    opening: FormingTurns,
+    /// The cells that are held or waited for.
+    cells: Mutex<HashMap<String, Arc<FormingTurns>>>,
     ticks: AtomicU64,
     /// Bytes of all open users.
     memory: Arc<AtomicUsize>,
@@ -76,7 +82,8 @@ impl UserRegistry {
             },
             None => None,
         };
-        let _turn = self.opening.take(control)?;
+        let cell = self.cell(user_id);
+        let turn = cell.take(control)?;
         // Another thread may have opened the user meanwhile.
         let current = self.get(user_id);
         if let Some(user) =
@@ -107,6 +114,7 @@ impl UserRegistry {
             users.insert(user_id.to_owned(), user);
         }
         stale.iter().for_each(UserGuard::give_up);
+        drop(turn);
         self.evict(services);
         Ok(FoundUser::Opened(guard, stale))
     }
@@ -124,12 +132,11 @@ impl UserRegistry {
         self.users.lock().values().map(UserGuard::new).collect()
     }
 
-    /// Blocks the opening of users while the guard lives.
-    ///
-    /// # Errors
-    /// `Interrupted`.
-    pub fn hold_openings(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
-        self.opening.take(control)
+    /// The cell of a user, open or not.
+    pub fn cell(&self, user_id: &str) -> UserCell<'_> {
+        let mut cells = self.cells.lock();
+        let turns = Arc::clone(cells.entry(user_id.to_owned()).or_default());
+        UserCell { users: self, user_id: user_id.to_owned(), turns }
     }
 
     /// Takes a user out of memory; the next call opens it again.
@@ -137,7 +144,7 @@ impl UserRegistry {
         self.users.lock().remove(user_id)
     }
 
-    /// Puts back a user that was taken out. The caller holds the openings.
+    /// Puts back a user that was taken out. The caller holds the cell.
     pub fn put_back(&self, user: Arc<OpenUser>) {
         self.users.lock().insert(user.owner.user.clone(), user);
     }
@@ -152,17 +159,14 @@ impl UserRegistry {
     /// Closes users with a damaged snapshot, so that the next call reads their logs. Users in use
     /// stay until the next call.
     pub fn leave_unsound(&self, services: &EngineServices) {
-        let mut users = self.users.lock();
-        users.retain(|user_id, user| {
-            if !user.is_unsound() {
-                return true;
-            }
+        let unsound = self.all().into_iter().filter(|user| user.is_unsound());
+        for owner in unsound.map(|user| user.owner.clone()) {
             log::warn!("ignoring a snapshot that another program changed");
-            self.distrusted.lock().insert(user_id.clone());
+            self.distrusted.lock().insert(owner.user.clone());
             // A reader may fail to remove it; that is harmless.
-            let _ = services.store.remove_snapshot(&user.owner);
-            !user.is_free()
-        });
+            let _ = services.store.remove_snapshot(&owner);
+            self.close_idle(&owner.user, |_| ());
+        }
     }
 
     /// Number of open users.
@@ -196,19 +200,63 @@ impl UserRegistry {
             if self.memory_bytes() <= budget - budget / 10 {
                 return;
             }
-            let idle = {
-                let mut users = self.users.lock();
-                // Guards are created only under this lock.
-                let is_free = users.get(&id).is_some_and(|user| user.is_free());
-                is_free.then(|| users.remove(&id)).flatten()
-            };
-            let Some(idle) = idle else { continue };
-            if idle.save_for_next_opening(&services.store, &services.indexing()).is_err() {
-                // Without the cache the next opening computes the vectors again.
-                services.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
-            }
-            services.counters.evictions.fetch_add(1, Ordering::Relaxed);
-            log::debug!("the least recently used user was closed to keep within the memory budget");
+            self.close_idle(&id, |idle| {
+                if idle.save_for_next_opening(&services.store, &services.indexing()).is_err() {
+                    // Without the cache the next opening computes the vectors again.
+                    services.counters.embedding_failures.fetch_add(1, Ordering::Relaxed);
+                }
+                services.counters.evictions.fetch_add(1, Ordering::Relaxed);
+                log::debug!(
+                    "the least recently used user was closed to keep within the memory budget"
+                );
+            });
+        }
+    }
+
+    /// Closes a user without a guard, unless another thread opens, erases or evicts this user.
+    fn close_idle(&self, user_id: &str, save: impl FnOnce(&OpenUser)) {
+        let cell = self.cell(user_id);
+        let Some(_turn) = cell.turns.try_take() else { return };
+        let idle = {
+            let mut users = self.users.lock();
+            // Guards are created only under this lock.
+            let is_free = users.get(user_id).is_some_and(|user| user.is_free());
+            is_free.then(|| users.remove(user_id)).flatten()
+        };
+        if let Some(idle) = idle {
+            save(&idle);
+        }
+    }
+}
+
+/// The right to open, erase or evict one user. The cell is there while a thread holds it or waits
+/// for it.
+pub(crate) struct UserCell<'a> {
+    users: &'a UserRegistry,
+    user_id: String,
+    turns: Arc<FormingTurns>,
+}
+
+impl UserCell<'_> {
+    /// Waits for the cell.
+    ///
+    /// # Errors
+    /// `Interrupted`; `InvalidInput` from a callable that a holder of any cell waits for: two
+    /// holders would otherwise wait for each other.
+    pub fn take(&self, control: &dyn CallControl) -> Result<FormingTurn<'_>> {
+        if self.users.cells.lock().values().any(|turns| turns.is_held_here()) {
+            return Err(called_inside("an operation that opens or erases a user"));
+        }
+        self.turns.take(control)
+    }
+}
+
+impl Drop for UserCell<'_> {
+    fn drop(&mut self) {
+        let mut cells = self.users.cells.lock();
+        // The other reference is the map's own.
+        if Arc::strong_count(&self.turns) == 2 {
+            cells.remove(&self.user_id);
         }
     }
 }

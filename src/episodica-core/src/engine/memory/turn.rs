@@ -73,7 +73,8 @@ impl FormingTurns {
         std::ptr::from_ref(self).addr()
     }
 
-    fn is_held_here(&self) -> bool {
+    /// True if this thread has the turn, or works for its holder.
+    pub fn is_held_here(&self) -> bool {
         HELD.with_borrow(|held| held.contains(&self.address()))
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::sync::Mutex;
+use crate::sync::{Mutex, MutexGuard};
 
 use crate::store::backend::{BackendFile, EntryKind, FileBackend, FileStamp, LockGuard, LockShare};
 
@@ -26,6 +26,8 @@ struct Countdown {
     /// Only operations with these names count and fail; all, if there are none.
     only: &'static [&'static str],
     operations: Vec<String>,
+    /// Operations that name this wait for the mutex.
+    gate: Option<(&'static str, Arc<Mutex<()>>)>,
 }
 
 /// Forwards every operation to another backend until the n-th, which fails; also records the
@@ -48,6 +50,7 @@ impl<B: FileBackend> CountdownBackend<B> {
             failed: 0,
             only: &[],
             operations: Vec::new(),
+            gate: None,
         };
         Self { inner, countdown: Arc::new(Mutex::new(countdown)) }
     }
@@ -84,6 +87,18 @@ impl<B: FileBackend> CountdownBackend<B> {
         self.countdown.lock().failed
     }
 
+    /// Operations whose name or path contains `named` wait while the returned mutex is locked.
+    pub fn gate(&self, named: &'static str) -> Arc<Mutex<()>> {
+        let gate = Arc::default();
+        self.countdown.lock().gate = Some((named, Arc::clone(&gate)));
+        gate
+    }
+
+    /// True if an operation since the last [`Self::take_operations`] contains `named`.
+    pub fn has_done(&self, named: &str) -> bool {
+        self.countdown.lock().operations.iter().any(|operation| operation.contains(named))
+    }
+
     /// Returns the name and path of every operation so far (`sync_data`, `rename /s/a`), and clears
     /// the record.
     pub fn take_operations(&self) -> Vec<String> {
@@ -107,7 +122,12 @@ const CHANGES: [&str; 5] = ["append", "create_new", "create_dir", "rename", "syn
 fn step(countdown: &Mutex<Countdown>, operation: String) -> io::Result<()> {
     let mut countdown = countdown.lock();
     let counts = countdown.only.iter().any(|name| operation.starts_with(name));
+    let gate = countdown.gate.as_ref().filter(|(named, _)| operation.contains(named));
+    let gate = gate.map(|(_, gate)| Arc::clone(gate));
     countdown.operations.push(operation);
+    if let Some(gate) = gate {
+        MutexGuard::unlocked(&mut countdown, || drop(gate.lock()));
+    }
     if !countdown.only.is_empty() && !counts {
         return Ok(());
     }
