@@ -6,6 +6,7 @@ Checks arguments, calls the engine, wraps its answers. No logic of its own.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +20,12 @@ from .handle import EngineHandle
 from .hints import shown
 from .inputs import checks as check
 from .inputs.calls import operation_hint
+from .inputs.options import list_options
 from .place import cache_directory, is_address
 from .progress import Progress, Reporter
 from .reports import BackupReport, Event, Events, RebuildReport, VerifyReport
 from .rerankers import Reranker, checked_reranker
+from .sessions import Session
 from .status import Health, StoreStats, Usage, UserStats
 
 if TYPE_CHECKING:
@@ -168,6 +171,40 @@ class OpenStore:
         ['alice']
         """
         return self._engine.users()
+
+    def sessions(self, user_id: str) -> list[Session]:
+        """The user's sessions in the order in which they began, with their states.
+
+        Parameters
+        ----------
+        user_id
+            User id. An unknown user has none.
+
+        Returns
+        -------
+        list of Session
+            Each with its state, its dates, and the number of its messages and episodes.
+
+        Raises
+        ------
+        InvalidInputError
+            For a user id that is empty or longer than 512 bytes.
+
+        Examples
+        --------
+        >>> memory.sessions("alice")
+        [<Session 's1' active, 2024-03-11 09:30, 2 messages, 1 episodes>]
+        """
+        user = check.user(user_id)
+        found = self._engine.sessions(user)
+        if not found:
+            return []
+        options, _ = list_options({})
+        outlines = self._engine.outlines(
+            user, "episode", {**options, "offset": 0, "limit": 1 << 62, "after": []}
+        )
+        episodes = Counter(group for *_, group in outlines)
+        return [Session(user, *one, episodes=episodes[one[0]]) for one in found]
 
     def stats(self, user_id: str | None = None) -> UserStats | StoreStats:
         """Counts and sizes, of one user or of the whole store.

@@ -24,7 +24,6 @@ from ..readers.source import STDIN
 from ..reports import ImportReport
 from ..system import MemorySystem
 from ..transfer import add, is_export, owned, refuse_nothing
-from ..views import MemoryViews
 from .output import Output, cell, counted, printable
 from .stores import known, only_user, opened, text_of, writing
 
@@ -261,7 +260,7 @@ def export(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _to_stdout(memory: MemoryViews, user: str, format: Any) -> int:
+def _to_stdout(memory: MemoryReader, user: str, format: Any) -> int:
     """Writes an export to stdout, once it is whole."""
     if format == "tree":
         raise InvalidInputError("a tree is a directory: it can't go to stdout")
