@@ -160,7 +160,7 @@ def count_tokens(text: str) -> int:
     Raises
     ------
     InvalidInputError
-        For what is no text, and for lone surrogates.
+        If `text` is not a `str`, or has lone surrogates.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class Corrections(MemoryReader):
     def delete(
         self, user_id: str, id: str | Iterable[str], *, dry_run: bool = False
     ) -> DeleteReport:
-        """Removes records, and what was derived from them.
+        """Removes records, and those derived from them.
 
         Afterwards no byte of their texts is in any file. Episodes that lose a message are written
         again without it; facts go that no other message proves.
@@ -122,9 +122,9 @@ class Corrections(MemoryReader):
         where
             What their metadata must say, with the operators of :meth:`search`.
         kinds
-            ``"message"`` (default), ``"episodic"``, ``"semantic"``, or several. What was derived
-            from messages follows them; an episode of which one message meets the conditions goes
-            with all its messages, if episodes are asked for.
+            ``"message"`` (default), ``"episodic"``, ``"semantic"``, or several. Records
+            derived from messages follow them; an episode of which one message meets the conditions
+            goes with all its messages, if episodes are asked for.
         fact_kinds
             Only facts of this category, such as ``"preference"``, or of these. Nothing else has
             one, so ``kinds`` is ``"semantic"`` then.
@@ -181,7 +181,7 @@ class Corrections(MemoryReader):
         where: Mapping[str, Any] | None = None,
         agent_id: str | None = None,
     ) -> ForgettingReport:
-        """Which episodes and facts nobody needs any more, with reasons. Changes nothing.
+        """Lists episodes and facts of little use, with reasons. Changes nothing.
 
         A record is proposed if all conditions hold. Facts that have expired are always proposed.
         Names, birthdays and allergies never are. :meth:`archive` takes the report.
@@ -191,15 +191,15 @@ class Corrections(MemoryReader):
         user_id
             User id. An unknown user yields an empty report.
         strength
-            Only what is weaker: ``confidence * exp(-0.1 * days since the last use / (1 + 0.2 *
+            Only weaker records: ``confidence * exp(-0.1 * days since the last use / (1 + 0.2 *
             uses))``. A use is a search or a context that returns the record, and a message that
             says a fact again. ``None``: of any strength.
         older_than
-            Only what was written down so many days ago or more: a number or a ``timedelta``.
+            Only records at least this many days old: a number or a ``timedelta``.
         unused_for
-            Only what was not used for so many days.
+            Only records that were not used for this many days.
         max_uses
-            Only what was used so many times at most.
+            Only records with at most this number of uses.
         max_importance
             Only facts of this importance at most, 0 to 1 or a label as for :meth:`search`.
         kinds
@@ -332,7 +332,7 @@ class Corrections(MemoryReader):
 
         Examples
         --------
-        >>> memory.delete_user_data("nobody").messages
+        >>> memory.delete_user_data("carol").messages
         0
         """
         user, engine = check.user(user_id), self._engine
@@ -375,19 +375,19 @@ class Corrections(MemoryReader):
         user_id
             User id; a new one is created.
         goal
-            What was to be achieved. ``None``: what the user says first in ``messages``.
+            The task, in words. ``None``: the first words of the user in ``messages``.
         steps
             Mappings with ``action`` and optionally ``arguments``, ``result`` (any JSON) and
             ``error``, or an action's words alone.
         outcome
-            What came of it, in words. ``None``: what the assistant says last in ``messages``.
+            The result, in words. ``None``: the last words of the assistant in ``messages``.
         worked
             Whether the goal was reached. ``None``: no, if the last step has an error, else not
             known.
         messages
             The chat in which it was done, in place of steps: messages of OpenAI, Anthropic, Gemini
             or LangChain with calls of tools and their results. Those that were added under these
-            ids prove it, and deleting one of them deletes what follows from it.
+            ids prove it, and deleting one of them deletes the procedure.
         kind
             ``"procedure"`` (how something is done) or ``"case"`` (a problem and its solution).
         agent_id
@@ -408,21 +408,21 @@ class Corrections(MemoryReader):
         ------
         InvalidInputError
             Without a goal, for steps without an action, for messages without tool calls, and for
-            what is not JSON.
+            values that are not JSON.
 
         Examples
         --------
         >>> done = memory.remember_procedure(
         ...     "alice",
         ...     "Book a table for two",
-        ...     [{"action": "call", "arguments": {"to": "Chez Paul"}, "error": "nobody answers"}],
+        ...     [{"action": "call", "arguments": {"to": "Chez Paul"}, "error": "no answer"}],
         ...     agent_id="concierge",
         ... )
         >>> done.procedure.worked, done.procedure.steps[0].error
-        (False, 'nobody answers')
+        (False, 'no answer')
         >>> hits = memory.search("alice", "reserve a table", fact_kinds=["procedure"])
         >>> hits[0].content
-        'Book a table for two [failed] 1. call({"to":"Chez Paul"}) -> error: nobody answers'
+        'Book a table for two [failed] 1. call({"to":"Chez Paul"}) -> error: no answer'
         """
         fact = stated_procedure(
             goal,

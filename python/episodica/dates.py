@@ -39,7 +39,7 @@ _FINER_DIGITS = (13, 16, 19)
 _DATE_AND_HOUR = re.compile(
     r"(?:19|20|21)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])(?:[01][0-9]|2[0-3])"
 )
-# How pandas calls what is missing.
+# pandas' names for missing values.
 _MISSING = ("NaTType", "NAType")
 # No date is longer.
 _LONGEST_TEXT = 100
@@ -64,7 +64,7 @@ def rfc3339(value: object, what: str) -> str:
     Raises
     ------
     InvalidInputError
-        For what is no date, and for moments outside the years 1 to 9999 (UTC).
+        For values that are not dates, and for moments outside the years 1 to 9999 (UTC).
     """
     if isinstance(value, str) and _is_rfc3339(value):
         return value
@@ -160,7 +160,7 @@ def _from_digits(text: str, digits: int, what: str) -> datetime:
 
 
 def _from_epoch(seconds: Any, what: str) -> datetime:
-    """The moment so many seconds after 1970, or so many of a finer unit if those are too many."""
+    """The moment from seconds since 1970, or from a finer unit if the number is too large."""
     try:
         moment = seconds
         for _ in range(_FINER_UNITS):

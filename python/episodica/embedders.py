@@ -35,7 +35,7 @@ def named_embedding(text: str) -> Named:
     Raises
     ------
     ConfigError
-        If there is no such folder and no such provider.
+        If neither a folder nor a provider has this name.
     MissingExtraError
         If the provider's package is not installed.
 

@@ -96,14 +96,14 @@ class StoreLockedError(EpisodicaError, RuntimeError):
 class StoreUnavailableError(EpisodicaError, ConnectionError):
     """The database of a store can't be reached in time, or refuses to work.
 
-    What was called for was not acknowledged: call again once the database answers.
+    The call was not acknowledged: repeat it once the database answers.
     """
 
     kind = "store_unavailable"
 
 
 class StoreRolledBackError(EpisodicaError, RuntimeError):
-    """The database of a store lacks what it had acknowledged.
+    """The database of a store lacks acknowledged records.
 
     A standby was promoted before it had received everything, or a backup was restored. Nothing was
     overwritten; the next call goes on with what the database has.

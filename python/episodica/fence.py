@@ -43,7 +43,7 @@ class Packed(Protocol):
 
     @property
     def hits(self) -> Iterable[Any]:
-        """What it was made from."""
+        """The records it was made from."""
 
 
 def source_of(tenant: str, user: str) -> str:
@@ -84,7 +84,7 @@ def fenced(text: str, *, source: str = "", times: Iterable[datetime] = ()) -> st
 
 
 def fenced_context(packed: Packed, *, source: str = "") -> str:
-    """The text of a context, with the days of what it is made of; empty for an empty one."""
+    """The fenced text of a context, with the days of its records; empty for an empty one."""
     times = [one.timestamp for one in packed.messages] + [one.valid_from for one in packed.facts]
     return fenced(packed.text, source=source, times=times or [one.timestamp for one in packed.hits])
 
@@ -101,7 +101,7 @@ async def within(
     length
         Tokens of text to begin with.
     pack
-        Packs a text of at most so many tokens. Returns its tokens, those of everything, and the
+        Packs a text of at most this many tokens. Returns its tokens, those of everything, and the
         answer.
     """
     for _ in range(_ATTEMPTS):

@@ -21,7 +21,7 @@ _PAGE = 500
 
 
 class Source(Protocol):
-    """What has events: a memory."""
+    """A memory, as the source of events."""
 
     @property
     def closed(self) -> bool:
@@ -31,7 +31,7 @@ class Source(Protocol):
     def events(
         self, since: str | None = None, *, user_id: str | None = None, limit: int = 1000
     ) -> Events:
-        """The events behind a cursor."""
+        """The events after a cursor."""
         ...
 
 
@@ -45,7 +45,7 @@ class EventStream(Iterator[Event], AsyncIterator[Event]):
     cursor : str
         What to pass as ``since`` to continue after the last event that was delivered.
     complete : bool
-        ``False`` if the logs of a user were no continuation of what was read before. An event
+        ``False`` if the logs of a user did not continue the part that was read before. An event
         ``DELETE`` without id said so, and everything of the user came again.
     """
 
@@ -67,7 +67,7 @@ class EventStream(Iterator[Event], AsyncIterator[Event]):
         self.complete &= page.complete
 
     def _look(self) -> float | None:
-        """Reads what is new; seconds to wait before the next look, or None at the end."""
+        """Reads new events; seconds to wait before the next look, or None at the end."""
         started = time.monotonic()
         try:
             if self._closed or self._memory.closed:

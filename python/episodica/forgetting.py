@@ -1,4 +1,4 @@
-"""What ``memory.forgetting`` reports: records that nobody needs any more, each with reasons."""
+"""The report of ``memory.forgetting``: records of little use, each with reasons."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class EngineHandle:
 def _close_quietly(engine: _native.Engine, forks: int) -> None:
     """For engines whose owner was collected, or is still there when the interpreter ends.
 
-    Nobody is left to hear of a failure.
+    A failure can no longer be reported.
     """
     if forks != _forks:
         return

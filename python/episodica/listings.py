@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PAGE = 256
 
 T = TypeVar("T", bound=Message | Episode | SemanticMemory)
-# The records from a place on, at most so many; and how many there are.
+# Reads at most a number of records from a place on; counts all of them.
 Pages = Callable[[int, int | None], Iterator[Record]]
 Count = Callable[[], int]
 
@@ -30,8 +30,8 @@ class Records(Sequence[T], Generic[T]):
     """The records of a listing, read page by page from the store each time they are asked for.
 
     ``for`` reads them one page after the other, so memory stays small; a second ``for`` reads them
-    again. Lengths, indexes and slices ask the store for what they need. ``next(records)`` returns
-    one record after the other. What is added meanwhile may turn up.
+    again. Lengths, indexes and slices read from the store on demand. ``next(records)`` returns
+    one record after the other. Records added meanwhile may turn up.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Records(Sequence[T], Generic[T]):
     def to_pandas(self) -> pd.DataFrame:
         """The records as a data frame: a row per record, dates in UTC.
 
-        Facts have a column ``is_current`` beside their fields.
+        Facts have a column ``is_current`` besides their fields.
 
         Returns
         -------

@@ -107,7 +107,7 @@ def read(answer: Any) -> Answer:
     Raises
     ------
     LLMError
-        If there is no text in it.
+        If it has no text.
     """
     if isinstance(answer, str):
         return answer, None, None
@@ -170,7 +170,7 @@ def embedding_spec(embedding: object) -> dict[str, Any] | None:
 
 
 def _model_name(function: object) -> str:
-    """What names the model behind a callable: vectors of two names never meet in one index."""
+    """The name of the model of a callable: vectors of two names never meet in one index."""
     named = getattr(function, "model", None)
     if isinstance(named, str) and named:
         return named

@@ -1,4 +1,4 @@
-"""Profiles: the facts about a user that hold now, by category, with what they were before.
+"""Profiles: the facts about a user that hold now, by category, with their earlier versions.
 
 A view over the facts: nothing is stored. What a category has no room for leaves the profile, not
 the memory.
@@ -85,7 +85,7 @@ class ProfileLine(Value):
 
     @property
     def former(self) -> tuple[str, ...]:
-        """What was said in its place before, newest first."""
+        """The facts it superseded, newest first."""
         texts = [one.previous for one in reversed(self.history) if one.previous is not None]
         return tuple(text for text in dict.fromkeys(texts) if text != self.content)
 
@@ -120,7 +120,7 @@ class ProfileLine(Value):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Profile(Value):
-    """What is known of a user and holds now: ``memory.profile(user)``.
+    """The facts about a user that hold now: ``memory.profile(user)``.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Profile(Value):
             Maximum length in tokens of o200k_base, never exceeded: the least important facts are
             left out. ``None``: all facts.
         history
-            Tell what was said in the place of each fact before.
+            Include the facts that each fact superseded.
 
         Returns
         -------
@@ -314,7 +314,7 @@ def _person(fact: SemanticMemory) -> str:
 
 
 def _names_of(user: str, facts: Iterable[SemanticMemory]) -> set[str]:
-    """The names of the user: the id if somebody is called so, else the most frequent name."""
+    """The names of the user: the id if it is the name of a speaker, else the most frequent name."""
     counts = Counter(map(_person, facts))
     known = {user.casefold(), "user", "the user", "用户"} & counts.keys()
     return known or {name for name, _ in counts.most_common(1)}

@@ -79,7 +79,7 @@ class MemoryReader(OpenStore):
     ) -> SearchResults:
         """Finds the episodes, facts and messages that answer a question, best first.
 
-        What was just added is found at once. Hits of all kinds are merged by their relevance. A
+        New messages are found at once. Hits of all kinds are merged by their relevance. A
         ``reranker`` of the memory then orders the best 50, by ``hit.scores["rerank"]``.
 
         Parameters
@@ -116,8 +116,8 @@ class MemoryReader(OpenStore):
             Only facts of this importance or more: 0 to 1, ``"low"``, ``"medium"``, ``"high"`` or
             ``"critical"`` (.25, .5, .75, 1).
         about
-            ``"user"``: no facts about agents; ``"agent"``: only facts about agents, and what they
-            did.
+            ``"user"``: no facts about agents; ``"agent"``: only facts about agents and
+            their actions.
         threshold
             Least relevance (``hit.score``), 0 to 1; by default there is none.
         include_superseded
@@ -144,8 +144,8 @@ class MemoryReader(OpenStore):
         >>> hits = memory.search("alice", "where does she live?", kinds=["message"])
         >>> hits[0].content
         'I moved to Lyon last Friday.'
-        >>> memory.search("nobody", "where does she live?")
-        <SearchResults 0 hits for 'where does she live?', no such user: `nobody`>
+        >>> memory.search("carol", "where does she live?")
+        <SearchResults 0 hits for 'where does she live?', no such user: `carol`>
         """
         question, user = check.query(query), check.user(user_id)
         checked = search_options(options, kinds=kinds, top_k=_hits(top_k), zone=self._zone)
@@ -195,7 +195,7 @@ class MemoryReader(OpenStore):
         Returns
         -------
         Context
-            The text, what it contains, and the number of its tokens.
+            The text, its records, and the number of its tokens.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class MemoryReader(OpenStore):
         return list_options(options, zone=self._zone)
 
     def _turned_down(self, user: str, episodes: list[str] | None = None) -> list[Event]:
-        """The sentences of episodes, by default of all, that are no facts to the rules."""
+        """The sentences of episodes, by default of all, in which the rules found no facts."""
         return self._engine.turned_down(user, episodes)
 
     def _has(self, user: str) -> bool:
@@ -474,7 +474,7 @@ class MemoryReader(OpenStore):
         return self._engine.history(check.user(user_id), check.text(id, "id"))
 
     def trace(self, user_id: str, id: str) -> list[TraceStep]:
-        """Prompts and answers behind a record, if ``MemoryConfig.trace`` was on when it was made.
+        """Prompts and answers that made a record, if ``MemoryConfig.trace`` was on then.
 
         Parameters
         ----------
@@ -508,7 +508,7 @@ class MemoryReader(OpenStore):
         max_tokens: int | None = None,
         language: Literal["en", "zh"] | None = None,
     ) -> Profile:
-        """What is known of a user and holds now, by category, with what it was before.
+        """The facts about a user that hold now, by category, with the facts they superseded.
 
         At most 50 facts of personal information, 100 of work history, 200 preferences, 50
         relationships and 50 goals; the least important ones are left out first.
@@ -556,7 +556,7 @@ class MemoryReader(OpenStore):
         return whole._fitting(check.whole(max_tokens, "max_tokens", 1))
 
     def ls(self, uri: str = "cortex://", *, user_id: str | None = None) -> Sequence[Entry]:
-        """What is in a folder of the tree, with its names and titles.
+        """The entries of a folder of the tree, with names and titles.
 
         ``cortex://`` has ``session/ID/timeline/YYYY-MM/DD``, ``user/ID/preferences`` and its like,
         and ``agent/ID/cases``. ``episodica://TENANT/USER`` has the records by kind, at their own
@@ -567,8 +567,8 @@ class MemoryReader(OpenStore):
         uri
             The folder.
         user_id
-            Only records of this user. ``None``: of all users, of whom those are opened whose
-            records may be in the folder.
+            Only records of this user. ``None``: all users; opens only users that may have
+            records in the folder.
 
         Returns
         -------
@@ -590,7 +590,7 @@ class MemoryReader(OpenStore):
         return self._tree(user_id).entries(parse(check.text(uri, "uri")))
 
     def tree(self, uri: str = "cortex://", *, depth: int = 2, user_id: str | None = None) -> Entry:
-        """A folder with what is below, so many levels deep; ``print`` draws it.
+        """A folder with its entries, down to a depth; ``print`` draws it.
 
         Parameters
         ----------
@@ -602,7 +602,7 @@ class MemoryReader(OpenStore):
         Returns
         -------
         Entry
-            The folder; its ``entries`` and theirs have what is below.
+            The folder; its ``entries`` and theirs are the levels below.
 
         Raises
         ------
@@ -725,7 +725,7 @@ class MemoryReader(OpenStore):
         JSONL has a record a line, which :meth:`MemorySystem.import_` reads: messages, episodes and
         facts with their ids and all their versions. Prompts and answers of a model (:meth:`trace`)
         and vectors stay here. Markdown is for people. A tree is a directory of Markdown files, as
-        :meth:`tree` shows them; ``import_`` takes over what was corrected in them.
+        :meth:`tree` shows them; ``import_`` takes over the corrections in them.
 
         Parameters
         ----------

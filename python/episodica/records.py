@@ -1,4 +1,4 @@
-"""The records of the memory: what was said, the episodes it forms, and the facts learned from it.
+"""The records of the memory: messages, the episodes they form, and the facts learned from them.
 
 Values are frozen and equal by content. Their dates are aware: by the clock of the message that they
 come from, unless the setting ``timezone`` names a zone.
@@ -93,7 +93,7 @@ class Episode(Keyed):
     episode_id, user_id, uri : str
         Its id among the user's episodes, its owner, and its address.
     title, summary : str
-        What a person would call this talk, and what it comes to in at most 100 tokens.
+        A title as a person would give it, and a summary of at most 100 tokens.
     content : str
         The narrative: third person, relative dates resolved.
     original_messages : tuple of Message
@@ -107,7 +107,7 @@ class Episode(Keyed):
     session_id : str or None
         The session, if all messages share one.
     topics, entities, tags : tuple of str
-        What it is about (most telling first), the names that occur, labels.
+        Its subjects (most telling first), the names that occur, labels.
     metadata : dict
         Any JSON object; ``merged_from`` lists the episodes that were merged into this one.
     boundary, provenance : dict
@@ -190,9 +190,9 @@ class ProcedureStep(Portable):
     Attributes
     ----------
     action : str
-        What was done, such as the name of a tool.
+        A word for the action, such as the name of a tool.
     arguments, result : Any
-        With what, and what came back: any JSON value.
+        Its input and output: any JSON value.
     error : str or None
         What went wrong.
     """
@@ -215,11 +215,11 @@ class Procedure(Portable):
     Attributes
     ----------
     goal : str
-        What was to be achieved.
+        The task, in words.
     steps : tuple of ProcedureStep
-        What was done, in order.
+        The actions, in order.
     outcome : str or None
-        What came of it, in words.
+        The result, in words.
     worked : bool or None
         Whether the goal was reached; ``None`` = not known.
     """
@@ -261,7 +261,7 @@ class SemanticMemory(Keyed):
         Ids of the episodes it was learned from and of the messages that prove it; beyond 64
         messages, one a day.
     subject, attribute : str
-        Whom or what it is about, and which attribute of that subject it states.
+        Its subject, a person or a thing, and the attribute of the subject that it states.
     created_at, updated_at : datetime
         When it was first learned, and when this revision was written.
     revision_count : int
@@ -269,7 +269,7 @@ class SemanticMemory(Keyed):
     metadata, provenance : dict
         Any JSON object, and how the text was made.
     expires_at : datetime or None
-        After which it is no longer found; ``None`` = as long as it holds.
+        Searches find it until then; ``None`` = as long as it holds.
     archived_at : datetime or None
         When it was taken out of searches and contexts; ``None`` = it takes part.
     """
@@ -312,7 +312,7 @@ class SemanticMemory(Keyed):
 
     @property
     def procedure(self) -> Procedure | None:
-        """What an agent did, if that is what it keeps."""
+        """The procedure, if the fact keeps one."""
         kept = self.metadata.get("procedure")
         try:
             return Procedure.from_dict(kept) if isinstance(kept, Mapping) else None

@@ -143,7 +143,7 @@ class Event(Portable):
     def concerns(self, record_id: str) -> bool:
         """Whether it is about the record with this id.
 
-        Of what is deleted the logs keep no id, but a mark by which a known id is recognised.
+        Of a deleted record the logs keep a mark that recognises a known id, but not the id.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Events(Portable):
     cursor : str
         What to pass as ``since`` next time.
     complete : bool
-        ``False`` if the logs of a user are no continuation of what was read before: after a
+        ``False`` if the logs of a user do not continue the part that was read before: after a
         ``DELETE`` without id, everything of the user comes again.
     """
 
@@ -218,18 +218,18 @@ class Events(Portable):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LearningReport(Portable):
-    """What was learned: ``memory.wait(report=True)``. True if nothing is pending.
+    """The results of learning: ``memory.wait(report=True)``. True if nothing is pending.
 
     Attributes
     ----------
     done : bool
         Whether nothing is pending any more.
     events : tuple of Event
-        What became of the candidates for facts, oldest first.
+        The decision on each candidate for a fact, oldest first.
     cursor : str
         What to pass as ``since`` next time.
     turned_down : tuple of Event
-        The sentences that are no facts to the rules, oldest first: their ``change`` is
+        The sentences that the rules turned down, oldest first: their ``change`` is
         ``"REJECT"``, their ``id`` that of the message, their ``reason`` one of those of
         ``stats().rejected_statements``. What a language model turned down is only counted there.
     """
@@ -274,7 +274,7 @@ class DeleteReport(_Counts):
     semantic_memories_rewritten : int
         Facts that lost a proof and keep what the others support.
     message_ids, episode_ids, fact_ids : tuple of str
-        Ids of what was removed; none after ``delete_user_data``.
+        Ids of removed records; none after ``delete_user_data``.
     """
 
     messages: int = 0
@@ -311,7 +311,7 @@ class ImportReport(_Counts):
     left_out : tuple of str
         Each of them: its place in the file, and why. Messages without words are among them.
     notes : tuple of str
-        What was changed to read the file, a broken letter for example.
+        Changes made to read the file, such as a repaired letter.
     updated : int
         Records corrected by the files of an exported tree.
     refused : tuple of str
@@ -448,7 +448,7 @@ class Problem(Portable):
     line : int or None
         Line from 1, where there is one.
     message : str
-        What is wrong.
+        Description of the problem.
     remedy : str
         What mends it.
     mended : bool
@@ -491,7 +491,7 @@ class VerifyReport(Portable):
     errors : int
         Of them, wrong. 0 is a sound store.
     problems : tuple of Problem
-        One entry an error, and warnings that are no errors.
+        One entry for each error, and warnings.
     """
 
     total: int = 0

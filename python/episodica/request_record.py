@@ -1,4 +1,4 @@
-"""The record of repeatable requests: which were acknowledged, and what they had stored.
+"""The record of repeatable requests: which were acknowledged, and which records they stored.
 
 One SQLite file in the store's directory, so that all processes of a service see it, also after a
 restart. It has hashes, ids and counts, no texts. The rows of a user go with the user.
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS requests (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is known of a request: the hash of its body, and its outcome once it is stored."""
+    """The state of a request: the hash of its body, and its outcome once it is stored."""
 
     body: bytes
     outcome: dict[str, Any] | None
@@ -51,7 +51,7 @@ class RequestRecord:
         self._path = folder / FILE
 
     def claim(self, user: bytes, request: bytes, body: bytes) -> Claim:
-        """Notes a request before it is worked on; returns what was noted first."""
+        """Notes a request before it is worked on; returns the first note of it."""
         with self._open() as database, database:
             row = (user, request, body)
             database.execute("INSERT OR IGNORE INTO requests VALUES (?, ?, ?, NULL)", row)

@@ -33,7 +33,7 @@ MAX_ANSWER = 4_000_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RerankEndpoint(Fields):
-    """A reranker behind HTTP, in the form that Cohere, Jina, vLLM and llama.cpp serve.
+    """A reranker that is reached by HTTP, in the form that Cohere, Jina, vLLM and llama.cpp serve.
 
     ``{"model", "query", "documents"}`` is posted; the answer lists ``index`` and
     ``relevance_score`` (or ``score``) under ``results``, or is that list.
@@ -211,7 +211,7 @@ def _finite(scores: Iterable[float], count: int) -> list[float]:
 
 
 def _text(hit: Hit) -> str:
-    """What is judged of a hit: of a message with its speaker, of an episode with its title."""
+    """The text of a hit to judge: a message with its speaker, an episode with its title."""
     if hit.kind == "message" and hit.messages:
         text = f"{hit.messages[0].speaker}: {hit.content}"
     else:

@@ -91,7 +91,7 @@ class Hit(Keyed):
     id, uri : str
         Id and URI of the record; ``memory.get(user, hit.id)`` returns it.
     score : float
-        Relevance, 0 to 1: how likely the hit is what was asked for, on one scale for every kind.
+        Relevance, 0 to 1: how likely the hit answers the question, on one scale for every kind.
     rank : int
         Place among the hits, from 1.
     content, title : str
@@ -108,7 +108,7 @@ class Hit(Keyed):
     record : Message, Episode or SemanticMemory
         The whole record.
     explanation : Explanation or None
-        The tree behind :meth:`explain`; ``None`` unless the search was asked to ``explain``.
+        The tree that :meth:`explain` prints; ``None`` unless the search was asked to ``explain``.
     superseded_by : tuple of str
         Ids of the facts that superseded this fact, or what this message says; empty for episodes.
     """
@@ -133,7 +133,7 @@ class Hit(Keyed):
         """Whether it still holds.
 
         ``False`` for a fact that was superseded, has ended or has not begun, and for a message
-        that says what was superseded; :attr:`superseded_by` names the newer facts.
+        that states a superseded fact; :attr:`superseded_by` names the newer facts.
         """
         return not self._standing
 
@@ -416,7 +416,7 @@ class Context(Portable):
     token_count : int
         Tokens of ``text`` (o200k_base), at most the budget.
     excerpts : tuple of str
-        The ids of the messages that ``text`` quotes in part, with ``[…]`` for what is left out.
+        The ids of the messages that ``text`` quotes in part, with ``[…]`` for omissions.
     reasons : mapping of str to str
         Why messages are inside that did not match by themselves, by id: ``"reply"`` to the question
         of a hit, ``"question"`` that a hit of few words answers, or ``"later"``, what the speaker

@@ -1,4 +1,4 @@
-"""What the memory reports about itself: counts, health, cost, and the calls behind a record.
+"""Reports of the memory about itself: counts, health, cost, and the calls that made a record.
 
 Every report is frozen, has typed fields, and reads like a dictionary too: ``stats.messages`` is
 ``stats["messages"]``.
@@ -154,7 +154,7 @@ class StoreStats(Report):
         ``low_confidence``, ``low_importance``, ``duplicate``, ``no_source``, ``unsupported_name``,
         ``unsupported_number``, ``unsupported_date``, ``unsupported_words`` or ``echo``.
     mended : dict of str to int
-        What was repaired, replaced by the rules, or given up, by what it was. With a language
+        Counts of repairs, replacements by the rules, and failures, by kind. With a language
         model: ``failures_survived`` (calls that failed), ``episodes_by_rules``,
         ``facts_by_rules`` (steps that the rules did in its place),
         ``answers_refused`` (questions whose content it refused), ``facts_replaced`` (the rules', by
@@ -248,7 +248,7 @@ class EmbeddingHealth(Report):
     failures : int
         Calls that failed since the store was opened.
     endpoint : ServiceHealth or None
-        The endpoint or callable behind it; ``None`` where vectors are computed in the package.
+        Its endpoint or callable; ``None`` where vectors are computed in the package.
     """
 
     _title = "embedding"
@@ -290,7 +290,7 @@ class StoreHealth(Report):
     Attributes
     ----------
     backend : str
-        What holds the records: ``"files"`` or ``"postgresql"``.
+        The kind of the store: ``"files"`` or ``"postgresql"``.
     path : str
         Directory of the store, or address of the database without secrets.
     server_version : str or None
@@ -326,7 +326,7 @@ class Health(Report):
     status : str
         ``"ok"``, or ``"degraded"`` if anything is failing.
     failing : tuple of str
-        What does not work now: any of ``"store"``, ``"embedding"`` and ``"llm"``. A service fails
+        The failing services: any of ``"store"``, ``"embedding"`` and ``"llm"``. A service fails
         if its latest call brought no answer.
     embedding : EmbeddingHealth
         The embedder.
@@ -409,7 +409,7 @@ class Usage(Cost):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TraceStep(Report):
-    """One call of a language model behind a record: ``memory.trace(user_id, id)``.
+    """One call of a language model that made a record: ``memory.trace(user_id, id)``.
 
     Attributes
     ----------
@@ -426,7 +426,7 @@ class TraceStep(Report):
     answer : str
         The answer as it came; empty without one.
     failure : str
-        Why there is no answer, or why it was not used; empty if it was used.
+        Why the answer is missing or was not used; empty if it was used.
     cached : bool
         Whether the answer came from the cache.
     tokens : int

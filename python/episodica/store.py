@@ -237,7 +237,7 @@ class OpenStore:
         Returns
         -------
         Health
-            ``status`` is ``"ok"`` or ``"degraded"``; ``failing`` names what does not work.
+            ``status`` is ``"ok"`` or ``"degraded"``; ``failing`` names the failing services.
 
         Examples
         --------
@@ -300,9 +300,9 @@ class OpenStore:
     ) -> Events | EventStream:
         """What happened to records: stored, written, learned, deleted, and sessions closed.
 
-        Read from the logs, whoever wrote them and however long ago. With the cursor of the last
-        event, each comes exactly once, across restarts and processes. The events of a user are in
-        the order in which what they report refers to what came before: messages, episodes, facts.
+        Read from the logs, so events of other processes and earlier runs are included. With the
+        cursor of the last event, each comes exactly once, across restarts and processes. The events
+        of a user are in the order of the references between records: messages, episodes, facts.
 
         Parameters
         ----------

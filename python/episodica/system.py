@@ -146,7 +146,7 @@ class MemorySystem(Corrections):
         Returns
         -------
         AddResult
-            Counts, the ids of the completed episodes, and notes on what was left out.
+            Counts, the ids of the completed episodes, and notes on parts that were left out.
 
         Raises
         ------
@@ -314,7 +314,7 @@ class MemorySystem(Corrections):
         Returns
         -------
         ImportReport
-            How many records were added, how many were known, and what was left out.
+            How many records were added, how many were known, and which parts were left out.
 
         Raises
         ------
@@ -457,8 +457,8 @@ class MemorySystem(Corrections):
         timeout
             Maximum wait in seconds. ``None``: no limit.
         report
-            Return what became of each candidate for a fact, with the text before and the evidence,
-            and the sentences that are no facts, with the reason. The rules read these anew from the
+            Return the decision on each candidate for a fact, with the text before and the evidence,
+            and the sentences turned down, with the reason. The rules read these anew from the
             stored messages, so a report is the same after a restart.
         since
             The report begins here: the ``cursor`` of an earlier report or of :meth:`events`.
@@ -604,13 +604,13 @@ class MemorySystem(Corrections):
 class LightweightSearchSystem(MemoryReader):
     """Searches a store without writing to it or taking its writer lock.
 
-    Works on read-only disks and beside a writer. Parameters are those of :class:`MemorySystem`,
-    without ``llm``.
+    Works on read-only disks, and while another process writes. Parameters are those of
+    :class:`MemorySystem`, without ``llm``.
 
     Raises
     ------
     StoreIOError
-        If there is no store at ``path``.
+        If ``path`` has no store.
 
     Examples
     --------

@@ -240,7 +240,7 @@ def _read_export(source: Source) -> Export:
 def checked(
     conversation: Conversation,
 ) -> tuple[list[dict[str, Any]], list[LeftOut], list[str]]:
-    """The messages as the engine takes them, what of them is left out, and what was changed."""
+    """The messages as the engine takes them, the parts left out, and the changes."""
     messages = with_ids(conversation)
     left: list[LeftOut] = []
     notes: list[str] = []
@@ -278,7 +278,7 @@ _FINE = (NO_WORDS, _THOUGHT)
 
 
 def _one(message: Any) -> tuple[Any, str]:
-    """The message if it is one, perhaps without its date, and what is wrong with it."""
+    """The message if it is one, perhaps without its date, and its errors."""
     try:
         done = incoming([message])
     except InvalidInputError as error:
@@ -327,8 +327,8 @@ def owned(
     Raises
     ------
     InvalidInputError
-        ``missing`` if nobody names a user. Before the first conversation, if those of several users
-        are to become one user's.
+        ``missing`` if neither the call nor the file names a user. Before the first conversation, if
+        those of several users are to become one user's.
     """
     for conversation in conversations:
         if user is None and conversation.user_id is None:

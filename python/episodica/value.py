@@ -129,7 +129,7 @@ class Keyed(Portable):
         name
             The field, or what other libraries call it.
         default
-            What to return where there is no such field.
+            The value to return if the field is missing.
 
         Returns
         -------
@@ -139,7 +139,7 @@ class Keyed(Portable):
         Raises
         ------
         TypeError
-            For a name that is no text.
+            For a name that is not a text.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class Keyed(Portable):
 
 
 def _nothing() -> None:
-    """Stands for a missing field: like methods, it is no value."""
+    """Stands for a missing field: a method is not a value either."""
 
 
 def _fields(value: Fields) -> tuple[Field[Any], ...]:

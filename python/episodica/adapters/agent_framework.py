@@ -40,8 +40,8 @@ __all__ = ["EpisodicaContextProvider", "EpisodicaHistoryProvider"]
 class EpisodicaContextProvider(ContextProvider):
     """Adds a context to an agent's instructions, and remembers each run at its end.
 
-    Of a streamed run, what was asked is remembered when the answer begins, and the part that
-    arrived if it breaks off or is left. Any other run that fails leaves nothing behind.
+    A streamed run stores the question when the answer begins, and the part that arrived if it
+    breaks off or is left. Any other run that fails stores nothing.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class _Listener(ChatMiddleware):
 
         stream: Any = context.result
         stream.with_transform_hook(hear)
-        # A stream that breaks, is cancelled or left tells nobody: it is dropped.
+        # A stream that breaks, is cancelled or left reports no end: it is dropped.
         weakref.finalize(stream, turn.leave)
 
 
@@ -219,7 +219,7 @@ class EpisodicaHistoryProvider(HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Adds the new ones among messages behind those that are there, durably, all or none."""
+        """Appends the new ones among messages, durably, all or none."""
         if messages:
             await settle(self._save, self._log(session_id), list(messages))
 

@@ -30,7 +30,7 @@ __all__ = ["EpisodicaMemoryService"]
 
 _MARK = "event"
 # Begins the ids of entries that come without one. Unlike an event, such an entry may be added again
-# after it was deleted: nobody reports it anew by itself.
+# after it was deleted: no framework reports it a second time.
 _BY_CONTENT = "entry:"
 # The session of events that come without one.
 _NO_SESSION = "events"
@@ -122,7 +122,7 @@ class EpisodicaMemoryService(BaseMemoryService):
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
     ) -> None:
-        """Erases a memory by the id that a search gave. An unknown id is no error."""
+        """Erases a memory by the id that a search gave. An unknown id does nothing."""
         if memory_id:
             await settle(self._delete, self.memory_user(app_name, user_id), memory_id)
 
@@ -157,7 +157,7 @@ class EpisodicaMemoryService(BaseMemoryService):
 
 
 def _deleted(user: str) -> str:
-    """The user of the memory under whom the ids of deleted events are noted."""
+    """The user of the memory that keeps the ids of deleted events."""
     return join("adk-deleted", (user,))
 
 

@@ -88,7 +88,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         return "episodica"
 
     def is_available(self) -> bool:
-        """Always: there is no server, no key and no network."""
+        """Always true: it needs no server, no key and no network."""
         return True
 
     def initialize(self, session_id: str, **kwargs: Any) -> None:
@@ -195,7 +195,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         self._remember(said, "", child_session_id)
 
     def get_config_schema(self) -> list[dict[str, Any]]:
-        """There are no settings."""
+        """It has no settings."""
         return []
 
     def backup_paths(self) -> list[str]:

@@ -32,8 +32,8 @@ def wrap(
     ``responses``, of ``OpenAI`` and ``AsyncOpenAI``. A context for the user's question is added to
     the prompt, and the turn is remembered when the answer is complete. Of a streamed answer, what
     was asked is remembered when the stream begins, and what arrived when it ends, is left, breaks
-    or is cancelled; asking again after that stores the question once. A call that fails leaves
-    nothing behind. All other calls pass through unchanged, ``with_raw_response`` too.
+    or is cancelled; asking again after that stores the question once. A call that fails stores
+    nothing. All other calls pass through unchanged, ``with_raw_response`` too.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class Responses(Protocol):
         return _ResponseReply(self)
 
 
-# Items that a model makes; those of them that say what it did or thought.
+# Items that a model makes; those of them that report its actions or thoughts.
 _SPOKEN = frozenset(("assistant", "function_call", "reasoning", "custom_tool_call"))
 _DONE = frozenset(("function_call", "custom_tool_call", "reasoning"))
 

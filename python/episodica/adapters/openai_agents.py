@@ -93,7 +93,7 @@ class EpisodicaSession(SessionABC):
         return await settle(self._latest, limit)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Adds items behind those that are there, durably, all or none."""
+        """Appends items, durably, all or none."""
         if items:
             await settle(self._log.append, [_entry(item) for item in items])
 

@@ -40,9 +40,9 @@ _message_json: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 class EpisodicaMemory(AbstractCapability[Any]):
     """Adds a context to an agent's instructions, and remembers each run that succeeds.
 
-    The session of the messages is the run's conversation. Of a streamed run, what was asked is
-    remembered when the answer begins, and the part that arrived if it breaks off or is left. Any
-    other run that fails leaves nothing behind.
+    The session of the messages is the run's conversation. A streamed run stores the
+    question when the answer begins, and the part that arrived if it breaks off or is left. Any
+    other run that fails stores nothing.
 
     Parameters
     ----------

@@ -40,8 +40,8 @@ class AsyncMemorySystem:
     ``semantic_memories`` and ``messages`` are read by ``async for``.
 
     Calls run in threads of the loop's executor. A cancelled call that has not begun never begins;
-    one that has begun stops at its next check, within about a tenth of a second, and what it
-    committed before stays.
+    one that has begun stops at its next check, within about a tenth of a second, and keeps its
+    earlier commits.
 
     Examples
     --------

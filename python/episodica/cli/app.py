@@ -57,5 +57,5 @@ def _open_closed_streams() -> None:
 
 
 def _write_nothing_more() -> None:
-    """Lets the interpreter flush what is left into nothing when it ends."""
+    """Lets the interpreter discard the remaining output when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

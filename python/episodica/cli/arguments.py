@@ -306,14 +306,14 @@ class CommandLine:
 
     def _add_shelving(self) -> None:
         fading = self._add(
-            "forgetting", shelving.forgetting, "list the facts that nobody needs any more"
+            "forgetting", shelving.forgetting, "list facts and episodes of little use"
         )
         _add_user(fading)
         for name, kind, text in (
             ("strength", float, "weaker than this, 0 to 1 (default 0.05; 1 for any)"),
-            ("older-than", float, "written down so many days ago or more"),
-            ("unused-for", float, "not used for so many days"),
-            ("max-uses", int, "used so many times at most"),
+            ("older-than", float, "minimum age in days"),
+            ("unused-for", float, "minimum days since the last use"),
+            ("max-uses", int, "maximum number of uses"),
         ):
             fading.add_argument(f"--{name}", type=kind, metavar="N", help=text)
         fading.add_argument(

@@ -1,4 +1,4 @@
-"""``episodica doctor``: what this machine offers, what is missing, and how the store is.
+"""``episodica doctor``: this machine, missing parts, and the state of the store.
 
 It reads and asks, and changes nothing. Keys are named, never shown.
 """

@@ -66,7 +66,7 @@ class Output:
         sys.stdout.write("".join(parts) + "\n")
 
     def flush(self) -> None:
-        """Hands the lines on to whoever reads them."""
+        """Flushes standard output."""
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
@@ -122,9 +122,9 @@ class Output:
         """A mark, or its ASCII form on streams without Unicode."""
         return mark if "utf" in (sys.stdout.encoding or "").lower() else ascii_mark
 
-    def cut(self, text: str, beside: int) -> str:
-        """``text`` cut to the terminal's width minus ``beside`` columns; whole elsewhere."""
-        return text if self.width is None else cut(text, max(self.width - beside, _MIN_COLUMN))
+    def cut(self, text: str, reserved: int) -> str:
+        """``text`` cut to the terminal's width minus ``reserved`` columns; whole elsewhere."""
+        return text if self.width is None else cut(text, max(self.width - reserved, _MIN_COLUMN))
 
     def table(self, head: Sequence[str], rows: Iterable[Sequence[object]], indent: int = 0) -> None:
         """Columns as wide as their widest cell, cut to what the terminal has room for.

@@ -28,7 +28,7 @@ def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def profile(args: argparse.Namespace, out: Output) -> int:
-    """Prints what is known of a user and holds now, as Markdown."""
+    """Prints the profile of a user: the facts that hold now, as Markdown."""
     with opened(args) as memory:
         found = memory.profile(
             user_of(args, memory), max_tokens=args.max_tokens, language=args.language
@@ -72,7 +72,7 @@ def add_explore_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def ls(args: argparse.Namespace, out: Output) -> int:
-    """Lists what is in a folder of the tree."""
+    """Lists a folder of the tree."""
     with opened(args) as memory:
         user = None if args.user is None else known(args.user, memory)
         found = memory.ls(args.uri, user_id=user)
@@ -93,7 +93,7 @@ def ls(args: argparse.Namespace, out: Output) -> int:
 
 
 def tree(args: argparse.Namespace, out: Output) -> int:
-    """Draws a folder of the tree with what is below."""
+    """Draws a folder of the tree and the levels below it."""
     with opened(args) as memory:
         user = None if args.user is None else known(args.user, memory)
         found = memory.tree(args.uri, depth=args.depth, user_id=user)

@@ -1,4 +1,4 @@
-"""A parser whose errors say what was meant."""
+"""A parser whose errors suggest the nearest known word."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
             given = unknown[1].split()
             text = f"unknown arguments: `{shown(' '.join(given))}`"
             name = given[0].partition("=")[0]
-            # An option of another command is no hint.
+            # Hints name no option of another command.
             hint = _did_you_mean(near(name, self.options() - {name}))
         self.print_usage(sys.stderr)
         lines = [f"{self.prog}: error: {text}", *([f"hint: {hint}"] if hint else [])]

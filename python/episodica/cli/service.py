@@ -15,7 +15,7 @@ from ..server.settings import ServerSettings
 from .output import Output
 from .stores import check_store, store_of
 
-# Everybody: what a key opens unless it names a user.
+# All users: a key opens them unless it names one.
 _ALL = "*"
 
 
@@ -205,7 +205,7 @@ def add_ui_arguments(parser: argparse.ArgumentParser) -> None:
 def add_keys_file(parser: argparse.ArgumentParser) -> None:
     """The argument that names the file of keys."""
     parser.add_argument(
-        "--keys", metavar="FILE", help="the keys (default: STORE.keys.json, beside the store)"
+        "--keys", metavar="FILE", help="the keys (default: STORE.keys.json, next to the store)"
     )
 
 

@@ -1,4 +1,4 @@
-"""The commands that forget: what nobody needs any more, out of searches, and back.
+"""The commands that forget: they archive records of little use, and restore them.
 
 Each takes the parsed arguments and returns an exit status. Nothing here deletes.
 """

@@ -34,7 +34,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[LightweightSearchSystem]:
-    """Opens the store for reading, beside a writer if need be."""
+    """Opens the store for reading; another process may write to it."""
     check_store(args)
     given: dict[str, Any] = settings_of(args)
     if "rerank_url" in args:

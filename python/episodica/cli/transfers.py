@@ -81,7 +81,7 @@ def _sum(rows: dict[str, dict[str, Any]], counts: dict[str, Any]) -> None:
 
 
 def _told(name: str, user: str, row: dict[str, Any]) -> str:
-    """What became of a file, in one line."""
+    """The result of one file, in one line."""
     told = f"{name}: {counted(row['messages_added'], 'message')} added for {user}"
     if row["duplicates"]:
         told += f", {row['duplicates']:,} known already"
@@ -91,7 +91,7 @@ def _told(name: str, user: str, row: dict[str, Any]) -> str:
 
 
 def _tell(report: ImportReport, out: Output) -> None:
-    """Names what was left out, the reasons with most places first, and what was changed."""
+    """Lists left out parts, the most frequent reasons first, and changes."""
     reasons: dict[str, list[str]] = {}
     for text in report.left_out:
         place, _, why = text.partition(": ")
@@ -140,7 +140,7 @@ def _added(
 
 
 def finish(memory: MemorySystem, user: str, flush: bool = True) -> dict[str, Any]:
-    """Closes the buffer and waits for the facts; counts what came of it."""
+    """Closes the buffer, waits for the facts, and counts the new records."""
     started = time.perf_counter()
     before = _facts(memory, user)
     with Reporter(True) as bar:
@@ -273,7 +273,7 @@ def _to_stdout(memory: MemoryReader, user: str, format: Any) -> int:
 
 
 def _user_and_file(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, Path]:
-    """The user, or the store's only one, and the file: a lone name of a user is no file."""
+    """The user, or the store's only one, and the file; a lone name of a user is not a file."""
     words: list[str] = args.words
     if len(words) > _USER_AND_FILE:
         raise InvalidInputError(f"more than a user and a file: `{shown(' '.join(words))}`")

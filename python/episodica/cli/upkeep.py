@@ -27,7 +27,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def users(args: argparse.Namespace, out: Output) -> int:
-    """Lists the users with what they have."""
+    """Lists the users with the number of their records."""
     with opened(args) as memory:
         rows = [memory.stats(user) for user in memory.users()]
         if out.as_json:
@@ -163,10 +163,10 @@ def delete(args: argparse.Namespace, out: Output) -> int:
 
 
 def _confirmed(what: str, out: Output) -> bool:
-    """Asks on a terminal; nobody can be asked elsewhere."""
+    """Asks on a terminal; anywhere else `--yes` must confirm."""
     if not sys.stdin.isatty():
         raise InvalidInputError(
-            "deleting has to be confirmed", hint="say `--yes` where nobody can be asked"
+            "deleting has to be confirmed", hint="pass `--yes` outside of a terminal"
         )
     out.ask(f"delete {what} for good? [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")

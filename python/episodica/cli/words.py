@@ -36,7 +36,7 @@ _USERS = "leave the user out: the file names its own"
 
 
 def in_words_of_the_line(error: EpisodicaError) -> EpisodicaError:
-    """The error as somebody at a terminal should read it."""
+    """The error as text for a terminal."""
     message = _ARGUMENT.sub(lambda found: _OPTIONS[found[0]], error.message)
     message = _INNER.sub(lambda found: _OPTIONS[found[0].strip("`")], message)
     if message != error.message:

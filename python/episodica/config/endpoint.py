@@ -75,7 +75,7 @@ def shown_settings(part: Any) -> str:
 
 
 def open_values(part: Any) -> dict[str, Any] | str | None:
-    """The fields as plain JSON types, without secrets; ``None`` and a name stay what they are."""
+    """The fields as plain JSON types, without secrets; ``None`` and a name stay unchanged."""
     if part is None or isinstance(part, str):
         return part
     values = {name: value for name, value in _public(part, "…").items() if name not in _SECRET}
@@ -85,7 +85,7 @@ def open_values(part: Any) -> dict[str, Any] | str | None:
 
 
 def pickled_values(part: Any) -> list[Any]:
-    """What is pickled: a file or a queue is no place for keys, headers and proxies."""
+    """The pickled state, without keys, headers and proxies."""
     return [None if name in _SECRET else value for name, value in _public(part, None).items()]
 
 

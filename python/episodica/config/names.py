@@ -30,7 +30,7 @@ MAPPINGS = ("headers", "extra")
 # Settings that a single environment variable has no room for.
 NESTED = (*MAPPINGS, "fallback")
 
-# What is no setting, though other libraries have it as one.
+# Settings of other libraries that this one does not have.
 _MISTAKEN = {
     **dict.fromkeys(
         ("store", "storage", "storage_path", "store_path", "db_path", "directory"),

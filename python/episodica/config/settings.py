@@ -1,6 +1,6 @@
 """Settings: every knob of the engine, and where its value comes from.
 
-The engine's table of settings says what is allowed; here values get their types and their
+The engine's table of settings has the allowed values; here values get their types and their
 precedence: keyword > environment > TOML file > default.
 """
 
@@ -22,7 +22,7 @@ from .endpoint import endpoint_settings, open_values, pickled_values, shown_sett
 from .names import BEFORE_ENGINE, MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
 from .sources import from_sources
 
-# What is known of each setting of the engine; see `tools/settings.py`.
+# The description of each setting of the engine; see `tools/settings.py`.
 _TABLE: dict[str, dict[str, Any]] = {
     row["name"]: row for table in settings().values() for row in table
 }

@@ -61,7 +61,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        If it can't be read, is no file, is too large, or is not TOML.
+        If it can't be read, is not a file, is too large, or is not TOML.
     """
     import tomllib
 

@@ -133,7 +133,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], total: int, kinds:
 def bar(value: float, low: float, high: float) -> str:
     """A bar from zero to ``value`` on an axis from ``low`` to ``high``.
 
-    What is below zero points the other way, in another colour.
+    Negative values point the other way, in another colour.
     """
     low, high = min(low, 0.0), max(high, 0.0)
     width = high - low

@@ -112,7 +112,7 @@ def user_first(user: Any, other: Any) -> tuple[Any, Any]:
     return (other, user) if is_turned else (user, other)
 
 
-# Words of a text; few ids have so many.
+# A text has at least this many words; few ids do.
 _SENTENCE = 4
 
 

@@ -1,7 +1,7 @@
 """Messages of chat APIs and frameworks, turned into mappings with a text as ``content``.
 
-What is not text leaves a mark like ``[image]``; calls of tools and their results keep their words.
-Thinking is told apart. ``pieces`` decodes the parts, ``forms`` unwraps what holds a message.
+Content that is not text leaves a mark like ``[image]``; calls of tools and their results keep their
+words. Thinking is told apart. ``pieces`` decodes the parts, ``forms`` the containers of messages.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _may_think(message: Mapping[str, Any]) -> bool:
 
 
 def _instead(message: Mapping[str, Any]) -> str:
-    """What stands in the place of missing content: a refusal, or the transcript of a recording."""
+    """The substitute for missing content: a refusal, or the transcript of a recording."""
     refusal, audio = message.get("refusal"), message.get("audio")
     if isinstance(refusal, str) and refusal:
         return refusal
@@ -162,7 +162,7 @@ def _instead(message: Mapping[str, Any]) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
-    """The calls that APIs keep beside the content."""
+    """The calls that APIs keep outside of the content."""
     calls = message.get("tool_calls")
     former = message.get("function_call")
     for call in [*(calls if isinstance(calls, (list, tuple)) else ()), former]:
@@ -175,7 +175,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
 
 
 def text_of(message: Mapping[str, Any], keeps_thinking: bool = False) -> tuple[object, bool]:
-    """The text of a message, or the ``content`` that is no text; and whether thinking was left out.
+    """The text of a message, or ``content`` of another type; and whether thinking was left out.
 
     The text is ``None`` where nothing is said.
 

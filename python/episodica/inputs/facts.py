@@ -25,7 +25,7 @@ FactKind: TypeAlias = Literal[
 ]
 FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)
 
-# Whom facts are about.
+# The subjects of facts.
 About: TypeAlias = Literal["user", "agent"]
 ABOUT: tuple[About, ...] = get_args(About)
 
@@ -87,7 +87,7 @@ def stated_fact(
     Raises
     ------
     InvalidInputError
-        For an empty statement, an unknown kind, and what is not JSON.
+        For an empty statement, an unknown kind, and values that are not JSON.
     """
     content = checks.text(statement, "statement")
     if not content.strip():

@@ -1,4 +1,4 @@
-"""What holds a message: items of the Responses API, dumps of LangChain, Pydantic AI, log lines.
+"""Containers of messages: items of the Responses API, dumps of LangChain, Pydantic AI, log lines.
 
 Each becomes one or several mappings with a role and content, as chat APIs have them.
 """
@@ -14,7 +14,7 @@ from .pieces import first, get, thoughts, written
 
 # Items of the Responses API that say nothing of the conversation.
 _STATE = frozenset(("compaction", "item_reference", "mcp_list_tools", "compaction_summary"))
-# Where calls of the API's own tools keep what they were asked to do, and what came of it.
+# The fields in which calls of the API's own tools keep their arguments and results.
 _ASKED = ("arguments", "input", "action", "queries", "code")
 _CAME = ("output", "outputs", "results", "result", "error")
 _PYDANTIC_RESULTS = ("tool-return", "retry-prompt")
@@ -86,7 +86,7 @@ def _of_pydantic(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _of_item(item: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]] | None:
-    """An item of the Responses API that has no role; ``None`` for what is none."""
+    """An item of the Responses API that has no role; ``None`` for other values."""
     about = {key: item[key] for key in item if key in _KEPT}
     if kind.endswith("_output"):
         return [_answer(item, first(item, _CAME), about)]

@@ -1,7 +1,7 @@
 """Messages as callers hand them over, checked and brought into the one form that the engine takes.
 
-All or nothing: the first message that can't be right stops the call before anything is stored. What
-a valid message says is never changed; only its wrapping is. What is left out is counted.
+All or nothing: the first message that can't be right stops the call before anything is stored. The
+text of a valid message is never changed; only its wrapping is. Left out parts are counted.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _SHORT_NAME = 4
 _NAMED = 12
 # Undated messages follow their neighbour in steps of this size, which keeps them apart.
 _STEP = timedelta(microseconds=1)
-# Clocks differ by less: what is dated later is of the future.
+# Clocks differ by less: a later date is in the future.
 _AHEAD = timedelta(days=1)
 _USUAL_ROLES = frozenset(("user", "assistant", "system", "tool"))
 
 
 @dataclass(slots=True)
 class Incoming:
-    """The messages of a call as the engine takes them, and what was left out of them.
+    """The messages of a call as the engine takes them, and the parts left out of them.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "metadata": ("metadata", "meta"),
     "message_id": ("message_id", "id", "uuid", "guid", "msg_id", "message_uuid", "client_msg_id"),
 }
-"""Our name of each part of a message, and what it is called elsewhere, the best name first."""
+"""Our name of each part of a message, and its names elsewhere, the best one first."""
 
 KEYS = frozenset(FIELDS)
 # Keys of chat APIs that are read elsewhere, or that say how an answer was made. They never become
@@ -150,7 +150,7 @@ def place_of(key: str) -> tuple[str, int] | None:
 
 
 def role_of(word: str) -> str:
-    """A role in our words, by what it means; a word with no such meaning stays as it is.
+    """A role in our words, by its meaning; other words stay unchanged.
 
     >>> role_of("Human"), role_of("AIMessageChunk"), role_of("developer"), role_of("critic")
     ('user', 'assistant', 'system', 'critic')
@@ -250,7 +250,7 @@ def _identity(value: Any, own: Mapping[str, Any]) -> str | None:
 
 
 def _speaker(value: Any, own: Mapping[str, Any]) -> str | None:
-    """The name of a speaker, or of one who is described; no word for a role beside the role."""
+    """The name of a speaker, also from a description; a word for a role is not a name."""
     if isinstance(value, Mapping):
         names = (named(value, "name"), value.get("first_name"), value.get("global_name"))
         value = next((name for name in names if isinstance(name, str) and name), None)
@@ -258,7 +258,7 @@ def _speaker(value: Any, own: Mapping[str, Any]) -> str | None:
 
 
 def _moment(value: Any, own: Mapping[str, Any]) -> Any:
-    """Flags such as ``sent: true`` are no times; databases wrap theirs."""
+    """Rejects flags such as ``sent: true``; unwraps the times of databases."""
     if isinstance(value, Mapping):
         value = next((value[key] for key in ("$date", "seconds", "_seconds") if key in value), None)
     return None if isinstance(value, (bool, list, tuple)) else value

@@ -226,7 +226,7 @@ def list_options(
 def about_facts(
     kinds: object, least: object, about: object = None, what: str = "fact_kinds"
 ) -> dict[str, Any]:
-    """Conditions that only facts can meet: category, importance, whom they are about."""
+    """Conditions that only facts can meet: category, importance, subject."""
     return {
         "fact_kinds": [] if kinds is None else fact_kinds(kinds, what),
         "min_importance": None if least is None else importance(least, "min_importance"),

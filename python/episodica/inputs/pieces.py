@@ -47,7 +47,7 @@ _ARGUMENTS = ("input", "arguments", "args")
 _CALL_IDS = ("call_id", "toolCallId", "tool_call_id", "toolUseId", "id")
 _RESULT_IDS = ("tool_use_id", "call_id", "toolCallId", "tool_call_id", "toolUseId", "id")
 _OUTPUTS = ("output", "result", "content", "response")
-# How parts of Gemini and Bedrock call what they hold, where no `type` says it.
+# Names of the content in parts of Gemini and Bedrock, which have no `type`.
 _KEYED_CALL = ("function_call", "functionCall", "toolUse", "executable_code", "executableCode")
 _KEYED_RESULT = (
     *("function_response", "functionResponse", "toolResult"),
@@ -65,7 +65,7 @@ class Thought(str):
 
 
 class Mark(str):
-    """What stands for a part that is no text, like ``[image]``."""
+    """The mark for a part that is not text, like ``[image]``."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ class ToolCall(Fields):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ToolResult(Fields):
-    """What came back; ``id`` is that of the call."""
+    """The result of a call, with the id of the call."""
 
     id: str | None
     result: Any
@@ -155,7 +155,7 @@ def _text(part: object, key: str, number: int, depth: int) -> Iterator[Piece]:
 
 
 def _keyed(part: object, number: int, depth: int) -> Iterator[Piece]:
-    """A part whose key says what it is: Gemini's and Bedrock's."""
+    """A part whose key is its type: Gemini's and Bedrock's."""
     text = get(part, "text")
     held = first(part, _KEYED_CALL)
     if held is not None:
@@ -235,7 +235,7 @@ def thoughts(holder: object) -> str:
 
 
 def thoughts_beside(message: Mapping[str, Any]) -> str:
-    """The thinking that some APIs put beside the content of a message."""
+    """The thinking that some APIs keep outside of the content of a message."""
     return "" if message.keys().isdisjoint(_BESIDE) else _thought(first(message, _BESIDE), 0)
 
 

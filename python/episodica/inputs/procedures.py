@@ -35,7 +35,7 @@ def stated_procedure(
     Raises
     ------
     InvalidInputError
-        Without a goal, for steps without an action, and for what is not JSON.
+        Without a goal, for steps without an action, and for values that are not JSON.
     """
     if worked is not None and not isinstance(worked, bool):
         raise InvalidInputError(f"worked must be true, false or None: `{shown(worked)}`")

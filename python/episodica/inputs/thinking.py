@@ -12,7 +12,7 @@ _CLOSE = re.compile(rf"(?:\A|\n)[ \t]*</(?:{_TAGS})>[ \t]*(?:\n|\Z)", re.IGNOREC
 
 
 def without_thinking(text: str) -> tuple[str, str]:
-    r"""What a model thought at the beginning of its words, and what it said then.
+    r"""The thoughts at the beginning of a model's words, and the answer after them.
 
     An answer that was cut while the model thought says nothing.
 

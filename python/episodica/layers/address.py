@@ -78,7 +78,7 @@ def encoded(name: str) -> str:
 
 
 def decoded(name: str) -> str | None:
-    """The id that a name stands for; None for the name of what has no id."""
+    """The id that a name stands for; None for the name of a place without an id."""
     return None if name == NONE else unquote_to_bytes(name).decode("utf-8")
 
 

@@ -1,7 +1,7 @@
 """The tree as a directory of Markdown files, and corrections read back from it.
 
-A file begins with lines between ``---`` that name its record, the layer and the revision. What was
-changed is read back: the text of a fact, and the overview (L1) of an episode. Nothing is ever
+A file begins with lines between ``---`` that name its record, the layer and the revision. Changes
+are read back: the text of a fact, and the overview (L1) of an episode. Nothing is ever
 deleted, and messages stay as they were said. Where a file lies means nothing when it is read.
 """
 
@@ -23,7 +23,7 @@ from .values import LAYERS, Layer
 
 _FENCE = "---\n"
 _ENDINGS: dict[Layer, str] = {"L0": ".abstract.md", "L1": ".overview.md", "L2": ".md"}
-# Parts of a path are cut to this length: the file says what it is.
+# Parts of a path are cut to this length: the file has the full name.
 _LONGEST_NAME = 160
 _LARGEST_FILE = 64 << 20
 

@@ -25,7 +25,7 @@ def text_of(record: Record, layer: str) -> str:
 
 
 def of_folder(entries: Iterable[Entry], layer: str) -> str:
-    """A layer of a folder: what is in it."""
+    """A layer of a folder: its entries."""
     found = list(entries)
     if layer == "L0":
         titles = "; ".join(entry.title or entry.name for entry in found)
@@ -55,7 +55,7 @@ def _fact(fact: SemanticMemory) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """The beginning of a text, of at most so many tokens."""
+    """The beginning of a text, within a number of tokens."""
     if _native.count_tokens(text) <= most:
         return text
     fits, too_long = 0, len(text)

@@ -1,4 +1,4 @@
-"""What is where in the tree. Folders are read when they are listed, and only their names."""
+"""Maps addresses to records. Folders are read when they are listed, and only their names."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Tree:
         return known if self._user is None else [one for one in known if one == self._user]
 
     def entries(self, address: Address) -> Sequence[Entry]:
-        """What is in a folder."""
+        """The entries of a folder."""
         listed = self._cortex if address.scheme == CORTEX else self._episodica
         found = listed(address, address.names)
         if found is None:
@@ -259,7 +259,7 @@ class Tree:
         return profile.to_markdown() if file == "profile.md" else profile.to_json(indent=1)
 
     def record(self, address: Address) -> Record | None:
-        """The record at an address; None for folders and what is no record."""
+        """The record at an address; None for folders and other texts."""
         match address.scheme, address.names:
             case "episodica", (tenant, user, kind, id) if kind in _KINDS:
                 if decoded(tenant) != self._source.tenant:

@@ -34,7 +34,7 @@ class Entry(Value):
     record_uri : str
         The address of the record, for ``memory.get``.
     entries : tuple of Entry or None
-        What is below, as far as :meth:`MemorySystem.tree` was asked for it.
+        The entries below, to the depth asked of :meth:`MemorySystem.tree`.
     """
 
     uri: str
@@ -104,11 +104,11 @@ class Exploration(Value):
     Attributes
     ----------
     query, uri : str
-        What was asked, and where the walk began.
+        The question, and the start of the walk.
     steps : tuple of Step
         The places in the order of the walk.
     hits : tuple of Hit
-        What it found, best first.
+        The hits, best first.
     entries : tuple of Entry
         The places of these hits.
     """

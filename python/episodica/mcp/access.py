@@ -36,7 +36,7 @@ Needed = Callable[[str, Mapping[str, Any]], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose memory a request is about, and what it may do there."""
+    """The user of a request, and its permissions."""
 
     user: str
     scopes: tuple[str, ...] = SCOPES
@@ -221,7 +221,7 @@ def _lacks(scope: str | None, text: str | None = None) -> _RefusedError:
 
 
 def _calls(body: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """The methods and parameters in a body; what is no call is left to the server."""
+    """The methods and parameters in a body; the server handles other content."""
     try:
         read = json.loads(body) if body else None
     except (ValueError, RecursionError):

@@ -107,7 +107,7 @@ class Moments(Page):
 
 
 class Candidates(Answer):
-    """What could be deleted, or what was."""
+    """Candidates for a deletion, or deleted records."""
 
     note: str = NOTE
     candidates: list[Item] | None = None
@@ -120,7 +120,7 @@ class Candidates(Answer):
 
 
 class Remembered(Answer):
-    """What became of the messages. All of them are on disk when this is returned."""
+    """The result of adding messages. All of them are on disk when this is returned."""
 
     messages_added: int
     known_already: int

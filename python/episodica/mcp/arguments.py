@@ -167,7 +167,7 @@ class Status(Arguments):
 
 
 def told(error: ValidationError, model: type[Arguments]) -> str:
-    """What is wrong with arguments, a line for each mistake, without their values."""
+    """The mistakes in arguments, a line for each, without their values."""
     lines = []
     for mistake in error.errors(include_url=False, include_input=False)[:_TOLD]:
         place = shown(".".join(map(str, mistake["loc"])))

@@ -92,7 +92,7 @@ class Change:
 
     @property
     def empty(self) -> bool:
-        """Whether the file already says what it should."""
+        """Whether the file already has the wanted text."""
         return self.before == self.after
 
     def diff(self) -> str:

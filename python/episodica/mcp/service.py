@@ -159,7 +159,7 @@ _ENTRIES = (
 _BY_NAME = {entry.tool.name: entry for entry in _ENTRIES}
 
 
-# Methods that show what is remembered.
+# Methods that return memories.
 _READING = ("resources/list", "resources/read", "prompts/get")
 
 
@@ -190,7 +190,7 @@ class _Handlers:
         self._max_tokens = max_tokens
 
     def _caller(self, context: Any, method: str, params: Mapping[str, Any]) -> Caller:
-        """Whose memory a request is about, if it may do what it asks for."""
+        """The user of a request, if the key permits the request."""
         caller = caller_of(context, self._user)
         scope = needed_scope(method, params)
         if scope is not None and scope not in caller.scopes:
@@ -277,7 +277,7 @@ def server_for(
     Raises
     ------
     InvalidInputError
-        For a user id that is no text, or ``max_tokens`` out of bounds.
+        For a user id that is not a text, or ``max_tokens`` out of bounds.
     """
     least, most = arguments.MIN_TOKENS, arguments.MAX_TOKENS
     if not least <= max_tokens <= most:

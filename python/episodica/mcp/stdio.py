@@ -30,7 +30,7 @@ _PIECE = 1 << 16
 _LONGEST_LINE = 64 << 20
 # Lines that wait to be worked on.
 _WAITING = 16
-# The id of a request that is no JSON, if it is written as usual.
+# The id of a request that is not JSON, if it is written as usual.
 _ID = re.compile(r'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{0,100}")')
 
 
@@ -120,7 +120,7 @@ def _read_lines(
                     hand_over(bytes(line))
                     line.clear()
                 line += rest
-                # What is passed over stays longer than a line may be, and is answered as that.
+                # The skipped part stays longer than a line may be, and is answered as such.
                 del line[_LONGEST_LINE + 1 :]
             hand_over(bytes(line))
             hand_over(None)
@@ -140,7 +140,7 @@ def _write_all(target: int, data: bytes) -> None:
 
 
 def _unreadable(line: bytes) -> str:
-    """The answer to a line that is no message, with the id of the request if it can be found."""
+    """The answer to a malformed line, with the id of the request if it can be found."""
     text = line.decode("utf-8", "replace")
     code, said, value = PARSE_ERROR, "the line is not JSON", None
     if len(line) > _LONGEST_LINE:

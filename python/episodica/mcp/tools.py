@@ -216,7 +216,7 @@ class Tools:
         return answer(*filled(items, self._budget(asked), answer))
 
     async def forget(self, asked: Forget) -> answers.Candidates:
-        """Lists what could be deleted, or deletes what was confirmed."""
+        """Lists candidates for a deletion, or deletes the confirmed ones."""
         if asked.confirm_ids is not None:
             return await self._delete(asked.confirm_ids)
         if (asked.id is None) == (asked.query is None):
@@ -255,7 +255,7 @@ class Tools:
         )
 
     async def status(self, asked: Status) -> answers.Standing:
-        """Counts what is remembered."""
+        """Counts the records of the user."""
         del asked
         stats: Any = await self._memory.stats(self._user)
         health = await self._memory.health()

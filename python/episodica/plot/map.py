@@ -1,8 +1,8 @@
 """The chart of ``memory.plot.map``: episodes in the plane, similar ones near each other.
 
-What the search by meaning says of every pair of episodes is a matrix of cosines. Its principal
-coordinates (J. C. Gower, Biometrika 53, 1966) are the principal components of the vectors behind
-it, without the vectors having to leave the engine.
+The search by meaning gives a matrix of cosines, one for each pair of episodes. Its principal
+coordinates (J. C. Gower, Biometrika 53, 1966) are the principal components of the
+vectors, which need not leave the engine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """``memory.plot``: charts of a memory and its scores, as matplotlib figures.
 
-The modules beside this one draw and import matplotlib; this one imports them when a chart is asked
-for.
+The other modules of this package draw and import matplotlib; this one imports them for a chart.
 """
 
 from __future__ import annotations

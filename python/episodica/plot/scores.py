@@ -82,7 +82,7 @@ def draw(hits: Sequence[Hit], query: str, limit: int, theme_name: str | None) ->
 
 
 def terms(hit: Hit) -> dict[str, float]:
-    """The terms that are not sums of others (``L1`` is a sum beside ``L1.words``)."""
+    """The terms that are not sums of others (``L1`` is a sum, ``L1.words`` is not)."""
     if hit.explanation is not None:
         leaves: dict[str, float] = {}
         pending = [hit.explanation]

@@ -32,7 +32,7 @@ from .style import (
 )
 
 # Reasons for the end of an episode (`Episode.boundary["reason"]`): words, colour and shape, as
-# not everybody can tell all colours apart.
+# some people can't tell all colours apart.
 _REASONS = {
     "session": ("session ended", BLUE, "s"),
     "time_gap": ("long pause", ORANGE, "D"),

@@ -18,7 +18,7 @@ from .conversation import NO_WORDS, Talk
 from .source import Source
 
 _HIDDEN = "is_visually_hidden_from_conversation"
-# Content of ChatGPT that nobody said: reasoning, settings, the state of a search.
+# Content of ChatGPT that is not speech: reasoning, settings, the state of a search.
 _UNSPOKEN = frozenset(
     ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 )
@@ -123,7 +123,7 @@ def _time(node: Mapping[str, Any]) -> float:
 
 
 def _of_chatgpt(message: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """Role, name and text; ``None`` with the reason for what nobody said or saw."""
+    """Role, name and text; ``None`` with the reason for hidden content."""
     author = message.get("author") or {}
     content = message.get("content") or {}
     kind = content.get("content_type")
@@ -167,7 +167,7 @@ def _part_of_chatgpt(part: object) -> str:
 
 
 def _epoch(seconds: object) -> str | None:
-    """Seconds since 1970 as a date; ``None`` for what is none."""
+    """Seconds since 1970 as a date; ``None`` for other values."""
     if isinstance(seconds, str) and seconds.strip():
         return seconds
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds:
@@ -279,7 +279,7 @@ def _last_branch(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return path[::-1]
 
 
-# Parts of Claude that are no speech.
+# Parts of Claude that are not speech.
 _THOUGHT = frozenset(("thinking", "redacted_thinking", "token_budget"))
 
 

@@ -1,7 +1,7 @@
 """Transcripts of coding agents: Claude Code, Codex, Gemini CLI and opencode.
 
 What a person and the agent said, calls of tools and their results are kept; results are messages of
-the tool, so that no log is taken for what somebody said. Thinking, states of the program and texts
+the tool, so that no log passes for speech. Thinking, states of the program and texts
 that it writes in the name of the user are left out.
 """
 

@@ -25,7 +25,7 @@ _FOLDED = re.compile(
     r"<details\b[^>]*type=\"(?:reasoning|code_interpreter)\".*?</details>\s*", re.DOTALL
 )
 _PROMPTED = re.compile(r"(?:Prompted|Said|Asked)\s+", re.IGNORECASE)
-# Of so many titles with the same first word, the word is the program's.
+# The first word of at least this many titles is the program's.
 _ENOUGH_TITLES = 3
 
 

@@ -61,9 +61,9 @@ class Conversation:
     ``user_id`` is ``None`` where the file names none; ``name`` says which conversation this is, for
     people; ``chat`` is its identity in the file. A long file comes in parts: ``first`` is the
     position of the first message here. ``lines`` holds the line of each message where the format
-    has lines. ``left_out`` names what was not read, ``notes`` what was changed. ``date`` dates
-    messages that have none, that of the file as the last resort; ``ids`` are the ids of messages
-    that have none.
+    has lines. ``left_out`` names the parts that were not read, ``notes`` the changes. ``date``
+    dates messages that have none, that of the file as the last resort; ``ids`` are the ids of
+    messages that have none.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Conversation:
 
 
 class Talk:
-    """A chat that is being read: collects its messages, and names what it leaves out.
+    """A chat that is being read: collects its messages, and names the parts it leaves out.
 
     ``session`` becomes the session of messages that name none. ``chat`` is the identity of the chat
     in the file; without one, the chat is known by its first messages.
@@ -156,7 +156,7 @@ class Talk:
             self._left.append(LeftOut(place, "of another branch"))
 
     def note(self, text: str) -> None:
-        """Says what was changed."""
+        """Notes a change."""
         self._notes.append(text)
 
     def conversation(self) -> Conversation:
@@ -184,7 +184,7 @@ def _may_be_silent(message: Mapping[str, Any]) -> bool:
 
 
 def with_ids(conversation: Conversation) -> list[Any]:
-    """The messages, each with the id that was made from what it says, unless it has its own."""
+    """The messages, each with its own id or one made from its content."""
     if not conversation.ids:
         return conversation.messages
     return [

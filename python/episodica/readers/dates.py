@@ -38,7 +38,7 @@ _EVENING = (
     r"μ\.?\s?μ\.?", r"du\.", "ch", "ptg", r"\u0441\u043b\.\s?\u043e\u0431\.",
     'אחה["״]צ', "अपराह्न", "หลังเที่ยง",
 )  # fmt: skip
-# What stands between a day and a time.
+# Separators between a day and a time.
 _AT = r"at|um|à|às|kl\.?|klo|ore|alle|om|a las|a les|στις"
 _HALF = "|".join((*_MORNING, *_EVENING))
 _IS_EVENING = re.compile("|".join(_EVENING), re.IGNORECASE)
@@ -134,7 +134,7 @@ class Order:
 
 
 def parse(text: str, day_first: bool = True) -> datetime | None:
-    """The moment; ``None`` for what is no date."""
+    """The moment; ``None`` for other values."""
     found = _matched(text)
     return _of_mail(text) if found is None else _read(found, day_first)
 
@@ -166,7 +166,7 @@ def in_unknown_zone(text: str) -> tuple[datetime, str] | None:
 
 
 def by_weekday(text: str, date: str) -> str:
-    """A date in the order of day and month that the day of the week beside it tells, if it does."""
+    """A date in the order of day and month that its day of the week proves, if it does."""
     found = _WEEKDAY_NAME.search(text)
     readings = {moment for first in (True, False) if (moment := parse(date, first)) is not None}
     if found is None or len(readings) == 1:
@@ -202,7 +202,7 @@ def has_time(text: str) -> bool:
 
 
 def time_of(text: str) -> timedelta | None:
-    """A time of the day without a day; ``None`` for what is none."""
+    """A time of the day without a day; ``None`` for other values."""
     found = _CLOCK.fullmatch(plain(text))
     moment = None if found is None else _read(found, True)
     return None if moment is None else moment - moment.replace(hour=0, minute=0, second=0)
@@ -226,7 +226,7 @@ def split(text: str) -> tuple[str, str] | None:
 
 
 def split_end(text: str) -> tuple[str, str] | None:
-    """A date at the end of a plain text, and what stands before it; ``None`` without one."""
+    """A date at the end of a plain text, and the text before it; ``None`` without one."""
     if not _ENDS.search(text):
         return None
     for form in _DATES:
@@ -294,7 +294,7 @@ def _month(name: str) -> int:
 
 
 def _moved(moment: datetime, zone: str) -> datetime:
-    """The moment with the offset that stands behind it."""
+    """The moment with the offset after it."""
     return datetime.fromisoformat(moment.replace(tzinfo=None).isoformat() + _colon(zone))
 
 

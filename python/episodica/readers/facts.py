@@ -1,6 +1,6 @@
 """Facts that other memory systems export: mem0, Zep, Letta, and the graph of MCP's memory server.
 
-What they hold of messages is read as messages, what they state as facts.
+Their messages are read as messages, their statements as facts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .source import Item, Source
 # Where mem0's answers and exports keep the list.
 _LISTS = ("results", "memories")
 _TEXTS = ("memory", "data", "content", "text")
-# What becomes metadata of the fact.
+# Fields that become metadata of the fact.
 _KEPT = ("id", "categories", "run_id", "actor_id")
 
 
@@ -31,7 +31,7 @@ def _is_memory(entries: list[Any]) -> bool:
 
 
 class _Facts:
-    """Facts that are collected by user, and what is left out of them."""
+    """Facts that are collected by user, and the entries left out."""
 
     def __init__(self, name: str) -> None:
         self._name = name

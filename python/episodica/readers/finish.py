@@ -1,6 +1,6 @@
-"""What all readers need at their end: ids from what is said, dates from neighbours, whole letters.
+"""The last step of all readers: ids from content, dates from neighbours, whole letters.
 
-The name of a file says nothing about its content, so it is no part of an id: the same chat under
+The name of a file says nothing about its content, so ids do not depend on it: the same chat under
 another name adds nothing.
 """
 
@@ -77,7 +77,7 @@ class _Ids:
         place = self._beginnings[chat] if when is None else chat
         base = _hash([place, own, when, said])
         count = self._counts.get(base, 0)
-        # A number is given once in a chat; what comes again under it is the same.
+        # A number is given once in a chat: an item with the same number is a repetition.
         self._counts[base] = count if own else count + 1
         return _hash([base.hex(), count]).hex()[:_LENGTH]
 
@@ -130,7 +130,7 @@ def _by_file(conversations: list[Conversation], file_date: str | None) -> Iterat
 
 
 def _in_steps(conversations: list[Conversation], date: Any, offset: int) -> Iterator[Conversation]:
-    """The conversations one after the other, from so many steps after a date on."""
+    """The conversations one after the other, from a number of steps after a date on."""
     for one in conversations:
         moment = date
         if date is not None:

@@ -98,7 +98,7 @@ class _End:
 
 
 class _Log:
-    """The conversations of a log, by what was said in them so far."""
+    """The conversations of a log, found by their messages so far."""
 
     def __init__(self, stem: str, is_alone: bool) -> None:
         self._stem = stem

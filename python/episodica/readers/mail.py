@@ -41,7 +41,7 @@ def is_mail(head: str) -> bool:
 
 
 def mail(source: Source) -> Iterator[Conversation]:
-    """The letters, each with its thread as session; what they quote of others is left out."""
+    """The letters, each with its thread as session; quotations are left out."""
     talk = Talk(source.name)
     for line, data in _letters(source):
         letter = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)

@@ -1,6 +1,6 @@
 """Chats of messengers that export JSON: Telegram, Slack, Discord, Messenger, Google Chat.
 
-Everybody is a ``user`` under their name, programs are an ``assistant``. Notices of the messenger,
+People are ``user`` under their names, programs are ``assistant``. Notices of the messenger,
 and photos and the like without words, are left out by name.
 """
 
@@ -105,7 +105,7 @@ def slack(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     yield talk.conversation()
 
 
-# Messages of Slack of these kinds are said by somebody.
+# Messages of Slack of these kinds are from people or programs, not notices.
 _SAID_IN_SLACK = (
     *(None, "bot_message", "file_share", "file_comment", "me_message", "thread_broadcast"),
     *("reply_broadcast", "assistant_app_thread"),
@@ -167,7 +167,7 @@ def _attached(attachments: Any) -> str:
 
 
 def _text_of_slack(text: str, people: Mapping[str, str]) -> str:
-    """The text with names in place of ids, links with what they show."""
+    """The text with names in place of ids, links with their titles."""
     text = _CALLED.sub(r"@\1", text)
     text = _MENTION.sub(lambda one: "@" + people.get(one[1], one[2] or one[1]), text)
     text = _LINK.sub(lambda one: one[3] or _shown_link(one[1], one[2]), text)
@@ -181,7 +181,7 @@ def _shown_link(target: str, label: str) -> str:
 
 
 def _people(values: Iterable[Any]) -> dict[str, str]:
-    """Names by id, in a list of users or in the profiles beside messages."""
+    """Names by id, from a list of users or the profiles in messages."""
     found = {}
     for one in values:
         if not isinstance(one, Mapping):
@@ -295,7 +295,7 @@ _PACKAGE = re.compile(r"(?:^|/)c?\d{5,}/messages\.(?:json|csv)$")
 
 
 def discord_package(source: Source) -> Iterator[Conversation] | None:
-    """The package of data of an account of Discord: what it wrote, channel by channel."""
+    """The data package of a Discord account: its own messages, channel by channel."""
     names = source.members or []
     files = [name for name in names if _PACKAGE.search(name)]
     channels = {f"{name.rpartition('/')[0]}/channel.json" for name in files}

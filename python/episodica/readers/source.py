@@ -33,7 +33,7 @@ _IN_MEMORY = 32 << 20
 _PIECE = 1 << 20
 # Characters of a line: the longest message, with every character escaped.
 _LONGEST_LINE = 64 << 20
-# An error so near to the end of what was read may only mean that more has to be read.
+# An error this near to the end of the part that was read may only mean that it is too short.
 _NEAR_END = 16
 # Lines by which a file with a document a line is recognised.
 _FIRST_LINES = 20
@@ -66,7 +66,8 @@ class Source:
     """An open file that can be read several times; ``name`` is for people.
 
     Of an archive or a folder ``members`` are the names of the files in it, else it is ``None``.
-    ``date`` is that of the file. ``left_out`` names what is no JSON in it, as far as it was read.
+    ``date`` is that of the file. ``left_out`` names the places that are not JSON, as far as it was
+    read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -206,7 +207,7 @@ class Source:
     def items(self) -> Iterator[Item]:
         """The values of a JSON file: one document, a list, or a document a line.
 
-        A line that is no document is left out; elsewhere reading ends where the JSON does.
+        A line that is not a document is left out; elsewhere reading ends where the JSON does.
 
         Raises
         ------
@@ -382,7 +383,7 @@ class _Scanner:
         return bool(more)
 
     def peek(self) -> str:
-        """The next character that is no space; nothing at the end."""
+        """The next character that is not a space; empty at the end."""
         while True:
             while self._at < len(self._buffer) and self._buffer[self._at] in _SPACE:
                 self.skip()

@@ -94,7 +94,7 @@ def _moment(given: str, day_first: bool) -> str | float:
 
 
 def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
-    """Each row by the names of its columns, or what is wrong with it, and its line."""
+    """Each row by the names of its columns, or its error, and its line."""
     before = csv.field_size_limit(_LONGEST_CELL)
     try:
         text = source.text()
@@ -134,7 +134,7 @@ def _each(reader: Iterator[list[str]]) -> Iterator[list[str] | str]:
 
 
 def _row(names: list[str], cells: list[str]) -> dict[str, Any] | str:
-    """The cells by the names of their columns, or what is wrong with them."""
+    """The cells by the names of their columns, or their error."""
     while len(cells) > len(names) and not cells[-1].strip():
         cells.pop()
     if len(cells) > len(names):

@@ -18,7 +18,7 @@ from .source import Source
 from .transcript import Form, Start, read_lines
 
 _LOOKED_AT = 2_000
-# Of so many lines that are not empty, from the first that fits on, this share has to fit.
+# Share of lines that have to fit, among this many lines with text from the first fitting one on.
 _FIRST_LINES = 40
 _LEAST_SHARE = 0.3
 _WEEKDAY = re.compile(

@@ -2,8 +2,8 @@
 
 Understood are ``Alice: hello``, ``[11.03.24, 09:30:12] Alice: hello``, ``11/03/2024, 09:30 - Alice:
 hello``, ``2024-03-11 09:30 Alice: hello``, a head of name and date above the text, and headings
-like ``## User``. A line with nothing but a date dates what follows; a line of another form goes on
-with the message before it.
+like ``## User``. A line with nothing but a date dates the next messages; a line of another form
+goes on with the message before it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COLON = "[:\uff1a]"
 _SPEAKER = re.compile(
     rf"\*{{0,2}}(?P<name>[^\s:\uff1a*][^:\uff1a*]{{0,60}}?)\*{{0,2}}\s*{_COLON}\*{{0,2}}\s*(?P<text>.*)"
 )
-# A colon within a word (`10:30`, `https:`) names nobody.
+# A colon within a word (`10:30`, `https:`) follows no name.
 _ENDS_NAME = re.compile(r"[^:\uff1a]*(?:\uff1a|:\*{0,2}(?:\s|$))")
 # A speaker as a heading: `## User`, `**Assistant**`, `ChatGPT said:`.
 _TITLE = re.compile(
@@ -51,12 +51,12 @@ _MOST_WORDS = 4
 _LONGEST_NAME = 40
 # Lines that are looked at to find out the form and the order of dates.
 _LOOKED_AT = 10_000
-# Of a transcript at least so many lines, of those that are not empty, begin a message.
+# Minimum share of the lines with text that begin a message in a transcript.
 _LEAST_SHARE = 0.1
-# Where something stands before the first message, speakers say so much, and more than once.
+# With text before the first message, speakers need this share of lines, and more than one each.
 _LONGEST_HEAD = 10
 _LEAST_SHARE_BELOW = 0.3
-# Messengers mark what they write themselves, and media, by a sign of direction.
+# Messengers mark notices of their own, and media, by a sign of direction.
 _MARKED = re.compile(r"[:\uff1a][ \u00a0\u202f]?\u200e")
 _EDITED = re.compile(r"\s*\u200e<[^<>]{3,60}>\s*$")
 _MEDIA = re.compile(
@@ -213,7 +213,7 @@ class _Reading:
         self._is_titled = is_titled
 
     def hand_over(self, talk: Talk) -> None:
-        """Adds the message to a talk, if somebody said something."""
+        """Adds the message to a talk, if it has a speaker and words."""
         if self.start is None:
             return
         text = "\n".join(self.text).strip()
@@ -324,7 +324,7 @@ def _dated(line: str) -> Start | None:
         return None
     rest = rest.lstrip(_BETWEEN)
     speaker = _SPEAKER.fullmatch(rest) if _ENDS_NAME.match(rest) else None
-    # A colon within the title of a group names nobody.
+    # A colon within the title of a group follows no name.
     if speaker is None or _is_cut(speaker["name"]):
         return Start("", rest, date)
     return Start(speaker["name"].strip(), speaker["text"], date)
@@ -400,7 +400,7 @@ def _headings(line: str) -> Start | None:
 
 
 def _title(line: str) -> Iterator[tuple[str, Start]]:
-    """The speaker whom a heading names, and the kind of the heading."""
+    """The speaker in a heading, and the kind of the heading."""
     dated = dates.split_end(line.rstrip(_FRAME + "*_:"))
     date, line = dated if dated and dates.has_time(dated[0]) else ("", line)
     found = _TITLE.fullmatch(line.rstrip(_FRAME if date else " "))

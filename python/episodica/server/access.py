@@ -1,4 +1,4 @@
-"""Who asks: the key of a request, what it opens, and how often.
+"""Access: the key of a request, its permissions, and its rate limit.
 
 Without any key the service answers on this machine only, and not to pages of other sites: a browser
 sends ``Origin``, or a ``Host`` that is not this machine.
@@ -32,7 +32,7 @@ bearer = HTTPBearer(auto_error=False, description="A key of `episodica keys crea
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and for what it may."""
+    """The caller of a request, and its permissions."""
 
     tenant: str
     user: str
@@ -46,7 +46,7 @@ class Caller:
 
     @property
     def reads(self) -> bool:
-        """Whether answers may tell it what is stored."""
+        """Whether answers may contain stored records."""
         return "read" in self.scopes
 
     def opens(self, user: str) -> bool:

@@ -1,4 +1,4 @@
-"""Who deleted and who changed keys: a line of JSON each, beside the keys. Never a text.
+"""The log of deletions and changes of keys, next to the keys: JSON lines, never a text.
 
 Users are named by the hash that the access log has, ids are counted.
 """
@@ -26,7 +26,7 @@ class Audit:
     Parameters
     ----------
     keys_path
-        The file of keys; the log is ``STORE.audit.jsonl`` beside it.
+        The file of keys; the log is ``STORE.audit.jsonl`` in its folder.
     needs_keys
         Note deletions only where that file exists.
     """
@@ -37,7 +37,7 @@ class Audit:
         self.path = keys_path.with_name(f"{keys_path.name.removesuffix(_KEYS)}.audit.jsonl")
 
     def deleted(self, who: str, tenant: str, user: str, what: str, report: DeleteReport) -> None:
-        """Notes a deletion: what was asked for, and how much went."""
+        """Notes a deletion: its request, and its counts."""
         if self._needs_keys and not self._keys_path.exists():
             return
         self._write(
@@ -66,5 +66,5 @@ class Audit:
             finally:
                 os.close(file)
         except OSError as error:
-            # What is done is done: the log on standard error has it then.
+            # The deletion is done: the log on standard error has it then.
             _LOG.warning("cannot write the audit log: %s: %s", error.strerror, line.rstrip())

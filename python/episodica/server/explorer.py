@@ -1,6 +1,6 @@
 """The explorer page: its files, and the address that opens it once for ``episodica ui``.
 
-The page is a client of the service like any other: what it shows and does are requests of ``/v1``.
+The page is a client like any other: it reads and changes records by requests of ``/v1``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MEDIA = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-# For how long a token that nobody used is good.
+# Lifetime of an unused token.
 _SECONDS = 600.0
 _POLICY = "; ".join(
     [
@@ -90,5 +90,5 @@ class OneTimeAddress:
         return self._credential
 
     def opens(self, text: str) -> bool:
-        """Whether this is the credential, and somebody holds it."""
+        """Whether this is the credential, and a page holds it."""
         return self._is_used and hmac.compare_digest(text.encode(), self._credential.encode())

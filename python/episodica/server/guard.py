@@ -88,19 +88,19 @@ class Guard:
     async def _limited(self, scope: Scope, receive: Receive, outcome: _Outcome) -> None:
         key = key_of(scope)
         with self._slots.entered(key):
-            # Without a slot, so that clients that stall keep nobody waiting.
+            # Without a slot, so that other clients do not wait for one that stalls.
             body = await self._body(scope, receive, outcome)
             scope["state"]["slot"] = await self._slots.take(key)
             await self._app(scope, _replay(body, receive), outcome.send)
 
     def _key(self, scope: Scope) -> str | None:
-        """The key whose share a request takes from; routes decide what it opens."""
+        """The key whose share a request uses; routes check its permissions."""
         given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
         try:
             found = self._keys.find(given.partition(" ")[2]) if self._keys else None
             return found.id if found else _UNKNOWN if self._keys else None
         except EpisodicaError:
-            # The route says what is wrong with the keys.
+            # The route reports the error of the keys.
             return _UNKNOWN
 
     async def _body(self, scope: Scope, receive: Receive, outcome: _Outcome) -> bytes:
@@ -177,7 +177,7 @@ class Guard:
 
 
 class _Outcome:
-    """Sends an answer piece by piece, and counts what is sent and what is in memory meanwhile."""
+    """Sends an answer piece by piece, and counts its bytes, sent and in memory."""
 
     def __init__(self, scope: Scope, send: Send, held: Budget) -> None:
         self._scope = scope
@@ -214,7 +214,7 @@ class _Outcome:
         more = message.get("more_body", False)
         if self._start is not None:
             start, self._start = self._start, None
-            # What is read is asked for again; what was stored is acknowledged in any case.
+            # A client repeats a reading; a stored change is acknowledged in any case.
             is_refusable = self._scope["method"] == "GET" or self._scope["path"].endswith(
                 ("/search", "/context")
             )
@@ -246,7 +246,7 @@ async def _nothing() -> Message:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives the body that was read, then what comes after it."""
+    """Gives the body that was read, then the rest."""
     is_given = False
 
     async def again() -> MutableMapping[str, Any]:

@@ -1,9 +1,9 @@
-"""Requests that are sent again: each is done once, and answered from what is stored.
+"""Repeated requests: each is done once, and answered from the stored records.
 
-A request is known by its caller, its route, its user and its ``Idempotency-Key``. What it stored is
+A request is known by its caller, its route, its user and its ``Idempotency-Key``. Its result is
 noted in the store's record of requests, which all workers see and a restart keeps. The answer to
-a repeated request is made anew of what is stored, so it never has a text that was deleted, and
-never confirms what is gone.
+a repeated request is made anew from the stored records, so it never has a deleted text, and never
+confirms a deleted record.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Repeatable:
 
     @property
     def name(self) -> bytes:
-        """What it is known by."""
+        """The key of its note."""
         caller = self.caller
         return digest(caller.tenant, caller.key_id, self.operation, self.user, self.key or "")
 
@@ -62,7 +62,7 @@ class Repeatable:
 
 
 class Requests:
-    """What became of requests with an ``Idempotency-Key``.
+    """The results of requests with an ``Idempotency-Key``.
 
     Parameters
     ----------

@@ -251,7 +251,7 @@ class KeyRing:
         try:
             found = self.path.stat()
         except FileNotFoundError:
-            # Keys that vanish do not open the service to everybody.
+            # A missing file of keys does not open the service to all callers.
             self._stamp = None
             return
         except OSError as error:

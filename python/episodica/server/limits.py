@@ -21,7 +21,7 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-# What is counted in the row of a worker.
+# The counts in the row of a worker.
 COUNTED = ("bytes", "streams", "exports", "forming")
 # Name of the file in the folder that workers share.
 FILE = "limits"
@@ -135,7 +135,7 @@ class Budget:
     shared
         The counts of all workers.
     name
-        What is counted, of ``COUNTED``.
+        The count, one of ``COUNTED``.
     most
         The most that may be in use.
     share
@@ -154,19 +154,19 @@ class Budget:
         self._used: Counter[str] = Counter()
 
     def has_room(self, key: str | None, amount: int = 1) -> bool:
-        """Whether so much more may be used. ``None``: by a caller who needs no key."""
+        """Whether this much more may be used. ``None``: by a caller who needs no key."""
         if key is not None and self._used[key] + amount > self._most_of_one:
             return False
         return self._shared.total(self._name) + amount <= self._most
 
     def take(self, key: str | None, amount: int = 1) -> None:
-        """Counts what is used from now on."""
+        """Adds to the use of a resource."""
         self._shared.add(self._name, amount)
         if key is not None:
             self._used[key] += amount
 
     def give(self, key: str | None, amount: int = 1) -> None:
-        """Counts what is used no more."""
+        """Subtracts from the use of a resource."""
         self._shared.add(self._name, -amount)
         if key is not None:
             self._used[key] -= amount

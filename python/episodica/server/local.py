@@ -9,7 +9,7 @@ _NAMES = {"localhost", "127.0.0.1", "::1"}
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody on another machine reaches an address to listen on."""
+    """Whether an address to listen on is closed to other machines."""
     if host == "localhost":
         return True
     try:

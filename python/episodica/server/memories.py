@@ -87,7 +87,7 @@ class Memories:
         return count
 
     async def close(self, seconds: float) -> None:
-        """Finishes what is acknowledged and closes every memory, all in this time."""
+        """Finishes acknowledged work and closes every memory, all in this time."""
         closing = [memory.close(seconds) for memory in self._open.values()]
         for failure in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(failure, BaseException):
@@ -116,7 +116,7 @@ async def page(
 ) -> tuple[Sequence[Listed], tuple[int, str] | None, int]:
     """A page of a listing, the place of the next, and how many records there are in all.
 
-    A place is how many came before, and the last id. What is deleted before the place moves the
+    A place is how many came before, and the last id. A deletion before the place moves the
     rest up; then the last id tells where it is.
     """
     listing: Callable[..., Any] = getattr(memory._memory, kind)

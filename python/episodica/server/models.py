@@ -215,14 +215,14 @@ class EventView(BaseModel):
 
 
 class Learning(BaseModel):
-    """What became of candidates for facts."""
+    """The decisions on candidates for facts."""
 
     events: list[EventView]
     next_cursor: str | None
 
 
 class Added(BaseModel):
-    """What became of messages."""
+    """The result of adding messages."""
 
     message_ids: list[str]
     messages_added: int
@@ -270,7 +270,7 @@ class Found(BaseModel):
 
 
 class ContextView(BaseModel):
-    """Text for a prompt, and what it is made of."""
+    """Text for a prompt, and its records."""
 
     text: str
     token_count: int
@@ -313,7 +313,7 @@ class History(BaseModel):
 
 
 class Deleted(BaseModel):
-    """What was removed, or with `dry_run` what would be; ids for keys that may read."""
+    """Removed records, with `dry_run` those to remove; ids for keys that may read."""
 
     dry_run: bool
     messages: int
@@ -393,7 +393,7 @@ class EntryView(BaseModel):
 
 
 class Folder(BaseModel):
-    """What is below a place of the tree."""
+    """The entries below a place of the tree."""
 
     uri: str
     entries: list[EntryView]

@@ -177,7 +177,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        # What was sent is left out: it may be a message.
+        # The request is left out: it may be a message.
         found = [
             {"place": ".".join(map(str, one["loc"])), "message": one["msg"]}
             for one in error.errors()
@@ -197,7 +197,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def _bug(_: Request, error: Exception) -> JSONResponse:
-        # Without its text, which may name a file or quote what was sent.
+        # Without its text, which may name a file or quote the request.
         frames = "".join(traceback.format_tb(error.__traceback__))
         _LOG.error("a request failed: %s\n%s", type(error).__name__, frames)
         return problem(500, "internal", "the service failed; its log says why")

@@ -63,7 +63,7 @@ def serve(settings: ServerSettings) -> int:
     Raises
     ------
     ConfigError
-        If other machines could connect and there is no key, or the port is in use.
+        If other machines could connect without a key, or the port is in use.
     """
     if not settings.is_local and not KeyRing(settings.keys_path):
         raise ConfigError(
@@ -165,7 +165,7 @@ def _listening(settings: ServerSettings) -> Iterator[socket.socket | None]:
 
 
 def _welcome(settings: ServerSettings, listener: socket.socket | None) -> str:
-    """What whoever starts the service wants to know: where it is, and who may ask."""
+    """The lines for the terminal at the start: the address, and who has access."""
     if listener is None:
         where = f"serving on the socket {settings.uds}"
     else:

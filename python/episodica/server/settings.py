@@ -42,7 +42,7 @@ class ServerSettings:
     read_only : bool
         Whether nothing is written: for a store on a read-only disk, or another's.
     keys : str
-        The file of keys; empty: beside the store, as ``STORE.keys.json``.
+        The file of keys; empty: next to the store, as ``STORE.keys.json``.
     config : str
         The settings file; empty: none.
     timezone : str
@@ -54,7 +54,7 @@ class ServerSettings:
     max_batch : int
         Most messages in a request.
     max_import : int
-        Most messages in an import. An archive is no larger than a body when it is unpacked.
+        Most messages in an import. An unpacked archive has the limit of a body.
     max_concurrency, max_waiting : int
         Requests worked on at the same time, and those that wait meanwhile; others get 503.
     max_buffered_bytes : int
@@ -130,7 +130,7 @@ class ServerSettings:
 
     @property
     def is_local(self) -> bool:
-        """Whether nobody on another machine can connect."""
+        """Whether only this machine can connect."""
         return bool(self.uds) or is_loopback(self.host)
 
     @classmethod

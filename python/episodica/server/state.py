@@ -44,7 +44,7 @@ async def service_of(request: Request) -> Service:
 TheService = Annotated[Service, Depends(service_of)]
 
 
-# Routes that write nothing, although they are no GET.
+# Routes that write nothing, although their method is not GET.
 _ASKING = ("search", "context", "exchange")
 
 

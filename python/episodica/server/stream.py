@@ -29,7 +29,7 @@ from .memories import Memories
 from .settings import ServerSettings
 from .telemetry.metrics import Metrics
 
-# Seconds between two looks at what is new, and between two signs of life to a client.
+# Seconds between two polls for new events, and between two signs of life to a client.
 _LOOK_SECONDS = 0.2
 _ALIVE_SECONDS = 15.0
 _PAGE = 500
@@ -102,7 +102,7 @@ class Stream:
                 pause = max(_LOOK_SECONDS, (time.monotonic() - started) / _LOOKS_SHARE)
 
     async def look(self) -> None:
-        """Counts what is new, once however many ask for it, and wakes the followers."""
+        """Counts new events, once for all followers, and wakes these."""
         async with self._looking:
             await self._look()
 
@@ -157,7 +157,7 @@ class Stream:
         start = cursor if cursor is not None and cursor != "latest" else page.cursor
         yield f": follow\nretry: 1000\nid: {self._id_of(start)}\n\n".encode()
         if cursor is None:
-            # What was missed is not known any more: the client lists the records again.
+            # The missed events are lost: the client lists the records again.
             yield b"event: reset\ndata: {}\n\n"
         while is_allowed() and not self._memories.is_draining:
             for event in page:

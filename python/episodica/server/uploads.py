@@ -80,7 +80,7 @@ def _check_archive(body: bytes, most: int) -> None:
             # A member ends where its head says, whatever is packed in it.
             size = sum(one.file_size for one in archive.infolist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
-        # The reader says what is wrong with it.
+        # The reader reports the error.
         return
     if size > most:
         raise ServiceError(

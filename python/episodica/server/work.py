@@ -63,7 +63,7 @@ class Work:
             self._forming.give(key)
 
     def export(self, key: str | None) -> Callable[[], None]:
-        """Takes room for an export; what it returns gives it back, once."""
+        """Takes room for an export; the returned function gives it back, once."""
         if not self._exports.has_room(key):
             raise ServiceError(503, "busy", "too many exports at the same time")
         self._exports.take(key)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _TEXT_KEYS = ("text", "refusal", "content", "output")
-# Parts and items that hold what a model thought: nobody said it.
+# Parts and items with thoughts of a model, which are not speech.
 _THINKING = frozenset(
     ("reasoning", "text_reasoning", "thinking", "redacted_thinking", "reasoning_text")
 )

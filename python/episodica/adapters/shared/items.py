@@ -177,7 +177,7 @@ class ItemTable:
         return sorted({namespace for namespace, _ in self._spaces(prefix)})
 
     def sweep(self) -> int:
-        """Deletes what has expired; the number of items that went."""
+        """Deletes expired items and returns their number."""
         now, swept = _now(), 0
         for namespace, user in list(self._spaces(())):
             with self.lock:

@@ -45,7 +45,7 @@ class SessionLog:
         return list(islice(self._backwards(), limit))[::-1]
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Adds items behind those that are there, durably, all or none."""
+        """Appends items, durably, all or none."""
         with self._lock:
             before = next(self._backwards(), None)
             last = _START if before is None else before.timestamp

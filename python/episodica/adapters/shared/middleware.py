@@ -2,8 +2,8 @@
 
 A call gets a context for the user's question in its prompt. When its answer is complete, the turn
 (the messages since the model's last answer, and the new answer) is remembered in one step. So a
-call that fails leaves nothing behind and can be repeated. Of a streamed answer, what was asked is
-remembered when the stream begins, and what arrived when it ends in any way. Only
+call that fails stores nothing and can be repeated. A streamed call stores the question when the
+stream begins, and the part that arrived when it ends in any way. Only
 :class:`Protocol` knows the APIs.
 """
 
@@ -35,7 +35,7 @@ _MOST_BROKEN = 1_000
 
 
 class Middleware:
-    """The memory behind a wrapped client."""
+    """The memory of a wrapped client."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Middleware:
         self._session_id = session_id
         self._max_tokens = max_tokens
         self._search = search
-        # What was asked in turns whose streams broke off: asked again, it has the same ids.
+        # Questions of turns whose streams broke off: asked again, they have the same ids.
         self._broken: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
 
     def identified(
@@ -63,7 +63,7 @@ class Middleware:
         return [{"message_id": uuid.uuid4().hex, **one} for one in said]
 
     def broke_off(self, place: tuple[str, str | None], said: list[dict[str, Any]]) -> None:
-        """Keeps in mind what was asked in a turn without a whole answer."""
+        """Keeps the question of a turn without a whole answer."""
         self._broken[place] = said
         if len(self._broken) > _MOST_BROKEN:
             self._broken.pop(next(iter(self._broken)), None)
@@ -86,7 +86,7 @@ def _unidentified(message: dict[str, Any]) -> dict[str, Any]:
 
 
 class Turn:
-    """What was asked of the model, and its answer, on their way into the memory."""
+    """A question to the model and its answer, on their way into the memory."""
 
     def __init__(
         self, middleware: Middleware, said: list[dict[str, Any]], user: str, session: str | None
@@ -99,13 +99,13 @@ class Turn:
         self._done = False
 
     def begin(self) -> None:
-        """Remembers what was asked: an answer begins to arrive."""
+        """Stores the question: an answer begins to arrive."""
         if self._begun is None:
             self._begun = self._middleware.identified(self._place, self._said)
             self._add(self._begun)
 
     def finish(self, answer: dict[str, Any], is_whole: bool = True) -> None:
-        """Remembers the answer, and what was asked if that is still to be done; once."""
+        """Stores the answer, and the question unless it is stored; once."""
         if self._done:
             return
         self._done = True

@@ -1,8 +1,8 @@
 """Streams of a wrapped client: the caller reads the pieces, the turn is remembered on the way.
 
-What was asked is remembered when the stream begins. What has arrived of the answer is remembered
+The question is stored when the stream begins. The part of the answer that has arrived is stored
 once, however the stream ends: at its end, when it is closed or left, when it breaks, when its
-reader is cancelled, and when nobody holds the stream any more.
+reader is cancelled, and when the stream is garbage-collected.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class Turn(Shape):
     """The turn that is remembered."""
 
     def begin(self) -> None:
-        """Remembers what was asked, once."""
+        """Stores the question, once."""
 
     def finish(self, answer: dict[str, Any], is_whole: bool = True) -> None:
         """Remembers the answer, once."""
 
 
 def _leave(turn: Turn, reply: Reply) -> None:
-    """Remembers what has arrived of an answer that nobody reads on."""
+    """Stores the part that has arrived of an answer whose reader stopped."""
     turn.finish(reply.message(), is_whole=False)
 
 
@@ -60,7 +60,7 @@ class RememberingStream:
         return piece
 
     def close(self) -> None:
-        """Ends the stream, and remembers what has arrived."""
+        """Ends the stream, and stores the part that has arrived."""
         try:
             close = getattr(self._stream, "close", None)
             if close is not None:
@@ -109,7 +109,7 @@ class AsyncRememberingStream:
         return piece
 
     async def close(self) -> None:
-        """Ends the stream, and remembers what has arrived."""
+        """Ends the stream, and stores the part that has arrived."""
         try:
             close = getattr(self._stream, "close", None)
             if close is not None:

@@ -1,7 +1,7 @@
 """Runs of agents whose answers arrive in pieces: remembered as far as they came.
 
-A framework reports a run when it is complete. Of one that broke off, what was asked and the part
-that arrived are all there is.
+A framework reports a run when it is complete. Of a run that broke off only the question and the
+part that arrived are known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _log = logging.getLogger("episodica.adapters")
 
 
 class ArrivingTurn:
-    """What was asked in a run, and the pieces of its answer.
+    """The question of a run, and the pieces of its answer.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class ArrivingTurn:
     run
         The id of the run: its messages have ids that follow from it.
     asked
-        What was asked, with the ids that the whole run will be reported with.
+        The question, with the ids that the report of the whole run will have.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ArrivingTurn:
         self._is_done = False
 
     def begin(self) -> None:
-        """Remembers what was asked: the answer begins to arrive. Once."""
+        """Stores the question, once: the answer begins to arrive."""
         if not self._has_begun:
             self._has_begun = True
             self._add(self._asked)

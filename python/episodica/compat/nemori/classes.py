@@ -112,7 +112,7 @@ class MemorySystem:
     ) -> dict[str, Any]:
         """Adds messages.
 
-        What was done, as Nemori tells it: an error is a status, not an exception. ``metadata`` is
+        The result in Nemori's form: an error is a status, not an exception. ``metadata`` is
         that of each message.
         """
         self._shared.names.make_room(owner_id)
@@ -171,7 +171,7 @@ class MemorySystem:
         Parameters
         ----------
         user_id, query
-            Whose memory, and what is sought.
+            Whose memory, and the question.
         top_k_episodes, top_k_semantic
             Most hits of each kind; by default the configuration's. 0 for none.
         search_method

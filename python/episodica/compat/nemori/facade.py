@@ -215,7 +215,7 @@ class AsyncNemoriMemory:
         }
 
     async def health(self) -> SimpleNamespace:
-        """Whether store, model and embedder work; what nobody named is not needed to."""
+        """Whether store, model and embedder work; unconfigured parts count as healthy."""
         health = (await asyncio.to_thread(self._store.health)).to_dict()
         failing = set(health["failing"])
         return SimpleNamespace(

@@ -18,7 +18,7 @@ _LONGEST = 180
 
 
 class ScriptNames:
-    """Links beside the logs of one store.
+    """Links in the folder of the logs of one store.
 
     Parameters
     ----------

@@ -83,6 +83,6 @@ class TokenCounter:
         sys.stdout.write("\n".join(["", title, *lines, ""]))
 
     def reset(self) -> None:
-        """Forgets what was spent."""
+        """Sets the counts of tokens to 0."""
         with self._lock:
             self._spent.clear()

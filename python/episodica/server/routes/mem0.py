@@ -90,7 +90,7 @@ class Listed(Results):
 
 
 class Told(BaseModel):
-    """mem0's confirmation, and what was deleted or with `dry_run` would be."""
+    """mem0's confirmation, and the deleted records, with `dry_run` those to delete."""
 
     message: str
     deleted: Deleted
@@ -105,7 +105,7 @@ async def add(
     service: TheService,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Stores messages, learns from them, and answers what was learned."""
+    """Stores messages, learns from them, and returns the new facts."""
     caller.needs("write")
     user = _allowed(caller, body.user_id)
     said = (
@@ -202,7 +202,7 @@ async def all_memories(
 async def delete_all(
     deletion: Deleting, user_id: str, run_id: RunId = None, agent_id: AgentId = None
 ) -> Response:
-    """Deletes everything of a user, or what was said in a run or to an agent."""
+    """Deletes everything of a user, or the memories of a run or an agent."""
     memory, dry_run = deletion.memory, deletion.dry_run
     user = _allowed(deletion.caller, user_id)
     if run_id is None and agent_id is None:
@@ -211,8 +211,8 @@ async def delete_all(
     wanted: dict[str, Any] = {"session_id": run_id, "agent_id": agent_id}
 
     async def delete_both() -> DeleteReport:
-        # First the messages: of the facts, those stay that other messages prove. What was stated
-        # directly follows from no message.
+        # First the messages: facts that other messages prove stay. Directly stated facts follow
+        # from no message.
         report = await memory.delete_where(user, kinds="message", dry_run=dry_run, **wanted)
         stated = [
             one.memory_id
@@ -242,7 +242,7 @@ async def delete(id: RecordId, deletion: Deleting) -> Response:
 
 
 def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
-    """What was learned, which may quote what was known: for those who may read."""
+    """The learned facts, which may quote earlier ones: for those who may read."""
     return views.answer({"results": learned if caller.reads else []})
 
 

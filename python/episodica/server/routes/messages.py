@@ -103,7 +103,7 @@ class _Adding:
         return self._answer(answer), {**outcome, "ids": made_ids(read, result)}
 
     async def again(self, outcome: Outcome) -> Response:
-        """Answers from what is stored: ids and counts, without what was learned."""
+        """Answers from the stored messages: ids and counts, without facts."""
         memory, user, body = self.memory, self.user, self.body
         read = await run(reading, memory._memory, self.messages)
         ids = await run(stored_ids, memory._memory, user, read, outcome["ids"])
@@ -127,7 +127,7 @@ class _Adding:
         return self._answer(answer)
 
     def _answer(self, answer: dict[str, Any]) -> Response:
-        """The answer; without the scope `read`, nothing of what others said and what was known."""
+        """The answer; without the scope `read`, it has no text of other messages or facts."""
         if not self.caller.reads:
             hidden = {"buffered": 0, "episodes": [], "events": [], "facts": []}
             answer |= {name: value for name, value in hidden.items() if name in answer}

@@ -189,7 +189,7 @@ class Deletion:
     async def receipt(
         self, user: str, what: str, report: Awaitable[DeleteReport]
     ) -> dict[str, Any]:
-        """What was deleted, or would be, which the audit log has, too.
+        """The deleted records, or those to delete, which the audit log has, too.
 
         Ids are for those who may read.
         """

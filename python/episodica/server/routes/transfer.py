@@ -75,7 +75,7 @@ async def import_(
         str | None, Query(alias="format", description="Its format; by default its content tells.")
     ] = None,
 ) -> Response:
-    """Adds an export, or a chat history of another program; what is known is left out."""
+    """Adds an export, or a chat history of another program; known records are left out."""
     caller.needs("write")
     body = await request.body()
 

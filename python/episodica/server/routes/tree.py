@@ -37,7 +37,7 @@ async def list_folder(
         MAX_PAGE
     ),
 ) -> Response:
-    """A folder of the tree, with what is below."""
+    """A folder of the tree, with the levels below."""
     at = _place(caller, uri, depth)
     walk = _Walk(memory._memory, _only(caller), limit)
     entries = await run(walk.below, str(at), depth)
@@ -74,7 +74,7 @@ def _only(caller: Caller) -> str | None:
 
 
 class _Walk:
-    """Lists folders, from the top down, until there is no room for more."""
+    """Lists folders, from the top down, until the answer is full."""
 
     def __init__(self, memory: MemorySystem, user: str | None, room: int) -> None:
         self._memory = memory

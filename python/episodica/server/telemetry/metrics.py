@@ -102,7 +102,7 @@ class Metrics:
             for leg in legs:
                 self._legs.labels(leg).inc()
             for leg in degraded:
-                # What follows the name is the reason, of which there may be very many.
+                # The reason follows the name; reasons are too many for a label.
                 self._degraded.labels(leg.partition(":")[0]).inc()
 
     def _counts_changes(self) -> bool:
