@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation import fit_relevance, nemori, runner, table
+from evaluation import fit_relevance, nemori, reader, runner, table
 from evaluation.benchmarks import database, report, serve, suite
 
 SPEED = {"suite": suite, "report": report, "serve": serve, "database": database}
@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     made = commands.add_parser("compare", help="two runs, question by question")
     table.add_options(made)
     made.set_defaults(run=table.compare)
+    _add_command(commands, "reader", reader)
     _add_command(commands, "fit", fit_relevance)
     _add_command(commands, "nemori", nemori)
     bench = commands.add_parser("bench", help="how fast the package is")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -75,7 +74,7 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--out", type=Path, default=out, help="folder of the run (%(default)s)")
     parser.add_argument(
         "--systems",
-        type=_names,
+        type=names,
         default=list(DEFAULT),
         metavar="A,B",
         help=f"of {', '.join(SYSTEMS)} (default: those that can run of {', '.join(DEFAULT)})",
@@ -361,14 +360,15 @@ def _kept(
     return kept
 
 
-def _names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in SYSTEMS]
-    if unknown or not names:
+def names(text: str) -> list[str]:
+    """Systems by their names, separated by commas."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in found if name not in SYSTEMS]
+    if unknown or not found:
         raise argparse.ArgumentTypeError(
             f"unknown system `{', '.join(unknown)}`: there are {', '.join(SYSTEMS)}"
         )
-    return names
+    return found
 
 
 def _settings(text: str) -> dict[str, Any]:
@@ -385,8 +385,3 @@ def _settings(text: str) -> dict[str, Any]:
             rest.extend(part.values())
     result: dict[str, Any] = settings
     return result
-
-
-def quiet_peers() -> None:
-    """No peer tells its makers that it was measured."""
-    os.environ.update(MEM0_TELEMETRY="False", ANONYMIZED_TELEMETRY="False", TQDM_DISABLE="1")

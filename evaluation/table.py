@@ -16,6 +16,7 @@ from evaluation.measures import estimate, paired, separated
 OVERALL = "overall"
 SUBJECT = "episodica"
 NONE = "n/a"
+NOTE = "≈ marks intervals that hold 0: no difference was shown."
 LESS_IS_BETTER = ("leak", "stale", "left", "abstained")
 # By these the halves, the groups and the pairs of systems are compared.
 MAIN = ("recall@10", "any@10", "session_all@5", "quoted@1000", "parts@1000", "leak_deletion@1000")
@@ -247,9 +248,8 @@ def _pairs(pairs: list[dict[str, Any]]) -> str:
         known = {one["other"]: one for one in pairs if one["metric"] == metric}
         n = str(next(iter(known.values()))["n"])
         rows.append([metric, n, *(changed(known.get(other)) for other in others)])
-    note = "≈ marks intervals that hold 0: no difference was shown."
     return markdown(
-        f"{SUBJECT} minus each, question by question", ["metric", "n", *others], rows, note
+        f"{SUBJECT} minus each, question by question", ["metric", "n", *others], rows, NOTE
     )
 
 
