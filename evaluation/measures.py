@@ -143,9 +143,10 @@ def _monotone(contexts: Mapping[str, Packed], gold: Iterable[str]) -> bool:
 
 
 def leaks(targets: Iterable[str], text: str) -> float:
-    """1 if a text holds one of the targets, capitals and line breaks aside."""
+    """1 if a text holds one of the targets as whole words, capitals and line breaks aside."""
     lower = flat(text).lower()
-    return float(any(flat(one).lower() in lower for one in targets))
+    patterns = (rf"(?<!\w){re.escape(flat(one).lower())}(?!\w)" for one in targets)
+    return float(any(re.search(pattern, lower) for pattern in patterns))
 
 
 def words(text: str) -> list[str]:

@@ -164,7 +164,7 @@ def contexts(args: argparse.Namespace) -> int:
     """Prints the contexts of this environment's package for the questions that were drawn."""
     about = read(args.out / "chosen.json")
     paths = {name: about[name] and Path(about[name]) for name in ("data", "talks", "corrections")}
-    limits = dict.fromkeys(("limit", "questions", "half"))
+    limits = dict.fromkeys(("only", "limit", "questions", "half"))
     options = argparse.Namespace(**paths, **limits, key=about["key"])
     dataset = runner.data_of(about["set"], options)
     wanted = set(about["questions"])

@@ -113,6 +113,12 @@ def add_data(parser: argparse.ArgumentParser, name: str) -> None:
         default="corrected",
         help="which answers and evidence are right where an audit corrected them",
     )
+    parser.add_argument(
+        "--only",
+        type=lambda text: text.split(","),
+        metavar="ID,ID",
+        help="only these conversations",
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations")
     parser.add_argument("--questions", type=int, metavar="N", help="at most N of each of them")
     parser.add_argument(
@@ -131,7 +137,9 @@ def data_of(name: str, args: argparse.Namespace) -> Dataset:
         raise SystemExit(f"error: {args.data} is not read as {name}: {what}") from error
     if args.key == "published":
         dataset = published(dataset)
-    return dataset.limited(args.limit, args.questions, args.half)
+    if unknown := set(args.only or ()) - {one.user for one in dataset.conversations}:
+        raise SystemExit(f"error: {args.data} has no conversation {', '.join(sorted(unknown))}")
+    return dataset.limited(args.limit, args.questions, args.half, args.only)
 
 
 def published(dataset: Dataset) -> Dataset:
@@ -155,7 +163,7 @@ def published(dataset: Dataset) -> Dataset:
 def run(args: argparse.Namespace) -> int:
     """Runs a set; Ctrl-C and known errors end with a line, and finished rows are kept."""
     dataset = data_of(args.set, args)
-    limits = {name: getattr(args, name) for name in ("limit", "questions", "half", "key")}
+    limits = {name: getattr(args, name) for name in ("only", "limit", "questions", "half", "key")}
     settings = {"config": args.config, "budgets": list(args.budgets), **limits}
     try:
         open_manifest(args.out, dataset, settings)

@@ -112,8 +112,10 @@ class Dataset:
         conversations: int | None = None,
         questions: int | None = None,
         half: str | None = None,
+        only: list[str] | None = None,
     ) -> Dataset:
-        """The first conversations, with at most so many questions each, of one half or both."""
+        """The first conversations, or some by name, with at most so many questions each."""
+        chosen = [one for one in self.conversations if only is None or one.user in only]
         kept = tuple(
             replace(
                 one,
@@ -121,7 +123,7 @@ class Dataset:
                     asked for asked in one.questions if half in (None, self.half_of(asked))
                 )[:questions],
             )
-            for one in self.conversations[:conversations]
+            for one in chosen[:conversations]
         )
         kept = tuple(one for one in kept if one.questions)
         users = {one.user for one in kept}

@@ -18,6 +18,7 @@ from evaluation.datasets import Conversation, Dataset, Question, checksums, line
 # What the three types of checkpoints ask for: an answer, silence towards this person, and silence
 # about what was deleted.
 CATEGORIES = {"utility": "utility", "privacy": "privacy", "safety": "deletion"}
+SHORTEST_LEAK = 4
 _START = datetime(2026, 3, 1, 9)
 _STEP = timedelta(minutes=3)
 
@@ -86,6 +87,10 @@ def _conversation(
             problems.append((f"{user}/{number}", "asked at a turn that is not there", turn))
         parts = tuple(spec.get("include") or ()) if kind == "utility" else ()
         leaks = tuple(point.get("leak_targets") or ()) if kind != "utility" else ()
+        # "yes", "no" or "17" give nothing away, and stand in any text.
+        short = [one for one in leaks if len(one) < SHORTEST_LEAK]
+        problems += [(f"{user}/{number}", "leak too short to look for", one) for one in short]
+        leaks = tuple(one for one in leaks if len(one) >= SHORTEST_LEAK)
         questions.append(
             Question(
                 user=user,

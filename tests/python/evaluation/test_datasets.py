@@ -189,7 +189,10 @@ def test_gatemem_is_asked_at_its_turns() -> None:
     assert choir.questions[3].leaks == ("7719",)
     assert choir.questions[2].leaks == (), "a checkpoint may lack them"
     assert bakery.questions[0].after == 1
-    assert what(dataset) == [("bakery/0", "asked at a turn that is not there")]
+    assert what(dataset) == [
+        ("choir/1", "leak too short to look for"),
+        ("bakery/0", "asked at a turn that is not there"),
+    ]
     assert patterns_found(("14 (?:EUR|euros)",), "it costs 14 euros")
     assert patterns_found(("rye (a",), "loaves of Rye (a new one)"), "no regular expression"
     assert not patterns_found(("9", "8"), "only 9")
@@ -227,6 +230,8 @@ def test_halves_are_the_same_whatever_is_left_out() -> None:
         part = whole.limited(half=half)
         assert {one.user for one in part.questions} == {u for u, of in halves.items() if of == half}
         assert all(part.half_of(one) == half for one in part.questions)
+    german = whole.limited(only=["german"])
+    assert {whole.half_of(one) for one in german.questions} == {halves["german"]}
     few = whole.limited(1, 3)
     assert len(few.questions) == 3
     assert {few.half_of(one) for one in few.questions} == {halves[few.questions[0].user]}

@@ -82,6 +82,8 @@ def test_parts_and_leaks() -> None:
     gone = Question("u", 1, "q", "deletion", answerable=False, leaks=("KEEPS\nBees", "wasps"))
     assert scores_of(gone, Found([]), {"400": packed([])}, {}) == {"leak_deletion@400": 1.0}
     assert leaks(("7719",), "the code is 77 19") == 0.0
+    assert leaks(("Lena",), "Elena said") == 0.0
+    assert leaks(("(555) 1",), "call (555) 1.") == 1.0
 
 
 def test_a_message_counts_as_quoted_by_a_sentence_of_it() -> None:

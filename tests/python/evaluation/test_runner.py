@@ -10,6 +10,7 @@ import pytest
 from evaluation.__main__ import main
 from evaluation.datasets import Question
 from evaluation.journal import Journal
+from evaluation.runner import LANGUAGES
 from evaluation.systems import Episodica
 
 import episodica
@@ -177,6 +178,8 @@ def test_two_runs_are_compared_question_by_question(
 def test_what_cannot_be_read_ends_with_one_line(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"error: .*nowhere"):
         run("locomo", tmp_path / "nowhere", tmp_path / "run")
+    with pytest.raises(SystemExit, match="has no conversation nobody"):
+        run("languages", LANGUAGES, tmp_path / "run", "--only", "german,nobody")
     (tmp_path / "wrong.json").write_text('[{"sample_id": "x"}]')
     with pytest.raises(SystemExit, match=r"wrong.json is not read as locomo: KeyError"):
         run("locomo", tmp_path / "wrong.json", tmp_path / "run")

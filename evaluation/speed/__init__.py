@@ -1,0 +1,1 @@
+"""Benchmarks of the package itself: what finds best, and how fast."""

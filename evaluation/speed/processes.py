@@ -1,0 +1,231 @@
+"""Several processes on one store: adding, following, searching beside writers, a killed one.
+
+    python -m evaluation.speed.processes STORE USER
+
+is one of the writers: it says when it is ready, adds single messages from one line of standard
+input to the next, and prints how many and the processor time they took.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evaluation.speed.process import child, environment
+from evaluation.speed.rows import Row
+from evaluation.speed.stores import USER, Store
+from evaluation.speed.timing import times
+
+WRITERS = 8
+SECONDS = 3.0
+FOLLOWED = 50
+WARM_UP = 200
+
+
+def sharing(store: Store, runs: int) -> Iterator[Row]:
+    """What it costs to share a store with other processes."""
+    from episodica import MemorySystem
+
+    with store.copied() as path:
+        yield from _adding(path)
+        with MemorySystem(path) as memory:
+            yield from _following(memory, path, store)
+            yield from _beside_writers(memory, path, store, runs)
+    with store.copied() as path:
+        yield _killed(path, store)
+
+
+def _adding(path: Path) -> Iterator[Row]:
+    """The rate of eight writers with users of their own against that of one."""
+    alone = _added(path, 1)
+    together = _added(path, WRITERS)
+    cores = os.cpu_count() or 1
+    # All processors could do no more than this, if nothing else took time.
+    bound = cores / together["cpu_each"] / alone["rate"]
+    yield Row(
+        "writers",
+        "additions of eight processes, users of their own, against one",
+        together["rate"] / alone["rate"],
+        "x",
+        {"alone": alone, "together": together, "bound": bound},
+    )
+    yield Row(
+        "writers_bound", "as many as the processors' time would allow, against one", bound, "x"
+    )
+
+
+def _added(path: Path, count: int) -> dict[str, float]:
+    writers = [Writer(path, f"writer{number}") for number in range(count)]
+    for writer in writers:
+        writer.go()
+    time.sleep(SECONDS)
+    for writer in writers:
+        writer.go()
+    said = [writer.end() for writer in writers]
+    added = sum(one["added"] for one in said)
+    return {
+        "rate": sum(one["added"] / one["seconds"] for one in said),
+        "cpu_each": sum(one["cpu"] for one in said) / added,
+    }
+
+
+def _following(memory: Any, path: Path, store: Store) -> Iterator[Row]:
+    """Searches after another process has added a message to the same user, and without that."""
+    same, after = [], []
+    writer = Writer(path, USER)
+    for question in store.questions[:FOLLOWED]:
+        memory.search(USER, question)
+        same.append(_milliseconds(partial(memory.search, USER, question)))
+        writer.one()
+        after.append(_milliseconds(partial(memory.search, USER, question)))
+    writer.end()
+    yield Row(
+        "followed",
+        "a search after another process has added a message, beyond one without, p50",
+        statistics.median(after) - statistics.median(same),
+        "ms",
+        {"after": after, "same": same},
+    )
+
+
+def _beside_writers(memory: Any, path: Path, store: Store, runs: int) -> Iterator[Row]:
+    """The tail of searches while seven processes add to users of their own."""
+    questions = store.questions[:runs]
+    search = partial(memory.search, USER)
+    idle = times(search, questions, time.thread_time)
+    for key, name, pause in (
+        ("tail_writers", "p99 of searches beside seven writing processes, against idle", 0.0),
+        ("tail_writers_pausing", "the same, if each writer pauses 50 ms between additions", 0.05),
+    ):
+        writers = [Writer(path, f"w{number}", pause) for number in range(WRITERS - 1)]
+        for writer in writers:
+            writer.go()
+        busy = times(search, questions, time.thread_time)
+        for writer in writers:
+            writer.go()
+        for writer in writers:
+            writer.end()
+        detail = {"idle": idle.to_dict(), "busy": busy.to_dict()}
+        yield Row(key, name, busy.p99 / idle.p99, "x", detail)
+        yield Row(
+            f"{key}_cpu",
+            "of it by processor time of the searching thread",
+            busy.cpu_p99 / idle.cpu_p99,
+            "x",
+        )
+
+
+def _killed(path: Path, store: Store) -> Row:
+    """Opening after SIGKILL, behind a snapshot and lines written since."""
+    opened = []
+    for _ in range(3):
+        writer = Writer(path, USER)
+        for _ in range(20):
+            writer.one()
+        writer.kill()
+        opened.append(child("evaluation.speed.fresh", str(path), store.questions[0]))
+    return Row(
+        "killed_open",
+        "opening after a process was killed, to the first answer",
+        statistics.median(one["answered"] for one in opened),
+        "ms",
+        {"runs": [one["answered"] for one in opened]},
+        statistics.median(one["cpu"] for one in opened),
+    )
+
+
+def _milliseconds(call: Any) -> float:
+    started = time.perf_counter()
+    call()
+    return 1_000 * (time.perf_counter() - started)
+
+
+class Writer:
+    """A process that adds messages to a user."""
+
+    def __init__(self, path: Path, user: str, pause: float = 0.0) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "evaluation.speed.processes", str(path), user, str(pause)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+        self._heard()
+
+    def _heard(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        said: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return said
+
+    def _tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def go(self) -> None:
+        """Begins to add, or ends it."""
+        self._tell("go")
+
+    def one(self) -> None:
+        """Adds one message, and waits for it."""
+        self._tell("one")
+        self._heard()
+
+    def end(self) -> dict[str, Any]:
+        """What it has added, after it has closed the store."""
+        self._tell("end")
+        said = self._heard()
+        self._process.communicate(timeout=120)
+        return said
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.communicate(timeout=120)
+
+
+def main(path: str, user: str, pause: float) -> None:
+    """A writer."""
+    from episodica import MemorySystem
+
+    added, spent, seconds = 0, 0.0, 0.0
+
+    def add(memory: MemorySystem) -> None:
+        nonlocal added, spent
+        worked = time.process_time()
+        memory.add_messages(user, [{"role": "user", "content": f"Note {added}: all is well."}])
+        spent += time.process_time() - worked
+        added += 1
+
+    with MemorySystem(path) as memory:
+        # The first ones compile expressions and read tables.
+        for _ in range(WARM_UP):
+            add(memory)
+        print(json.dumps({"ready": True}), flush=True)
+        added, spent = 0, 0.0
+        for line in iter(sys.stdin.readline, "end\n"):
+            if line == "one\n":
+                add(memory)
+                print(json.dumps({"added": added}), flush=True)
+                continue
+            began = time.perf_counter()
+            while not select.select([sys.stdin], [], [], pause)[0]:
+                add(memory)
+            seconds += time.perf_counter() - began
+            sys.stdin.readline()
+        print(json.dumps({"added": added, "cpu": spent, "seconds": seconds}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))

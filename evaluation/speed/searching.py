@@ -1,0 +1,208 @@
+"""Searches and contexts, the recall of nearest vectors, and the cost of a call to the engine."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import tempfile
+import threading
+import time
+import timeit
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import numpy as np
+
+import episodica
+from episodica import Hit, MemorySystem, _native
+from evaluation.speed.rows import Row
+from evaluation.speed.stores import USER, Store, Vectors, asked_vectors, cache_folder
+from evaluation.speed.timing import Times, spread, times
+
+Kinds = tuple[Literal["episodic", "semantic", "message"], ...]
+
+WARM_UP = 50
+# What only has a median takes fewer searches than what has a 99th percentile.
+FEWER = 300
+ALL: Kinds = ("episodic", "semantic", "message")
+MESSAGES: Kinds = ("message",)
+K = 10
+# Inner products that differ by less come from the order in which their terms were added.
+_ROUNDING = 1e-5
+# Rows whose products are held at once.
+_CHUNK = 50_000
+
+
+def searching(store: Store, runs: int) -> Iterator[Row]:
+    """Times of every way to ask; ``runs`` searches for a 99th percentile."""
+    questions = store.questions[: runs + WARM_UP]
+    fewer = min(FEWER, runs)
+
+    def look(operation: Callable[[str], object], count: int = fewer) -> Times:
+        times(operation, questions[:WARM_UP])
+        return times(operation, questions[WARM_UP : WARM_UP + count])
+
+    with MemorySystem(store.path) as memory:
+        hybrid = look(lambda text: memory.search(USER, text), runs)
+        yield _median("search", "hybrid search, episodes and facts, p50", hybrid)
+        yield Row(
+            "search_p99",
+            "hybrid search, episodes and facts, p99",
+            hybrid.p99,
+            "ms",
+            cpu=hybrid.cpu_p99,
+        )
+        everything = look(lambda text: memory.search(USER, text, kinds=ALL), runs)
+        yield _median("search_messages", "hybrid search, with messages too, p50", everything)
+        yield Row(
+            "search_messages_p99",
+            "hybrid search, with messages too, p99",
+            everything.p99,
+            "ms",
+            cpu=everything.cpu_p99,
+        )
+        yield _median(
+            "context",
+            "context of 2,000 tokens, p50",
+            look(lambda text: memory.context(USER, text, max_tokens=2000)),
+        )
+        bm25 = look(lambda text: memory.search(USER, text, kinds=MESSAGES, method="bm25"))
+        yield _median("bm25", "words alone (BM25), messages, p50", bm25)
+        vector = look(lambda text: memory.search(USER, text, kinds=MESSAGES, method="vector"))
+        yield _median("vector", "nearest vectors alone, messages, p50", vector)
+        yield recall(memory, store, store.questions[:fewer])
+        built = look(lambda text: list(memory.search(USER, text)))
+        yield _median("search_built", "hybrid search, all hits looked at, p50", built)
+        ratios = speed_up(memory, questions, seconds=runs / 2_000)
+        yield Row(
+            "threads",
+            "searches of two threads against one",
+            statistics.median(ratios),
+            "x",
+            {"trials": ratios},
+        )
+
+
+def _median(key: str, name: str, measured: Times) -> Row:
+    return Row(key, name, measured.p50, "ms", measured.to_dict(), measured.cpu)
+
+
+def recall(memory: MemorySystem, store: Store, questions: list[str]) -> Row:
+    """The share of the ten nearest messages, by exact inner products, that a vector search finds.
+
+    Of messages that are equally near, any will do.
+    """
+    ids, rows = store.vectors()
+    places = {identity: place for place, identity in enumerate(ids)}
+    vectors = asked_vectors(memory, questions)
+    asked = [question for question in questions if vectors[question].any()]
+    bounds = _nearest(rows, np.stack([vectors[question] for question in asked]))
+    shares = []
+    for question, bound in zip(asked, bounds, strict=True):
+        found = [
+            places[hit.id]
+            for hit in memory.search(USER, question, kinds=MESSAGES, method="vector", top_k=K)
+            if hit.id in places
+        ]
+        near = int((rows[found] @ vectors[question] >= bound - _ROUNDING).sum()) if found else 0
+        shares.append(near / min(K, len(ids)))
+    detail = {
+        "questions": len(shares),
+        "least": min(shares),
+        "whole": sum(share == 1 for share in shares) / len(shares),
+    }
+    return Row(
+        "recall",
+        f"recall@{K} of vector search, messages, against exact",
+        statistics.fmean(shares),
+        "",
+        detail,
+    )
+
+
+def _nearest(rows: Vectors, asked: Vectors) -> Vectors:
+    """For each question the inner product of the tenth nearest row."""
+    best = np.full((len(asked), 0), -np.inf, dtype=np.float32)
+    for start in range(0, len(rows), _CHUNK):
+        both = np.concatenate([best, asked @ rows[start : start + _CHUNK].T], axis=1)
+        most = min(K, both.shape[1])
+        best = np.partition(both, both.shape[1] - most, axis=1)[:, -most:]
+    least: Vectors = best.min(axis=1)
+    return least
+
+
+def speed_up(
+    memory: MemorySystem, questions: list[str], seconds: float, trials: int = 5
+) -> list[float]:
+    """How many times as many searches two threads do as one in the same time, by trial."""
+
+    def run(threads: int) -> int:
+        done = [0] * threads
+        stop = time.perf_counter() + seconds
+
+        def work(number: int) -> None:
+            at = number
+            while time.perf_counter() < stop:
+                memory.search(USER, questions[at % len(questions)])
+                at += threads
+                done[number] += 1
+
+        workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return sum(done)
+
+    return [run(2) / max(1, run(1)) for _ in range(trials)]
+
+
+def boundary() -> Iterator[Row]:
+    """What a call costs that does nothing, and whether a search builds what nobody looks at."""
+    count = episodica.count_tokens
+    native = per_call(_native.version)
+    yield Row(
+        "call_native", "a bare native call (the module's version)", native["p50"], "us", native
+    )
+    public = per_call(lambda: count(""))
+    detail = {**public, "note": "through the checks of the public API and a lambda around it"}
+    yield Row(
+        "call_public",
+        "the cheapest public call (tokens of an empty text)",
+        public["p50"],
+        "us",
+        detail,
+    )
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, MemorySystem(folder) as memory:
+        memory.add_messages(
+            USER,
+            [{"role": "user", "content": f"I bought {number} apples."} for number in range(100)],
+        )
+        memory.get(USER, "0")
+        reading = per_call(lambda: memory.get(USER, "no such id"))
+        yield Row("call_get", "looking up an id that is not there", reading["p50"], "us", reading)
+        before = _hits()
+        results = memory.search(USER, "How many apples?", kinds=MESSAGES, top_k=100)
+        untouched = _hits() - before
+        built = list(results)
+        yield Row(
+            "hits_built",
+            "hits built in Python by a search before one is looked at",
+            untouched,
+            "",
+            {"found": len(built)},
+        )
+
+
+def per_call(call: Callable[[], object], count: int = 20_000, trials: int = 9) -> dict[str, float]:
+    """Microseconds a call, the loop included: median and middle half over trials."""
+    call()
+    return {
+        **spread([1e6 * seconds / count for seconds in timeit.Timer(call).repeat(trials, count)]),
+        "calls": count * trials,
+    }
+
+
+def _hits() -> int:
+    gc.collect()
+    return sum(type(one) is Hit for one in gc.get_objects())

@@ -1,0 +1,184 @@
+"""Stores of a given size, built through the public API, with the rates at which they grew.
+
+Kept in a folder that `BENCH_CACHE` names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import episodica
+from episodica import MemorySystem, _native
+from evaluation.speed import talk
+from evaluation.speed.talk import ROOT, Talk
+
+USER = "user"
+BATCH = 4_096
+# Questions of a store: some to warm up, and a thousand for a 99th percentile.
+QUESTIONS = 1_100
+
+Vectors = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A store with one user whose messages are in episodes and facts.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    built
+        When.
+    counts
+        ``messages``, ``episodes``, ``semantic_memories``, ``superseded``, as the store counts them.
+    rates
+        For each batch: ``messages`` so far, and messages a second of wall clock (``wall``) and of
+        processor time (``cpu``).
+    questions
+        Questions in the words of messages from all over the conversation.
+    """
+
+    path: Path
+    built: str
+    counts: dict[str, int]
+    rates: list[dict[str, float]]
+    questions: list[str]
+
+    def vectors(self) -> tuple[list[str], Vectors]:
+        """Ids of messages and their stored vectors, row by row, in single precision."""
+        folder = self.path / "messages" / "vector_db"
+        rows = np.load(folder / f"{USER}_embeddings.npy", mmap_mode="r")
+        manifest = json.loads((folder / f"{USER}.manifest.json").read_text(encoding="utf-8"))
+        return [row["id"] for row in manifest["rows"]], np.asarray(rows, dtype=np.float32)
+
+    @contextmanager
+    def copied(self, folder: Path | None = None) -> Iterator[Path]:
+        """A copy that may be written to, gone afterwards."""
+        with tempfile.TemporaryDirectory(dir=folder or cache_folder()) as top:
+            path = Path(top) / "store"
+            shutil.copytree(self.path, path)
+            yield path
+
+
+def cache_folder() -> Path:
+    """Where built stores are kept.
+
+    What is written for a moment goes there, too, so that it is the same disk.
+    """
+    folder = Path(os.environ.get("BENCH_CACHE") or ROOT / "target" / "bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def settled(count: int, reuse: bool = False) -> Store:
+    """A store of ``count`` messages: with ``reuse`` one that this engine built before, else new."""
+    folder = cache_folder() / f"{count}-{_made_by()}"
+    note = folder / "built.json"
+    if not (reuse and note.exists()):
+        for stale in cache_folder().glob(f"{count}-*"):
+            shutil.rmtree(stale)
+        folder.mkdir()
+        # In a process of its own: what it leaves behind in memory would be in the way of the
+        # searches that are measured next.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as builder:
+            built = builder.submit(_build, folder / "store", count).result()
+        note.write_text(json.dumps(built), encoding="utf-8")
+    return Store(path=folder / "store", **json.loads(note.read_text(encoding="utf-8")))
+
+
+def _made_by() -> str:
+    """Names the engine and the talk: a store of another one is no measure of this one."""
+    files = (Path(_native.__file__), Path(talk.__file__), Path(__file__))
+    made = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files))
+    return f"{episodica.__version__}-{made.hexdigest()[:10]}"
+
+
+def _build(path: Path, count: int) -> dict[str, Any]:
+    conversation, rates, questions = Talk(seed=1), [], []
+    batches = -(-count // BATCH)
+    added = 0
+    with MemorySystem(path) as memory:
+        for number in range(batches):
+            messages = conversation.messages(min(BATCH, count - number * BATCH))
+            wall, cpu = time.perf_counter(), time.process_time()
+            added += memory.add_messages(USER, messages).messages_added
+            spent, worked = time.perf_counter() - wall, time.process_time() - cpu
+            rates.append(
+                {"messages": added, "wall": len(messages) / spent, "cpu": len(messages) / worked}
+            )
+            share = QUESTIONS * (number + 1) // batches - QUESTIONS * number // batches
+            questions += conversation.questions(messages, share)
+        memory.flush(USER)
+        memory.wait(USER)
+        stats = memory.stats(USER)
+    counts = {
+        key: stats[key] for key in ("messages", "episodes", "semantic_memories", "superseded")
+    }
+    if counts["messages"] != count:
+        raise RuntimeError(f"{count} messages were added, the store counts `{counts['messages']}`")
+    # One part of the conversation after the other would let caches of processors learn it.
+    Talk.shuffle(questions)
+    return {
+        "built": datetime.now(UTC).isoformat(timespec="seconds"),
+        "counts": counts,
+        "rates": rates,
+        "questions": questions,
+    }
+
+
+def asked_vectors(memory: MemorySystem, questions: list[str]) -> dict[str, Vectors]:
+    """The vectors by which a search of the user's messages looks for the nearest.
+
+    The embedder in the package is given the words of a question without the names of those who
+    speak.
+    """
+    speakers = {message.name or "" for message in memory.messages(USER, limit=100)}
+    names = {word for speaker in speakers for word in _words(speaker)}
+    plain = {
+        question: " ".join(word for word in _words(question) if word not in names) or question
+        for question in questions
+    }
+    vectors = embedded(list(plain.values()))
+    return {question: vectors[text] for question, text in plain.items()}
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def embedded(texts: list[str]) -> dict[str, Vectors]:
+    """The vectors that the package gives texts: a store of their own embeds them as messages."""
+    distinct = sorted(set(texts))
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
+        path = Path(folder) / "store"
+        with MemorySystem(path, semantic_memory=False) as memory:
+            memory.add_messages(
+                USER,
+                [
+                    {"role": "user", "content": text, "message_id": f"{at}"}
+                    for at, text in enumerate(distinct)
+                ],
+            )
+        store = Store(path, "", {}, [], [])
+        ids, rows = store.vectors()
+        return {
+            distinct[int(identity)]: np.array(row) for identity, row in zip(ids, rows, strict=True)
+        }

@@ -1,0 +1,179 @@
+"""Storing one episode, adding many messages, and searching meanwhile."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from episodica import MemorySystem
+from evaluation.speed.episodes import stored
+from evaluation.speed.rows import MILLION, Row
+from evaluation.speed.searching import WARM_UP
+from evaluation.speed.stores import BATCH, USER, Store, cache_folder
+from evaluation.speed.talk import LATER, Talk, renamed
+from evaluation.speed.timing import times
+
+EPISODES = 40
+_EPISODE = "storing one episode, synced, beyond the disk's own syncs, p50"
+# Each writes once and syncs once for a session that ends: messages, episodes, facts
+# (docs/format.md, "Promises").
+_LOGS = 3
+_CHUNK = 256
+
+
+def one_episode(store: Store, count: int = EPISODES) -> Iterator[Row]:
+    """The time of storing one episode without the disk's syncs, one for each log."""
+    with store.copied() as path:
+        told, synced = stored(path, count, seed=77)
+    whole, less = told.to_dict(), told.p50 - _LOGS * synced.p50
+    value = max(less, whole["cpu_p50"])
+    detail = {"whole": whole, "sync": synced.to_dict(), "syncs": _LOGS}
+    yield Row("episode", _EPISODE, value, "ms", detail, whole["cpu_p50"])
+    yield Row("episode_whole", "the whole, p50", told.p50, "ms")
+    yield Row("sync", "one sync of the disk, p50", synced.p50, "ms", synced.to_dict())
+
+
+def building(store: Store) -> Iterator[Row]:
+    """Rates at which the store was built."""
+    rates = store.rates
+    detail = {"rates": rates, "built": store.built, "batch": BATCH}
+    yield Row(
+        "ingest_batches",
+        "adding messages in batches, median of batches",
+        _middle(rates, "wall"),
+        "/s",
+        detail,
+    )
+    yield Row(
+        "ingest_batches_cpu", "the same for a second of processor time", _middle(rates, "cpu"), "/s"
+    )
+    messages = store.counts["messages"]
+    added = [
+        rate["messages"] - before
+        for rate, before in zip(rates, [0, *(one["messages"] for one in rates)], strict=False)
+    ]
+    whole = messages / sum(count / rate["wall"] for count, rate in zip(added, rates, strict=True))
+    yield Row("ingest_whole", "the same over all of them", whole, "/s")
+    if len(rates) >= 10:
+        tenth = len(rates) // 10
+        last, first = rates[-tenth:], rates[:tenth]
+        # Processor time, as what else a machine does changes over the minutes of this.
+        kept = _middle(last, "cpu") / _middle(first, "cpu")
+        wall = _middle(last, "wall") / _middle(first, "wall")
+        name = "a million" if messages >= MILLION else f"{messages:,}"
+        yield Row(
+            "ingest_kept",
+            f"rate of the last tenth of {name} messages against the first, by processor time",
+            kept,
+            "x",
+            {"wall": wall},
+        )
+
+
+def _middle(rates: list[dict[str, float]], kind: str) -> float:
+    return statistics.median(rate[kind] for rate in rates)
+
+
+def singles(each: int, trials: int = 3) -> Iterator[Row]:
+    """Rates of single calls from 16 threads, each of which makes so many."""
+    for key, users in (("ingest_one_user", 1), ("ingest_many_users", 16)):
+        rates = [_singles(users, each) for _ in range(trials)]
+        whose = "one user" if users == 1 else f"{users} users"
+        yield Row(
+            key,
+            f"adding single messages from 16 threads, {whose}",
+            statistics.median(rates),
+            "/s",
+            {"trials": rates},
+        )
+
+
+def _singles(users: int, each: int, threads: int = 16) -> float:
+    lists = [
+        [renamed(message, f"{number}") for message in Talk(seed=100 + number).messages(each)]
+        for number in range(threads)
+    ]
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, MemorySystem(folder) as memory:
+        for user in range(users):
+            memory.add_messages(f"user-{user}", [{"role": "user", "content": "Hello."}])
+
+        def work(number: int) -> None:
+            for message in lists[number]:
+                memory.add_messages(f"user-{number % users}", [message])
+
+        workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+        started = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return threads * each / (time.perf_counter() - started)
+
+
+def tails(store: Store, runs: int) -> Iterator[Row]:
+    """Tails of searches while another thread adds messages, against the same searches alone."""
+    questions = store.questions[WARM_UP : WARM_UP + runs]
+    messages = Talk(seed=5, after=LATER).messages(10_000)
+    for key, user, whose in (
+        ("tail_other", "another", "another user's"),
+        ("tail_same", USER, "the same user's"),
+    ):
+        with store.copied() as path, MemorySystem(path) as memory:
+            search = partial(memory.search, USER)
+            times(search, store.questions[:WARM_UP])
+            # Alone before and after, as the store grows meanwhile.
+            idle = times(search, questions, time.thread_time)
+            adding = _Adding(memory, user, messages)
+            busy = times(search, questions, time.thread_time)
+            added = adding.stop()
+            after = times(search, questions, time.thread_time)
+        detail = {"idle": idle.to_dict(), "busy": busy.to_dict(), "after": after.to_dict(), **added}
+        idle.extend(after)
+        yield Row(
+            key,
+            f"p99 of searches while {whose} messages are added, against idle",
+            busy.p99 / idle.p99,
+            "x",
+            detail,
+        )
+        yield Row(
+            f"{key}_cpu",
+            "the same by processor time of the searching thread",
+            busy.cpu_p99 / idle.cpu_p99,
+            "x",
+        )
+        yield Row(f"{key}_p50", "the same, p50", busy.p50 / idle.p50, "x")
+
+
+class _Adding:
+    """Adds messages from a thread of its own until it is told to stop."""
+
+    def __init__(self, memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
+        self._stop = threading.Event()
+        self._added = 0
+        self._started = time.perf_counter()
+        self._thread = threading.Thread(target=self._work, args=(memory, user, messages))
+        self._thread.start()
+
+    def _work(self, memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
+        for again in itertools.count():
+            for start in range(0, len(messages), _CHUNK):
+                if self._stop.is_set():
+                    return
+                new = [
+                    renamed(message, f"again-{again}")
+                    for message in messages[start : start + _CHUNK]
+                ]
+                self._added += memory.add_messages(user, new).messages_added
+
+    def stop(self) -> dict[str, float]:
+        """Ends it; how many it added, and how fast."""
+        self._stop.set()
+        self._thread.join()
+        return {"added": self._added, "rate": self._added / (time.perf_counter() - self._started)}
