@@ -141,27 +141,18 @@ eval: $(NATIVE)  ## Run every set of the evaluation on invented conversations, w
 # Messages of one user, and users with 100 messages each: SIZES=1k,10k,100k,1m USERS=100k is everything, and takes hours.
 SIZES ?= 1k,10k,100k
 USERS ?= 2k
-# Stores and results of the benchmarks; parts to leave out: rivals, users, writing; how long building one rival may take.
+# Stores and results of the benchmarks; parts to leave out: users, writing.
 BENCH_CACHE ?= target/bench
 SKIP ?=
-RIVAL_MINUTES ?= 3
-BENCH := .venv/.bench-installed
-
-# One by one where they can't be installed together: what is missing is named in its row.
-$(BENCH): $(SETUP) pyproject.toml
-	$(BIN)/pip install --quiet --group bench || $(BIN)/python -c \
-		'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["bench"], sep="\n")' \
-		| while read -r package; do $(BIN)/pip install --quiet "$$package" || echo "$$package can't be installed here"; done
-	@touch $@
 
 .PHONY: bench
 bench: export BENCH_CACHE := $(BENCH_CACHE)
-bench: $(NATIVE) $(BENCH)  ## Measure every budget of speed and what one would use instead; SIZES=1k,10k,100k,1m USERS=100k for all
-	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" RIVAL_MINUTES="$(RIVAL_MINUTES)" $(BIN)/python -m evaluation bench suite
+bench: $(NATIVE)  ## Measure every budget of speed; SIZES=1k,10k,100k,1m USERS=100k for all
+	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" $(BIN)/python -m evaluation speed suite
 
 .PHONY: bench-docs
 bench-docs: $(SETUP)  ## Put the figures of the last `make bench` into docs/performance.md; SPEED=file for another run's
-	$(BIN)/python -m evaluation bench report "$(or $(SPEED),$(BENCH_CACHE)/results/speed.json)" docs/performance.md
+	$(BIN)/python -m evaluation speed report "$(or $(SPEED),$(BENCH_CACHE)/results/speed.json)" docs/performance.md
 
 .PHONY: bench-kernels
 bench-kernels: $(SETUP)  ## Time the kernels with criterion
@@ -174,11 +165,11 @@ bench-guard: $(SETUP)  ## Compare instruction counts of the kernels with the com
 
 .PHONY: bench-serve
 bench-serve: $(NATIVE)  ## Measure the HTTP service next to the same calls in process; figures of docs/serve.md
-	$(BIN)/python -m evaluation bench serve
+	$(BIN)/python -m evaluation speed serve
 
 .PHONY: bench-postgres
 bench-postgres: $(NATIVE)  ## Measure a store in PostgreSQL next to one in a folder; figures of docs/scale.md
-	$(BIN)/python tests/support/postgres.py $(BIN)/python -m evaluation bench database
+	$(BIN)/python tests/support/postgres.py $(BIN)/python -m evaluation speed database
 
 # Requests that the fuzzer sends at least.
 REQUESTS ?= 5000

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evaluation import fit_relevance, nemori, reader, runner, table
-from evaluation.benchmarks import database, report, serve, suite
+from evaluation.speed import database, report, serve, suite
 
 SPEED = {"suite": suite, "report": report, "serve": serve, "database": database}
 
@@ -33,8 +33,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_command(commands, "reader", reader)
     _add_command(commands, "fit", fit_relevance)
     _add_command(commands, "nemori", nemori)
-    bench = commands.add_parser("bench", help="how fast the package is")
-    parts = bench.add_subparsers(title="parts", metavar="PART", required=True)
+    speed = commands.add_parser("speed", help="how fast the package is, and how far it scales")
+    parts = speed.add_subparsers(title="parts", metavar="PART", required=True)
     for name, module in SPEED.items():
         _add_command(parts, name, module)
     return parser

@@ -1,1 +1,0 @@
-"""Benchmarks of the package itself: what finds best, and how fast."""
