@@ -49,6 +49,7 @@ NOT_RUN = {
     "docs/mcp.md": 3,
     "docs/nemori.md": 1,
     "docs/performance.md": 1,
+    "docs/results.md": 1,
     "docs/scoring.md": 1,
     "docs/serve.md": 2,
     "docs/start/chatbot.md": 1,
