@@ -4,13 +4,10 @@
 //! [`RowMatrix`] holds the only copy of the vectors, in half precision if there are many. Inner
 //! products are computed as in FAISS in both cases.
 
-use std::path::Path;
-
 use episodica_core::Result;
 use episodica_core::index::{Matrix, VectorIndex, VectorIndexKind, search_until_no_tie};
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
-use crate::file::RowPrecision;
 use crate::input;
 use crate::labels::RowLabels;
 use crate::mean::RunningMean;
@@ -63,22 +60,6 @@ impl FlatIndex {
         }
         let dimension = rows.ncols();
         Self::over(RowMatrix::over(rows)?, RowLabels::from_rows(labels)?, dimension)
-    }
-
-    pub(crate) fn read(
-        path: &Path,
-        dimension: usize,
-        labels: Vec<u64>,
-        precision: RowPrecision,
-    ) -> Result<Self> {
-        let labels = RowLabels::from_rows(labels)?;
-        let rows = RowMatrix::read(path, dimension, precision)?;
-        if rows.len() != labels.len() {
-            return Err(
-                failure("file is not a flat index with one vector for each label").at(path, None)
-            );
-        }
-        Self::over(rows, labels, dimension).map_err(|error| error.at(path, None))
     }
 
     fn over(rows: RowMatrix, labels: RowLabels, dimension: usize) -> Result<Self> {
@@ -236,10 +217,6 @@ impl VectorIndex for FlatIndex {
         input::scores(query, labels, &self.labels, self.dimension, |query, rows| {
             self.rows.all().products(query, rows)
         })
-    }
-
-    fn write(&self, path: &Path) -> Result<()> {
-        self.rows.write(path)
     }
 
     fn heap_bytes(&self) -> usize {

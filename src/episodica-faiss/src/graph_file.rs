@@ -10,10 +10,18 @@ use std::path::Path;
 use episodica_core::{Error, Result};
 use fs_err::File;
 
-use crate::file::{FLAT, HEADER, HNSW_FLAT, ID_MAP};
 use crate::hnsw::LINKS;
 use crate::native::failure;
 
+/// Four letters, dimension (i32), rows (i64), two numbers without meaning (i64), trained (u8),
+/// metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
+const HEADER: usize = 4 + 4 + 8 + 8 + 8 + 1 + 4;
+/// "Index behind an id map".
+const ID_MAP: &[u8] = b"IxMp";
+/// "HNSW over flat storage".
+const HNSW_FLAT: &[u8] = b"IHNf";
+/// "Flat index of inner products".
+const FLAT: &[u8] = b"IxFI";
 /// Number of scalars (i32 each) after the links: entry point, highest level, two search widths, and
 /// an unused number.
 const SCALARS: usize = 5;
@@ -198,5 +206,61 @@ fn leads(link: [u8; 4], levels: &[u8], level: u8) -> bool {
     match usize::try_from(link) {
         Err(_) => link == -1,
         Ok(node) => levels.get(node).is_some_and(|levels| *levels > level),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::native::NativeIndex;
+
+    const D: usize = 3;
+    const ROWS: usize = 7;
+
+    /// A graph that all of FAISS 1.12 wrote (`tests/fixtures/README.md`).
+    fn theirs() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/faiss/graph.faiss")
+    }
+
+    #[test]
+    fn a_graph_of_faiss_is_read_and_written_byte_for_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = folder.path().join("ours");
+        check(&theirs(), D).unwrap();
+        let native = NativeIndex::read(&theirs(), D).unwrap();
+        native.write(&ours).unwrap();
+        assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(theirs()).unwrap());
+        let (scores, found) = native.search(&[1.0, 0.5, 0.25], ROWS).unwrap();
+        assert_eq!(found, [3, 2, 5, 6, 0, 4, 1]);
+        assert_eq!(scores[..3], [16_376.0, 1.0, 0.6875]);
+    }
+
+    #[test]
+    fn a_graph_that_is_built_here_is_the_one_that_faiss_builds() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = folder.path().join("ours");
+        let native = NativeIndex::read(&theirs(), D).unwrap();
+        let mut rows = vec![0.0; ROWS * D];
+        for (node, row) in rows.chunks_exact_mut(D).enumerate() {
+            native.node(node, row).unwrap();
+        }
+        let mut graph = NativeIndex::graph(D, LINKS).unwrap();
+        graph.set_candidates(64, 80);
+        graph.add_with_ids(&rows, &[0, 1, 2, 3, 4, 5, 6]).unwrap();
+        graph.write(&ours).unwrap();
+        assert_eq!(fs_err::read(&ours).unwrap(), fs_err::read(theirs()).unwrap());
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_refused_in_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("odd");
+        for bytes in [&b"IxSQ"[..], b"IxFI", b"what?"] {
+            fs_err::write(&path, bytes).unwrap();
+            let error = NativeIndex::read(&path, D).err().expect("refused").to_string();
+            assert!(!error.contains('\n'), "{error}");
+        }
     }
 }

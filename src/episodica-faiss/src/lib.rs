@@ -15,7 +15,6 @@
 //! # Ok::<(), episodica_core::Error>(())
 //! ```
 
-mod file;
 mod flat;
 mod graph_file;
 mod hnsw;
@@ -84,14 +83,8 @@ impl VectorIndexFactory for FaissFactory {
         labels: Vec<u64>,
     ) -> Result<Box<dyn VectorIndex>> {
         positive(dimension)?;
-        Ok(match file::inspect(path, dimension, labels.len())? {
-            file::FileStructure::Flat(precision) => {
-                Box::new(flat::FlatIndex::read(path, dimension, labels, precision)?)
-            }
-            file::FileStructure::Hnsw => {
-                Box::new(hnsw::HnswIndex::read(path, dimension, labels, *self)?)
-            }
-        })
+        graph_file::check(path, dimension)?;
+        Ok(Box::new(hnsw::HnswIndex::read(path, dimension, labels, *self)?))
     }
 
     fn version(&self) -> String {

@@ -6,8 +6,6 @@
 //! precision. This changes an inner product of unit vectors by about 0.0001. They stay in half
 //! precision even if rows are removed. Labels, sketch and mean belong to the index.
 
-use std::path::Path;
-
 use episodica_core::Result;
 use episodica_core::index::Matrix;
 use episodica_simd::{half_inner_products, inner_product};
@@ -15,8 +13,7 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use ndarray::ArrayView2;
 
-use crate::file;
-use crate::native::{NativeIndex, failure};
+use crate::native::NativeIndex;
 
 /// Up to this many rows, FAISS owns them.
 pub(crate) const MANY: usize = 4_096;
@@ -114,36 +111,6 @@ impl RowMatrix {
                 Ok(Self { numbers: RowNumbers::Half(halves), dimension })
             }
         }
-    }
-
-    /// Reads a file written by [`RowMatrix::write`], which the caller has inspected.
-    pub(crate) fn read(
-        path: &Path,
-        dimension: usize,
-        precision: file::RowPrecision,
-    ) -> Result<Self> {
-        let native = match precision {
-            file::RowPrecision::Half => {
-                return Ok(Self { numbers: RowNumbers::Half(file::read_halves(path)?), dimension });
-            }
-            file::RowPrecision::Single => NativeIndex::read(path, dimension)?,
-        };
-        let wrong = || failure("file is not a flat index").at(path, None);
-        let numbers = native.flat_rows().ok_or_else(wrong)?;
-        if numbers.len() != native.total() * dimension {
-            return Err(wrong());
-        }
-        if native.total() <= MANY {
-            return Ok(Self { numbers: RowNumbers::Single(native), dimension });
-        }
-        let mut halves = Vec::new();
-        append(&mut halves, numbers);
-        Ok(Self { numbers: RowNumbers::Half(halves), dimension })
-    }
-
-    /// Number of rows.
-    pub(crate) fn len(&self) -> usize {
-        self.all().len() / self.dimension
     }
 
     pub(crate) fn all(&self) -> RowSlice<'_> {
@@ -244,15 +211,6 @@ impl RowMatrix {
         }
     }
 
-    /// Writes a file that FAISS can read: a flat index or, for half precision, a 16-bit scalar
-    /// quantizer.
-    pub(crate) fn write(&self, path: &Path) -> Result<()> {
-        match &self.numbers {
-            RowNumbers::Single(native) => native.write(path),
-            RowNumbers::Half(halves) => file::write_halves(path, halves, self.dimension),
-        }
-    }
-
     pub(crate) fn heap_bytes(&self) -> usize {
         match &self.numbers {
             RowNumbers::Single(native) => native.total() * self.dimension * size_of::<f32>(),
@@ -297,22 +255,6 @@ mod tests {
         assert_eq!(numbers(&rows), [7.0, f16::from_f32(0.1).to_f32()]);
         assert!(rows.native().is_none());
         assert_eq!(rows.heap_bytes(), 4, "what was removed is given back");
-    }
-
-    #[test]
-    fn a_file_of_many_in_single_precision_becomes_halves() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("before.faiss");
-        for count in [MANY, MANY + 1] {
-            let counted: Vec<f32> = (0..count).map(|row| (row % 2_000) as f32).collect();
-            let mut native = NativeIndex::flat(1).unwrap();
-            native.add(&counted).unwrap();
-            native.write(&path).unwrap();
-            let rows = RowMatrix::read(&path, 1, file::RowPrecision::Single).unwrap();
-            assert_eq!((rows.matrix().is_half(), numbers(&rows)), (count > MANY, counted));
-        }
-        NativeIndex::graph(1, 32).unwrap().write(&path).unwrap();
-        assert!(RowMatrix::read(&path, 1, file::RowPrecision::Single).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 
 /// The data structure of an index.
@@ -82,12 +82,14 @@ pub trait VectorIndex: Send + Sync {
     /// The exact inner product with each label's stored vector; `None` for an unknown label.
     fn scores(&self, query: ArrayView1<'_, f32>, labels: &[u64]) -> Vec<Option<f32>>;
 
-    /// Writes the structure to `path` in the library's own file format. The caller syncs the file
-    /// and keeps its checksum and labels.
+    /// Writes a graph to `path` in the library's own file format. The caller syncs the file and
+    /// keeps its checksum and labels. A flat index has no file: it is built from its vectors.
     ///
     /// # Errors
     /// `Index` if the file cannot be written.
-    fn write(&self, path: &Path) -> Result<()>;
+    fn write(&self, _path: &Path) -> Result<()> {
+        Err(Error::new(ErrorKind::Index, "a flat index has no file of its own"))
+    }
 
     /// Approximate size in memory, in bytes: vectors, labels and the structure itself.
     fn heap_bytes(&self) -> usize;
@@ -135,7 +137,7 @@ pub trait VectorIndexFactory: Send + Sync {
     /// verified the file's checksum.
     ///
     /// # Errors
-    /// `Index` if the file is not an index of `labels.len()` vectors of `dimension`.
+    /// `Index` if the file is not a graph of `labels.len()` vectors of `dimension`.
     fn read(&self, path: &Path, dimension: usize, labels: Vec<u64>)
     -> Result<Box<dyn VectorIndex>>;
 

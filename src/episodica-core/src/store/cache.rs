@@ -1,11 +1,13 @@
 //! Vectors on disk: a cache of the log, used only if its checksums match.
 //!
-//! Three files: `<user>_embeddings.npy` (the vectors), `<user>.faiss` (the index over them, written
-//! by the index itself) and `<user>.manifest.json`, one line with the model, the identity and
-//! content hash of every row, the length and CRC-32 of the two other files, and a checksum of its
-//! own. Vectors that a later snapshot appended may follow those in the manifest. The manifest is
-//! written last; a cache that disagrees with it counts as missing. The caller compares rows with
-//! records, embeds missing or changed records, and drops rows without a record.
+//! Two files, of a graph three: `<user>_embeddings.npy` (the vectors), `<user>.manifest.json`, one
+//! line with the model, the identity and content hash of every row, the length and CRC-32 of the
+//! other files, and a checksum of its own, and `<user>.faiss` (the graph over the vectors, written
+//! by the index itself). Earlier versions wrote `.faiss` for flat indexes, too: it is not read, and
+//! goes when the cache is next written. Vectors that a later snapshot appended may follow
+//! those in the manifest. The manifest is written last; a cache that disagrees with it counts as
+//! missing. The caller compares rows with records, embeds missing or changed records, and drops
+//! rows without a record.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -90,23 +92,14 @@ pub struct VectorCache {
     pub head: VectorCacheHead,
     /// The vectors, shape `(rows, dimension)`, each of length 1, in the precision of the file.
     pub vectors: Matrix<'static>,
-    /// The index file, if it exists, was read and has its checksum.
+    /// The file of the graph, if there is one with its checksum.
     pub index: Option<PathBuf>,
 }
 
-/// The files of a cache to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CacheExtent {
-    /// The necessary ones: a flat index is built from the vectors faster than it is read.
-    Used,
-    /// All, to find damage.
-    All,
-}
+/// Writes a graph to the given path.
+pub type WriteGraph<'a> = &'a mut dyn FnMut(&Path) -> Result<()>;
 
-/// Writes an index to the given path.
-pub type WriteIndex<'a> = &'a mut dyn FnMut(&Path) -> Result<()>;
-
-/// The kind of an index whose file is not needed.
+/// The kind of an index without a file.
 const FLAT: &str = "flat";
 
 /// The manifest line. Repeats the fields of [`VectorCacheHead`], because serde's flattening takes
@@ -195,11 +188,12 @@ pub(super) fn read_vectors(
     if source.sum_to_end()? == *expected { Ok(vectors) } else { other() }
 }
 
-/// Writes the vector cache of one log, durably. `write_index` gets a path and writes the index
-/// there; without it, no index is written. Returns length and checksum of the vector file.
+/// Writes the vector cache of one log, durably. `write_graph` writes the graph to the path that it
+/// gets; without it, the file of an earlier index is removed. Returns length and checksum of the
+/// vector file.
 ///
 /// # Errors
-/// `Internal` if rows and vectors do not match; any error of `write_index`; `Io`. The log is
+/// `Internal` if rows and vectors do not match; any error of `write_graph`; `Io`. The log is
 /// unchanged; a partial cache counts as missing.
 pub(super) fn save(
     backend: &dyn FileBackend,
@@ -207,7 +201,7 @@ pub(super) fn save(
     paths: &CachePaths,
     head: &VectorCacheHead,
     vectors: &Matrix<'_>,
-    write_index: Option<WriteIndex<'_>>,
+    write_graph: Option<WriteGraph<'_>>,
 ) -> Result<FileSum> {
     if vectors.dim() != (head.rows.len(), head.dimension) {
         let message = format!("vectors and rows of a cache differ: `{:?}`", vectors.dim());
@@ -216,8 +210,8 @@ pub(super) fn save(
     let embeddings = npy::encode(vectors);
     let pieces = embeddings.pieces();
     files::replace_with_pieces(backend, &paths.embeddings, &pieces)?;
-    let index = match write_index {
-        Some(write) => Some(save_index(backend, &paths.index, &pieces, write)?),
+    let index = match write_graph {
+        Some(write) => Some(save_graph(backend, &paths.index, &pieces, write)?),
         None => {
             files::remove(backend, &paths.index)?;
             None
@@ -269,7 +263,6 @@ pub(super) fn load(
     paths: CachePaths,
     model: &str,
     dimension: Option<usize>,
-    extent: CacheExtent,
     problems: &mut Vec<StoreProblem>,
 ) -> Result<Option<VectorCache>> {
     let mut problem = |path: &Path, message: String| {
@@ -315,8 +308,7 @@ pub(super) fn load(
             return Ok(None);
         }
     };
-    let is_read = extent == CacheExtent::All || manifest.index_kind != FLAT;
-    let index = match manifest.index.as_ref().filter(|_| is_read) {
+    let index = match manifest.index.as_ref().filter(|_| manifest.index_kind != FLAT) {
         None => None,
         Some(expected) => match sum_of_file(backend, &paths.index) {
             Ok(found) if found == *expected => Some(paths.index),
@@ -354,11 +346,11 @@ fn unreadable(error: &io::Error) -> String {
     format!("the cache can't be read: {error}")
 }
 
-fn save_index(
+fn save_graph(
     backend: &dyn FileBackend,
     path: &Path,
     vectors: &[&[u8]],
-    write: WriteIndex<'_>,
+    write: WriteGraph<'_>,
 ) -> Result<FileSum> {
     let temporary = files::temporary(path);
     let fail = |error| io_error("cannot write the index", path, error);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::backend::LockGuard;
-use super::cache::{self, CacheExtent, VectorCache, VectorCacheHead, WriteIndex};
+use super::cache::{self, VectorCache, VectorCacheHead, WriteGraph};
 use super::dead_letter::{DeadLetter, DeadLetters};
 use super::files::FileSum;
 use super::layout::{LogKind, SideFile};
@@ -21,11 +21,12 @@ use crate::model::StoreProblem;
 use crate::pack::ColumnUnpacker;
 
 impl Store {
-    /// Writes the vector cache of one log, durably. `write_index` gets a path and writes the index
-    /// there; without it, no index is written. Returns length and checksum of the vector file.
+    /// Writes the vector cache of one log, durably. `write_graph` writes the graph to the path that
+    /// it gets; without it, the file of an earlier index is removed. Returns length and checksum of
+    /// the vector file.
     ///
     /// # Errors
-    /// `ReadOnly`; `Internal` if rows and vectors do not match; any error of `write_index`; `Io`.
+    /// `ReadOnly`; `Internal` if rows and vectors do not match; any error of `write_graph`; `Io`.
     /// The log is unchanged; a partial cache counts as missing.
     pub fn save_vectors(
         &self,
@@ -33,12 +34,12 @@ impl Store {
         kind: LogKind,
         head: &VectorCacheHead,
         vectors: &Matrix<'_>,
-        write_index: Option<WriteIndex<'_>>,
+        write_graph: Option<WriteGraph<'_>>,
     ) -> Result<FileSum> {
         self.shared.check_writable()?;
         self.note_generation(owner)?;
         let paths = self.layout().cache_paths(owner, kind);
-        cache::save(&**self.backend(), owner, &paths, head, vectors, write_index)
+        cache::save(&**self.backend(), owner, &paths, head, vectors, write_graph)
     }
 
     /// Appends vectors to the file of one log, which begins with bytes of checksum `known`,
@@ -85,11 +86,10 @@ impl Store {
         kind: LogKind,
         model: &str,
         dimension: Option<usize>,
-        extent: CacheExtent,
         problems: &mut Vec<StoreProblem>,
     ) -> Result<Option<VectorCache>> {
         let paths = self.layout().cache_paths(owner, kind);
-        cache::load(&**self.backend(), owner, paths, model, dimension, extent, problems)
+        cache::load(&**self.backend(), owner, paths, model, dimension, problems)
     }
 
     /// Removes the vector cache of one log, manifest first.

@@ -61,7 +61,7 @@ mod uses;
 
 pub use backend::FileBackend;
 pub use backup::BackupRun;
-pub use cache::{CacheExtent, CacheRow, VectorCache, VectorCacheHead, WriteIndex};
+pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteGraph};
 pub use codec::{ErasedLine, LogEntry, SessionState, StateRecord};
 pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep};
 pub use copy::{CopiedUser, copy_user};

@@ -78,11 +78,14 @@ fn random_walk(kind: VectorIndexKind, dimension: usize, seed: u64) {
                 assert_eq!(index.remove(&labels).unwrap(), there);
             }
             8 => {
-                let path = folder.path().join(format!("{step}.faiss"));
-                index.write(&path).unwrap();
-                index = FaissFactory::default()
-                    .read(&path, dimension, index.labels().to_vec())
-                    .unwrap();
+                let (factory, labels) = (FaissFactory::default(), index.labels().to_vec());
+                index = if kind == VectorIndexKind::Flat {
+                    factory.restore(labels, index.vectors()).unwrap()
+                } else {
+                    let path = folder.path().join(format!("{step}.faiss"));
+                    index.write(&path).unwrap();
+                    factory.read(&path, dimension, labels).unwrap()
+                };
                 assert_eq!(index.kind(), kind);
             }
             _ => {}

@@ -15,10 +15,10 @@ use crate::engine::memory::vector_files::{MissingVectors, VectorFiles};
 use crate::engine::memory::vectors::cached;
 use crate::engine::memory::view::UserView;
 use crate::error::{ErrorKind, Result};
-use crate::index::{TextIndex, VectorIndexKind};
+use crate::index::{TextIndex, VectorIndex, VectorIndexKind};
 use crate::model::UnreadableRow;
 use crate::store::backend::LockGuard;
-use crate::store::{FileSum, LogKind, LogSum, OpenMode, Store, VectorCacheHead};
+use crate::store::{FileSum, LogKind, LogSum, OpenMode, Store, VectorCacheHead, WriteGraph};
 
 /// Records since the last snapshot that make the next one due: at least this number, and this share
 /// of all records.
@@ -278,27 +278,20 @@ impl UserMemory {
             LogKind::Episodes => &view.narratives,
             LogKind::Semantic => &view.statements,
         };
-        // The two layers of episodes share a cache but no index. Episodes are too few for a graph
-        // to be worth a file.
-        let index = field.vectors().filter(|_| kind != LogKind::Episodes);
+        // A flat index is built from the vectors. The two layers of episodes share a cache but no
+        // index; episodes are too few for a graph to be worth a file.
+        let is_graph = |index: &&dyn VectorIndex| index.kind() == VectorIndexKind::Hnsw;
+        let graph = field.vectors().filter(|_| kind != LogKind::Episodes).filter(is_graph);
         let head = VectorCacheHead {
             model: to.embedder.model().to_owned(),
             dimension: vectors.ncols(),
-            index_kind: match index.map(crate::index::VectorIndex::kind) {
-                Some(VectorIndexKind::Hnsw) => "hnsw".to_owned(),
-                _ => "flat".to_owned(),
-            },
+            index_kind: if graph.is_some() { "hnsw" } else { "flat" }.to_owned(),
             log: self.store.position(kind),
             rows,
         };
-        let mut write = |path: &Path| match index {
-            Some(index) => index.write(path),
-            None => {
-                let labels = (0..vectors.nrows() as u64).collect();
-                to.factory.restore(labels, vectors.view())?.write(path)
-            }
-        };
-        store.save_vectors(&self.owner, kind, &head, &vectors, Some(&mut write)).map(Some)
+        let mut write = graph.map(|graph| |path: &Path| graph.write(path));
+        let write = write.as_mut().map(|write| write as WriteGraph<'_>);
+        store.save_vectors(&self.owner, kind, &head, &vectors, write).map(Some)
     }
 
     /// True if the user is large enough for a snapshot and allows one.

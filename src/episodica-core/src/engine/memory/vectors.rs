@@ -17,7 +17,7 @@ use crate::index::TextIndex;
 use crate::matrix::Matrix;
 use crate::model::StoreProblem;
 use crate::parallel;
-use crate::store::{CacheExtent, CacheRow, LogKind, Store, VectorCache};
+use crate::store::{CacheRow, LogKind, Store, VectorCache};
 
 /// Up to this number of texts, one thread hashes faster than several.
 const FEW_HASHES: usize = 1_024;
@@ -30,7 +30,7 @@ const L1: &str = "L1";
 pub(crate) struct ComputedVectors {
     rows: Vec<CacheRow>,
     vectors: Matrix<'static>,
-    /// The file of an index over these vectors in this order, if a valid one exists.
+    /// The file of a graph over these vectors in this order, if there is a valid one.
     index: Option<std::path::PathBuf>,
 }
 
@@ -79,7 +79,6 @@ pub(crate) fn load_vectors(
     owner: &Owner,
     kind: LogKind,
     embedder: &dyn Embedder,
-    extent: CacheExtent,
     problems: &mut Vec<StoreProblem>,
 ) -> Result<Option<VectorCache>> {
     let (model, dimension) = (embedder.model(), embedder.dimension());
@@ -87,7 +86,7 @@ pub(crate) fn load_vectors(
     if stored.is_some_and(|stored| is_earlier_table(&stored, model)) {
         return Ok(None);
     }
-    store.load_vectors(owner, kind, model, dimension, extent, problems)
+    store.load_vectors(owner, kind, model, dimension, problems)
 }
 
 impl KnownVectors {
@@ -99,8 +98,7 @@ impl KnownVectors {
     ) -> Result<(Self, Vec<StoreProblem>)> {
         let (mut known, mut problems) = (Self::default(), Vec::new());
         for kind in LogKind::ALL {
-            let (extent, embedder) = (CacheExtent::Used, to.embedder);
-            let cache = load_vectors(store, owner, kind, embedder, extent, &mut problems)?;
+            let cache = load_vectors(store, owner, kind, to.embedder, &mut problems)?;
             known.0[kind as usize] = cache.map(ComputedVectors::from);
         }
         Ok((known, problems))

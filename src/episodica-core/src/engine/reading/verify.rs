@@ -8,7 +8,7 @@ use crate::engine::memory::view::UserView;
 use crate::engine::user::OpenUser;
 use crate::error::{Error, Result};
 use crate::model::{StoreProblem, VerifyReport};
-use crate::store::{CacheExtent, LogKind};
+use crate::store::LogKind;
 
 impl Engine {
     /// Reads every file of the users again and compares it with its checksums, and the indexes with
@@ -66,7 +66,6 @@ impl Engine {
                 &user.owner,
                 kind,
                 &*self.services.embedder,
-                CacheExtent::All,
                 &mut report.problems,
             ) {
                 report.problems.push(self.finding(error)?);

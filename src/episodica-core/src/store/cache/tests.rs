@@ -20,7 +20,7 @@ fn store(disk: &MemoryBackend) -> Store {
 
 fn head() -> VectorCacheHead {
     let row = |id: &str| CacheRow { id: id.into(), layer: "l0".into(), hash: "h".into() };
-    let (model, index_kind) = ("table-1".into(), "flat".into());
+    let (model, index_kind) = ("table-1".into(), "hnsw".into());
     VectorCacheHead {
         model,
         dimension: 2,
@@ -40,7 +40,7 @@ fn saved(vectors: &Matrix<'_>) -> MemoryBackend {
     let disk = MemoryBackend::new();
     let writer = disk.clone();
     let mut write = |path: &Path| {
-        writer.create_new(path).unwrap().append(b"the index").unwrap();
+        writer.create_new(path).unwrap().append(b"the graph").unwrap();
         Ok(())
     };
     store(&disk).save_vectors(&owner(), KIND, &head(), vectors, Some(&mut write)).unwrap();
@@ -48,9 +48,7 @@ fn saved(vectors: &Matrix<'_>) -> MemoryBackend {
 }
 
 fn load(disk: &MemoryBackend, problems: &mut Vec<StoreProblem>) -> Option<VectorCache> {
-    store(disk)
-        .load_vectors(&owner(), KIND, "table-1", Some(2), CacheExtent::All, problems)
-        .unwrap()
+    store(disk).load_vectors(&owner(), KIND, "table-1", Some(2), problems).unwrap()
 }
 
 #[test]
@@ -101,16 +99,27 @@ fn every_flipped_bit_is_seen() {
 }
 
 #[test]
-fn a_flat_index_is_not_read_where_only_the_vectors_are_used() {
-    let disk = saved(&both()[0]);
-    disk.put("/m/episodes/vector_db/a.faiss", b"something else");
-    let found = |extent| {
-        let mut problems = Vec::new();
-        let load =
-            store(&disk).load_vectors(&owner(), KIND, "table-1", None, extent, &mut problems);
-        (load.unwrap().unwrap().index, problems.len())
+fn the_flat_index_of_an_earlier_version_is_not_read_and_goes_at_the_next_writing() {
+    let vectors = &both()[0];
+    let head = VectorCacheHead { index_kind: "flat".into(), ..head() };
+    let (disk, path) = (MemoryBackend::new(), Path::new("/m/episodes/vector_db/a.faiss"));
+    let writer = disk.clone();
+    let mut write = |path: &Path| {
+        writer.create_new(path).unwrap().append(b"the index").unwrap();
+        Ok(())
     };
-    assert_eq!((found(CacheExtent::Used), found(CacheExtent::All)), ((None, 0), (None, 1)));
+    let save = |write: Option<WriteGraph<'_>>| {
+        store(&disk).save_vectors(&owner(), KIND, &head, vectors, write).unwrap();
+    };
+    save(Some(&mut write));
+    let known = Some(VectorCache { head: head.clone(), vectors: vectors.clone(), index: None });
+    let mut problems = Vec::new();
+    assert_eq!(load(&disk, &mut problems), known);
+    disk.put(path, b"something else");
+    assert_eq!(load(&disk, &mut problems), known);
+    save(None);
+    assert!(!disk.files().contains_key(path));
+    assert_eq!((load(&disk, &mut problems), problems), (known, Vec::new()));
 }
 
 fn flipped_bits_are_seen(vectors: &Matrix<'_>) {
@@ -150,7 +159,7 @@ fn another_model_is_named() {
     let disk = saved(&both()[1]);
     let mismatch = |model, dimension| {
         store(&disk)
-            .load_vectors(&owner(), KIND, model, dimension, CacheExtent::All, &mut Vec::new())
+            .load_vectors(&owner(), KIND, model, dimension, &mut Vec::new())
             .unwrap_err()
             .to_string()
     };
@@ -162,7 +171,7 @@ fn another_model_is_named() {
     assert!(mismatch("table-1", Some(3)).contains("`table-1` with 3 dimensions"));
     assert!(
         store(&disk)
-            .load_vectors(&owner(), KIND, "table-1", None, CacheExtent::All, &mut Vec::new())
+            .load_vectors(&owner(), KIND, "table-1", None, &mut Vec::new())
             .unwrap()
             .is_some()
     );
@@ -193,9 +202,7 @@ fn a_cache_of_another_user_is_not_believed() {
         }
     }
     let (mut problems, b) = (Vec::new(), Owner::new("default", "b").unwrap());
-    let found = store(&disk)
-        .load_vectors(&b, KIND, "table-1", Some(2), CacheExtent::All, &mut problems)
-        .unwrap();
+    let found = store(&disk).load_vectors(&b, KIND, "table-1", Some(2), &mut problems).unwrap();
     assert_eq!(found, None);
     assert_eq!(problems[0].message, "the cache belongs to another user");
 }

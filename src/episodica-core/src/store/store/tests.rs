@@ -4,7 +4,7 @@ use crate::error::ErrorKind;
 use crate::model::Message;
 use crate::store::backend::LockShare;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend, TempDir};
-use crate::store::{CacheExtent, DEFAULT_TENANT, LogKind, UserErasure};
+use crate::store::{DEFAULT_TENANT, LogKind, UserErasure};
 
 fn clock() -> FixedClock {
     FixedClock::new(Moment::parse("2026-11-01T08:00:00Z").unwrap())
@@ -324,14 +324,7 @@ fn use_everything(root: &Path) {
             let _ = user.append_messages(&[message(1, "more")], &[]);
         }
         for kind in LogKind::ALL {
-            let _ = store.load_vectors(
-                &owner("alice"),
-                kind,
-                "m",
-                None,
-                CacheExtent::All,
-                &mut Vec::new(),
-            );
+            let _ = store.load_vectors(&owner("alice"), kind, "m", None, &mut Vec::new());
         }
         store.snapshot_head(&owner("alice"));
         let _ = (store.answers(&owner("alice")), store.trace(&owner("alice")));
