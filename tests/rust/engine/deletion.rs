@@ -273,7 +273,7 @@ fn a_damaged_deletion_names_its_user_and_goes_when_they_are_deleted_again() {
     let report = engine.verify(None, &NOW).unwrap();
     let problem = report.problems.iter().find(|problem| problem.path == path).unwrap();
     assert!(
-        problem.message.contains("`alice`") && problem.remedy.contains("delete again"),
+        problem.message.contains("`alice`") && problem.remedy.contains("repeat the deletion"),
         "{problem:?}"
     );
     engine.delete("alice", "alice-0", &NOW).unwrap();
