@@ -152,3 +152,13 @@ def test_the_help_groups_the_commands(capsys: pytest.CaptureFixture[str]) -> Non
     for name in ("ingest", "search", "doctor", "backup", "mcp", "completion"):
         assert shown.count(f"\n  {name} ") == 1
     assert "\ncommands:" not in shown
+
+
+@pytest.mark.parametrize(
+    "command", [["serve"], ["search"], ["keys"], ["keys", "create"], ["mcp"]]
+)
+def test_each_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--help"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: episodica {' '.join(command)}")

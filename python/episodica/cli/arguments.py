@@ -27,7 +27,7 @@ from . import (
     watching,
 )
 from .output import COLOURS, Output
-from .parser import GroupedParser
+from .parser import GroupedParser, Parser
 
 Command: TypeAlias = Callable[[argparse.Namespace, Output], int]
 
@@ -64,7 +64,7 @@ class CommandLine:
         self.parser.add_argument("--version", action="version", version=version)
         self._add_common(self.parser, first=True)
         self._subparsers = self.parser.add_subparsers(
-            title="commands", metavar="COMMAND", required=False
+            title="commands", metavar="COMMAND", required=False, parser_class=Parser
         )
         for title, add_commands in (
             ("remember", self._add_writing),

@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use episodica_core::clock::{Clock, Moment};
 use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, Engine, EngineHandle, RecordKind, StatedFact};
+use episodica_core::llm::testing::ScriptedModel;
+use episodica_core::llm::{ChatPrompt, LanguageModel, UsagePhase};
 use episodica_core::model::{Episode, NewMessage, SemanticMemory};
 use episodica_core::score::{HitKind, HitRecord, RecordFilter, SearchHit, SearchMethod};
 use episodica_core::store::testing::{MemoryBackend, Random};
 
+use super::llm::{shown, wait};
 use super::support::*;
 use crate::counts::{report, rounds};
 
@@ -415,4 +418,103 @@ fn what_is_deleted_was_never_said() {
     assert!(differences.is_empty(), "of {total}: {}", differences.join("\n"));
     assert!(other_cuts * 20 < total && ended > total, "{other_cuts} and {ended} of {total}");
     report("unsaid", &[("histories", total), ("differences", differences.len() as u64)]);
+}
+
+/// A model that reads each message by itself and ends the other values among the known facts.
+fn finds_homes_and_drinks(prompt: &ChatPrompt) -> episodica_core::Result<String> {
+    let messages = shown(prompt);
+    let known = prompt.user.lines().filter_map(|line| {
+        let parts: Vec<&str> = line.split(" | ").collect();
+        let [number, _, attribute, _, content] = parts[..] else { return None };
+        Some((number.parse::<usize>().ok()?, attribute, content))
+    });
+    let known: Vec<(usize, &str, &str)> = known.collect();
+    let fact = |(number, text): &(usize, String)| {
+        let plain = text.trim_end_matches('.');
+        let (attribute, value, content) = match plain.strip_prefix("I live in ") {
+            Some(town) => ("home", town, format!("alice lives in {town}.")),
+            None => {
+                let drink = plain.strip_prefix("My favourite drink is ")?;
+                ("favourite:drink", drink, format!("alice's favourite drink is {drink}."))
+            }
+        };
+        let others = known.iter().filter(|(_, one, text)| *one == attribute && *text != content);
+        let ends: Vec<usize> = others.map(|(number, ..)| *number).collect();
+        Some(serde_json::json!({
+            "ends": ends,
+            "content": content, "kind": "personal_info", "subject": "alice",
+            "attribute": attribute, "value": value.to_lowercase(), "from": "", "to": "",
+            "confidence": 0.9, "importance": "high", "messages": [number],
+        }))
+    };
+    let facts: Vec<_> = messages.iter().filter_map(fact).collect();
+    let numbers: Vec<_> = messages.iter().map(|(number, _)| number).collect();
+    let answer = match prompt.phase {
+        UsagePhase::Boundary => serde_json::json!({"episodes": [
+            {"messages": numbers, "topic": "t", "reason": "r", "confidence": 0.9}
+        ]}),
+        UsagePhase::Episode => serde_json::json!({
+            "title": "A talk", "summary": "They talked.", "narrative": "They talked.",
+            "timestamp": "", "topics": [], "entities": [], "facts": facts,
+        }),
+        _ => serde_json::json!({"facts": facts}),
+    };
+    Ok(answer.to_string())
+}
+
+#[test]
+fn what_is_deleted_was_never_said_to_a_model_either() {
+    let total = rounds(30, 300);
+    let (mut different, mut by_model) = (Vec::new(), 0_u64);
+    for seed in 0..total {
+        let mut random = Random::new(1_000_000 + seed);
+        let mut events = Vec::new();
+        let mut ids = Vec::new();
+        for day in 0..3 + random.below(4) as i64 {
+            // One message about each matter: the model is not asked again about the rest of an
+            // episode, so its other messages must not change what it tells of one.
+            let said = (0..1 + random.below(2) as i64).map(|minute| {
+                ids.push(format!("m{}", ids.len()));
+                let text = match minute {
+                    0 => format!("I live in {}.", TOWNS[random.below(3) as usize]),
+                    _ => format!("My favourite drink is {}.", TEAS[random.below(4) as usize]),
+                };
+                let at = (day - 400) * DAY + minute * 60;
+                said_by_alice(ids.last().unwrap(), &text, at, &format!("s{day}"))
+            });
+            events.push(Event::Say(said.collect()));
+        }
+        let mut pick = || ids[random.below(ids.len() as u64) as usize].clone();
+        events.push(Event::Delete(Gone::Messages(vec![pick(), pick()])));
+        let started = |disk: &Disk| {
+            let model = Arc::new(ScriptedModel::new(finds_homes_and_drinks));
+            let model = Some(model as Arc<dyn LanguageModel>);
+            open_with(disk, false, MemoryConfig::default(), model).unwrap()
+        };
+        let (disk, other) = (Disk::new(MemoryBackend::new()), Disk::new(MemoryBackend::new()));
+        let (engine, never) = (started(&disk), started(&other));
+        let mut went = BTreeSet::new();
+        for event in &events {
+            went.extend(happen(&engine, std::slice::from_ref(event)).0);
+            wait(&engine, "alice");
+        }
+        for event in without(&events, &went, 0) {
+            happen(&never, &[event]);
+            wait(&never, "alice");
+        }
+        by_model +=
+            facts(&engine).iter().filter(|one| one.provenance.method == "scripted").count() as u64;
+        let (mine, others) = (standings(&engine), standings(&never));
+        if mine != others {
+            let (got, wanted): (Vec<_>, Vec<_>) =
+                (mine.difference(&others).collect(), others.difference(&mine).collect());
+            different.push(format!("{}: got {got:?}, wanted {wanted:?}", words(&events)));
+        }
+        for id in &went {
+            assert!(files_with(&disk, &format!("\"{id}\"")).is_empty(), "seed {seed}");
+        }
+    }
+    assert!(by_model > total, "{by_model}");
+    assert!(different.is_empty(), "{} of {total} differ: {different:#?}", different.len());
+    report("unsaid", &[("histories_with_a_model", total), ("differences", 0)]);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use episodica_core::clock::DisplayZone;
 use episodica_core::config::MemoryConfig;
-use episodica_core::engine::{AnyRecord, ContextRequest};
+use episodica_core::engine::{AnyRecord, ContextRequest, StatedFact};
 use episodica_core::llm::testing::ScriptedModel;
 use episodica_core::llm::{ChatPrompt, UsagePhase};
 use episodica_core::model::NewMessage;
@@ -198,4 +198,34 @@ fn merged_episodes_keep_one_text_and_both_ids() {
         panic!("the other id leads to it")
     };
     assert_eq!(found.episode_id, merged.episode_id);
+}
+
+#[test]
+fn an_episode_with_three_changes_sees_the_three_facts_that_change() {
+    let model = Arc::new(ScriptedModel::new(sensible));
+    let engine = with(&disk(), &model);
+    let matters = ["home", "employer", "choir", "car", "dentist", "sister", "lunch", "phone"];
+    for number in 0..48 {
+        let matter = matters[number % matters.len()];
+        let content = format!("ann's {matter} has the label tag{number}.");
+        let fact = StatedFact { content, ..StatedFact::default() };
+        engine.remember("ann", &fact, &NOW).unwrap();
+    }
+    let said = [
+        "tag3 is over, we sold it on Monday",
+        "and tag17 moved to Thursdays. by the way, tag30 has retired",
+        "what a week",
+    ];
+    let said = said.iter().enumerate();
+    let said = said.map(|(n, text)| crate::engine::support::said(&format!("n{n}"), text, 60, None));
+    engine.add_messages("ann", said.collect(), None, &NOW).unwrap();
+    engine.flush("ann", &NOW).unwrap();
+    wait(&engine, "ann");
+    let prompts = model.prompts();
+    let shown = prompts.iter().find(|prompt| prompt.phase == UsagePhase::Episode).unwrap();
+    for tag in ["tag3.", "tag17.", "tag30."] {
+        assert!(shown.user.contains(tag), "{tag} in {}", shown.user);
+    }
+    let lines = shown.user.lines().filter(|line| line.matches(" | ").count() == 4);
+    assert_eq!(lines.count(), 16);
 }

@@ -122,7 +122,7 @@ impl ModelSession<'_> {
         // questions.
         let is_own = is_unchanged(&own, messages);
         let wants_facts = self.services.config.semantic_memory && budget.is_roomy && is_own;
-        let shown = if wants_facts { self.shown_beside(messages)? } else { ShownFacts::default() };
+        let shown = if wants_facts { self.shown_beside(messages) } else { ShownFacts::default() };
         let prompt = model::question(messages, &shown, wants_facts, budget)?;
         let reply = match self.ask(&prompt)? {
             QuestionOutcome::Answered(reply) => reply,

@@ -4,7 +4,6 @@
 //! If the model fails, the rules learn in its place, and the episode is marked to be learned from
 //! again.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::control::CallControl;
@@ -15,15 +14,14 @@ use crate::engine::memory::indexing::FactTexts;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::OUTAGE;
+use crate::engine::writing::known_facts;
 use crate::engine::writing::learn::{CandidateOrigin, Found, LearningStep};
 use crate::error::Result;
 use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
 use crate::generate::facts::{FactExtraction, extract_offline};
 use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
-/// Known facts shown to the model with an episode, as many as in Nemori.
-const KNOWN_FACTS: usize = 10;
-/// Messages before an episode that the model sees, so that it can resolve pronouns.
+/// Messages before an episode that the model is shown, so that it can resolve pronouns.
 const BEFORE: usize = 2;
 /// Number of messages of any session among which those are searched.
 const BEFORE_REACH: u32 = 30;
@@ -162,7 +160,7 @@ impl ModelSession<'_> {
     /// Extracts the facts of an episode that is written already.
     fn find_facts(&mut self, episode: &Arc<Episode>) -> Result<ExtractedFacts> {
         let messages = self.services.without_recalled(self.user, &episode.original_messages);
-        let shown = self.shown_beside(&messages)?;
+        let shown = self.shown_beside(&messages);
         let prompt = question(&messages, &shown, self.budget())?;
         match self.ask(&prompt)? {
             QuestionOutcome::Answered(reply) => {
@@ -196,8 +194,8 @@ impl ModelSession<'_> {
     }
 
     /// The known facts and earlier messages that the model sees with an episode of these messages.
-    pub(crate) fn shown_beside(&self, messages: &[Arc<Message>]) -> Result<ShownFacts> {
-        Ok(ShownFacts { known: self.known_about(messages)?, before: self.before(messages) })
+    pub(crate) fn shown_beside(&self, messages: &[Arc<Message>]) -> ShownFacts {
+        ShownFacts { known: self.known_about(messages), before: self.before(messages) }
     }
 
     /// The last messages of the same session before these.
@@ -214,50 +212,12 @@ impl ModelSession<'_> {
         before
     }
 
-    /// The known facts nearest to each of the messages, nearest first; without vectors, the latest.
-    fn known_about(&self, messages: &[Arc<Message>]) -> Result<Vec<Arc<SemanticMemory>>> {
-        if !self.services.config.prediction_correction {
-            return Ok(Vec::new());
+    /// The known facts that these messages may change; see [`known_facts::about`].
+    fn known_about(&self, messages: &[Arc<Message>]) -> Vec<Arc<SemanticMemory>> {
+        let config = &self.services.config;
+        if !config.prediction_correction {
+            return Vec::new();
         }
-        let view = self.user.view.read();
-        let ids: HashSet<&str> =
-            messages.iter().map(|message| message.message_id.as_str()).collect();
-        // Facts of the rules that the model's will replace.
-        let relearn = view.backlog.relearn();
-        let is_stand_in = |fact: &SemanticMemory| {
-            fact.provenance.method == "offline"
-                && !fact.source_episodes.is_empty()
-                && fact.source_episodes.iter().all(|id| relearn.contains(id))
-        };
-        // The model is to find the facts of these messages again, without seeing them.
-        let is_useful = |fact: &&Arc<SemanticMemory>| {
-            fact.is_current()
-                && !fact.is_procedure()
-                && !fact.source_messages.iter().all(|id| ids.contains(id.as_str()))
-                && !is_stand_in(fact)
-        };
-        let slots: Option<Vec<u32>> =
-            messages.iter().map(|message| view.messages.slot(&message.message_id)).collect();
-        let vectors = slots.and_then(|slots| view.message_vectors(&slots));
-        let Some(vectors) = vectors else {
-            let latest = view.facts.iter().rev().map(|(_, fact)| fact).filter(is_useful);
-            return Ok(latest.take(KNOWN_FACTS).cloned().collect());
-        };
-        // The two facts nearest to each message come before all others: a conversation has several
-        // topics.
-        let least = self.services.config.statement_similarity_threshold;
-        let mut near: Vec<(usize, f32, u32)> = Vec::new();
-        for vector in vectors.rows() {
-            let some = view.statements.nearest(vector, KNOWN_FACTS)?.into_iter();
-            let some = some.filter(|(_, cosine)| *cosine >= least).enumerate();
-            near.extend(some.map(|(rank, (slot, cosine))| (rank, cosine, slot)));
-        }
-        near.sort_by(|a, b| {
-            (a.0 > 1).cmp(&(b.0 > 1)).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))
-        });
-        let mut seen = HashSet::new();
-        let slots = near.into_iter().map(|(_, _, slot)| slot).filter(|slot| seen.insert(*slot));
-        let facts = slots.filter_map(|slot| view.facts.get(slot)).filter(is_useful);
-        Ok(facts.take(KNOWN_FACTS).cloned().collect())
+        known_facts::about(&self.user.view.read(), messages, config.statement_similarity_threshold)
     }
 }

@@ -20,7 +20,7 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::is_unchanged;
 use crate::engine::writing::conflicts::{ConflictCandidates, LearnedFacts};
-use crate::engine::writing::fact_endings::{ended_by, replaced_by};
+use crate::engine::writing::fact_endings::{ReplacedFacts, ended_by, replaced_by};
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::facts::model::FactDetails;
@@ -76,12 +76,20 @@ impl<'a> LearningStep<'a> {
 
 impl CandidateOrigin {
     /// Adds provenance and dates to a record that was made from a candidate.
-    fn mark(&self, told: &FactDetails, record: &mut SemanticMemory) {
+    fn mark(
+        &self,
+        told: &FactDetails,
+        replaced: Option<&ReplacedFacts>,
+        record: &mut SemanticMemory,
+    ) {
         record.provenance = self.provenance.clone();
         let dates = [("occurred_from", &told.from), ("occurred_to", &told.to)];
-        let replaced = told.ends.iter().chain(&told.corrects).next();
-        let replaced = replaced.filter(|_| !record.metadata.contains_key("supersedes"));
-        let supersedes = replaced.map(|id| ("supersedes", id));
+        // Of several that end, the latest is named.
+        let ended = replaced.and_then(|one| {
+            one.facts.iter().map(|(fact, _)| fact).max_by_key(|fact| fact.valid_from)
+        });
+        let ended = ended.filter(|_| !record.metadata.contains_key("supersedes"));
+        let supersedes = ended.map(|fact| ("supersedes", &fact.memory_id));
         let known = dates.into_iter().chain(supersedes).filter(|(_, text)| !text.is_empty());
         for (key, text) in known {
             record.metadata.insert(key.to_owned(), Value::String(text.clone()));
@@ -342,7 +350,7 @@ impl EngineServices {
             if let (Some(origin), Some(told), Some(record)) =
                 (&step.origin, told, applied.records.last_mut())
             {
-                origin.mark(told, record);
+                origin.mark(told, replaced.as_ref(), record);
             }
             let same = decision.target.and_then(|target| known.get(target).copied());
             if let (Some(same), true) = (same, applied.records.is_empty()) {

@@ -13,6 +13,7 @@ pub(crate) mod form;
 pub(crate) mod group_commit;
 pub(crate) mod import;
 pub(crate) mod ingest;
+mod known_facts;
 pub(crate) mod learn;
 pub(crate) mod lost_texts;
 pub(crate) mod merge;

@@ -80,6 +80,8 @@ struct RelearnRun<'a> {
     /// The facts to learn again, by slot.
     touched: BTreeMap<u32, Arc<SemanticMemory>>,
     told: BTreeMap<String, EpisodeFindings>,
+    /// Facts of a model that nothing proves any more.
+    vanished: HashSet<String>,
     /// By fact: the messages in which the rules found it.
     covered: HashMap<String, HashSet<String>>,
     alike: SimilarFacts<'a>,
@@ -106,6 +108,7 @@ impl EngineServices {
             erasure,
             touched: BTreeMap::new(),
             told: BTreeMap::new(),
+            vanished: HashSet::new(),
             covered: HashMap::new(),
             alike: SimilarFacts::new(view, control)?,
         };
@@ -197,7 +200,7 @@ impl<'a> RelearnRun<'a> {
         let mut by_model: HashSet<&str> = HashSet::new();
         for (_, fact) in view.facts.iter() {
             // A model learned from these episodes, so the rules add no facts of their own.
-            if ![BY_RULES, BY_USER, "imported"].contains(&fact.provenance.method.as_str()) {
+            if is_by_model(fact) {
                 by_model.extend(fact.source_episodes.iter().map(String::as_str));
             }
         }
@@ -266,8 +269,9 @@ impl<'a> RelearnRun<'a> {
                 let known = told.before.iter().position(|one| is_same(one, candidate));
                 let tag = match known {
                     Some(known) => match tags[known] {
-                        Some(tag) => Some(tag),
-                        None => continue,
+                        // A model's fact is kept as it is.
+                        Some(tag) if !is_by_model(tag) => Some(tag),
+                        _ => continue,
                     },
                     None if !told.learns || self.is_from_ahead(candidate) => continue,
                     // The candidate is part of a fact that the user deleted.
@@ -297,6 +301,7 @@ impl<'a> RelearnRun<'a> {
         self.covered = covered;
         let lost = TextsLost::of(self.view, &self.messages.iter().map(String::as_str).collect());
         let mut steps: Vec<((Moment, u32, usize), RelearnStep)> = Vec::new();
+        let mut vanished = HashSet::new();
         for fact in self.touched.values().filter(|fact| !self.facts.contains(&fact.memory_id)) {
             if let Some((candidate, at)) = statement_of(fact) {
                 let again = RelearnedCandidate {
@@ -321,13 +326,18 @@ impl<'a> RelearnRun<'a> {
             if is_told {
                 continue;
             }
-            if let Some(kept) = self.without_lost(fact, &lost) {
+            let kept = self.without_lost(fact, &lost);
+            if kept.is_none() && is_by_model(fact) {
+                vanished.insert(fact.memory_id.clone());
+            }
+            if let Some(kept) = kept {
                 let first = fact.source_messages.iter();
                 let first = first.filter_map(|id| self.view.messages.slot(id)).min();
                 let order = (fact.created_at, first.unwrap_or(u32::MAX), 1);
                 steps.push((order, RelearnStep::Keep(Arc::clone(fact), Box::new(kept))));
             }
         }
+        self.vanished = vanished;
         again.into_iter().for_each(|again| again_into(&mut steps, again));
         steps.sort_by_key(|(order, _)| *order);
         steps.into_iter().map(|(_, step)| step).collect()
@@ -493,10 +503,20 @@ impl<'a> RelearnRun<'a> {
         if before.superseded_by.as_deref().is_some_and(is_gone) {
             (kept.valid_to, kept.superseded_by) = (None, None);
         }
-        let by = before.superseded_by.as_ref();
-        let by = by.and_then(|by| entries.iter().find(|entry| entry.tags.contains(by)));
-        if let Some(by) = by {
-            kept = close(&kept, self.until(before, &by.fact), &by.fact.memory_id, self.now);
+        let by = self.ender(before);
+        let by =
+            by.and_then(|by| entries.iter().position(|entry| entry.tags.iter().any(|id| id == by)));
+        if let Some(at) = by {
+            let by = &entries[at].fact;
+            kept = close(&kept, self.until(before, by), &by.memory_id, self.now);
+            let named = superseded(by).and_then(|id| {
+                entries.iter().map(|entry| &entry.fact).find(|fact| fact.memory_id == id)
+            });
+            // A model's fact names the latest of those that it ends.
+            if is_by_model(by) && named.is_none_or(|named| named.valid_from <= kept.valid_from) {
+                let id = Value::String(kept.memory_id.clone());
+                entries[at].fact.metadata.insert(SUPERSEDES.to_owned(), id);
+            }
         }
         let candidate = candidate_of(self.view, &kept);
         let at = entries.len();
@@ -506,6 +526,8 @@ impl<'a> RelearnRun<'a> {
             let (decision, near) = self.decide(&candidate, false, entries);
             let target = decision.target.and_then(|target| near.get(target).copied());
             match (decision.event, target) {
+                // What a model's fact ends the model says: `end_by` ends it again.
+                (EventKind::Supersede, _) if is_by_model(before) => {}
                 (EventKind::Supersede, Some(target)) if !is_ahead(kept.valid_from, self.now) => {
                     let ended = &mut entries[target].fact;
                     *ended = close(ended, kept.valid_from, &kept.memory_id, self.now);
@@ -539,33 +561,54 @@ impl<'a> RelearnRun<'a> {
     /// Restores an end that was not decided by the rules, or that the rules can't find again.
     fn end_by(&self, tag: &str, at: usize, entries: &mut [RelearnedFact]) {
         let (is_kept, by) = (entries[at].is_kept, entries[at].fact.clone());
-        let mut replaced = None;
+        let mut replaced: Option<(Moment, String)> = None;
         for entry in entries.iter_mut().filter(|entry| entry.fact.is_current()) {
             if !(entry.is_kept || is_kept) || entry.fact.memory_id == by.memory_id {
                 continue;
             }
             let ended = entry.tags.iter().filter_map(|id| self.view.facts.by_id(id));
             let ended = ended
-                .filter(|fact| fact.superseded_by.as_deref() == Some(tag))
+                .filter(|fact| self.ender(fact) == Some(tag))
                 .min_by_key(|fact| fact.created_at);
             if let Some(ended) = ended {
                 let until = self.until(ended, &by);
                 let named = self.view.facts.by_id(tag).and_then(|fact| superseded(fact));
-                if named == Some(&ended.memory_id) {
-                    replaced = Some(entry.fact.memory_id.clone());
+                // A model's fact names the latest of those that it ends.
+                let is_later = |(began, _): &(Moment, String)| entry.fact.valid_from >= *began;
+                if named == Some(&ended.memory_id)
+                    || is_by_model(&by) && replaced.as_ref().is_none_or(is_later)
+                {
+                    replaced = Some((entry.fact.valid_from, entry.fact.memory_id.clone()));
                 }
                 entry.fact = close(&entry.fact, until, &by.memory_id, self.now);
             }
         }
-        if let Some(id) = replaced {
+        if let Some((_, id)) = replaced {
             entries[at].fact.metadata.insert(SUPERSEDES.to_owned(), Value::String(id));
         }
     }
 
-    /// The date at which `by` ends a fact again: the earlier end. If that was the beginning of
-    /// `by`, and `by` has lost its first proof, the new beginning.
+    /// The fact that ends another, now that some are gone: if what ended it is gone and was ended
+    /// itself, the end is that of the later one.
+    fn ender<'f>(&'f self, fact: &'f SemanticMemory) -> Option<&'f str> {
+        let mut by = fact.superseded_by.as_deref()?;
+        // Two facts may name each other after a correction.
+        for _ in 0..=self.vanished.len() {
+            if !self.vanished.contains(by) {
+                return Some(by);
+            }
+            by = self.view.facts.by_id(by)?.superseded_by.as_deref()?;
+        }
+        None
+    }
+
+    /// The end of a fact that `by` ends again: as before, unless it was the beginning of `by`,
+    /// which has moved because `by` lost its first proof.
     fn until(&self, ended: &SemanticMemory, by: &SemanticMemory) -> Moment {
         let before = ended.superseded_by.as_ref().and_then(|id| self.view.facts.by_id(id));
+        if before.is_some_and(|before| self.vanished.contains(&before.memory_id)) {
+            return by.valid_from.max(ended.valid_from);
+        }
         let began = before.map(|before| before.valid_from.max(ended.valid_from));
         match ended.valid_to {
             Some(until) if before.is_some_and(|one| self.loses(one)) && began == Some(until) => {
@@ -718,4 +761,8 @@ fn again_into(steps: &mut Vec<((Moment, u32, usize), RelearnStep)>, again: Relea
 
 fn is_same(one: &FactCandidate, other: &FactCandidate) -> bool {
     one.content == other.content && one.source_messages == other.source_messages
+}
+
+fn is_by_model(fact: &SemanticMemory) -> bool {
+    ![BY_RULES, BY_USER, "imported"].contains(&fact.provenance.method.as_str())
 }

@@ -7,7 +7,7 @@
 //!
 //! The model also lists the known facts that each new one ends or corrects, by their numbers in the
 //! prompt. This is accepted even if the attributes have different names, since history makes it
-//! reversible. A fact can only end facts about the same subject, and never an event.
+//! reversible. A fact can only end facts about the same subject, and an event only before its day.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -93,7 +93,9 @@ pub const FACTS_TOKENS: u32 = 3_000;
 /// Known facts in the form that prompts use; `None` if there are none.
 pub fn known_lines(known: &[Arc<SemanticMemory>]) -> Option<String> {
     let line = |(number, fact): (usize, &Arc<SemanticMemory>)| {
-        let since = fact.valid_from.local().date();
+        // As wide as the model told it: a month is no first day.
+        let told = fact.metadata.get("occurred_from").and_then(Value::as_str);
+        let since = told.map_or_else(|| fact.valid_from.local().date().to_string(), str::to_owned);
         let text = [&fact.subject, &fact.attribute, &fact.content].map(|text| single_line(text));
         format!("{number} | {} | {} | {since} | {}", text[0], text[1], text[2])
     };
@@ -191,9 +193,7 @@ pub fn read(
     let before = shown.before.iter().map(|message| &**message);
     let context: Vec<&Message> =
         messages.iter().map(|message| &**message).chain(before).chain(&known).collect();
-    // A fact that is already known is not new.
-    let mut seen: HashSet<String> =
-        shown.known.iter().map(|fact| normalized(&fact.content)).collect();
+    let mut seen: HashSet<String> = HashSet::new();
     let mut facts =
         AnsweredFacts { salvaged: items.salvaged || items.lost > 0, ..AnsweredFacts::default() };
     for value in items.values.iter().take(MAX_FACTS) {
@@ -229,7 +229,14 @@ fn named(
 }
 
 fn ends(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
-    known.kind != MemoryKind::Event && is_same_subject(&candidate.subject, &known.subject)
+    let can_end = known.kind != MemoryKind::Event || is_to_come(known, candidate.said);
+    can_end && is_same_subject(&candidate.subject, &known.subject)
+}
+
+/// True for an event after a moment: it may be called off.
+fn is_to_come(event: &SemanticMemory, moment: Moment) -> bool {
+    let day = event.metadata.get("occurred_from").and_then(Value::as_str);
+    day.is_some_and(|day| *day > *moment.local().date().to_string())
 }
 
 /// True if the candidate may correct the known fact. A correction may change the subject itself;

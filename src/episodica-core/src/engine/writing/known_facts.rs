@@ -1,0 +1,132 @@
+//! The known facts that the model sees with an episode: those that the episode may change.
+//!
+//! An episode can change several things, so each sentence proposes the facts nearest to it, by the
+//! rare words that they share and by their vectors, and the sentences take turns.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayView1};
+
+use crate::engine::memory::view::UserView;
+use crate::index::TextTerms;
+use crate::model::{MemoryKind, Message, SemanticMemory};
+use crate::text::sentences;
+
+/// Number of facts shown. A fact costs about 25 tokens.
+const SHOWN: usize = 16;
+/// Of these, facts about home, work and family, which often change in other words.
+const OF_PERSON: usize = 4;
+/// Facts that a sentence proposes.
+const PROPOSED: usize = 4;
+/// The inverse document frequency of one word that counts half: a word of one fact in fifty.
+const RARE_WORD: f32 = 4.0;
+/// Least score of a proposal: below, a fact has nothing to do with the sentence.
+const LEAST: f32 = 0.3;
+
+/// The current facts that these messages may change, those that they are most likely about first.
+/// `least` is the least cosine by which a fact is near in meaning.
+pub(super) fn about(
+    view: &UserView,
+    messages: &[Arc<Message>],
+    least: f32,
+) -> Vec<Arc<SemanticMemory>> {
+    let ids: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
+    let relearn = view.backlog.relearn();
+    // The rules' facts that the model's will replace.
+    let is_stand_in = |fact: &SemanticMemory| {
+        fact.provenance.method == "offline"
+            && !fact.source_episodes.is_empty()
+            && fact.source_episodes.iter().all(|id| relearn.contains(id))
+    };
+    // What was learned from these messages is to be learned again.
+    let usable: HashMap<u32, &Arc<SemanticMemory>> = view
+        .facts
+        .iter()
+        .filter(|(_, fact)| {
+            fact.is_current()
+                && !fact.is_procedure()
+                && !fact.source_messages.iter().all(|id| ids.contains(id.as_str()))
+                && !is_stand_in(fact)
+        })
+        .collect();
+    let mut latest: Vec<u32> = usable.keys().copied().collect();
+    latest.sort_unstable_by(|a, b| b.cmp(a));
+    let mut chosen: Vec<u32> = Vec::new();
+    let mut seen = HashSet::new();
+    let few = usable.len() <= SHOWN;
+    let share = if few { SHOWN } else { SHOWN - OF_PERSON };
+    let proposed = proposals(view, messages, least, &usable).into_iter();
+    chosen.extend(proposed.filter(|slot| seen.insert(*slot)).take(share));
+    let of_person = |slot: &u32| {
+        let kind = usable[slot].kind;
+        few || matches!(
+            kind,
+            MemoryKind::PersonalInfo | MemoryKind::WorkHistory | MemoryKind::Relationship
+        )
+    };
+    // The latest facts fill the places that no sentence took.
+    let rest = latest.iter().filter(|slot| of_person(slot)).chain(&latest).copied();
+    let rest: Vec<u32> = rest.filter(|slot| seen.insert(*slot)).collect();
+    let room = SHOWN - chosen.len();
+    chosen.extend(rest.into_iter().take(room));
+    chosen.into_iter().map(|slot| Arc::clone(usable[&slot])).collect()
+}
+
+/// The facts that the sentences propose, in turns, the surest of each turn first. The sentences of
+/// users come before those of agents.
+fn proposals(
+    view: &UserView,
+    messages: &[Arc<Message>],
+    least: f32,
+    usable: &HashMap<u32, &Arc<SemanticMemory>>,
+) -> Vec<u32> {
+    let slots: Option<Vec<u32>> =
+        messages.iter().map(|message| view.messages.slot(&message.message_id)).collect();
+    let vectors: Option<Array2<f32>> = slots.and_then(|slots| view.message_vectors(&slots));
+    let mut proposed: Vec<(usize, bool, f32, u32)> = Vec::new();
+    for (row, message) in messages.iter().enumerate() {
+        let meaning = vectors.as_ref().map(|vectors| vectors.row(row));
+        let near = meaning.map(|vector| by_meaning(view, vector)).unwrap_or_default();
+        let near: Vec<_> = near.into_iter().filter(|(_, cosine)| *cosine >= least).collect();
+        for sentence in sentences(&message.content) {
+            let mut scores = by_words(view, sentence);
+            for (slot, cosine) in &near {
+                *scores.entry(*slot).or_default() += cosine;
+            }
+            let mut best: Vec<(f32, u32)> = scores
+                .into_iter()
+                .filter(|(slot, score)| *score >= LEAST && usable.contains_key(slot))
+                .map(|(slot, score)| (score, slot))
+                .collect();
+            best.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+            let turns = best.into_iter().take(PROPOSED).enumerate();
+            proposed
+                .extend(turns.map(|(turn, (score, slot))| (turn, message.is_agent(), score, slot)));
+        }
+    }
+    proposed
+        .sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)).then(a.3.cmp(&b.3)));
+    proposed.into_iter().map(|(.., slot)| slot).collect()
+}
+
+/// Facts by the words that a sentence shares with them: from 0 to below 1, the more the rarer.
+fn by_words(view: &UserView, sentence: &str) -> HashMap<u32, f32> {
+    let postings = &view.statements.postings;
+    let terms = TextTerms::of(sentence);
+    let terms: HashSet<&str> = terms.iter().map(|term| term.text).collect();
+    let mut sums: HashMap<u32, f32> = HashMap::new();
+    for term in terms {
+        let idf = postings.idf(postings.document_frequency(term));
+        for posting in postings.postings(term) {
+            *sums.entry(posting.slot).or_default() += idf;
+        }
+    }
+    sums.into_iter().map(|(slot, sum)| (slot, sum / (sum + RARE_WORD))).collect()
+}
+
+/// The facts nearest in meaning to a message, each with its cosine.
+fn by_meaning(view: &UserView, vector: ArrayView1<'_, f32>) -> Vec<(u32, f32)> {
+    // A vector of another dimension, after a change of embedders, has no neighbours.
+    view.statements.nearest(vector, 4 * SHOWN).unwrap_or_default()
+}
