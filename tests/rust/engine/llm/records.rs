@@ -209,7 +209,7 @@ fn an_episode_with_three_changes_sees_the_three_facts_that_change() {
         let matter = matters[number % matters.len()];
         let content = format!("ann's {matter} has the label tag{number}.");
         let fact = StatedFact { content, ..StatedFact::default() };
-        engine.remember("ann", &fact, &NOW).unwrap();
+        engine.remember("ann", fact, &NOW).unwrap();
     }
     let said = [
         "tag3 is over, we sold it on Monday",
