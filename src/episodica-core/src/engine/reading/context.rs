@@ -29,7 +29,7 @@ const TOKENS_PER_FACT: usize = 20;
 const BEARS: f64 = 0.3;
 /// A model or a user writes facts that say in one line what the messages say in many. This many of
 /// the best enter a context on their own.
-const WORDED: usize = 5;
+const WORDED: usize = 8;
 /// Tokens of a short message. If not all messages are ranked, as many are as fit the budget.
 const TOKENS_PER_MESSAGE: usize = 24;
 
@@ -238,6 +238,7 @@ impl ContextSources {
             bears: self.asked.get(number).is_some_and(|hit| {
                 hit.score >= least || number < WORDED && !fact.provenance.is_by_rules()
             }),
+            worded: !fact.provenance.is_by_rules(),
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
             HitRecord::Episode(episode) => Some(EpisodeSummary {

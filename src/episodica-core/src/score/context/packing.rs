@@ -38,7 +38,12 @@ const CONSIDERED: usize = 512;
 /// The facts' share of a budget of up to [`SMALL_BUDGET`] tokens. In larger budgets the share
 /// falls: there is room for more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.5;
+/// If a model or the user worded the best facts, at least this many tokens, up to two thirds of the
+/// budget: such a fact says in one line what a reader would look for in several messages.
+const WORDED_TOKENS: f64 = 100.0;
+const WORDED_SHARE: f64 = 0.67;
 const SMALL_BUDGET: f64 = 400.0;
+const WORDED_BEST: usize = 3;
 /// Number of best messages that are quoted in part only if they do not fit, and the share of the
 /// budget (one in `BEST_PART`) that an excerpt of them gets.
 const BEST: usize = 3;
@@ -167,10 +172,13 @@ pub fn pack(
 }
 
 /// Tokens reserved for facts before messages are added.
-fn fact_tokens(budget: usize) -> usize {
+fn fact_tokens(budget: usize, facts: &[KnownFact]) -> usize {
     let budget = budget as f64;
     let of_small = FACT_SHARE * budget.min(SMALL_BUDGET);
-    (of_small * (SMALL_BUDGET / budget).min(1.0).sqrt()) as usize
+    let share = of_small * (SMALL_BUDGET / budget).min(1.0).sqrt();
+    let is_worded = facts.iter().take(WORDED_BEST).any(|fact| fact.worded);
+    let least = if is_worded { WORDED_TOKENS.min(WORDED_SHARE * budget) } else { 0.0 };
+    share.max(least) as usize
 }
 
 /// A message that may enter a context.
@@ -212,7 +220,7 @@ struct PackingRun<'a> {
 
 impl PackingRun<'_> {
     fn pack(mut self) -> Result<ContextParts> {
-        let share = fact_tokens(self.budget);
+        let share = fact_tokens(self.budget, &self.material.facts[..self.material.asked]);
         let wanted = self.wanted()?;
         self.add_facts(share, |fact| fact.bears);
         for _ in 0..ROUNDS {

@@ -43,6 +43,7 @@ fn fact(text: &str, since: &str, sources: &[u32]) -> KnownFact {
         sources: sources.to_vec(),
         section: Default::default(),
         bears: true,
+        worded: false,
     }
 }
 

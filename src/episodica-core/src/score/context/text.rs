@@ -28,6 +28,8 @@ pub struct KnownFact {
     pub section: FactSection,
     /// True if it is relevant enough to be included by itself.
     pub bears: bool,
+    /// True if a model or the user worded it.
+    pub worded: bool,
 }
 
 /// The summary of an episode; it can replace messages that did not fit.
