@@ -273,7 +273,7 @@ def test_what_is_not_supported_is_turned_down_and_counted(
             "kite0 flew over hill0 on 3 May 1987.",
             "kite0 flew over hill0 4711 times.",
             "kite0 flew over hill0?",
-            "No fact is better than a doubtful one.",
+            "Two facts in one message are two lines.",
         ]
         facts = [{"content": text, **about} for text in junk]
         facts.append({**about, "content": "kite0 is kite0.", "messages": []})

@@ -517,7 +517,7 @@ mod tests {
             (statement("Ann enjoys spicy pickles.", "Ann", json!([0])), UnsupportedWords),
             (statement("Ann moved to Lyon.", "Ann", json!([])), NoSource),
             (statement("Ann moved to Lyon.", "Ann", json!([9])), NoSource),
-            (statement("No fact is better than a doubtful one", "Ann", json!([0])), Echo),
+            (statement("Two facts in one message are two lines", "Ann", json!([0])), Echo),
             (statement("Did Ann move to Lyon?", "Ann", json!([0])), Question),
             (
                 statement("The assistant is a language model.", "assistant", json!([1])),
