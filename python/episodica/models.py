@@ -152,6 +152,8 @@ def embedding_spec(embedding: object) -> dict[str, Any] | None:
     """An embedder as the engine takes it; ``None`` stays ``None``."""
     if embedding is None:
         return None
+    if embedding == "multilingual":
+        return {"kind": "compact"}
     if isinstance(embedding, str):
         embedding = named_embedding(embedding)
     elif isinstance(embedding, os.PathLike):

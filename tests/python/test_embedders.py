@@ -99,6 +99,21 @@ def test_minilm_is_one_word(store: Path) -> None:
         assert memory.stats().embedding_dimension == 384
 
 
+def test_multilingual_finds_a_message_in_another_language(store: Path) -> None:
+    with MemorySystem(store, embedding="multilingual") as memory:
+        memory.add_messages(
+            "ana",
+            [
+                {"role": "user", "content": "Ayer adopté un gato del refugio"},
+                {"role": "user", "content": "La reunión del martes se retrasa"},
+                {"role": "user", "content": "公司下个月要搬到新的办公楼"},
+            ],
+        )
+        assert memory.stats().embedding_dimension == 256
+        (first, *_) = memory.search("ana", "Did she get a cat?", method="vector")
+        assert "gato" in first.messages[0].content
+
+
 def test_minilm_names_the_package_that_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use episodica_core::Error;
 use episodica_core::embed::{
-    Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder, TransformerEmbedder,
+    CompactEmbedder, Embedder, EmbeddingSettings, EndpointEmbedder, StaticEmbedder,
+    TransformerEmbedder,
 };
 use episodica_core::llm::{LanguageModel, LlmSettings, OpenAiModel, UsageLedger};
 use pyo3::prelude::*;
@@ -30,6 +31,7 @@ pub(crate) fn embedder(
     let fail = |error: Error| errors::to_exception(py, &error);
     let kind: String = required(embedding, "kind")?.extract()?;
     match kind.as_str() {
+        "compact" => Ok(Arc::new(CompactEmbedder)),
         "local_folder" => {
             let path: PathBuf = required(embedding, "path")?.extract()?;
             Ok(Arc::new(py.detach(|| TransformerEmbedder::open(&path)).map_err(fail)?))

@@ -1,10 +1,12 @@
 //! Embeds texts as vectors. Implementations normalise their rows, so callers need not.
 //!
 //! [`StaticEmbedder`] is built into the package: a table of token vectors ([`StaticTable`]) that
-//! takes microseconds per message. [`TransformerEmbedder`] runs a sentence encoder of the BERT
-//! family from a folder and takes milliseconds per message. [`EndpointEmbedder`] calls a server.
-//! Python callables implement [`Embedder`] in the extension.
+//! takes microseconds per message. So is [`CompactEmbedder`], a sentence encoder of one light
+//! layer for many languages. [`TransformerEmbedder`] runs a sentence encoder of the BERT family
+//! from a folder and takes milliseconds per message. [`EndpointEmbedder`] calls a server. Python
+//! callables implement [`Embedder`] in the extension.
 
+mod compact;
 mod endpoint;
 mod features;
 mod static_table;
@@ -17,6 +19,7 @@ use crate::control::CallControl;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
+pub use compact::CompactEmbedder;
 pub use endpoint::{EmbeddingSettings, EndpointEmbedder};
 pub(crate) use static_table::is_earlier_table;
 pub use static_table::{

@@ -76,7 +76,7 @@ impl BertEncoder {
     }
 
     fn layer(&self, layer: &EncoderLayer, states: &mut Array2<f32>, spans: &[Range<usize>]) {
-        let mixed = self.attention(&linear(states, &layer.query_key_value), spans);
+        let mixed = attention(&linear(states, &layer.query_key_value), self.heads, spans);
         *states += &linear(&mixed, &layer.attention_output);
         normalise(states, &layer.attention_norm, self.eps);
         let mut inner = linear(states, &layer.expand);
@@ -88,31 +88,35 @@ impl BertEncoder {
         *states += &linear(&inner, &layer.contract);
         normalise(states, &layer.output_norm, self.eps);
     }
+}
 
-    /// Scaled dot-product attention within each span; `projected` is (tokens, 3 hidden).
-    fn attention(&self, projected: &Array2<f32>, spans: &[Range<usize>]) -> Array2<f32> {
-        let hidden = self.dimension();
-        let width = hidden / self.heads;
-        let scale = 1.0 / (width as f32).sqrt();
-        let mut mixed = Array2::zeros((projected.nrows(), hidden));
-        for span in spans {
-            let mut scores = Array2::zeros((span.len(), span.len()));
-            for head in (0..hidden).step_by(width) {
-                let part = |offset: usize| {
-                    block(projected.view(), span, offset + head..offset + head + width)
-                };
-                general_mat_mul(scale, &part(0), &part(hidden).t(), 0.0, &mut scores);
-                scores.rows_mut().into_iter().for_each(|mut row| {
-                    let highest = row.fold(f32::NEG_INFINITY, |a, b| a.max(*b));
-                    row.mapv_inplace(|x| (x - highest).exp());
-                    row /= row.sum();
-                });
-                let mut target = block(mixed.view_mut(), span, head..head + width);
-                general_mat_mul(1.0, &scores, &part(2 * hidden), 0.0, &mut target);
-            }
+/// Scaled dot-product attention within each span; `projected` is (tokens, 3 hidden): queries, keys
+/// and values, each with the columns of its heads one after the other.
+pub(in crate::embed) fn attention(
+    projected: &Array2<f32>,
+    heads: usize,
+    spans: &[Range<usize>],
+) -> Array2<f32> {
+    let hidden = projected.ncols() / 3;
+    let width = hidden / heads;
+    let scale = 1.0 / (width as f32).sqrt();
+    let mut mixed = Array2::zeros((projected.nrows(), hidden));
+    for span in spans {
+        let mut scores = Array2::zeros((span.len(), span.len()));
+        for head in (0..hidden).step_by(width) {
+            let part =
+                |offset: usize| block(projected.view(), span, offset + head..offset + head + width);
+            general_mat_mul(scale, &part(0), &part(hidden).t(), 0.0, &mut scores);
+            scores.rows_mut().into_iter().for_each(|mut row| {
+                let highest = row.fold(f32::NEG_INFINITY, |a, b| a.max(*b));
+                row.mapv_inplace(|x| (x - highest).exp());
+                row /= row.sum();
+            });
+            let mut target = block(mixed.view_mut(), span, head..head + width);
+            general_mat_mul(1.0, &scores, &part(2 * hidden), 0.0, &mut target);
         }
-        mixed
     }
+    mixed
 }
 
 /// The part of a matrix in these rows and columns. (ndarray's `s!` macro does not compile in a

@@ -13,3 +13,4 @@ mod tests;
 mod weights;
 
 pub use embedder::TransformerEmbedder;
+pub(super) use forward::attention;

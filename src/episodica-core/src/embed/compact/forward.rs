@@ -1,0 +1,203 @@
+//! The forward pass: a table of pieces, attention, a map of two steps, and a weighted mean.
+//!
+//! Before attention and before the map each token takes a share of its two neighbours on either
+//! side (a convolution of each dimension by itself), which tells the order of words.
+
+use std::ops::Range;
+
+use bytemuck::cast_slice;
+use half::f16;
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayView2, Axis, Slice};
+use safetensors::SafeTensors;
+
+use crate::embed::transformer::attention;
+
+/// Length of a vector, and width of the table.
+pub(super) const DIMENSION: usize = 256;
+const ROW_BYTES: usize = DIMENSION / 2;
+const ATTENTION_HEADS: usize = 4;
+/// Means of a text's tokens, each with weights of its own.
+const MEANS: usize = 4;
+const REACH: usize = 2;
+const EPSILON: f32 = 1e-6;
+
+/// The weights.
+pub(super) struct CompactEncoder {
+    /// Two values of 4 bits in a byte.
+    rows: &'static [[u8; ROW_BYTES]],
+    scales: Vec<f32>,
+    attention_gain: Vec<f32>,
+    attention_neighbours: Array2<f32>,
+    query_key_value: Array2<f32>,
+    attention_output: Array2<f32>,
+    map_gain: Vec<f32>,
+    map_neighbours: Array2<f32>,
+    expand: Array2<f32>,
+    expand_bias: Vec<f32>,
+    contract: Array2<f32>,
+    mean_gain: Vec<f32>,
+    mean_weights: Array2<f32>,
+    mean_bias: Vec<f32>,
+    head_gain: Vec<f32>,
+    head: Array2<f32>,
+    head_expand: Array2<f32>,
+    head_bias: Vec<f32>,
+    head_contract: Array2<f32>,
+}
+
+impl CompactEncoder {
+    pub(super) fn new(file: &'static [u8]) -> Self {
+        let tensors = SafeTensors::deserialize(file)
+            .expect("invariant: the file in the package is the one a test has checked");
+        let tensor =
+            |name: &str| tensors.tensor(name).expect("invariant: the file has all tensors");
+        let vector = |name: &str| -> Vec<f32> {
+            let (halves, _) = tensor(name).data().as_chunks();
+            halves.iter().map(|bytes| f16::from_le_bytes(*bytes).to_f32()).collect()
+        };
+        let matrix = |name: &str| {
+            let shape = (tensor(name).shape()[0], tensor(name).shape()[1]);
+            Array2::from_shape_vec(shape, vector(name))
+                .expect("invariant: a tensor has as many values as its shape says")
+        };
+        let (scales, _) = tensor("scales").data().as_chunks();
+        Self {
+            rows: cast_slice::<u8, [u8; ROW_BYTES]>(tensor("embeddings").data()),
+            scales: scales.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect(),
+            attention_gain: vector("g1"),
+            attention_neighbours: matrix("c1"),
+            query_key_value: matrix("qkv"),
+            attention_output: matrix("o"),
+            map_gain: vector("g2"),
+            map_neighbours: matrix("c2"),
+            expand: matrix("w1"),
+            expand_bias: vector("b1"),
+            contract: matrix("w2"),
+            mean_gain: vector("gp"),
+            mean_weights: matrix("wg"),
+            mean_bias: vector("bg"),
+            head_gain: vector("gh"),
+            head: matrix("h0"),
+            head_expand: matrix("h1"),
+            head_bias: vector("hb"),
+            head_contract: matrix("h2"),
+        }
+    }
+
+    /// One vector of length 1 for each sequence of ids, none of them empty, in order.
+    pub(super) fn embed(&self, sequences: &[&[u16]]) -> Array2<f32> {
+        let total = sequences.iter().map(|ids| ids.len()).sum();
+        let mut states = Array2::zeros((total, DIMENSION));
+        let ids = sequences.iter().flat_map(|ids| ids.iter());
+        for (mut state, id) in states.rows_mut().into_iter().zip(ids) {
+            let at = usize::from(*id);
+            let state = state.as_slice_mut().expect("invariant: a row is contiguous");
+            for (pair, byte) in state.as_chunks_mut::<2>().0.iter_mut().zip(&self.rows[at]) {
+                *pair =
+                    [byte & 15, byte >> 4].map(|bits| (f32::from(bits) - 8.0) * self.scales[at]);
+            }
+        }
+        let mut end = 0;
+        let spans: Vec<Range<usize>> = sequences
+            .iter()
+            .map(|ids| {
+                end += ids.len();
+                end - ids.len()..end
+            })
+            .collect();
+
+        let input = with_neighbours(
+            &normalised(&states, &self.attention_gain),
+            &self.attention_neighbours,
+            &spans,
+        );
+        let mixed = attention(&input.dot(&self.query_key_value), ATTENTION_HEADS, &spans);
+        states += &mixed.dot(&self.attention_output);
+        let input =
+            with_neighbours(&normalised(&states, &self.map_gain), &self.map_neighbours, &spans);
+        states += &activated(&input, &self.expand, &self.expand_bias).dot(&self.contract);
+
+        let means = normalised(&self.means(&states, &spans), &self.head_gain);
+        let mut vectors = means.dot(&self.head);
+        vectors += &activated(&means, &self.head_expand, &self.head_bias).dot(&self.head_contract);
+        for mut vector in vectors.rows_mut() {
+            let length = vector.dot(&vector).sqrt();
+            if length > 0.0 {
+                vector /= length;
+            }
+        }
+        vectors
+    }
+
+    /// The weighted means of each span, one after the other: (spans, means × dimension).
+    fn means(&self, states: &Array2<f32>, spans: &[Range<usize>]) -> Array2<f32> {
+        let mut weights = normalised(states, &self.mean_gain).dot(&self.mean_weights);
+        for mut row in weights.rows_mut() {
+            for (weight, bias) in row.iter_mut().zip(&self.mean_bias) {
+                *weight = softplus(*weight + bias);
+            }
+        }
+        let mut means = Array2::zeros((spans.len(), MEANS * DIMENSION));
+        for (span, mut row) in spans.iter().zip(means.rows_mut()) {
+            let part = |matrix: &'_ Array2<f32>| rows(matrix.view(), span).to_owned();
+            let mut weights = part(&weights);
+            weights /= &(weights.sum_axis(Axis(0)) + EPSILON);
+            let product = weights.t().dot(&rows(states.view(), span));
+            row.iter_mut().zip(product.iter()).for_each(|(to, from)| *to = *from);
+        }
+        means
+    }
+}
+
+fn rows<'a>(mut matrix: ArrayView2<'a, f32>, span: &Range<usize>) -> ArrayView2<'a, f32> {
+    matrix.slice_axis_inplace(Axis(0), Slice::from(span.clone()));
+    matrix
+}
+
+/// Rows of mean square 1, times a gain for each column (Zhang and Sennrich 2019).
+fn normalised(x: &Array2<f32>, gain: &[f32]) -> Array2<f32> {
+    let mut result = x.clone();
+    for mut row in result.rows_mut() {
+        let inverse = 1.0 / (row.dot(&row) / gain.len() as f32 + EPSILON).sqrt();
+        row.iter_mut().zip(gain).for_each(|(x, gain)| *x *= inverse * gain);
+    }
+    result
+}
+
+/// Adds the neighbours of each row within its span, weighted by distance and column.
+fn with_neighbours(x: &Array2<f32>, weights: &Array2<f32>, spans: &[Range<usize>]) -> Array2<f32> {
+    let mut result = x.clone();
+    for span in spans {
+        for at in span.clone() {
+            let near = at.saturating_sub(REACH).max(span.start)..(at + REACH + 1).min(span.end);
+            for from in near {
+                let weight = weights.row(from + REACH - at);
+                let (source, mut target) = (x.row(from), result.row_mut(at));
+                for ((to, from), weight) in target.iter_mut().zip(source).zip(weight) {
+                    *to += from * weight;
+                }
+            }
+        }
+    }
+    result
+}
+
+/// `gelu(x · map + bias)`.
+fn activated(x: &Array2<f32>, map: &Array2<f32>, bias: &[f32]) -> Array2<f32> {
+    let mut product = Array2::zeros((x.nrows(), map.ncols()));
+    general_mat_mul(1.0, x, map, 0.0, &mut product);
+    for mut row in product.rows_mut() {
+        row.iter_mut().zip(bias).for_each(|(x, bias)| *x = gelu(*x + bias));
+    }
+    product
+}
+
+/// The form of GELU with tanh, with which the encoder was trained.
+fn gelu(x: f32) -> f32 {
+    x / (1.0 + (-1.595_769_1 * (x + 0.044_715 * x * x * x)).exp())
+}
+
+fn softplus(x: f32) -> f32 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
