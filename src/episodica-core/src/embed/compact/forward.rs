@@ -195,7 +195,7 @@ fn activated(x: &Array2<f32>, map: &Array2<f32>, bias: &[f32]) -> Array2<f32> {
 
 /// The form of GELU with tanh, with which the encoder was trained.
 fn gelu(x: f32) -> f32 {
-    x / (1.0 + (-1.595_769_1 * (x + 0.044_715 * x * x * x)).exp())
+    x / (1.0 + (-1.595_769 * (x + 0.044_715 * x * x * x)).exp())
 }
 
 fn softplus(x: f32) -> f32 {
