@@ -60,7 +60,7 @@ ADAPTER_LEVELS = [
 CORE_LEVELS = [
     "error fork sync",
     "clock control ids matrix parallel",
-    "ahead config pack",
+    "config pack",
     "model",
     "remote",
     "text",

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -98,14 +98,6 @@ pub(crate) fn patiently<T: Send + 'static>(
             |work| Ok(work()),
         );
     }
-    outcome_of(&outcome, control)
-}
-
-/// Waits for the result of another thread and checks for cancellation meanwhile.
-pub(crate) fn outcome_of<T>(
-    outcome: &Receiver<std::thread::Result<T>>,
-    control: &dyn CallControl,
-) -> Result<T> {
     loop {
         match outcome.recv_timeout(PATIENCE) {
             Ok(Ok(value)) => return Ok(value),

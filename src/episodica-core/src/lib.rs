@@ -7,7 +7,6 @@
 
 #![forbid(unsafe_code)]
 
-pub(crate) mod ahead;
 pub(crate) mod boundary;
 pub mod clock;
 pub mod config;

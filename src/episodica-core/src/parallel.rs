@@ -42,12 +42,6 @@ pub(crate) fn join<A: Send, B: Send>(
     run(|| rayon::join(a, b))
 }
 
-/// Runs `work` on a thread of the pool; the caller does not wait. The threads live on, so their
-/// caches, such as stems of words, are used again.
-pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
-    if is_forked() { pool().spawn(work) } else { rayon::spawn(work) }
-}
-
 fn pool() -> &'static ThreadPool {
     let make = || ThreadPoolBuilder::new().build();
     POOLS.place().get_or_init(|| make().expect("invariant: a process can start threads"))

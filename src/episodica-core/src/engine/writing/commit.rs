@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::ahead::Prefetch;
 use crate::boundary::BufferSegment;
 use crate::control::CallControl;
 use crate::engine::memory::follow::DecisionBasis;
@@ -24,14 +23,13 @@ use crate::store::StateRecord;
 
 /// Episodes that enter the view under one lock; it limits how long searches wait.
 const VIEW_BATCH: usize = 64;
-/// Episodes that the rules compose while those before are committed and learned from.
+/// Episodes that the rules compose at once.
 const COMPOSED_AT_ONCE: usize = 64;
 /// Texts that justify a request of their own for their vectors.
 pub(crate) const WORTH_A_REQUEST: usize = 32;
 
 impl EngineServices {
-    /// Composes drafts and commits them. The rules compose the next ones while those before are
-    /// committed and learned from. A model that is shown known facts composes one at a time and
+    /// Composes drafts, commits them and learns from them. A model that is shown known facts composes one at a time and
     /// learns from it first: so its knowledge does not depend on how the messages arrived.
     pub(crate) fn write_down(
         &self,
@@ -53,24 +51,16 @@ impl EngineServices {
             // The facts nearest to a message are found by its vector.
             self.embed_messages(user, control)?;
         }
-        let mut drafts = drafts.into_iter();
-        let mut step = || drafts.by_ref().take(at_once).collect::<Vec<EpisodeDraft>>();
-        let (mut next, mut ahead) = (step(), None::<Prefetch<ComposedEpisode>>);
-        while !next.is_empty() {
-            let now = std::mem::replace(&mut next, step());
-            let texts = match ahead.take() {
-                Some(ahead) => ahead.wait(control)?,
-                None => self.compose(user, &messages_of(&now), control)?,
-            };
-            if !next.is_empty() && self.llm.is_none() {
-                ahead = Some(self.compose_ahead(&messages_of(&next)));
-            }
+        let mut drafts = drafts.into_iter().peekable();
+        while drafts.peek().is_some() {
+            let now: Vec<EpisodeDraft> = drafts.by_ref().take(at_once).collect();
+            let texts = self.compose(user, &messages_of(&now), control)?;
             let written = self.commit_texts(user, now, texts, basis, control)?;
             if shows_known {
                 self.learn_from_written(user, &written, control)?;
             }
             formed.extend(written);
-            if !next.is_empty() && !self.has_background_work() {
+            if drafts.peek().is_some() && !self.has_background_work() {
                 self.decide(control, || self.learn(user, control))?;
             }
         }

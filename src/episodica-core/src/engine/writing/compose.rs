@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::Mutex;
 
-use crate::ahead::Prefetch;
 use crate::control::{CallControl, patiently};
 use crate::engine::asking::conversation::{ModelSession, QuestionOutcome, QuestionTrace};
 use crate::engine::memory::indexing::EpisodeTexts;
@@ -51,11 +50,6 @@ impl EngineServices {
         self.at_the_same_time(user, episodes, control, |conversation, messages| {
             conversation.compose(messages)
         })
-    }
-
-    /// Starts composing the next episodes by the rules in the background.
-    pub(crate) fn compose_ahead(&self, episodes: &[&[Arc<Message>]]) -> Prefetch<ComposedEpisode> {
-        Prefetch::new(episodes.iter().map(|messages| messages.to_vec()).collect(), self.by_rules())
     }
 
     /// Returns a function that composes an episode and extracts its facts by the rules.
