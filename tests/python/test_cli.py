@@ -228,7 +228,7 @@ def test_doctor_finds_what_is_wrong(cli: Cli) -> None:
         (["facts", "bob"], "error: no such user: `bob`", "hint: the store has `alice`"),
         (["stats", "bob"], "error: no such user: `bob`", "hint: the store has `alice`"),
         (["delete", "bob", "--yes"], "error: no such user: `bob`", None),
-        (["delete", "alice"], "error: deleting has to be confirmed", "hint: say `--yes`"),
+        (["delete", "alice"], "error: deleting has to be confirmed", "hint: pass `--yes`"),
         (["facts", "alice", "--limit", "-1"], "error: --limit must be at least 0", None),
         (
             ["search", "alice", "x", "--since", "soon"],

@@ -441,7 +441,8 @@ fn finds_homes_and_drinks(prompt: &ChatPrompt) -> episodica_core::Result<String>
         let others = known.iter().filter(|(_, one, text)| *one == attribute && *text != content);
         let ends: Vec<usize> = others.map(|(number, ..)| *number).collect();
         Some(serde_json::json!({
-            "ends": ends,
+            // Quoted, so that the rules' lower confidence in a repeat adds nothing.
+            "ends": ends, "quote": plain,
             "content": content, "kind": "personal_info", "subject": "alice",
             "attribute": attribute, "value": value.to_lowercase(), "from": "", "to": "",
             "confidence": 0.9, "importance": "high", "messages": [number],

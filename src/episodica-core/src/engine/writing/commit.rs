@@ -29,8 +29,9 @@ const COMPOSED_AT_ONCE: usize = 64;
 pub(crate) const WORTH_A_REQUEST: usize = 32;
 
 impl EngineServices {
-    /// Composes drafts, commits them and learns from them. A model that is shown known facts composes one at a time and
-    /// learns from it first: so its knowledge does not depend on how the messages arrived.
+    /// Composes drafts, commits them and learns from them. A model that sees known facts composes
+    /// one draft at a time and learns from it first, so that its knowledge does not depend on how
+    /// the messages arrived.
     pub(crate) fn write_down(
         &self,
         user: &OpenUser,

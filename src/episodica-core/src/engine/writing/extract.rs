@@ -123,7 +123,8 @@ impl ModelSession<'_> {
             return self.facts_by_rules(messages, false, asked);
         };
         self.count("answers_salvaged", u64::from(facts.salvaged));
-        let (found, junk) = (facts.extraction.candidates.len(), facts.extraction.junk());
+        let found = facts.extraction.candidates.len() - facts.repeated;
+        let junk = facts.extraction.junk();
         if junk > found as u64 {
             self.services.count_rejected(&facts.extraction);
             self.unusable("facts_answers_unsupported");

@@ -46,7 +46,8 @@ pub(super) fn about(
         .filter(|(_, fact)| {
             fact.is_current()
                 && !fact.is_procedure()
-                && !fact.source_messages.iter().all(|id| ids.contains(id.as_str()))
+                && (fact.source_messages.is_empty()
+                    || !fact.source_messages.iter().all(|id| ids.contains(id.as_str())))
                 && !is_stand_in(fact)
         })
         .collect();

@@ -144,6 +144,8 @@ pub struct AnsweredFacts {
     pub told: Vec<FactDetails>,
     /// True if the JSON needed repair or an item was lost.
     pub salvaged: bool,
+    /// Number of candidates that repeat a known fact: further proofs, but nothing new.
+    pub repeated: usize,
 }
 
 /// Details of a fact that the model states in addition to the sentence.
@@ -193,6 +195,7 @@ pub fn read(
     let before = shown.before.iter().map(|message| &**message);
     let context: Vec<&Message> =
         messages.iter().map(|message| &**message).chain(before).chain(&known).collect();
+    let known: HashSet<String> = shown.known.iter().map(|fact| normalized(&fact.content)).collect();
     let mut seen: HashSet<String> = HashSet::new();
     let mut facts =
         AnsweredFacts { salvaged: items.salvaged || items.lost > 0, ..AnsweredFacts::default() };
@@ -206,6 +209,7 @@ pub fn read(
                 told.ends = named(value, "ends", &shown.known, |known| ends(&candidate, known));
                 let corrects = |known: &SemanticMemory| corrects(&candidate, known);
                 told.corrects = named(value, "corrects", &shown.known, corrects);
+                facts.repeated += usize::from(known.contains(&normalized(&candidate.content)));
                 facts.extraction.candidates.push(candidate);
                 facts.told.push(told);
             }

@@ -51,8 +51,8 @@ const KIN_HAN: [&str; 37] = [
 
 /// The third-person form of `name`'s Chinese sentence, or `None` if it must be quoted.
 ///
-/// The name replaces the first 我. A later 我 that opens a clause is dropped, because the subject is
-/// known; a possessive one becomes 自己. The sentence is quoted if it contains any other 我.
+/// The name replaces the first 我. A later 我 that opens a clause is dropped, because the subject
+/// is known; a possessive one becomes 自己. The sentence is quoted if it contains any other 我.
 pub(in crate::generate::episode) fn chinese(sentence: &str, name: &str) -> Option<String> {
     let mut text = sentence;
     while let Some(rest) = FILLERS_HAN
