@@ -2,4 +2,5 @@
 
 pub mod episode;
 pub mod facts;
+pub(crate) mod heads;
 pub mod reconcile;

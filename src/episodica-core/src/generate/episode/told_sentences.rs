@@ -52,9 +52,7 @@ pub(in crate::generate) struct ToldSentence {
 /// The words of a sentence, counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::generate) struct WordCounts {
-    /// All words; half the characters in unspaced scripts.
-    pub words: usize,
-    /// Distinct words that are not function words.
+    /// Distinct words that are not function words; half the characters in unspaced scripts.
     pub content: usize,
     /// Contains a capitalised word in mid-sentence that is not a speaker's name.
     pub has_name: bool,
@@ -231,12 +229,9 @@ fn form(
         let text = turn.word_text(word);
         form.has_digit |= text.bytes().any(|byte| byte.is_ascii_digit());
         if word.unspaced {
-            let characters = text.chars().count().div_ceil(2);
-            form.words += characters;
-            form.content += characters;
+            form.content += text.chars().count().div_ceil(2);
             continue;
         }
-        form.words += 1;
         if !word.class.is_function() {
             keys.push(word.key);
             form.has_name |= word.capital && !word.first && !source.is_speaker_name(turn, word);

@@ -9,9 +9,8 @@ use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
 use super::confirmed;
 use super::cues::BackReferences;
 use super::endings::ended;
-use super::essential::essential;
 use super::know_how;
-use super::rank::{RankWeights, WEIGHTS, importance, score};
+use super::rank::{SAME_MESSAGE, importance, score};
 use super::reported::without_reported;
 use super::separate_clauses;
 use super::slots::{self, FilledSlot};
@@ -19,15 +18,16 @@ use super::words::{SentenceSigns, WordSigns};
 use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::generate::episode::{EpisodeText, ToldSentence, sentences_told, write_and_tell};
+use crate::generate::heads::SentenceHeads;
 use crate::generate::reconcile::is_single_valued;
 use crate::model::{MemoryKind, Message};
 use crate::text::normalized;
 
 /// Version of the rules, stored with their output.
-pub const RULES_VERSION: &str = "facts-4";
+pub const RULES_VERSION: &str = "facts-5";
 
 /// Maximum number of facts per hundred messages.
-pub(super) const VOLUME: usize = 45;
+const VOLUME: usize = 45;
 /// Minimum volume of a segment, regardless of its length.
 const MIN_VOLUME: usize = 2;
 
@@ -73,8 +73,7 @@ fn extract_told(
     messages: &[Arc<Message>],
     config: &MemoryConfig,
 ) -> FactExtraction {
-    let rules = ExtractionRules { weights: WEIGHTS, volume: VOLUME };
-    let mut found = extract(told, messages, config, &rules);
+    let mut found = extract(told, messages, config);
     found.candidates.retain(|candidate| is_learned(candidate, messages, config.learn_from));
     found
 }
@@ -94,18 +93,10 @@ pub(super) fn is_learned(
     messages.iter().filter(proves).any(|message| message.is_agent() == by_agent)
 }
 
-/// Settings that decide which sentences are kept.
-pub(super) struct ExtractionRules {
-    pub weights: RankWeights,
-    /// Maximum number of facts per hundred messages.
-    pub volume: usize,
-}
-
 /// The sentences of a segment that were rejected as facts.
 pub fn turned_down(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<TurnedDown> {
-    let rules = ExtractionRules { weights: WEIGHTS, volume: VOLUME };
     let mut found = Vec::new();
-    extract_noting(&sentences_told(messages), messages, config, &rules, &mut |at, text, reason| {
+    extract_noting(&sentences_told(messages), messages, config, &mut |at, text, reason| {
         // An agent's action that spans several messages has no single message.
         if let Some(message) = messages.get(at) {
             let (statement, said) = (text.to_owned(), message.timestamp);
@@ -120,11 +111,9 @@ pub(super) fn extract(
     told: &[ToldSentence],
     messages: &[Arc<Message>],
     config: &MemoryConfig,
-    rules: &ExtractionRules,
 ) -> FactExtraction {
     let mut out = FactExtraction::default();
-    out.candidates =
-        extract_noting(told, messages, config, rules, &mut |_, _, reason| out.reject(reason));
+    out.candidates = extract_noting(told, messages, config, &mut |_, _, reason| out.reject(reason));
     out
 }
 
@@ -134,12 +123,11 @@ fn extract_noting(
     told: &[ToldSentence],
     messages: &[Arc<Message>],
     config: &MemoryConfig,
-    rules: &ExtractionRules,
     turned_down: &mut dyn FnMut(usize, &str, RejectReason),
 ) -> Vec<FactCandidate> {
     let mut ranked: Vec<RankedCandidate> = Vec::new();
     for (at, sentence) in told.iter().enumerate() {
-        match read(sentence, &told[..at], messages, config, &rules.weights) {
+        match read(sentence, &told[..at], messages, config) {
             Ok(found) => ranked.extend(found),
             Err(Some(reason)) => turned_down(sentence.message, &sentence.said, reason),
             Err(None) => {}
@@ -151,7 +139,7 @@ fn extract_noting(
         message: usize::MAX,
         candidate,
     }));
-    keep_best(&mut ranked, messages.len(), rules, turned_down);
+    keep_best(&mut ranked, messages.len(), turned_down);
     let mut seen = HashSet::new();
     let mut candidates = Vec::with_capacity(ranked.len());
     for RankedCandidate { candidate, message, .. } in ranked {
@@ -168,16 +156,15 @@ fn extract_noting(
 fn keep_best(
     ranked: &mut Vec<RankedCandidate>,
     messages: usize,
-    rules: &ExtractionRules,
     turned_down: &mut dyn FnMut(usize, &str, RejectReason),
 ) {
-    let volume = messages.saturating_mul(rules.volume).div_ceil(100).max(MIN_VOLUME);
+    let volume = messages.saturating_mul(VOLUME).div_ceil(100).max(MIN_VOLUME);
     let mut order: Vec<usize> = (0..ranked.len()).collect();
     order.sort_by(|a, b| ranked[*b].score.total_cmp(&ranked[*a].score).then(a.cmp(b)));
     let mut said = HashSet::new();
     for at in &order {
         if !said.insert(ranked[*at].message) {
-            ranked[*at].score += rules.weights.same_message;
+            ranked[*at].score += SAME_MESSAGE;
         }
     }
     order.sort_by(|a, b| ranked[*b].score.total_cmp(&ranked[*a].score).then(a.cmp(b)));
@@ -200,7 +187,6 @@ fn read(
     before: &[ToldSentence],
     messages: &[Arc<Message>],
     config: &MemoryConfig,
-    weights: &RankWeights,
 ) -> Result<Vec<RankedCandidate>, Option<RejectReason>> {
     let message = &*messages[told.message];
     if message.is_agent()
@@ -234,21 +220,20 @@ fn read(
         (true, _) => know_how::about_user(told).ok_or(Some(RejectReason::NotAboutUser))?,
     };
     let answers = told.message > 0 && answers(&messages[told.message - 1], message);
-    let score = score(weights, told, reading, answers);
+    let heads = SentenceHeads::of(own, message.is_agent());
+    let score = score(told, heads.worth, answers);
     let says =
         if message.is_agent() { OwnWords::default() } else { OwnWords::of(told, own, message) };
+    let is_vital = says.is_real && heads.must > 0.0;
     let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
     let fact = |says: OwnWords, content: String| {
-        let must = says.slot.is_some() || !says.ends.is_empty() || says.essential.is_some();
+        let must = says.slot.is_some() || !says.ends.is_empty() || is_vital;
         let least = if must { SLOT_IMPORTANCE } else { 0.0 };
         let least = if is_procedure { PROCEDURE_IMPORTANCE } else { least };
         let (kind, attribute, value, whose) = match says.slot {
             Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
             None if is_procedure => (MemoryKind::Procedure, String::new(), String::new(), None),
-            None => {
-                let kind = says.essential.unwrap_or_else(|| kind(told.date.is_some(), reading));
-                (kind, String::new(), String::new(), None)
-            }
+            None => (kind(told.date.is_some(), reading), String::new(), String::new(), None),
         };
         let candidate = FactCandidate {
             content,
@@ -339,8 +324,8 @@ struct OwnWords {
     slot: Option<FilledSlot>,
     /// The slots that they end.
     ends: Vec<&'static str>,
-    /// The kind, if the sentence must be kept.
-    essential: Option<MemoryKind>,
+    /// Neither a supposition nor a dream.
+    is_real: bool,
 }
 
 impl OwnWords {
@@ -356,7 +341,7 @@ impl OwnWords {
         let slot = slots::fill(&own, told.date.as_ref());
         let slot = slot.filter(|_| cues.is_lasting() && !is_history);
         let ends = if is_history { Vec::new() } else { ended(&own) };
-        Self { slot, ends, essential: essential(&own) }
+        Self { slot, ends, is_real: true }
     }
 }
 

@@ -6,14 +6,11 @@
 //! a model must pass the check [`grounded`]. None of them compares candidates with known facts (see
 //! [`reconcile`](super::reconcile)). The engine calls them after it has finished an episode.
 
-#[cfg(test)]
-mod ablation;
 mod candidate;
 mod confirmed;
 mod cues;
 mod dates;
 mod endings;
-mod essential;
 mod evidence_check;
 mod extract;
 mod know_how;

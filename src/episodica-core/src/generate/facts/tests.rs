@@ -144,8 +144,11 @@ fn captions_ellipses_emoji_and_halves_of_quotations_are_left_out() {
             "I painted this lake in Bath [Image: a lake. A boat] \u{1f60a}",
             "Ada painted this lake in Bath.",
         ),
-        ("I walked... and walked to Bath...", "Ada walked – and walked to Bath."),
-        ("I sang \"Hey Jude at Bath abbey.", "Ada sang Hey Jude at Bath abbey."),
+        ("I bought... and sold a boat in Bath...", "Ada bought – and sold a boat in Bath."),
+        (
+            "I sang \"Hey Jude at my sister's wedding in Bath.",
+            "Ada sang Hey Jude at Ada's sister's wedding in Bath.",
+        ),
         ("**I sold my red bicycle in Bath,**", "Ada sold Ada's red bicycle in Bath."),
     ] {
         assert_eq!(one("Ada", said), [fact], "{said}");

@@ -12,36 +12,27 @@ use crate::text::{PhraseTable, is_cjk};
 pub(super) struct WordSigns(u16);
 
 impl WordSigns {
-    /// The speaker, alone or with others.
-    pub const FIRST_PERSON: Self = Self(1);
-    /// The listener.
-    pub const SECOND_PERSON: Self = Self(1 << 1);
     /// The past.
-    pub const PAST: Self = Self(1 << 2);
-    /// Opens small talk.
-    pub const CHATTY: Self = Self(1 << 3);
+    pub const PAST: Self = Self(1);
     /// Opens a supposition.
-    pub const HYPOTHETICAL: Self = Self(1 << 4);
+    pub const HYPOTHETICAL: Self = Self(1 << 1);
     /// Family, friends, colleagues, pets.
-    pub const PEOPLE: Self = Self(1 << 5);
+    pub const PEOPLE: Self = Self(1 << 2);
     /// Work and education.
-    pub const WORK: Self = Self(1 << 6);
+    pub const WORK: Self = Self(1 << 3);
     /// Likes and dislikes.
-    pub const TASTE: Self = Self(1 << 7);
+    pub const TASTE: Self = Self(1 << 4);
     /// A person's plans.
-    pub const INTENT: Self = Self(1 << 8);
+    pub const INTENT: Self = Self(1 << 5);
     /// A decision.
-    pub const CHOICE: Self = Self(1 << 9);
+    pub const CHOICE: Self = Self(1 << 6);
     /// Personal details.
-    pub const PERSON: Self = Self(1 << 10);
+    pub const PERSON: Self = Self(1 << 7);
 
     /// True if any sign of `other` is set.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
-
-    /// Opens a request to the listener.
-    pub const REQUEST: Self = Self(1 << 11);
 
     fn add(&mut self, other: Self) {
         self.0 |= other.0;
@@ -50,27 +41,7 @@ impl WordSigns {
 
 /// The lists. Entries are lower-case words; an entry in a script without spaces is a run of
 /// characters that occurs anywhere in a sentence.
-const LISTS: [(WordSigns, &str); 12] = [
-    (
-        WordSigns::REQUEST,
-        "let let's keep take check tell give look have remember try make don't stay can could \
-         would do did are is how what when where who why which",
-    ),
-    (
-        WordSigns::FIRST_PERSON,
-        "i i'm i've i'll i'd im ive me my mine myself we we're we've we'll we'd us our ours \
-         ich mich mir mein meine meinen meinem meiner wir uns unser unsere unseren \
-         yo mi mis me mí conmigo nosotros nosotras nuestro nuestra nuestros nuestras nos \
-         je j'ai j'étais j'aime moi mon ma mes nous notre nos \
-         io mio mia miei mie noi nostro nostra eu meu minha meus minhas nós nosso nossa \
-         我 咱 私 僕 俺",
-    ),
-    (
-        WordSigns::SECOND_PERSON,
-        "you you're you've you'll you'd your yours yourself u ur y'all \
-         du dich dir dein deine deinen deinem tú tu te tus usted ustedes ti vous votre vos toi \
-         ton ta tes você vocês 你 您 あなた",
-    ),
+const LISTS: [(WordSigns, &str); 8] = [
     (
         WordSigns::PAST,
         "was were had did went got made took came saw met bought found left felt gave thought told \
@@ -79,14 +50,6 @@ const LISTS: [(WordSigns, &str); 12] = [
          threw took wore woke won wrote been \
          war waren hatte hatten habe haben wurde ging kam fui fue era estaba hice hizo compré \
          été avait était eu fait sono stato ho fui estava 了 过",
-    ),
-    (
-        WordSigns::CHATTY,
-        "thanks thank thx wow that's thats sounds great congrats congratulations yeah yep yes yup \
-         hi hey hello bye goodbye awesome amazing cool nice absolutely totally definitely sure ok \
-         okay haha lol aw aww oh glad good exactly agreed true right please sorry welcome well no \
-         danke toll hallo tschüss super klar gracias hola vale genial merci salut bonjour d'accord \
-         grazie ciao obrigado obrigada olá 谢谢 哈哈 好的 恭喜 加油 不客气 再见 你好 嗯 是啊 对啊",
     ),
     (
         WordSigns::HYPOTHETICAL,

@@ -1,0 +1,251 @@
+//! What a sentence is worth, by small learned heads.
+//!
+//! A head is a logistic regression over hashed words, pairs of words and runs of letters.
+//! `tools/train_heads.py` trains them on the labelled sentences of `tools/labels` and writes
+//! `assets/heads.bin`: scale and bias of each head, then a row for each bucket with a signed byte
+//! for each head.
+
+use crate::text::hash::Fnv1a;
+use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
+
+static FILE: &[u8] = include_bytes!("../../assets/heads.bin");
+
+const HEADS: usize = 3;
+const BUCKETS: u64 = 1 << 15;
+/// Bytes before the rows.
+const HEADER: usize = 8 * HEADS;
+/// Lengths of the runs of letters in a word.
+const GRAMS: [usize; 2] = [3, 4];
+/// The value of a plain feature.
+const PLAIN: f32 = 0.5;
+/// Longest length that is told apart, in binary digits of the number of words.
+const LONGEST: u32 = 6;
+const QUOTES: [char; 10] = ['"', '“', '”', '„', '«', '»', '「', '」', '『', '』'];
+
+/// The scores of a sentence; above 0 a head says yes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SentenceHeads {
+    /// A careful secretary of the speaker notes it.
+    pub worth: f32,
+    /// It must not be missed, however short: health, diet, names, prohibitions, standing wishes.
+    pub must: f32,
+    /// A greeting, a reaction, a question, a fragment.
+    pub small_talk: f32,
+}
+
+impl SentenceHeads {
+    /// Reads a sentence of a person or of an agent.
+    pub fn of(sentence: &str, by_agent: bool) -> Self {
+        let mut words = BucketSums::default();
+        let count = add_words(sentence, &mut words);
+        let mut plain = BucketSums::default();
+        let length = (usize::BITS - count.leading_zeros()).min(LONGEST);
+        plain.add(&format!("=length {length}"));
+        let end = sentence.trim_end().chars().next_back();
+        for (holds, feature) in [
+            (matches!(end, Some('?' | '？')), "=asks"),
+            (matches!(end, Some('!' | '！')), "=cries"),
+            (by_agent, "=agent"),
+            (sentence.contains(|c: char| c.is_ascii_digit()), "=digit"),
+            (sentence.contains(QUOTES), "=quotes"),
+        ] {
+            if holds {
+                plain.add(feature);
+            }
+        }
+        let score = |head: usize| {
+            let number = |at: usize| {
+                let bytes = FILE[at..at + 4].try_into().expect("invariant: the file has a header");
+                f32::from_le_bytes(bytes)
+            };
+            let (scale, bias) = (number(8 * head), number(8 * head + 4));
+            let words = words.sums[head] as f32 / (words.features as f32).sqrt();
+            (words + PLAIN * plain.sums[head] as f32) * scale + bias
+        };
+        Self { worth: score(0), must: score(1), small_talk: score(2) }
+    }
+}
+
+/// How likely a person's sentence is small talk; above 0 more likely than not.
+#[cfg_attr(not(test), expect(dead_code, reason = "for the packing of contexts"))]
+pub(crate) fn small_talk(sentence: &str) -> f32 {
+    SentenceHeads::of(sentence, false).small_talk
+}
+
+/// The sums of the rows of features, by head.
+#[derive(Default)]
+struct BucketSums {
+    sums: [i32; HEADS],
+    features: u32,
+}
+
+impl BucketSums {
+    fn add(&mut self, feature: &str) {
+        self.add_parts(&[feature]);
+    }
+
+    fn add_parts(&mut self, parts: &[&str]) {
+        let mut hash = Fnv1a::default();
+        parts.iter().flat_map(|part| part.chars()).for_each(|c| hash.push(c));
+        self.add_hash(hash);
+    }
+
+    fn add_hash(&mut self, hash: Fnv1a) {
+        let hash = hash.finish();
+        let row = HEADER + HEADS * ((hash >> 32 ^ hash) % BUCKETS) as usize;
+        for (sum, byte) in self.sums.iter_mut().zip(&FILE[row..row + HEADS]) {
+            *sum += i32::from(byte.cast_signed());
+        }
+        self.features += 1;
+    }
+
+    /// Adds the runs of letters of a word between `<` and `>`.
+    fn add_grams(&mut self, word: &str) {
+        let marked: Vec<char> =
+            std::iter::once('<').chain(word.chars()).chain(std::iter::once('>')).collect();
+        for length in GRAMS {
+            for run in marked.windows(length) {
+                let mut hash = Fnv1a::default();
+                hash.push('g');
+                run.iter().for_each(|c| hash.push(*c));
+                self.add_hash(hash);
+            }
+        }
+    }
+}
+
+/// Adds the features of a text's words; returns the number of words. A Chinese or Japanese
+/// character is a word.
+fn add_words(text: &str, sums: &mut BucketSums) -> usize {
+    let lower: String = text
+        .to_lowercase()
+        .chars()
+        .map(|c| match c {
+            '’' => '\'',
+            '0'..='9' => '0',
+            c => c,
+        })
+        .collect();
+    let (mut before, mut last, mut count) = ("", "", 0);
+    let mut rest = &*lower;
+    while let Some(start) = rest.find(is_of_word) {
+        rest = &rest[start..];
+        let first = rest.chars().next().unwrap_or_default();
+        let is_unspaced = is_ideograph_or_kana(first);
+        let end = if is_unspaced {
+            first.len_utf8()
+        } else {
+            rest.find(|c| !is_of_word(c) || is_ideograph_or_kana(c)).unwrap_or(rest.len())
+        };
+        let (word, after) = rest.split_at(end);
+        sums.add_parts(&["w", word]);
+        sums.add_parts(&["b", last, " ", word]);
+        if is_unspaced {
+            sums.add_parts(&["t", before, last, word]);
+        } else {
+            sums.add_grams(word);
+        }
+        (before, last, rest) = (last, word, after);
+        count += 1;
+    }
+    sums.add_parts(&["b", last, " "]);
+    count
+}
+
+fn is_of_word(c: char) -> bool {
+    c == '\'' || is_alphanumeric(c) || is_ideograph_or_kana(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    #[test]
+    fn the_file_is_the_one_of_the_recipe() {
+        let digest = Sha256::digest(FILE);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(include_str!("../../../../tools/train_heads.py").contains(&hex), "{hex}");
+        assert_eq!(FILE.len(), HEADER + HEADS * BUCKETS as usize);
+    }
+
+    #[test]
+    fn scores_are_those_of_the_recipe() {
+        for (sentence, by_agent, scores) in [
+            ("I’ve moved to flat 12, and I don't eat nuts!", false, [5.50, -0.42, -4.81]),
+            ("Ich wohne seit März in Köln-Süd.", false, [4.00, -0.13, -3.83]),
+            ("我对花生过敏，别忘了。", false, [4.24, 4.25, -4.66]),
+            ("「猫アレルギー」です。", false, [0.13, 0.82, -1.43]),
+            ("Your booking was moved to \"room 4\".", true, [-1.51, -9.99, 0.84]),
+            ("", false, [-1.04, -2.22, -1.56]),
+        ] {
+            let found = SentenceHeads::of(sentence, by_agent);
+            let found = [found.worth, found.must, found.small_talk];
+            let near = found
+                .iter()
+                .zip(scores)
+                .all(|(one, other): (&f32, f32)| (one - other).abs() < 0.01);
+            assert!(near, "{sentence}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_must_not_be_missed_and_small_talk_are_told_apart_in_six_languages() {
+        for sentence in [
+            "I'm allergic to walnuts.",
+            "I can't take aspirin.",
+            "Please never call me before nine.",
+            "Ich vertrage keinen Fisch.",
+            "Bitte duze mich.",
+            "Soy celíaca.",
+            "No como carne.",
+            "Je suis enceinte.",
+            "Je ne mange pas de viande.",
+            "我对牛奶过敏。",
+            "以后请用中文回答。",
+            "猫アレルギーです。",
+            "お酒は飲めません。",
+            "my mum carries an epipen, she is allergic to wasps",
+        ] {
+            let found = SentenceHeads::of(sentence, false);
+            assert!(found.must > 0.0 && found.worth > 0.0, "{sentence}: {found:?}");
+            assert!(small_talk(sentence) < 0.0, "{sentence}: {found:?}");
+        }
+        for sentence in [
+            "OK.",
+            "Haha, that's so funny!",
+            "What's up?",
+            "Wow, that's great!",
+            "Bis später!",
+            "¡Gracias!",
+            "Merci beaucoup !",
+            "好的，谢谢。",
+            "在吗？",
+            "了解。",
+        ] {
+            let found = SentenceHeads::of(sentence, false);
+            assert!(found.must < 0.0 && found.worth < 0.0, "{sentence}: {found:?}");
+            assert!(small_talk(sentence) > 0.0, "{sentence}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_sentence_is_neither_worth_a_note_nor_vital() {
+        let long = "la ".repeat(3_334);
+        for text in ["", " ", "\u{1f600}\u{1f389}", "?!", "\u{feff}", "''", &long] {
+            let found = SentenceHeads::of(text, false);
+            assert!(found.must < 0.0 && found.worth < 0.0, "{text:.20}: {found:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_finite_scores(text in any::<String>()) {
+            let found = SentenceHeads::of(&text, true);
+            prop_assert!(found.worth.is_finite() && found.must.is_finite());
+            prop_assert!(found.small_talk.is_finite());
+        }
+    }
+}
