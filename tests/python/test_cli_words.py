@@ -154,9 +154,7 @@ def test_the_help_groups_the_commands(capsys: pytest.CaptureFixture[str]) -> Non
     assert "\ncommands:" not in shown
 
 
-@pytest.mark.parametrize(
-    "command", [["serve"], ["search"], ["keys"], ["keys", "create"], ["mcp"]]
-)
+@pytest.mark.parametrize("command", [["serve"], ["search"], ["keys"], ["keys", "create"], ["mcp"]])
 def test_each_command_has_help(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*command, "--help"])
