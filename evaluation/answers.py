@@ -184,7 +184,7 @@ def _retry_after(value: str | None, default: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A template with ``{placeholders}``; ``stamp`` names it, its version and its checksum."""
+    """A template with ``{placeholders}``. ``stamp`` contains its name, version and checksum."""
 
     template: str
     stamp: str

@@ -66,7 +66,7 @@ class StandIn(ModelServer):
         )
 
     def _vectors(self, request: Request) -> Reply:
-        """Vectors as long as those of the model that Nemori's scripts name."""
+        """Vectors with the same dimension as the model named in Nemori's scripts."""
         rows = [(vector(text) * _DIMENSION)[:_DIMENSION] for text in request.body["input"]]
         data = [{"index": number, "embedding": row} for number, row in enumerate(rows)]
         return Reply({"data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}})

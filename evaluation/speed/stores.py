@@ -145,7 +145,7 @@ def _build(path: Path, count: int) -> dict[str, Any]:
 
 
 def asked_vectors(memory: MemorySystem, questions: list[str]) -> dict[str, Vectors]:
-    """The vectors by which a search of the user's messages looks for the nearest.
+    """The query vectors with which a search finds the user's nearest messages.
 
     The embedder in the package is given the words of a question without the names of those who
     speak.

@@ -25,7 +25,7 @@ class Source(Protocol):
 
     @property
     def closed(self) -> bool:
-        """Whether it is closed."""
+        """Whether the memory is closed."""
         ...
 
     def events(

@@ -57,7 +57,7 @@ class EngineHandle:
         return self._engine is None
 
     def get(self) -> _native.Engine:
-        """The engine; one of its own for a process that was forked.
+        """The engine. A forked process gets its own engine, not its parent's.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class EngineHandle:
                 engine.close(timeout)
 
     def _abandon(self) -> None:
-        """After a fork: the engine is the parent's, and its lock may be held by a lost thread."""
+        """After a fork, the engine is the parent's; a thread that is lost may hold its lock."""
         self._lock = threading.Lock()
         self._finalizer.detach()
         if self._engine is not None:

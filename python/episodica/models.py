@@ -172,7 +172,7 @@ def embedding_spec(embedding: object) -> dict[str, Any] | None:
 
 
 def _model_name(function: object) -> str:
-    """The name of the model of a callable: vectors of two names never meet in one index."""
+    """The model name of a callable. Vectors of different names never share an index."""
     named = getattr(function, "model", None)
     if isinstance(named, str) and named:
         return named

@@ -50,7 +50,7 @@ def _check_processor() -> None:
 
 
 def is_main() -> bool:
-    """Whether this is the main interpreter, also if that can't be told."""
+    """Whether this interpreter is the main one; true if Python doesn't tell."""
     for name in ("_interpreters", "_xxsubinterpreters"):
         try:
             module = import_module(name)

@@ -205,7 +205,7 @@ class Profile(Value):
         return Profile(self.user_id, sections, left_out, self.language)
 
     def _ranked(self) -> list[ProfileLine]:
-        """All lines, those that stay when there is little room first."""
+        """All lines. The first lines stay when there is little room."""
         lines = {line.fact.memory_id: line for line in self}
         return [lines[fact.memory_id] for fact in _in_order(self.user_id, self.facts)]
 

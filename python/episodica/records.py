@@ -298,12 +298,12 @@ class SemanticMemory(Keyed):
 
     @property
     def is_current(self) -> bool:
-        """Whether it holds now: neither superseded nor ended, nor to begin on a later day."""
+        """Whether the fact holds now: not superseded, not ended, and already begun."""
         return not self._standing
 
     @property
     def _standing(self) -> str:
-        """Why it does not hold now, in words; empty if it does."""
+        """Why the fact does not hold now, in words; empty if it holds."""
         if self.valid_to is not None or self.superseded_by is not None:
             return "superseded"
         # What takes place or is wanted later is known now.
@@ -321,13 +321,13 @@ class SemanticMemory(Keyed):
 
     @property
     def is_about_agent(self) -> bool:
-        """Whether it is about an agent rather than about the user."""
+        """Whether the fact is about an agent rather than about the user."""
         stated = self.metadata.get("about") == "agent"
         return stated or self.kind in ("case", "procedure") or self.procedure is not None
 
     @property
     def agent_id(self) -> str | None:
-        """The agent that stated it, if it was stated directly and an agent was named."""
+        """The agent that stated the fact, if the fact was stated directly with an agent's id."""
         agent = self.metadata.get("agent_id")
         return agent if isinstance(agent, str) else None
 

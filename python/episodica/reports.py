@@ -137,11 +137,11 @@ class Event(Portable):
 
     @property
     def is_learning(self) -> bool:
-        """Whether it is about a candidate for a fact."""
+        """Whether the event is about a candidate for a fact."""
         return self.change not in _NOT_LEARNED
 
     def concerns(self, record_id: str) -> bool:
-        """Whether it is about the record with this id.
+        """Whether the event is about the record with this id.
 
         Of a deleted record the logs keep a mark that recognises a known id, but not the id.
 
@@ -153,7 +153,7 @@ class Event(Portable):
         Returns
         -------
         bool
-            Whether it is; an event without an id is about all records of its user.
+            Whether the event is about it; an event without an id is about all records of its user.
 
         Examples
         --------
@@ -452,7 +452,7 @@ class Problem(Portable):
     remedy : str
         What mends it.
     mended : bool
-        Whether it is mended already, or harms nothing: worth knowing, but no error.
+        Whether the problem is mended already or harmless: worth knowing, but not an error.
     """
 
     path: str

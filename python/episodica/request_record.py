@@ -61,7 +61,7 @@ class RequestRecord:
         return Claim(found[0], None if found[1] is None else json.loads(found[1]))
 
     def finish(self, user: bytes, request: bytes, body: bytes, outcome: dict[str, Any]) -> None:
-        """Notes what a request stored; of two that ran at the same time, the first counts."""
+        """Notes what a request stored. If two ran at the same time, the first note counts."""
         with self._open() as database, database:
             database.execute(
                 "INSERT INTO requests VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "

@@ -148,7 +148,7 @@ def _scores(answer: Any, count: int) -> list[float]:
 
 
 def named_endpoint(url: str | None, model: str | None) -> RerankEndpoint | None:
-    """The endpoint that an option or a setting names; its key comes from the environment."""
+    """The endpoint that an option or a setting names, with a key from the environment."""
     if url:
         return RerankEndpoint(url, model or None, os.environ.get(KEY_VARIABLE) or None)
     if model:

@@ -130,7 +130,7 @@ class Hit(Keyed):
 
     @property
     def is_current(self) -> bool:
-        """Whether it still holds.
+        """Whether the record still holds.
 
         ``False`` for a fact that was superseded, has ended or has not begun, and for a message
         that states a superseded fact; :attr:`superseded_by` names the newer facts.
@@ -139,7 +139,7 @@ class Hit(Keyed):
 
     @property
     def _standing(self) -> str:
-        """Why it does not hold now, in words; empty if it does."""
+        """Why the record does not hold now, in words; empty if it holds."""
         if self.superseded_by:
             return "superseded"
         return self.record._standing if isinstance(self.record, SemanticMemory) else ""
@@ -285,7 +285,7 @@ class SearchResults(Sequence[Hit], Portable):
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """Legs of the search that could not run; normally empty."""
+        """Parts of the search that could not run; normally empty."""
         return self._degraded
 
     def _of_kind(self, kind: str) -> tuple[Hit, ...]:

@@ -143,9 +143,9 @@ class StoreStats(Report):
     searches : int
         Searches since the store was opened.
     messages_embedded : int
-        Messages embedded since then.
+        Messages embedded since the store was opened.
     embedding_failures : int
-        Failed calls of the embedder since then.
+        Failed calls of the embedder since the store was opened.
     evictions : int
         Users closed to stay within ``memory_budget_bytes``.
     rejected_statements : dict of str to int
@@ -300,7 +300,7 @@ class StoreHealth(Report):
     format : int
         Version of the file format that this release writes.
     read_only : bool
-        Whether it was opened for reading only.
+        Whether the store was opened for reading only.
     problems : int
         Problems that were found while opening and that nothing has mended; ``memory.verify()``
         lists them.

@@ -166,7 +166,7 @@ def _nothing() -> None:
 
 
 def _fields(value: Fields) -> tuple[Field[Any], ...]:
-    """The fields; of the mixin a type checker does not know that it is mixed into data classes."""
+    """The fields. A type checker does not know that only data classes use the mixin."""
     return fields(value)  # type: ignore[arg-type]
 
 

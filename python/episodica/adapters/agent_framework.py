@@ -125,7 +125,7 @@ class EpisodicaContextProvider(ContextProvider):
         ]
 
     def _run(self, context: SessionContext) -> str:
-        """The id of a run: the same run may be reported again, and says the same then."""
+        """The id of a run; the same id if the run is reported again."""
         known: str = context.metadata.setdefault(f"{self.source_id}.run", uuid.uuid4().hex)
         return known
 
@@ -147,7 +147,7 @@ class EpisodicaContextProvider(ContextProvider):
         return fenced_context(found)
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
 
@@ -224,7 +224,7 @@ class EpisodicaHistoryProvider(HistoryProvider):
             await settle(self._save, self._log(session_id), list(messages))
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
     def _save(self, log: SessionLog, messages: list[Message]) -> None:

@@ -48,7 +48,7 @@ class Messages(Protocol):
     final = "current_message_snapshot"
 
     def said(self, call: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The messages since the model last spoke; results of tools are its user's."""
+        """The messages since the model last spoke. Tool results are in messages of the user."""
         return since_answer(call.get("messages") or (), frozenset(("assistant",)))
 
     def with_context(self, call: Mapping[str, Any], context: str) -> dict[str, Any]:

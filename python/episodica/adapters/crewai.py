@@ -45,7 +45,7 @@ class _MemoryTool(BaseTool):
         self._connection = Connection(where)
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
 

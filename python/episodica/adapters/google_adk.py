@@ -127,7 +127,7 @@ class EpisodicaMemoryService(BaseMemoryService):
             await settle(self._delete, self.memory_user(app_name, user_id), memory_id)
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
     def _add(self, user: str, messages: list[dict[str, Any]]) -> None:

@@ -204,7 +204,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         return [os.fspath(where)] if isinstance(where, (str, os.PathLike)) else []
 
     def shutdown(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

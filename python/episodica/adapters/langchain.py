@@ -66,7 +66,7 @@ class EpisodicaRetriever(BaseRetriever):
         self._connection = Connection(self.memory)
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
     def _get_relevant_documents(

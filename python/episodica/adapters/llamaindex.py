@@ -58,7 +58,7 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
         self._connection = Connection(where)
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
@@ -70,7 +70,7 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
         return await settle(self._recall, question)
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        """Remembers messages; those that were remembered before are left out."""
+        """Remembers messages that were not remembered before."""
         remembered = _identified(messages)
         if remembered:
             await settle(self._connection.memory.add_messages, self.user_id, remembered)

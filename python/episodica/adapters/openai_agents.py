@@ -107,7 +107,7 @@ class EpisodicaSession(SessionABC):
         await settle(self._log.clear)
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
     def _latest(self, limit: int | None) -> list[TResponseInputItem]:

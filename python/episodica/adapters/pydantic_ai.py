@@ -89,7 +89,7 @@ class EpisodicaMemory(AbstractCapability[Any]):
         return False
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
-        """Lets the run happen; of a streamed one that breaks off, remembers what arrived."""
+        """Lets the run happen. If a streamed run breaks off, remembers the part that arrived."""
         words = _words(ctx.prompt)
         asked = [{"message_id": f"{ctx.run_id}-0", "role": "user", "content": words}]
         turn = self._turns[ctx.run_id] = ArrivingTurn(
@@ -126,7 +126,7 @@ class EpisodicaMemory(AbstractCapability[Any]):
     async def after_run(
         self, ctx: RunContext[Any], *, result: AgentRunResult[Any]
     ) -> AgentRunResult[Any]:
-        """Remembers the prompt and the answer; again for the same run it adds nothing."""
+        """Remembers the prompt and the answer. A second call for the same run adds nothing."""
         messages = [
             {"message_id": f"{ctx.run_id}-{place}", "role": role, "content": text}
             for place, (role, text) in enumerate(_said(result.new_messages()))
@@ -141,7 +141,7 @@ class EpisodicaMemory(AbstractCapability[Any]):
         return result
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
     def _user(self, ctx: RunContext[Any]) -> str:
@@ -237,7 +237,7 @@ class EpisodicaConversationStore(ConversationStore):
         return await settle(self._history, head_id, limit)
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
     def _record(self, conversation_id: str) -> ConversationRecord | None:
@@ -306,7 +306,7 @@ class EpisodicaConversationStore(ConversationStore):
 
 
 def _shard(entry_id: str) -> tuple[str, str]:
-    """The namespace of an entry: many small ones, since erasing rewrites a namespace."""
+    """The namespace of an entry. Namespaces are small, because erasing rewrites a whole one."""
     return "entries", entry_id[-2:]
 
 

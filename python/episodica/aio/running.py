@@ -45,7 +45,7 @@ async def run_in(
 
 
 async def run_alone(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of ``function``, computed in a thread of its own, whatever keeps the others."""
+    """The result of ``function``, computed in a new thread, even if all others are busy."""
     import asyncio
 
     cancellation = _native.Cancellation()

@@ -80,7 +80,7 @@ def title(text: str, note: str = "") -> str:
 
 
 def paragraph(text: str, style: str = "") -> str:
-    """A paragraph; empty for blank text."""
+    """A paragraph; an empty string for blank text."""
     if not text.strip():
         return ""
     kind = f' class="{style}"' if style else ""
@@ -102,7 +102,7 @@ def tags(words: Iterable[str], limit: int = 12) -> str:
 
 
 def folded(label: str, body: str) -> str:
-    """A section that opens at a click; empty for empty content."""
+    """A section that opens at a click; an empty string for empty content."""
     return f"<details><summary>{_escaped(label)}</summary>{body}</details>" if body else ""
 
 

@@ -98,7 +98,7 @@ def _user_first(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ..
 
 
 def _fits(method: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
-    """Whether a call has the arguments that a method takes: then the error is another one."""
+    """Whether a call's arguments fit the method. If so, the error came from inside it."""
     try:
         inspect.signature(method).bind(*args, **options)
     except TypeError:

@@ -223,7 +223,7 @@ def _moment_of_interface(metadata: object) -> Any:
 
 
 def _with_unknown(metadata: Any, rest: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata with keys that are none of a message's; those that it has are its own."""
+    """The metadata, with the message's unknown keys added; keys already there keep their values."""
     own = metadata if isinstance(metadata, Mapping) else {"metadata": metadata}
     found = {**rest, **own} if metadata is not None else dict(rest)
     return {key: _storable(value) if key in rest else value for key, value in found.items()}

@@ -227,7 +227,7 @@ def _tell_role(own: dict[str, Any]) -> None:
 
 
 def _adds_clock(own: dict[str, Any], value: Any) -> bool:
-    """Whether the date was told apart from the time of day, which is added to it then."""
+    """Adds a time of day to a date that came separately; returns whether it did."""
     day = own.get("timestamp")
     if not (isinstance(day, str) and isinstance(value, str)):
         return False

@@ -190,7 +190,7 @@ class Tree:
                 return None
 
     def _experience(self) -> Iterator[tuple[str | None, str, SemanticMemory]]:
-        """Cases and procedures, with the agents that they belong to and the users."""
+        """Cases and procedures, each with its agent and its user."""
         for user in self.users():
             for kind in AGENT_FOLDERS:
                 for fact_id, *_ in self._outlines(user, "semantic", kind=kind):

@@ -176,7 +176,7 @@ def removal(client: Client, file: Path, name: str) -> Change:
 
 
 def _undone(client: Client, file: Path, text: str | None, name: str) -> str | None:
-    """The kept text, if entering the server in it gives this one; empty for a missing file."""
+    """The kept text, if adding the server to it gives this text; empty for a missing file."""
     kept = _read(_kept(file))
     if text is None or kept is None:
         return None

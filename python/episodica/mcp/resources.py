@@ -93,7 +93,7 @@ class Resources:
         ]
 
     async def read(self, uri: str) -> TextResourceContents:
-        """The text at an address of this user; records' own URIs are understood as well."""
+        """The text at an address of this user; the address may also be a record's own URI."""
         if uri == f"{self._root}/profile":
             text = await self._profile()
         else:

@@ -90,7 +90,7 @@ async def _quietly(work: Any) -> None:
 
 
 def _diverted(number: int, path: str | None) -> int:
-    """Another number for a standard file; its own becomes the file at ``path``, or the errors'."""
+    """A new descriptor for a standard file. The old one then leads to ``path``, or to stderr."""
     wire = os.dup(number)
     other = os.open(path, os.O_RDONLY) if path is not None else os.dup(2)
     os.dup2(other, number)

@@ -243,7 +243,7 @@ def drawable(words: str) -> str:
 
 @lru_cache(maxsize=1)
 def _warn_of_fonts() -> None:
-    """Says once why there are squares, and what helps."""
+    """Warns once that letters are drawn as squares, and says which font to install."""
     _log.warning(
         "no installed font has some letters of a chart, which are drawn as squares; "
         "for Chinese, Japanese and Korean install Noto Sans CJK (Debian: fonts-noto-cjk)"

@@ -37,7 +37,7 @@ def talk_of(entry: Mapping[str, Any], ids: Iterable[str], title: object, date: o
 
 
 def is_chatgpt(value: Mapping[str, Any]) -> bool:
-    """Whether it is a conversation of ChatGPT; one may have lost its mapping."""
+    """Whether `value` is a conversation with ChatGPT. Its ``mapping`` may be null."""
     return isinstance(value.get("mapping"), (Mapping, type(None))) and "mapping" in value
 
 
@@ -86,7 +86,7 @@ def _count(mapping: Mapping[str, Any]) -> int:
 
 
 def _branch(mapping: Mapping[str, Any], last: object) -> list[Mapping[str, Any]]:
-    """The messages from the root to the last node; without a last one, along the last children."""
+    """The messages from the root to the last node, or along the last children if none is named."""
     if not isinstance(last, str) or last not in mapping:
         last = _last_node(mapping)
     path: list[Mapping[str, Any]] = []
@@ -179,7 +179,7 @@ def _epoch(seconds: object) -> str | None:
 
 
 def is_deepseek(value: Mapping[str, Any]) -> bool:
-    """Whether it is a conversation of DeepSeek: a mapping with other dates and fragments."""
+    """Whether `value` is a conversation with DeepSeek, with its own dates and fragments."""
     return isinstance(value.get("mapping"), Mapping) and (
         "inserted_at" in value
         or any(
@@ -240,7 +240,7 @@ def _of_fragment(fragment: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def is_claude(value: Mapping[str, Any]) -> bool:
-    """Whether it is a conversation of Claude."""
+    """Whether `value` is a conversation with Claude."""
     return isinstance(value.get("chat_messages"), list)
 
 
@@ -311,7 +311,7 @@ def _file(file: object) -> str:
 
 
 def is_sharegpt(value: Mapping[str, Any]) -> bool:
-    """Whether it is a conversation in ShareGPT's form."""
+    """Whether `value` is a conversation in ShareGPT's form."""
     turns = value.get("conversations") or value.get("conversation")
     return isinstance(turns, list) and all(
         isinstance(turn, Mapping) and "from" in turn for turn in turns[:2]
@@ -336,7 +336,7 @@ def sharegpt(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
 
 
 def _role(sender: str) -> str:
-    """The role of a sender, who may be called like a program."""
+    """The role of a sender. The sender's name may be that of a program, such as ChatGPT."""
     role = role_of(sender)
     if role != sender:
         return role

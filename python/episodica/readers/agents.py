@@ -32,7 +32,7 @@ _RULES = re.compile(r"# AGENTS\.md instructions for .*", re.DOTALL)
 
 
 def is_claude_code(value: Mapping[str, Any]) -> bool:
-    """Whether it is a record of a session of Claude Code."""
+    """Whether `value` is a record of a session of Claude Code."""
     return (
         value.get("type") in ("user", "assistant")
         and isinstance(value.get("message"), Mapping)
@@ -41,7 +41,7 @@ def is_claude_code(value: Mapping[str, Any]) -> bool:
 
 
 def claude_code(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """The records of Claude Code's sessions; agents that it started are left out."""
+    """The records of Claude Code's sessions, without those of the agents it started."""
     talks: dict[str, Talk] = {}
     names: dict[str, str] = {}
     for item in items:
@@ -79,7 +79,7 @@ def _add(talk: Talk, turns: list[dict[str, Any]], about: Mapping[str, Any], line
 
 
 def _turns(role: str, content: object, names: dict[str, str]) -> list[dict[str, Any]]:
-    """The messages in the parts of one turn: results of tools are messages of the tool."""
+    """The messages in the parts of one turn. Each tool result becomes a message of the tool."""
     if isinstance(content, str):
         text = _without_insertions(content) if role == "user" else content
         return [{"role": role, "content": text}] if text.strip() else []
@@ -112,7 +112,7 @@ def _without_insertions(text: str) -> str:
 
 
 def is_codex(value: Mapping[str, Any]) -> bool:
-    """Whether it is a record of a session of Codex, in its present form or the one before."""
+    """Whether `value` is a record of a Codex session, in the present or an earlier form."""
     if value.get("type") in ("session_meta", "response_item", "event_msg", "turn_context"):
         return isinstance(value.get("payload"), Mapping)
     return {"id", "timestamp", "instructions"} <= value.keys() or "record_type" in value
@@ -181,7 +181,7 @@ def _turns_of_items(role: str, content: object) -> list[dict[str, Any]]:
 
 
 def is_gemini_cli(value: Mapping[str, Any]) -> bool:
-    """Whether it is a session of Gemini CLI, or its log."""
+    """Whether `value` is a session of Gemini CLI, or an entry of its log."""
     messages = value.get("messages")
     if isinstance(messages, list) and "sessionId" in value:
         return any(
@@ -191,12 +191,12 @@ def is_gemini_cli(value: Mapping[str, Any]) -> bool:
 
 
 def _begins_gemini(value: Mapping[str, Any]) -> bool:
-    """Whether it is the first line of a session with a line for each message."""
+    """Whether `value` is the first line of a session file that has one line per message."""
     return {"sessionId", "projectHash", "startTime"} <= value.keys() and "messages" not in value
 
 
 def gemini_cli(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """Sessions of Gemini CLI; its log has the words of the user only."""
+    """Sessions of Gemini CLI. The log of Gemini CLI has only the user's words."""
     log = Talk(source.name)
     begun: dict[str, Any] = {}
     for item in items:
@@ -236,7 +236,7 @@ def _session_of_gemini(value: Mapping[str, Any], source: Source) -> Conversation
 
 
 def _continue_gemini(session: dict[str, Any], line: Mapping[str, Any]) -> None:
-    """Takes one more line: a message, a newer state of one, or how far the talk was taken back."""
+    """Takes one line: a message, a newer state of a message, or how far the talk was undone."""
     messages: list[Any] = session["messages"]
     back, own = line.get("$rewindTo"), line.get("id")
     ids = [one.get("id") for one in messages]
@@ -282,7 +282,7 @@ def _result(result: object) -> str:
 
 
 def is_opencode(value: Mapping[str, Any]) -> bool:
-    """Whether it is a session of opencode as its `export` writes it."""
+    """Whether `value` is a session written by `opencode export`."""
     messages = value.get("messages")
     return (
         isinstance(value.get("info"), Mapping)

@@ -30,7 +30,7 @@ _ENOUGH_TITLES = 3
 
 
 def is_grok(value: Mapping[str, Any]) -> bool:
-    """Whether it is Grok's export, or one conversation of it."""
+    """Whether `value` is an export of Grok, or one of its conversations."""
     if isinstance(value.get("responses"), list) and isinstance(value.get("conversation"), Mapping):
         return True
     held = value.get("conversations")
@@ -75,7 +75,7 @@ def _wrapped(date: object) -> Any:
 
 
 def is_takeout(value: Mapping[str, Any]) -> bool:
-    """Whether it is an activity of Gemini as Google Takeout has it."""
+    """Whether `value` is an activity of Gemini in Google Takeout."""
     products = value.get("products")
     named_there = (value.get("header"), *(products if isinstance(products, list) else ()))
     return {"title", "time"} <= value.keys() and any(
@@ -126,7 +126,7 @@ def _plain(text: str) -> str:
 
 
 def is_open_webui(value: Mapping[str, Any]) -> bool:
-    """Whether it is a chat of Open WebUI."""
+    """Whether `value` is a chat of Open WebUI."""
     chat = value.get("chat")
     held = chat if isinstance(chat, Mapping) else value
     return isinstance(held.get("history"), Mapping) and isinstance(
@@ -183,7 +183,7 @@ def _is_thought(part: object) -> bool:
 
 
 def is_librechat(value: Mapping[str, Any]) -> bool:
-    """Whether it is a conversation of LibreChat."""
+    """Whether `value` is a conversation of LibreChat."""
     held = value.get("messages", value.get("messagesTree"))
     return "conversationId" in value and isinstance(held, list)
 
@@ -224,7 +224,7 @@ def _shown(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def is_copilot(value: Mapping[str, Any]) -> bool:
-    """Whether it is a chat of Copilot in VS Code."""
+    """Whether `value` is a chat with Copilot in VS Code."""
     held = value.get("requests")
     return isinstance(held, list) and ("responderUsername" in value or "requesterUsername" in value)
 
@@ -246,7 +246,7 @@ def copilot(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[T
 
 
 def _of_copilot(part: object) -> str:
-    """The words of a part of an answer; files and steps that it shows are none."""
+    """The words in a part of an answer; files and steps shown there are not words."""
     if not isinstance(part, Mapping) or part.get("kind") not in (None, "markdownContent"):
         return ""
     held = part.get("value", part.get("content"))
@@ -256,7 +256,7 @@ def _of_copilot(part: object) -> str:
 
 
 def is_roleplay(value: Mapping[str, Any]) -> bool:
-    """Whether it is a line of a chat of SillyTavern."""
+    """Whether `value` is a line of a SillyTavern chat."""
     return ("mes" in value and "is_user" in value) or "character_name" in value
 
 

@@ -23,7 +23,7 @@ _SLASHED_DATE = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s*\([^)]*\))?(?:\s+(
 
 
 def is_locomo(value: Mapping[str, Any]) -> bool:
-    """Whether it is a sample of LoCoMo."""
+    """Whether `value` is a sample of LoCoMo."""
     return isinstance(value.get("conversation"), Mapping)
 
 
@@ -74,7 +74,7 @@ def _evidence(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_longmemeval(value: Mapping[str, Any]) -> bool:
-    """Whether it is an entry of LongMemEval."""
+    """Whether `value` is an entry of LongMemEval."""
     return "haystack_sessions" in value
 
 

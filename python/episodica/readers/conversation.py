@@ -124,11 +124,11 @@ class Talk:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to hand the messages over."""
+        """Whether the messages fill a part and must be handed over."""
         return len(self.messages) >= PART
 
     def add(self, message: Mapping[str, Any], line: int = 0) -> None:
-        """Adds a message; one whose text is empty is left out."""
+        """Adds a message; leaves out a message with an empty text."""
         content = message.get("content")
         if isinstance(content, str) and not content.strip() and not _may_be_silent(message):
             self.leave(NO_WORDS, line)

@@ -140,7 +140,7 @@ def parse(text: str, day_first: bool = True) -> datetime | None:
 
 
 def moment(given: object) -> str | None:
-    """A date of a file in ISO 8601, where it is written as people write it; else as it is."""
+    """A date as ISO 8601 if people's notation is recognised; otherwise the text as it is."""
     if not isinstance(given, str) or not given.strip():
         return None
     read = parse(given)
@@ -148,7 +148,7 @@ def moment(given: object) -> str | None:
 
 
 def _of_mail(text: str) -> datetime | None:
-    """The moment of a date as letters have it: `Mon, 11 Mar 2024 09:30:00 +0100`."""
+    """The moment of an e-mail's date, such as `Mon, 11 Mar 2024 09:30:00 +0100`."""
     if not _MAIL.match(text.strip()):
         return None
     try:
@@ -166,7 +166,10 @@ def in_unknown_zone(text: str) -> tuple[datetime, str] | None:
 
 
 def by_weekday(text: str, date: str) -> str:
-    """A date in the order of day and month that its day of the week proves, if it does."""
+    """Reads an ambiguous date day-first or month-first, whichever fits the weekday in ``text``.
+
+    Returns ``date`` unchanged if the weekday doesn't decide.
+    """
     found = _WEEKDAY_NAME.search(text)
     readings = {moment for first in (True, False) if (moment := parse(date, first)) is not None}
     if found is None or len(readings) == 1:
@@ -177,7 +180,7 @@ def by_weekday(text: str, date: str) -> str:
 
 
 def is_date(text: str) -> bool:
-    """Whether it is a date, in one order of day and month or the other."""
+    """Whether `text` is a date, read day-first or month-first."""
     return parse(text) is not None or parse(text, day_first=False) is not None
 
 

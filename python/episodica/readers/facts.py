@@ -20,7 +20,7 @@ _KEPT = ("id", "categories", "run_id", "actor_id")
 
 
 def is_mem0(value: Mapping[str, Any]) -> bool:
-    """Whether it is a memory of mem0, or holds a list of them."""
+    """Whether `value` is a memory of mem0, or has a list of memories."""
     return isinstance(value.get("memory"), str) or any(
         isinstance(value.get(key), list) and _is_memory(value[key]) for key in _LISTS
     )
@@ -39,7 +39,7 @@ class _Facts:
         self._left: list[LeftOut] = []
 
     def state(self, user: object, statement: Statement) -> None:
-        """Adds a fact; one whose text is empty is left out."""
+        """Adds a fact; leaves out a fact with an empty text."""
         if not statement.text.strip():
             self.leave(f"a fact in line {statement.line}", NO_WORDS)
             return
@@ -94,7 +94,7 @@ def _entries(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def is_zep(value: Mapping[str, Any]) -> bool:
-    """Whether it holds facts of Zep, or messages whose role is a name."""
+    """Whether `value` is an edge or has facts of Zep, or messages with a `role_type`."""
     facts, messages = value.get("facts", value.get("edges")), value.get("messages")
     return _holds(facts, "fact") or _holds(messages, "role_type") or _is_edge(value)
 
@@ -137,7 +137,7 @@ def zep(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
 
 
 def is_letta(value: Mapping[str, Any]) -> bool:
-    """Whether it is a file of Letta's agents."""
+    """Whether `value` is an agent file of Letta."""
     agents = value.get("agents")
     is_many = isinstance(agents, list) and any(
         isinstance(one, Mapping) and "messages" in one for one in agents
@@ -146,7 +146,7 @@ def is_letta(value: Mapping[str, Any]) -> bool:
 
 
 def letta(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk | Conversation]:
-    """The messages of Letta's agents; the blocks of their memory become facts."""
+    """The messages of Letta's agents. Memory blocks become facts."""
     for agent in entry.get("agents", [entry]):
         own = str(agent.get("id") or agent.get("name") or number)
         talk = Talk(str(agent.get("name") or own), f"letta {own}", session=own)
@@ -172,7 +172,7 @@ def letta(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Tal
 
 
 def is_graph(value: Mapping[str, Any]) -> bool:
-    """Whether it is a line of the memory server of MCP."""
+    """Whether `value` is a line written by MCP's memory server."""
     if value.get("type") == "entity":
         return isinstance(value.get("observations"), list)
     return value.get("type") == "relation" and {"from", "to", "relationType"} <= value.keys()

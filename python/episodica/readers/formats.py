@@ -66,7 +66,7 @@ class _Text:
 
 
 def _each(convert: Callable[[Any, int, Source], Iterable[Talk | Conversation]]) -> _Read:
-    """Reads entry by entry; one that breaks the format is left out and named."""
+    """Reads entry by entry. Leaves out entries that break the format, and names them."""
 
     def read(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
         for number, item in enumerate(items):
@@ -204,7 +204,7 @@ def iter_conversations(
 
 
 def in_file(error: InvalidInputError, source: Source) -> InvalidInputError:
-    """The error with the name of the file, and its line unless the text has it."""
+    """The error with the file's name, and the line number unless the text has it."""
     if error.path:
         return error
     place = f"`{source.path}`" if not source.is_stdin else source.name

@@ -72,7 +72,7 @@ def _of_store(store: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def is_message(value: Mapping[str, Any]) -> bool:
-    """Whether it is one message or item, not a request with a list of them."""
+    """Whether `value` is one message or item, not a request with a list of messages."""
     if _history(value) is not None and "role" not in value:
         return False
     one = expanded(value)[0]
@@ -82,7 +82,11 @@ def is_message(value: Mapping[str, Any]) -> bool:
 
 
 def is_log(value: Mapping[str, Any]) -> bool:
-    """Whether it is a list of messages under a name, a request to a chat API, or its answer."""
+    """Whether the value is a log.
+
+    A log is an object with a list of messages under a key, a request to a chat API, or a response
+    from one.
+    """
     is_store = isinstance(value.get("store"), Mapping) and "ChatStore" in str(
         value.get("class_name")
     )
@@ -181,7 +185,7 @@ def _history(entry: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _is_thread(held: list[Any]) -> bool:
-    """Whether it is a list of messages of a thread, as the Assistants API answers."""
+    """Whether `held` is the list of a thread's messages in a response of the Assistants API."""
     return bool(held) and all(
         isinstance(one, Mapping) and "role" in one and "content" in one for one in held
     )

@@ -1,4 +1,4 @@
-"""Letters: an mbox with many, or one with its head."""
+"""E-mail: an mbox file with many messages, or a single message with its headers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_mail(head: str) -> bool:
 
 
 def mail(source: Source) -> Iterator[Conversation]:
-    """The letters, each with its thread as session; quotations are left out."""
+    """The e-mails without quotations; each thread is a session."""
     talk = Talk(source.name)
     for line, data in _letters(source):
         letter = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)

@@ -34,7 +34,7 @@ def _say(
 
 
 def is_telegram(value: Mapping[str, Any]) -> bool:
-    """Whether it is a chat of Telegram's ``result.json``, or all of them."""
+    """Whether `value` is a chat from Telegram's ``result.json``, or the whole file."""
     chats, messages = value.get("chats"), value.get("messages")
     if isinstance(chats, Mapping) and isinstance(chats.get("list"), list):
         return True
@@ -89,7 +89,7 @@ def _text_of_telegram(text: object) -> str:
 
 
 def is_slack(value: Mapping[str, Any]) -> bool:
-    """Whether it is a message of Slack."""
+    """Whether `value` is a message from Slack."""
     return (
         value.get("type") == "message"
         and isinstance(value.get("ts"), str)
@@ -236,7 +236,7 @@ def _loaded(source: Source, name: str) -> list[Any]:
 
 
 def is_discord(value: Mapping[str, Any]) -> bool:
-    """Whether it is a channel as DiscordChatExporter writes it, or a message of a data package."""
+    """Whether `value` is a channel of DiscordChatExporter, or a message of a data package."""
     if isinstance(value.get("channel"), Mapping) and isinstance(value.get("messages"), list):
         return True
     return {"ID", "Timestamp", "Contents"} <= value.keys()
@@ -247,7 +247,7 @@ _SAID_IN_DISCORD = ("Default", "Reply", "20", "23", 0, 19, 20, 23, None)
 
 
 def _text_of_discord(message: Mapping[str, Any]) -> str:
-    """The content; without one, that of the message it forwards, or of its embeds."""
+    """The content; if empty, that of the forwarded message or of the embeds."""
     if message.get("content"):
         return str(message["content"])
     forwarded = message.get("forwardedMessage")
@@ -331,7 +331,7 @@ def _package(source: Source, files: list[str], others: list[str]) -> Iterator[Co
 
 
 def is_messenger(value: Mapping[str, Any]) -> bool:
-    """Whether it is a chat of Messenger or Instagram."""
+    """Whether `value` is a chat from Messenger or Instagram."""
     messages = value.get("messages")
     if not isinstance(messages, list) or "participants" not in value:
         return False
@@ -388,7 +388,7 @@ def _mended(text: str) -> str:
 
 
 def is_google_chat(value: Mapping[str, Any]) -> bool:
-    """Whether it is a conversation of Google Chat."""
+    """Whether `value` is a conversation from Google Chat."""
     messages = value.get("messages")
     return isinstance(messages, list) and any(
         isinstance(one, Mapping) and isinstance(one.get("creator"), Mapping)

@@ -151,7 +151,7 @@ def messenger(source: Source) -> Iterator[Conversation]:
 def read_lines(
     source: Source, form: Form, sample: list[str], raw: bool = False
 ) -> Iterator[Conversation]:
-    """The messages of lines of a form; ``sample`` are the first lines."""
+    """The messages in lines that have a form; ``sample`` has the first lines."""
     starts = [start for line in sample if (start := form(line))]
     order = dates.order_of(start.date for start in starts if start.date)
     clock = _Clock(order.day_first, source.date)
@@ -253,7 +253,7 @@ def _without_media(lines: list[str], is_marked: bool) -> tuple[str, str]:
 
 
 class _Clock:
-    """Dates of lines; messages that only have a day follow each other on it."""
+    """The dates of lines. Messages that have only a day keep their order on that day."""
 
     def __init__(self, day_first: bool, file_date: str | None) -> None:
         self._day_first = day_first

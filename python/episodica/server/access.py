@@ -41,7 +41,7 @@ class Caller:
 
     @property
     def has_key(self) -> bool:
-        """Whether it came with a key."""
+        """Whether the caller sent a key."""
         return self.key_id != _LOCAL
 
     @property
@@ -50,7 +50,7 @@ class Caller:
         return "read" in self.scopes
 
     def opens(self, user: str) -> bool:
-        """Whether this user's data is theirs to see."""
+        """Whether the caller may see this user's data."""
         return self.user in ("*", user)
 
     def needs(self, scope: str) -> None:
@@ -99,7 +99,10 @@ class Gatekeeper:
         return tuple(one for one in scopes if one in _READING or not self._settings.read_only)
 
     def serves_host(self, host: str | None) -> bool:
-        """Whether a request may name this host; without keys only this machine."""
+        """Whether the service accepts this host name in a request.
+
+        If it is local and has no keys, it accepts only the names of this machine.
+        """
         if self._settings.uds or not self._settings.is_local:
             return True
         return (self._address is None and bool(self.keys)) or not is_foreign(host, None)
@@ -173,7 +176,7 @@ def refuse_foreign_pages(request: Request, *, same: bool = False) -> None:
 
 
 async def refuse_other_hosts(request: Request) -> None:
-    """Dependency of every route, those without a key too: no name of another site leads here."""
+    """Dependency of every route, also without a key: refuses host names of other sites."""
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     if not gatekeeper.serves_host(request.headers.get("host")):
         raise ServiceError(
@@ -198,7 +201,7 @@ AnyCaller = Annotated[Caller, Depends(caller_of)]
 
 
 def decoded(text: str) -> str:
-    """A part of a path as text. Routes see paths encoded, so that ids may have slashes."""
+    """Decodes one percent-encoded part of a URL path. Ids may contain encoded slashes."""
     try:
         return unquote_to_bytes(text).decode("utf-8")
     except UnicodeDecodeError:

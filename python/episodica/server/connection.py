@@ -1,4 +1,4 @@
-"""Connections of clients that are slow: none is kept for one that neither sends nor reads."""
+"""Slow clients: a connection ends if its client neither sends nor reads."""
 
 from __future__ import annotations
 

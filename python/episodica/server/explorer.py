@@ -90,5 +90,5 @@ class OneTimeAddress:
         return self._credential
 
     def opens(self, text: str) -> bool:
-        """Whether this is the credential, and a page holds it."""
+        """Whether `text` is the credential, and a page has received it."""
         return self._is_used and hmac.compare_digest(text.encode(), self._credential.encode())

@@ -49,7 +49,7 @@ class Repeatable:
         return digest(caller.tenant, caller.key_id, self.operation, self.user, self.key or "")
 
     def with_ids(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The messages, those without an id with one that follows from the request's key."""
+        """The messages. A message without an id gets one derived from the request's key."""
         if self.key is None:
             return messages
         begin = f"idem-{self.name.hex()[:32]}"

@@ -82,11 +82,11 @@ class Key:
 
     @property
     def is_valid(self) -> bool:
-        """Whether it is neither revoked nor past its end."""
+        """Whether the key is neither revoked nor past its end."""
         return self.revoked_at is None and (self.expires_at is None or _now() < self.expires_at)
 
     def opens(self, user: str) -> bool:
-        """Whether it opens this user's data."""
+        """Whether the key opens this user's data."""
         return self.user in (_EVERYBODY, user)
 
     def shown(self) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class KeyRing:
 
     @property
     def _uses(self) -> Path:
-        """A folder with a file for each key that was used; its time is that of the use."""
+        """A folder with one file per used key; the file's time is the time of the last use."""
         return self.path.with_name(f"{self.path.name}.used")
 
     def _note_use(self, id: str) -> None:
@@ -222,7 +222,7 @@ class KeyRing:
 
     @contextmanager
     def _changing(self) -> Iterator[dict[str, Key]]:
-        """The keys to change; written when the block ends, one process at a time."""
+        """The keys for a block that changes them; written at its end, by one process at a time."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock = self.path.with_name(f"{self.path.name}.lock")
@@ -296,7 +296,7 @@ def _now() -> str:
 
 
 def _lock(file: IO[str]) -> None:
-    """Waits until no other process holds the file; closing it lets go."""
+    """Waits until no other process holds the file's lock; closing the file releases it."""
     if sys.platform == "win32":
         msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
     else:

@@ -76,7 +76,7 @@ class Shared:
         return found
 
     def take(self, id: str, per_minute: int, now: float | None = None) -> float:
-        """Seconds that a key has to wait; 0 if its request may go on, which then counts."""
+        """Seconds that a key has to wait. 0 means that its request may go on, and is counted."""
         if per_minute <= 0:
             return 0.0
         now = time.monotonic() if now is None else now
@@ -154,7 +154,7 @@ class Budget:
         self._used: Counter[str] = Counter()
 
     def has_room(self, key: str | None, amount: int = 1) -> bool:
-        """Whether this much more may be used. ``None``: by a caller who needs no key."""
+        """Whether `amount` more of the resource may be used. ``None``: a caller without a key."""
         if key is not None and self._used[key] + amount > self._most_of_one:
             return False
         return self._shared.total(self._name) + amount <= self._most

@@ -22,7 +22,7 @@ Listed = Message | Episode | SemanticMemory
 
 
 class AsyncReader(AsyncMemorySystem):
-    """A memory that only reads; the routes that write are refused before they reach it."""
+    """A read-only memory. Requests to routes that write are refused before they reach it."""
 
     __slots__ = ()
 

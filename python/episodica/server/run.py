@@ -102,7 +102,7 @@ def explore(settings: ServerSettings, announce: Callable[[str], None]) -> int:
 
 
 def _end(_: int, __: object) -> None:
-    """Uvicorn raises the signal again once it has stopped: that is a good end."""
+    """Once stopped, Uvicorn raises the signal again; the process then ends with status 0."""
     raise SystemExit(0)
 
 

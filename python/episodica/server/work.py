@@ -160,7 +160,7 @@ class Slots:
 
 
 class Slot:
-    """The right to be worked on. It is given back when the work is done, not when it is read."""
+    """The right to run. It is given back when the work is done, not when its result is read."""
 
     def __init__(self, held: list[asyncio.Semaphore]) -> None:
         self._held = held

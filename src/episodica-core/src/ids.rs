@@ -153,7 +153,8 @@ pub(crate) fn uuid8(hash: &[u8; 32]) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// The id of a record of `kind`, derived from `parts`, which distinguish it among the owner's.
+/// The id of a record of `kind`, derived from `parts`. The parts distinguish the record from the
+/// owner's other records of that kind.
 pub(crate) fn record_id(owner: &Owner, kind: &str, parts: &[&[u8]]) -> String {
     let mut all: Vec<&[u8]> = vec![owner.tenant.as_bytes(), owner.user.as_bytes(), kind.as_bytes()];
     all.extend_from_slice(parts);

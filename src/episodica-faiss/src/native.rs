@@ -281,7 +281,7 @@ impl NativeIndex {
         Ok((scores, ids))
     }
 
-    /// Removes the rows from `keep` on; only for a flat index.
+    /// Keeps the first `keep` rows and removes the rest; only for a flat index.
     pub(crate) fn truncate(&mut self, keep: usize) -> Result<()> {
         // SAFETY: `index` is live, and `&mut self` excludes other users.
         check(

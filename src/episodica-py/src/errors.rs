@@ -51,7 +51,8 @@ pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Erro
 }
 
 /// True if a Ctrl-C occurred during a callback. The callback did not fail, so the work must not
-/// continue as after a failure: the signal is made pending again and stops the next check.
+/// go on the way it does after a failure. The signal is made pending again, and the next check
+/// stops the work.
 pub(crate) fn pass_on_interrupt(py: Python<'_>, error: &PyErr) -> bool {
     // No signal can have arrived without a main thread.
     error.is_instance_of::<PyKeyboardInterrupt>(py) && interrupt_again(py).is_ok()

@@ -101,7 +101,7 @@ class EpisodicaStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As :meth:`batch`; one that is cancelled is still written whole."""
+        """Like :meth:`batch`. A cancelled batch is still written whole."""
         return await settle(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
@@ -109,7 +109,7 @@ class EpisodicaStore(BaseStore):
         return self._items.sweep()
 
     def close(self) -> None:
-        """Ends the connection; a system that was opened for it is closed."""
+        """Ends the connection. The last connection to a path also closes its memory system."""
         self._connection.close()
 
     def _get(self, op: GetOp) -> Item | None:

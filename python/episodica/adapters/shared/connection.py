@@ -88,7 +88,7 @@ class Connection:
         return self._finalizer.peek()[2][0] if self._finalizer else self.memory  # type: ignore[index]
 
     def close(self) -> None:
-        """Ends the connection; the last one to a path closes its system. Idempotent."""
+        """Ends the connection. The last connection to a path closes its memory. Idempotent."""
         if self._finalizer is not None:
             self._finalizer()
 

@@ -41,7 +41,7 @@ class Draft:
 
     value: Mapping[str, Any]
     texts: Sequence[str] = ()
-    """What the item is found by; none keeps it out of searches by meaning."""
+    """Texts by which searches find the item; without texts, searches by meaning skip it."""
     ttl_minutes: float | None = None
 
 
@@ -236,7 +236,7 @@ class ItemTable:
         }
 
     def _delete(self, user: str, item: StoredItem) -> None:
-        """Deletes a version, unless its id belongs to a later one by now."""
+        """Deletes a version, unless a later version now has the same id."""
         record = self._memory.get(user, item.message_id)
         if isinstance(record, Message) and record.seq == item.seq:
             self._memory.delete(user, item.message_id)

@@ -65,7 +65,7 @@ class SessionLog:
             return latest
 
     def clear(self) -> None:
-        """Erases all items, the latest first: one that breaks off leaves a beginning."""
+        """Erases all items, the latest first. If it breaks off, the first items are left."""
         with self._lock:
             for message in list(self._backwards()):
                 self.memory.delete(self.user_id, message.message_id)

@@ -56,7 +56,7 @@ class Middleware:
     def identified(
         self, place: tuple[str, str | None], said: list[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        """The messages with ids: those of the turn before, if it broke off and asked the same."""
+        """The messages with ids: the last turn's if that turn broke off and asked the same."""
         before = self._broken.pop(place, [])
         if [_unidentified(one) for one in before] == said:
             return before
@@ -161,7 +161,7 @@ def intercept_helper(
     Parameters
     ----------
     in_loop
-        Whether it is opened by ``async with``.
+        Whether the stream is opened by ``async with``.
     """
 
     @functools.wraps(method)

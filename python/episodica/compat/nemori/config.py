@@ -231,7 +231,7 @@ class MemoryConfig:
         return {name: value for name, value in found.items() if value is not None}
 
     def _reach(self, given: dict[str, Any], kind: str) -> dict[str, Any]:
-        """Takes address and key out of `given`, or from the environment; empty without either."""
+        """Takes address and key from `given`, else from the environment; empty without either."""
         found = {
             name: given.pop(name, None) or _from_environment(f"{kind}_{name}")
             for name in ("base_url", "api_key")

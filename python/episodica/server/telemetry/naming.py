@@ -8,6 +8,6 @@ _LENGTH = 16
 
 
 def hashed(tenant: str, user: str) -> str:
-    """A name for a user that tells the same user apart from others, not who it is."""
+    """A hashed name: it distinguishes users without identifying them."""
     text = f"{len(tenant)}:{tenant}{user}".encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:_LENGTH]

@@ -41,13 +41,13 @@ pub(super) struct MessageFeatures {
     pub terms: Vec<u64>,
     /// How clearly it changes the topic.
     pub turn: TopicTurn,
-    /// True if it says goodbye.
+    /// True if the message says goodbye.
     pub closes: bool,
-    /// True if it resumes the conversation after a goodbye.
+    /// True if the message resumes the conversation after a goodbye.
     pub resumes: bool,
-    /// True if it has no topic ("haha yes", an emoji).
+    /// True if the message has no topic ("haha yes", an emoji).
     pub backchannel: bool,
-    /// True if it ends in a question, so that the next message is an answer.
+    /// True if the message ends in a question, so that the next message answers it.
     pub asks: bool,
     /// True if its role makes it an answer (an assistant's or a tool's reply).
     pub replies: bool,

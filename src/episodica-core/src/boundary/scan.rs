@@ -3,8 +3,8 @@
 //! Segments do not depend on how the messages were batched, because of an invariant: the judgement
 //! of a place reads only the messages from the segment's start to at most [`LOOKAHEAD`] messages
 //! after the place, never beyond the `buffer_size_max`-th, and waits until all of these have
-//! arrived or can no longer arrive. A buffer with `buffer_size_max` messages of one segment is
-//! always cut.
+//! arrived or can no longer arrive. An open segment is always cut when it reaches
+//! `buffer_size_max` messages.
 
 use std::sync::Arc;
 

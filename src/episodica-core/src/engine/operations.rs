@@ -55,8 +55,9 @@ impl Engine {
                 if let Some(added) = self.services.append(&user, &mut batch, session_id, control)? {
                     break added;
                 }
-                // The user was deleted while this call waited. It adds the messages after the
-                // deletion, which waits until no guard holds the user.
+                // The user was deleted while this call waited. This call adds its messages
+                // after the deletion. The deletion waits until no guard holds the user, so release
+                // the guard first.
                 drop(user);
                 user = self.user_or_new(user_id, control)?;
             };
@@ -202,8 +203,8 @@ impl Engine {
     /// Deletes a record with all its versions and everything derived from it.
     ///
     /// * A fact: only the fact.
-    /// * A message: also the facts that no other message proves, or that contain a word which only
-    ///   this message said. Its episode is rewritten without it, or deleted if it has no other
+    /// * A message: also each fact that has no other source message, or that contains a word found
+    ///   in no other message. Its episode is rewritten without it, or deleted if it has no other
     ///   message.
     /// * An episode: also its messages.
     ///

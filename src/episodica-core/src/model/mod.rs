@@ -1,5 +1,5 @@
 //! The records of the memory and the values that searches return: plain data that can only read
-//! itself. Also the shelf, which holds many records compressed.
+//! itself. This module also has the shelf, which keeps many records in compressed form.
 
 mod episode;
 mod message;

@@ -124,6 +124,6 @@ pub struct StoreProblem {
     pub message: String,
     /// How to repair it.
     pub remedy: String,
-    /// True if it is mended already or harmless: a warning.
+    /// True if the problem is mended already or harmless, so only a warning.
     pub mended: bool,
 }

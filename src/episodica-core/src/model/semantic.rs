@@ -74,7 +74,7 @@ pub struct SemanticMemory {
 }
 
 impl SemanticMemory {
-    /// True if it is neither superseded nor ended.
+    /// True if the fact is neither superseded nor ended.
     pub fn is_current(&self) -> bool {
         self.valid_to.is_none() && self.superseded_by.is_none()
     }
@@ -84,7 +84,7 @@ impl SemanticMemory {
         serde_json::from_value(self.metadata.get(PROCEDURE)?.clone()).ok()
     }
 
-    /// True if it has a procedure: other facts neither replace nor repeat it.
+    /// True if the fact has a procedure: other facts neither replace nor repeat it.
     pub fn is_procedure(&self) -> bool {
         self.metadata.get(PROCEDURE).is_some_and(serde_json::Value::is_object)
     }
@@ -96,7 +96,7 @@ impl SemanticMemory {
             || self.is_stated_about_agent()
     }
 
-    /// True if it was stated about an agent, or has a procedure.
+    /// True if the fact was stated about an agent, or has a procedure.
     pub fn is_stated_about_agent(&self) -> bool {
         let stated = self.metadata.get(ABOUT).and_then(serde_json::Value::as_str);
         self.is_procedure() || stated == Some(AGENT)

@@ -87,7 +87,7 @@ impl CompressedPages {
     }
 }
 
-/// The rows of one page: their ends, then all of them.
+/// The rows of one page: the end of each row, then all rows.
 struct RowPage {
     bytes: Vec<u8>,
     /// Number of the first row.

@@ -70,9 +70,9 @@ pub struct StoreStats {
     pub embedding_dimension: Option<usize>,
     /// Searches since the store was opened.
     pub searches: u64,
-    /// Messages embedded since then.
+    /// Messages embedded since the store was opened.
     pub messages_embedded: u64,
-    /// Failed calls of the embedder since then.
+    /// Failed calls of the embedder since the store was opened.
     pub embedding_failures: u64,
     /// Users closed to stay within the memory budget.
     pub evictions: u64,
@@ -118,7 +118,7 @@ pub struct EmbeddingHealth {
 /// Health of the language model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LlmHealth {
-    /// True if one is configured.
+    /// True if a model is configured.
     pub configured: bool,
     /// Its name; `None` without one.
     pub model: Option<String>,
@@ -175,7 +175,7 @@ pub struct StoreHealth {
     pub failure: Option<String>,
     /// The format version that this release writes.
     pub format: u32,
-    /// True if it was opened for reading only.
+    /// True if the store was opened for reading only.
     pub read_only: bool,
     /// Problems that were found at opening and are not mended; `verify` lists them.
     pub problems: usize,

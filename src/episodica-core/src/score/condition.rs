@@ -76,7 +76,7 @@ impl MetadataFilter {
         conditions.iter().map(parse).collect::<Result<_>>().map(Self)
     }
 
-    /// True if it has no conditions: every record passes, even one without metadata.
+    /// True if there are no conditions: every record passes, even without metadata.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

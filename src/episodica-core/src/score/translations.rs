@@ -320,7 +320,7 @@ impl InflectedStems {
     }
 }
 
-/// True if a text contains kana; its Han characters are Japanese then.
+/// True if a text contains kana. If it does, its Han characters are Japanese.
 pub(super) fn is_japanese(text: &str) -> bool {
     text.chars().any(is_kana)
 }

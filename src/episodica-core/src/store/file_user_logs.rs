@@ -221,7 +221,7 @@ impl FileUserLogs {
         }
     }
 
-    /// True if this opening has seen all writes: it excludes other writers.
+    /// True if this opening excludes other writers, so it has seen all writes.
     fn keeps_others_out(&self) -> bool {
         self.appending.load(Ordering::SeqCst) > 0 || self.is_kept.load(Ordering::SeqCst)
     }

@@ -119,7 +119,7 @@ pub(crate) fn replace_with_pieces(
     sync_dir(backend, parent_of(path))
 }
 
-/// Replaces a file atomically; its name is durable once the directory is synced.
+/// Replaces a file atomically. The new file is durable once the directory is synced.
 ///
 /// # Errors
 /// `Io`; the old file is then in place.

@@ -51,7 +51,7 @@ impl LockHolder {
             .map_err(|error| Error::internal("holder has no JSON form").caused_by(error))
     }
 
-    /// Reads the last holder of a lock file; its process may have ended.
+    /// Reads the last holder of a lock file. The holder's process may have ended.
     pub(super) fn read(backend: &dyn FileBackend, path: &Path) -> Option<Self> {
         serde_json::from_slice(&backend.read(path).ok()?).ok()
     }
@@ -129,7 +129,8 @@ pub(super) fn share(
             .map_err(|error| io_error("cannot lock the store", &path, error))?;
         acquired = match guard {
             Some(guard) => AcquiredLock { guard, is_alone: false },
-            // Another process has just taken it exclusively, and will share it in turn.
+            // Another process has just taken the lock exclusively; it too will soon turn it into a
+            // shared lock.
             None => acquire(backend, layout, holder, patience)?,
         };
     }

@@ -17,7 +17,7 @@ use crate::ids::Owner;
 const ANCHOR_BYTES: u64 = 64;
 /// Bytes of a log read at a time, unless a line is longer.
 const CHUNK_BYTES: u64 = 4 << 20;
-/// Attempts to read logs that change at the same time; then they are left for the next call.
+/// Attempts to read logs that keep changing. After the last, the logs wait for the next call.
 const ATTEMPTS: usize = 20;
 
 /// A place in one log.

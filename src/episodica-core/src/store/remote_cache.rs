@@ -1,8 +1,8 @@
 //! The local cache directory of a store whose logs are on another medium.
 //!
-//! A note with each user's files names the generation of the logs from which they were made. Files
-//! of another generation may contain records that another machine has erased since: they are
-//! removed when the store is opened, and when the user is.
+//! Each user's files come with a note. It gives the generation of the logs that the files were made
+//! from. Files of another generation may contain records that another machine has erased since:
+//! they are removed when the store is opened, and when the user is opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;

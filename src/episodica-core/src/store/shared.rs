@@ -43,8 +43,8 @@ pub(super) struct SharedStore {
     pub deleted: HashSet<Owner>,
     /// Problems of the whole store, found at opening.
     pub problems: Vec<StoreProblem>,
-    /// Intents whose removal may not be durable: after a power cut the deletion would run again,
-    /// and also remove lines written since.
+    /// Intents that were removed, but perhaps not durably. After a power cut such an intent could
+    /// reappear; its deletion would then run again and also remove lines written since.
     pub intents_removed: Mutex<Vec<PathBuf>>,
     /// The lock shared by all writers; dropped last.
     pub lock: Mutex<Option<Box<dyn LockGuard>>>,

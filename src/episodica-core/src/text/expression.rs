@@ -68,7 +68,7 @@ impl TextExpression {
         get_or_make(&self.compiled, || SearchEngines::new(&self.text))
     }
 
-    /// True if it matches anywhere in `text`.
+    /// True if the expression matches anywhere in `text`.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         let (engines, input) = (self.engines(), Input::new(text).earliest(true));
         match engines.end_of_match(&input) {

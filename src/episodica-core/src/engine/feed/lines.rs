@@ -280,7 +280,7 @@ impl<'a> UnreadLines<'a> {
     }
 }
 
-/// The time of an event: its own, else that of the line before.
+/// The time of an event: its own, otherwise the time of the previous line.
 fn time_of(known: Option<Moment>, before: Option<Moment>, now: Moment) -> Moment {
     known.or(before).unwrap_or(now)
 }

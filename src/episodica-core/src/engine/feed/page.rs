@@ -39,7 +39,8 @@ impl FeedPositions {
         }
     }
 
-    /// The id for a mark, if this process deleted the record; else the mark.
+    /// The id of the deleted record that `mark` stands for, if this process deleted it; otherwise
+    /// the mark itself.
     fn deleted_id(&self, mark: &str) -> String {
         let deleted = self.deleted.lock();
         let known = deleted.iter().rev().find(|(known, _)| known == mark);

@@ -155,8 +155,8 @@ pub(super) fn read_message(row: &[u8]) -> Option<Message> {
     })
 }
 
-/// Names an episode's messages by their slots instead of repeating them: their number, the slots,
-/// and the rest of the episode.
+/// Names an episode's messages by their slots instead of repeating them. The row holds the number
+/// of messages, their slots, then the rest of the episode.
 pub(super) fn write_episode(
     view: &UserView,
     members: &[u32],

@@ -148,7 +148,7 @@ impl UserView {
             && self.backlog.buffer().iter().all(is_message)
     }
 
-    /// True once a record could not be read: its snapshot was changed.
+    /// True after a record could not be read, because the snapshot's file was changed.
     pub fn is_unsound(&self) -> bool {
         self.messages.shelf().is_unsound() || self.episodes.is_unsound() || self.facts.is_unsound()
     }

@@ -51,7 +51,8 @@ pub(crate) struct RecordTable<R> {
     /// before it has a record.
     slots: Vec<u32>,
     len: usize,
-    /// Earlier revisions, oldest first, by the number of the id.
+    /// Earlier revisions of each record, oldest first, keyed by the number of the record's id in
+    /// `ids`.
     history: FxHashMap<u32, Vec<EarlierRevision<R>>>,
     /// The records with a slot.
     shelf: RecordShelf<R>,

@@ -73,7 +73,7 @@ impl FormingTurns {
         std::ptr::from_ref(self).addr()
     }
 
-    /// True if this thread has the turn, or works for its holder.
+    /// True if this thread has the turn, or works for the turn's holder.
     pub fn is_held_here(&self) -> bool {
         HELD.with_borrow(|held| held.contains(&self.address()))
     }

@@ -38,7 +38,7 @@ pub(crate) struct UserMemory {
     pub(super) has_arrived: AtomicBool,
     /// True if the logs no longer continue the view: the user must be opened again.
     pub(super) outdated: AtomicBool,
-    /// Uses of records that are not in the file yet.
+    /// Counts of record uses that have not been written to the file yet.
     pub uses: UnsavedUses,
     /// Damage found in the files at opening.
     pub problems: Vec<StoreProblem>,

@@ -282,8 +282,8 @@ impl UserView {
         episodes.chain(self.facts.earlier(id).into_iter().map(AnyRecord::Semantic)).collect()
     }
 
-    /// Current facts about the same attribute of the same subject: the newest, and those with the
-    /// same value. Empty if subject or attribute is unknown.
+    /// Current facts about the candidate's subject and attribute: the newest few, and those with
+    /// the candidate's value. Empty if subject or attribute is unknown.
     pub fn same_attribute(
         &self,
         candidate: &FactCandidate,

@@ -186,8 +186,9 @@ impl ContextSources {
         Ok(gathered)
     }
 
-    /// Adds the facts that supersede one of the messages, if `filter` admits them. Without a
-    /// filter, facts are not wanted, and such messages are only marked.
+    /// Adds the facts that supersede one of the messages, if `filter` admits them. `None`
+    /// means that no facts are wanted: superseded messages are then marked as outdated, and no
+    /// facts are added.
     fn add_successors(&mut self, view: &UserView, filter: Option<&RecordFilter>) {
         let superseded = view.superseded();
         if superseded.is_empty() {

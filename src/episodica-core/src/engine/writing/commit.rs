@@ -21,7 +21,7 @@ use crate::model::{Episode, Message};
 use crate::parallel;
 use crate::store::StateRecord;
 
-/// Episodes that enter the view under one lock; it limits how long searches wait.
+/// Episodes that enter the view under one lock. The number limits how long searches wait.
 const VIEW_BATCH: usize = 64;
 /// Episodes that the rules compose at once.
 const COMPOSED_AT_ONCE: usize = 64;

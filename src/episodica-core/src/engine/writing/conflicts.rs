@@ -49,7 +49,7 @@ impl LearnedFacts {
         self.latest.insert(memory.memory_id.clone(), FreshFact { memory, row, wording, stated });
     }
 
-    /// True if it is the latest revision of its id.
+    /// True if `record` is the latest revision with its id.
     pub fn is_latest(&self, record: &Arc<SemanticMemory>) -> bool {
         self.latest.get(&record.memory_id).is_some_and(|fresh| Arc::ptr_eq(&fresh.memory, record))
     }

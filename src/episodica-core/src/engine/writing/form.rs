@@ -102,7 +102,7 @@ impl EngineServices {
             },
             _ => user.turns.take(control)?,
         };
-        // If several callers add at once, the first forms the episodes of all.
+        // If several callers add at once, the first caller forms the episodes for all of them.
         let slots = {
             let view = user.view.read();
             let (backlog, slots) = (&view.backlog, view.messages.slot_count() as u32);

@@ -16,7 +16,7 @@ use crate::ids::Owner;
 use crate::model::{Episode, ImportReport, Message, SemanticMemory};
 use crate::store::{MAX_JSON_DEPTH, StateRecord, is_too_deep};
 
-/// Messages that enter the view under one lock; it limits how long searches wait.
+/// Messages that enter the view under one lock. The number limits how long searches wait.
 const VIEW_BATCH: usize = 256;
 
 /// Records of one user as an export writes them.

@@ -22,7 +22,7 @@ use crate::store::{MAX_JSON_DEPTH, is_too_deep};
 const BATCH: usize = 4_096;
 /// Bytes after which a step ends early.
 const BATCH_BYTES: usize = 16 << 20;
-/// Messages that enter the view under one lock; it limits how long searches wait.
+/// Messages that enter the view under one lock. The number limits how long searches wait.
 const VIEW_BATCH: usize = 256;
 /// Attempts after which the pauses between them stop doubling.
 const LONGEST_PAUSE: u32 = 6;

@@ -391,7 +391,8 @@ impl EngineServices {
         learned
     }
 
-    /// Appends the facts with the note that the episodes are learned from, then updates the view.
+    /// Appends the facts, together with notes that mark these episodes as learned; then updates the
+    /// view.
     fn commit_learned(
         &self,
         user: &OpenUser,

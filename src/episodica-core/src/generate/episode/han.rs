@@ -20,7 +20,8 @@ struct HanPhrase {
     last_turn: usize,
     place: (usize, usize),
     owner: Option<usize>,
-    /// True if it is a whole piece between function characters at least once.
+    /// True if, at least once, the phrase is all of the text between two function characters, not
+    /// just part of it.
     whole: bool,
 }
 

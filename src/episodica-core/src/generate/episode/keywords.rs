@@ -29,9 +29,9 @@ pub(super) struct KeyPhrase {
     pub score: f32,
     /// Place of its first mention: turn, byte.
     pub place: (usize, usize),
-    /// True if it names a person or thing.
+    /// True if the phrase names a person or thing.
     pub is_name: bool,
-    /// True if it consists of several words, or of one word that names something by itself.
+    /// True if the phrase has several words, or one word that names something by itself.
     pub is_telling: bool,
     /// True if a reader understands it without the conversation: a name, or a compound of specific
     /// words.

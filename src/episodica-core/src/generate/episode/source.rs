@@ -52,7 +52,7 @@ pub(super) struct SourceSpeaker {
     /// The name that the narrative uses in a sentence ("Haruto" for "Haruto (Pebble Support)", "the
     /// user" for a role).
     pub short: String,
-    /// True if it is a role, not a name.
+    /// True if the speaker is known only by a role, not by a name.
     pub is_role: bool,
 }
 

@@ -4,7 +4,8 @@
 //! attributed quotation, ranks the sentences by a few features and keeps the best up to a volume
 //! (`docs/facts.md`). [`model`] asks a language model instead and parses its answer; every fact of
 //! a model must pass the check [`grounded`]. None of them compares candidates with known facts (see
-//! [`reconcile`](super::reconcile)). The engine calls them after it has finished an episode.
+//! [`reconcile`](super::reconcile)). The engine calls [`extract_offline`] or [`model`] after it has
+//! finished an episode.
 
 mod candidate;
 mod confirmed;

@@ -237,7 +237,7 @@ fn ends(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     can_end && is_same_subject(&candidate.subject, &known.subject)
 }
 
-/// True for an event after a moment: it may be called off.
+/// True for an event after a moment, because such an event may still be called off.
 fn is_to_come(event: &SemanticMemory, moment: Moment) -> bool {
     let day = event.metadata.get("occurred_from").and_then(Value::as_str);
     day.is_some_and(|day| *day > *moment.local().date().to_string())

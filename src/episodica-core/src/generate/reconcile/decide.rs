@@ -382,7 +382,7 @@ impl WordSignature {
         Self(bits | bits_of(hash))
     }
 
-    /// True if one of the two facts may contain all words of the other; never false if it does.
+    /// False only if neither of the two facts contains all words of the other.
     pub fn may_nest(self, other: Self) -> bool {
         let both = self.0 & other.0;
         both == self.0 || both == other.0

@@ -142,8 +142,8 @@ fn one_bad_item_never_loses_the_others() {
             let texts: Vec<_> = values.iter().filter_map(|value| value["text"].as_str()).collect();
             assert_eq!(texts.first(), Some(&"one"), "{text}");
             assert!(salvaged, "{text}");
-            // Parts that can't be told apart from a bad item's own contents may be lost with it,
-            // but only if its brackets are broken too.
+            // If a bad item's brackets are broken too, neighbouring parts that look like its
+            // contents may be lost with it; otherwise only the bad item is lost.
             if !bad.ends_with("two") && !bad.ends_with("}}") || bad == "two" {
                 assert_eq!((texts, lost), (vec!["one", "three"], 1), "{text}");
             }

@@ -1,4 +1,4 @@
-//! Cuts the sentences that match a question out of a long message.
+//! Extracts from a long message the sentences that match a question.
 //!
 //! Sentences are those of [`sentences`], so logs and code are split at line ends. Text without
 //! sentence ends is split every [`PIECE_BYTES`] bytes.
@@ -173,7 +173,7 @@ fn chars_of(content: &str, pieces: &Parts, window: &Range<usize>) -> usize {
     content[pieces[window.start].start..pieces[window.end - 1].end].chars().count()
 }
 
-/// Byte ranges of windows of pieces; merges ranges that only white space separates.
+/// Turns windows of pieces into byte ranges, and merges ranges that only white space separates.
 fn joined(content: &str, pieces: &Parts, mut windows: Vec<Range<usize>>) -> Parts {
     windows.sort_by_key(|window| window.start);
     let mut parts: Parts = Vec::new();

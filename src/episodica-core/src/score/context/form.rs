@@ -384,7 +384,7 @@ fn fact_heading(year: i16) -> String {
     format!("# Facts, {year}\n")
 }
 
-/// The heading of a day; the year stands over its first day only.
+/// The heading of a day. Only the first day shown of each year has the year in it.
 fn day_heading(date: Date, with_year: bool) -> String {
     date.strftime(if with_year { "# %a %-d %b %Y\n" } else { "# %a %-d %b\n" }).to_string()
 }

@@ -188,7 +188,7 @@ struct WantedMessage {
     tokens: usize,
     /// Tokens that it uses: its own, or those of its excerpt.
     cost: usize,
-    /// True if it is quoted whole where it fits.
+    /// True if the message is quoted whole where it fits.
     is_best: bool,
 }
 

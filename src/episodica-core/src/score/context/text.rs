@@ -26,7 +26,7 @@ pub struct KnownFact {
     pub sources: Vec<u32>,
     /// Section in which it is shown.
     pub section: FactSection,
-    /// True if it is relevant enough to be included by itself.
+    /// True if the fact is relevant enough to be included by itself.
     pub bears: bool,
     /// True if a model or the user worded it.
     pub worded: bool,
@@ -53,7 +53,7 @@ pub(super) type Place = (Date, Option<Arc<str>>);
 /// A group of messages shown together: day, start and session.
 type Sitting = (Date, Moment, Option<Arc<str>>);
 
-/// Writes contexts over one user's messages.
+/// Writes the context texts for searches of one user's messages.
 #[derive(Clone, Copy)]
 pub(super) struct ContextWriter<'a> {
     pub index: &'a MessageIndex,

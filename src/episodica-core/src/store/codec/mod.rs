@@ -1,10 +1,10 @@
 //! Converts between log lines and records: the codec for this package's records.
 //!
-//! Records by Nemori have the same form, but lack this package's additional keys, write dates
-//! without an offset (read as UTC), and name messages loosely or not at all. A missing value is
-//! derived from the line alone, so every opening of the same file gives the same ids. The types of
-//! the model are strict; only this module is lenient. (`legacy` reads Nemori's oldest files, JSON
-//! arrays.)
+//! Nemori's records have the same form, but lack this package's additional keys, give dates without
+//! an offset (read as UTC), and often leave out a message's id or give one that matches no message.
+//! A missing value is derived from the line alone, so every opening of the same file gives the same
+//! ids. The types of the model are strict; only this module is lenient. (`legacy` reads Nemori's
+//! oldest files, JSON arrays.)
 
 mod entry;
 mod episode;

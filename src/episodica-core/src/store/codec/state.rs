@@ -12,7 +12,7 @@ use crate::ids::Owner;
 pub enum SessionState {
     /// Accepts messages.
     Active,
-    /// Closed by the caller; its last buffer is being segmented.
+    /// Closed by the caller; the session's last buffer is being segmented.
     Closing,
     /// Its episodes are in the log; facts are being extracted from them.
     Extracting,

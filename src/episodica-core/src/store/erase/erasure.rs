@@ -40,7 +40,7 @@ impl UserErasure {
         Self { compact: true, at: Some(at), ..Self::default() }
     }
 
-    /// True if it removes no record.
+    /// True if the erasure removes no record.
     pub(super) fn only_compacts(&self) -> bool {
         *self == Self { compact: true, at: self.at, ..Self::default() }
     }

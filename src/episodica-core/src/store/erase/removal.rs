@@ -142,8 +142,8 @@ pub(super) fn settle_directories(
                 place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));
             if !(continues && backend.remove_dir(place).is_ok()) {
                 match backend.sync_dir(place) {
-                    // The directory never existed, or another process removed it: its parent is
-                    // synced.
+                    // The directory does not exist: it was never created, or another process
+                    // removed it. For a name that ends in `~`, the loop goes on with the parent.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     synced => synced.map_err(fail)?,
                 }

@@ -62,7 +62,7 @@ pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
             continue;
         }
         let after = &text[mention.end..];
-        // The ending of "yesterday's talk" stays with the word.
+        // The possessive ending, as in "yesterday's talk", stays attached to the time word.
         let possessive = ["'s", "’s"].into_iter().find(|ending| after.starts_with(ending));
         let end = mention.end + possessive.map_or(0, str::len);
         out.push_str(&text[done..end]);
