@@ -67,7 +67,7 @@ class Corrections(MemoryReader):
         """Removes records, and those derived from them.
 
         Afterwards no byte of their texts is in any file. Episodes that lose a message are written
-        again without it; facts go that no other message proves.
+        again without it. Facts that no other message proves are removed.
 
         Parameters
         ----------

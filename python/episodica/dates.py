@@ -103,7 +103,7 @@ def rfc3339_day(value: object, what: str, zone: str | None) -> str:
 
 
 def _on_the_clock(value: object, what: str, zone: str | None, clock: time) -> object:
-    """A date without a time as a moment of that day in a zone; anything else as it is."""
+    """A date without a time becomes a moment of that day in a zone; other values stay unchanged."""
     if isinstance(value, str) and _DATE_ONLY.fullmatch(value.strip()):
         value = _from_text(value, what).date()
     if isinstance(value, date) and not isinstance(value, datetime):

@@ -252,6 +252,6 @@ def from_native(
 
 
 def _told(text: str) -> str:
-    """One line that ends, whatever the values in it hold."""
+    """One line of limited length, even if values in it have line feeds or very long texts."""
     line = visible(text[: _LONGEST + 1])
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -27,7 +27,7 @@ class ForgettingCandidate(Portable):
     last_used : datetime
         When it was returned, changed or said again last.
     reasons : tuple of str
-        Why it is proposed, for people.
+        Why the record is proposed, for people.
     """
 
     record: SemanticMemory | Episode

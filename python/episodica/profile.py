@@ -192,7 +192,7 @@ class Profile(Value):
         return self._written(ranked[: self._fits(ranked, max_tokens, history)], history)
 
     def _fitting(self, max_tokens: int) -> Profile:
-        """The profile without the least important facts that its Markdown has no room for."""
+        """The profile without its least important facts, so that its Markdown has room."""
         ranked = self._ranked()
         chosen = {line.fact.memory_id for line in ranked[: self._fits(ranked, max_tokens, False)]}
         sections, left_out = {}, dict(self.left_out)
@@ -323,7 +323,7 @@ def _names_of(user: str, facts: Iterable[SemanticMemory]) -> set[str]:
 def _in_order(
     user: str, facts: Iterable[SemanticMemory], own: set[str] | None = None
 ) -> list[SemanticMemory]:
-    """The user's own facts first, then one of each other person, then a second of each."""
+    """The user's own facts first, then a fact of each other person, then a second fact of each."""
     ranked = sorted(facts, key=_rank)
     own = _names_of(user, ranked) if own is None else own
     places: Counter[str] = Counter()

@@ -770,7 +770,7 @@ class MemoryReader(OpenStore):
 
 
 def _hits(top_k: object) -> Any:
-    """The number of hits, which a search can't leave to the engine, or those of each kind."""
+    """The checked number of hits, or the checked number for each kind."""
     return top_k if isinstance(top_k, Mapping) else check.top_k(top_k)
 
 

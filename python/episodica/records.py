@@ -265,7 +265,7 @@ class SemanticMemory(Keyed):
     created_at, updated_at : datetime
         When it was first learned, and when this revision was written.
     revision_count : int
-        How often it was changed.
+        How often the fact was changed.
     metadata, provenance : dict
         Any JSON object, and how the text was made.
     expires_at : datetime or None

@@ -112,11 +112,11 @@ class Event(Portable):
     statement : str
         The fact, or the title of the episode.
     previous : str or None
-        The text that it replaced or repeated.
+        The earlier text that the record replaced or repeated.
     previous_id : str or None
         The fact with that text, if it is another one.
     evidence : tuple of str
-        Ids of the messages that prove it.
+        Ids of the messages that prove the fact.
     reason : str
         Why, for people.
     cursor : str

@@ -182,7 +182,7 @@ def _inline(text: str) -> str:
 
 @dataclass(slots=True)
 class Export:
-    """An export that was read: whose it is, and its records as lines."""
+    """An export that was read: the id of its user, and its records as lines."""
 
     user_id: str
     unlearned: list[str] = field(default_factory=list)
@@ -278,7 +278,7 @@ _FINE = (NO_WORDS, _THOUGHT)
 
 
 def _one(message: Any) -> tuple[Any, str]:
-    """The message if it is one, perhaps without its date, and its errors."""
+    """The message if it can be added, perhaps without its date, and the error."""
     try:
         done = incoming([message])
     except InvalidInputError as error:

@@ -105,7 +105,7 @@ class EpisodicaMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remembers texts directly, each once; the content identifies an entry without an id."""
+        """Remembers texts directly, each once. Entries without an id are identified by content."""
         messages = [
             _entry_message(entry, custom_metadata) for entry in memories if _text(entry.content)
         ]

@@ -21,7 +21,7 @@ TRANSPORTS = ("stdio", "http")
 def add_arguments(
     parser: argparse.ArgumentParser,
 ) -> tuple[argparse.ArgumentParser, argparse.Action]:
-    """The arguments; returns the parser of ``install``, and the one of these that is a file."""
+    """Adds the arguments; returns the parser of ``install``, and the argument that is a file."""
     parser.add_argument(
         "--user",
         metavar="U",

@@ -484,7 +484,7 @@ def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | str | None:
 
 
 def resolve_config(config: MemoryConfig | None, overrides: dict[str, Any]) -> MemoryConfig:
-    """The settings in force: ``config`` itself, or without one those of environment and file."""
+    """The settings in force: those of ``config``, or without it, of environment and file."""
     if config is None:
         return MemoryConfig.load(**overrides)
     if not isinstance(config, MemoryConfig):

@@ -230,7 +230,7 @@ def _with_unknown(metadata: Any, rest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _storable(value: Any) -> Any:
-    """A value of a foreign key as JSON, or as text where it is none."""
+    """The value of an unknown key: the value itself if JSON can hold it, else its text."""
     try:
         json_text(value, "metadata")
     except InvalidInputError:
@@ -253,7 +253,7 @@ def _check_keys(rest: Mapping[str, Any], own: Mapping[str, Any]) -> None:
 # Messages of one source have the same keys, and a comparison of names takes a while.
 @lru_cache(maxsize=4096)
 def _meant(key: str, missing: frozenset[str]) -> str | None:
-    """The missing key that a name is a typing error of: nearly it, or its letters in disorder."""
+    """The missing key that a mistyped name means: one spelled alike, or with the same letters."""
     from difflib import SequenceMatcher
 
     for name in near(key, missing):

@@ -238,7 +238,7 @@ def _adds_clock(own: dict[str, Any], value: Any) -> bool:
 
 
 def _identity(value: Any, own: Mapping[str, Any]) -> str | None:
-    """An id that is a number, or stands in an object of its own."""
+    """The text of an id that is a string, a number, or an object with an ``id``."""
     if isinstance(value, Mapping):
         value = value.get("id")
     if isinstance(value, int) and not isinstance(value, bool):

@@ -45,7 +45,7 @@ class Address(Fields):
 
 
 def parse(uri: str) -> Address:
-    """Reads a URI; names come back in the one form in which :func:`encoded` writes them."""
+    """Reads a URI. Its names are returned in the form that :func:`encoded` writes."""
     scheme, mark, path = uri.partition("://")
     if not mark or scheme not in (CORTEX, EPISODICA) or len(uri) > _MAX_LENGTH:
         raise InvalidInputError(

@@ -108,7 +108,7 @@ def _body(record: Record, layer: Layer) -> str:
 
 
 def is_tree(directory: Path) -> bool:
-    """Whether a file in the directory names the record that it shows; an empty one counts."""
+    """Whether a file in the directory names the record that it shows, or the directory is empty."""
     files = list(_markdown(directory))
     return any("record" in _parsed(path)[0] for path in files) or not any(directory.iterdir())
 

@@ -196,7 +196,7 @@ def with_ids(conversation: Conversation) -> list[Any]:
 
 
 def _without_id(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message without the ids of its file, from which its id was made."""
+    """The message without the ids from its file, for computing its id."""
     return {
         key: value
         for key, value in message.items()

@@ -151,7 +151,7 @@ EXPECTED = "readable are " + ", ".join(f"`{name}`" for name in FORMATS)
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """The name of a file's format, of an archive's or folder's if its files belong together."""
+    """The format's name of a file, or of an archive or folder whose files belong together."""
     with Source(path) as source:
         if source.members is not None:
             return next((name for name, read in _BUNDLES.items() if read(source)), None)

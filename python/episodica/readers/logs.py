@@ -48,7 +48,7 @@ def messages(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
 
 
 def _values(items: Iterable[Item], source: Source, lines: list[int]) -> Iterator[Any]:
-    """The values that are something; ``lines`` gets the line of each."""
+    """The values that are not null; ``lines`` gets the line of each value."""
     for item in items:
         value = item.value
         if value is None:
@@ -123,7 +123,7 @@ class _Log:
     def _new_messages(
         self, entry: Mapping[str, Any], number: int, line: int
     ) -> Iterator[dict[str, Any]]:
-        """The messages of a request that no earlier one had, and its answer."""
+        """The messages of a request that no earlier request had, and the request's answer."""
         history = _history(entry)
         if history is None and _answer(entry):
             history = []
@@ -227,7 +227,7 @@ def _answer(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _spoken(message: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer as the next request repeats it: without what only answers have."""
+    """An answer as the next request repeats it, without the keys that only answers have."""
     kept = ("role", "content", "tool_calls", "function_call", "refusal")
     return {key: message[key] for key in kept if message.get(key) is not None}
 

@@ -98,7 +98,7 @@ def is_slack(value: Mapping[str, Any]) -> bool:
 
 
 def slack(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """The messages of one file of Slack's export: those of a day."""
+    """The messages of one file of Slack's export, which has the messages of one day."""
     talk = Talk(source.name)
     values = [item.value for item in items]
     _slack_day(talk, values, _people(values))

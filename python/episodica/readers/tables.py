@@ -94,7 +94,7 @@ def _moment(given: str, day_first: bool) -> str | float:
 
 
 def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
-    """Each row by the names of its columns, or its error, and its line."""
+    """Each row as a mapping from column names, or its error; and the line number."""
     before = csv.field_size_limit(_LONGEST_CELL)
     try:
         text = source.text()
@@ -123,7 +123,7 @@ def rows(source: Source) -> Iterator[tuple[dict[str, Any] | str, int]]:
 
 
 def _each(reader: Iterator[list[str]]) -> Iterator[list[str] | str]:
-    """The rows, or why one is none; the reader goes on with the next line."""
+    """The rows, or why a line is no row. The reader goes on with the next line."""
     while True:
         try:
             yield next(reader)
@@ -147,7 +147,7 @@ def _row(names: list[str], cells: list[str]) -> dict[str, Any] | str:
 
 
 def _name(cell: str) -> str:
-    """The name of a column; a column without one still has a place."""
+    """The name of a column; ``unnamed`` if the cell is empty."""
     name = cell.strip()
     return _MORE.get(name.lower(), name) or "unnamed"
 

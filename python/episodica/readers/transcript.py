@@ -241,7 +241,7 @@ class _Reading:
 
 
 def _without_media(lines: list[str], is_marked: bool) -> tuple[str, str]:
-    """The words of a message without marks of media, and why there are none."""
+    """The words of a message without marks of media, and the reason if it has no words."""
     first, rest = lines[0].strip(), "\n".join(lines[1:]).strip()
     if is_marked and not _MEDIA.fullmatch(first):
         return "", (_NOTICE if " " in first else _MEDIUM) if first else NO_WORDS

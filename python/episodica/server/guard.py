@@ -200,7 +200,7 @@ class _Outcome:
         return True
 
     def release(self) -> None:
-        """Counts them no more."""
+        """No longer counts the bytes held in memory."""
         self._budget.give(key_of(self._scope), self._held)
         self._held = 0
 

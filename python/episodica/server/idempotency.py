@@ -181,7 +181,7 @@ def _refuse_other_content(memory: MemorySystem, user: str, messages: list[dict[s
 
 
 def made_ids(read: Incoming, result: AddResult) -> list[str] | None:
-    """The ids to note of messages that a request added, where they don't follow from it."""
+    """The ids of added messages, to be noted if they don't follow from the request."""
     if all(one["message_id"] is not None for one in read.messages):
         return None
     return list(result.message_ids)

@@ -1,4 +1,4 @@
-"""The open memories, one per tenant, opened at the first request for it."""
+"""The open memories, one per tenant. The first request for a tenant opens its memory."""
 
 from __future__ import annotations
 

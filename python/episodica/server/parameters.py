@@ -32,7 +32,7 @@ async def refuse_unknown(request: Request) -> None:
 
 
 def _declared(request: Request) -> list[str]:
-    """The parameters that the route has in the OpenAPI document; it has all that take any."""
+    """The query parameters of the route, according to the OpenAPI document."""
     path = request.app.openapi()["paths"].get(request.scope["route"].path, {})
     declared = path.get(request.method.lower(), {}).get("parameters", ())
     return [one["name"] for one in declared if one["in"] == "query"]

@@ -49,7 +49,7 @@ class Memories:
         return None if record is None else _item(namespace, record)
 
     def search(self, op: SearchOp) -> list[SearchItem]:
-        """Episodes and facts of a user: those that match the query, or all without one."""
+        """Episodes and facts of a user that match the query, or all without a query."""
         namespace = tuple(op.namespace_prefix)
         items = (
             _item(namespace, record, score) for record, score in self._found(_user(namespace), op)
@@ -58,7 +58,7 @@ class Memories:
         return list(islice(admitted, op.offset, op.offset + op.limit))
 
     def write(self, namespace: Namespace, values: Mapping[str, Mapping[str, Any] | None]) -> None:
-        """Adds a message for each value, all or none, and deletes the records without one."""
+        """Adds a message for each value, all or none, and deletes the records without a value."""
         user = _user(namespace)
         messages = [
             {"role": "user", **value, "message_id": key}

@@ -143,7 +143,7 @@ async def settle(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
 
 
 async def outlive(work: Awaitable[T]) -> T:
-    """Awaits ``work`` to its end, and raises a cancellation that arrived meanwhile only then."""
+    """Awaits ``work`` to its end; only then raises a cancellation that arrived before."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

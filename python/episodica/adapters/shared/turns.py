@@ -56,7 +56,7 @@ class ArrivingTurn:
         return self._has_begun
 
     def note(self, text: str, *, begins: bool = False) -> None:
-        """Takes the next piece; ``begins`` says that it is the first of a text."""
+        """Takes the next piece; ``begins`` says that the piece is the first of a text."""
         if begins or not self._texts:
             self._texts.append("")
         self._texts[-1] += text

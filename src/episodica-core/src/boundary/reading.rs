@@ -39,7 +39,7 @@ pub(super) struct MessageFeatures {
     /// Keys of its content words, sorted, without repetition: words by their first letters, CJK by
     /// pairs of characters.
     pub terms: Vec<u64>,
-    /// How clearly it changes the topic.
+    /// How clearly the message changes the topic.
     pub turn: TopicTurn,
     /// True if the message says goodbye.
     pub closes: bool,
@@ -49,7 +49,7 @@ pub(super) struct MessageFeatures {
     pub backchannel: bool,
     /// True if the message ends in a question, so that the next message answers it.
     pub asks: bool,
-    /// True if its role makes it an answer (an assistant's or a tool's reply).
+    /// True if the role makes the message an answer (an assistant's or a tool's reply).
     pub replies: bool,
 }
 

@@ -28,7 +28,7 @@ pub struct BufferSegment {
     /// Number of messages, counted from the end of the previous segment or from the front of the
     /// buffer.
     pub length: usize,
-    /// The reason for its end.
+    /// Why the segment ends.
     pub boundary: BoundaryJudgement,
 }
 

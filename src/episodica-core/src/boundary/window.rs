@@ -33,7 +33,7 @@ const UNSAID_CONFIDENCE: f32 = 0.8;
 /// The next step for the front of a buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WindowStep {
-    /// Nothing is finished, and it is too early to ask.
+    /// No segment is finished, and it is too early to ask the model.
     Wait,
     /// These segments are certainly finished.
     Cut(Vec<BufferSegment>),

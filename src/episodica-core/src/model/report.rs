@@ -103,11 +103,11 @@ pub struct RebuildReport {
 pub struct VerifyReport {
     /// Records and vectors checked.
     pub total: usize,
-    /// Those that are in the indexes and equal to the log.
+    /// Records and vectors that are in the indexes and equal to the log.
     pub indexed: usize,
-    /// Those left out for a good reason (superseded text, no vector wanted).
+    /// Records and vectors left out for a good reason (superseded text, no vector wanted).
     pub skipped: usize,
-    /// Those that are wrong; a sound store has 0.
+    /// Records and vectors that are wrong; a sound store has 0.
     pub errors: usize,
     /// One entry per error, and warnings, which are not counted as errors.
     pub problems: Vec<StoreProblem>,

@@ -39,33 +39,33 @@ pub struct SemanticMemory {
     /// Any JSON object.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// Ids of the messages that prove it; beyond 64, one a day.
+    /// Ids of the messages that prove the fact; beyond 64, one a day.
     #[serde(default)]
     pub source_messages: Vec<String>,
-    /// The person or thing it is about.
+    /// The person or thing that the fact is about.
     #[serde(default)]
     pub subject: String,
     /// The attribute of the subject (`employer`, `home`, …); a fact only supersedes facts with the
     /// same attribute. Empty if unknown.
     #[serde(default)]
     pub attribute: String,
-    /// Since when it holds: the date in the message, else the message's own.
+    /// Since when the fact holds: the date in the message, else the message's own date.
     pub valid_from: Moment,
-    /// Until when it held; `None` = it still holds.
+    /// Until when the fact held; `None` = it still holds.
     #[serde(default)]
     pub valid_to: Option<Moment>,
-    /// Id of the fact that replaced it.
+    /// Id of the fact that replaced this one.
     #[serde(default)]
     pub superseded_by: Option<String>,
-    /// When it expires; `None` = never.
+    /// When the fact expires; `None` = never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Moment>,
-    /// When it was archived: searches and contexts leave it out. `None` = not archived.
+    /// When the fact was archived: searches and contexts leave it out. `None` = not archived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_at: Option<Moment>,
     /// When this revision was written.
     pub updated_at: Moment,
-    /// How often it was changed.
+    /// How often the fact was changed.
     #[serde(default)]
     pub revision_count: u32,
     /// How the text was made.

@@ -66,7 +66,7 @@ pub struct StoreStats {
     pub memory_bytes: usize,
     /// The embedder's model.
     pub embedding_model: String,
-    /// Length of its vectors; `None` until a remote model or a callable has answered once.
+    /// Length of the vectors; `None` until a remote model or a callable has answered once.
     pub embedding_dimension: Option<usize>,
     /// Searches since the store was opened.
     pub searches: u64,
@@ -120,7 +120,7 @@ pub struct EmbeddingHealth {
 pub struct LlmHealth {
     /// True if a model is configured.
     pub configured: bool,
-    /// Its name; `None` without one.
+    /// The model's name; `None` without a model.
     pub model: Option<String>,
     /// True if a call would be sent now: false without a model, and while the circuit breaker
     /// refuses all calls.

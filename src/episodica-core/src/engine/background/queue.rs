@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) enum WorkOutcome {
     /// The backlog is empty.
     Done,
-    /// Other users wait: the rest is queued after them.
+    /// Other users wait. The rest of the work is queued after theirs.
     More,
     /// A few messages wait for others, to be embedded in one request.
     Lingers,

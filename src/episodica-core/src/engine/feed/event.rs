@@ -74,7 +74,7 @@ impl ChangeKind {
 pub struct ChangeEvent {
     /// The cursor after this event; empty within a page with cursors of very many users.
     pub cursor: String,
-    /// When it happened, according to the record; for a message, when it was said.
+    /// When the change happened, according to the record; for a message, when it was said.
     pub at: Moment,
     /// User id.
     pub user_id: String,
@@ -84,11 +84,11 @@ pub struct ChangeEvent {
     pub id: String,
     /// The text of a fact, the title of an episode; empty otherwise.
     pub statement: String,
-    /// The text that it replaced or repeated.
+    /// The earlier text that the record replaced or repeated.
     pub previous: Option<String>,
-    /// The fact with the previous text, if it is another one.
+    /// The fact with the previous text, if that is another fact.
     pub previous_id: Option<String>,
-    /// Ids of the messages that prove it.
+    /// Ids of the messages that prove the fact.
     pub evidence: Vec<String>,
     /// The reason, for people.
     pub reason: String,

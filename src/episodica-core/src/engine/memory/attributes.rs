@@ -104,7 +104,7 @@ impl AttributeIndex {
         self.slots(stated, current)
     }
 
-    /// Those of them that the rules may reconcile with the candidate.
+    /// The slots from [`near`](Self::near) whose facts the rules may reconcile with the candidate.
     pub fn concerned(&self, stated: &StatedValue, current: impl Fn(u32) -> bool) -> Vec<u32> {
         self.slots(stated, |slot| self.may_concern(stated, slot) && current(slot))
     }

@@ -28,7 +28,7 @@ const SNAPSHOT_SHARE: u64 = 32;
 /// What to do about caches of other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ForeignCaches {
-    /// Give up if another process is writing them now.
+    /// Give up if another process is writing the caches now.
     Left,
     /// Wait; keep caches of another model.
     Awaited,

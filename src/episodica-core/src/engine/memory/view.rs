@@ -36,13 +36,13 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct FactStatus {
-    /// Number of its subject.
+    /// Number of the fact's subject.
     pub subject: u32,
-    /// Number of the id of the fact that superseded it.
+    /// Number of the id of the fact that superseded this one.
     successor: u32,
-    /// 1 if it was not superseded and is the latest revision.
+    /// 1 if the fact was not superseded and this is its latest revision.
     current: u32,
-    /// Why searches leave it out; 0 if they do not.
+    /// Why searches leave the fact out; 0 if they include it.
     pub(super) hidden: u32,
 }
 

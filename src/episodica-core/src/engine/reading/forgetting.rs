@@ -55,11 +55,11 @@ pub struct ForgottenRecord {
     pub record: AnyRecord,
     /// 0 to 1: `confidence x exp(-0.1 x days since the last use / (1 + 0.2 x uses))`.
     pub strength: f64,
-    /// How often it was returned.
+    /// How often searches returned the record.
     pub uses: u64,
-    /// When it was last returned, changed or confirmed.
+    /// When the record was last returned, changed or confirmed.
     pub last_used: Moment,
-    /// Why it is proposed, for people.
+    /// Why the record is proposed, for people.
     pub reasons: Vec<String>,
 }
 

@@ -21,13 +21,13 @@ pub struct UserSession {
     pub session_id: String,
     /// Progress of closing. A session that got a message after it was closed is active.
     pub state: SessionState,
-    /// When its state last changed; `None` if it was never closed.
+    /// When the state last changed; `None` if the session was never closed.
     pub changed_at: Option<Moment>,
-    /// How many messages it has.
+    /// How many messages the session has.
     pub messages: usize,
-    /// When its earliest message was said.
+    /// When the earliest message was said.
     pub started_at: Moment,
-    /// When its latest message was said.
+    /// When the latest message was said.
     pub ended_at: Moment,
 }
 

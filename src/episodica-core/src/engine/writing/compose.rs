@@ -30,7 +30,7 @@ pub(crate) struct ComposedEpisode {
     pub asked: QuestionTrace,
     /// The facts, if they were extracted together with the text.
     pub stated: Option<ExtractedFacts>,
-    /// The reading of the text, if it was read.
+    /// What was read from the text, if the text was read.
     pub read: Option<EpisodeTexts>,
 }
 

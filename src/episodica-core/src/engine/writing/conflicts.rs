@@ -23,7 +23,7 @@ const SAME_WORD: usize = 64;
 /// A fact with the changes of a step.
 pub(crate) struct FreshFact {
     pub memory: Arc<SemanticMemory>,
-    /// The row of its vector.
+    /// The row of the fact's vector.
     pub row: Option<usize>,
     pub wording: Arc<FactWording>,
     stated: StatedValue,

@@ -30,7 +30,7 @@ const BEFORE_REACH: u32 = 30;
 #[derive(Debug)]
 pub(crate) struct ExtractedFacts {
     pub extraction: FactExtraction,
-    /// The readings of the candidates; empty if they were not read.
+    /// The readings of the candidates; empty if the candidates were not read.
     pub texts: FactTexts,
     /// `None`: the rules.
     origin: Option<CandidateOrigin>,

@@ -43,7 +43,7 @@ pub(crate) struct SessionGroup {
 pub(crate) struct EpisodeDraft {
     pub messages: Vec<Arc<Message>>,
     pub segment: BufferSegment,
-    /// Trace of the questions about its end.
+    /// Trace of the questions about the segment's end.
     pub asked: QuestionTrace,
 }
 

@@ -27,11 +27,11 @@ pub(crate) struct StoredBatch {
 /// One caller's messages for the log.
 #[derive(Default)]
 pub(crate) struct CallerBatch {
-    /// In order; taken by the caller who writes them.
+    /// In order; the caller who writes the messages takes them.
     pub messages: Vec<NewMessage>,
     /// One per message.
     pub readings: Vec<MessageReading>,
-    /// The session of messages without their own.
+    /// The session of messages that name none.
     pub session_id: Option<String>,
     pub outcome: Option<Outcome>,
 }

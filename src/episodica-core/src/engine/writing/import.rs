@@ -43,7 +43,7 @@ impl ImportedRecords {
 #[derive(Clone, Default)]
 pub(crate) struct ParsedImport {
     messages: Vec<Message>,
-    /// Each with the ids of its messages and its line.
+    /// Each episode with the ids of its messages, and its line in the file.
     episodes: Vec<(Episode, Vec<String>, u64)>,
     facts: Vec<SemanticMemory>,
 }

@@ -39,7 +39,7 @@ struct EpisodeFindings {
 /// A candidate to learn again.
 struct RelearnedCandidate {
     candidate: FactCandidate,
-    /// The episode of the candidate; `None` if the application stated it.
+    /// The episode of the candidate; `None` if the application stated the candidate.
     episode: Option<String>,
     /// Id of the fact that the candidate was learned as.
     tag: Option<String>,
@@ -51,7 +51,7 @@ struct RelearnedCandidate {
 /// One step of learning again.
 enum RelearnStep {
     Learn(Box<RelearnedCandidate>),
-    /// A fact that the rules did not find: it stays, without its lost proofs.
+    /// A fact that the rules did not find. The fact stays, without its lost proofs.
     Keep(Arc<SemanticMemory>, Box<SemanticMemory>),
 }
 

@@ -47,9 +47,9 @@ pub(crate) struct SimilarFacts<'a> {
     view: &'a UserView,
     /// By slot: true if found already.
     found: Vec<bool>,
-    /// By id: the facts that name this one as predecessor or successor.
+    /// By id: the facts that name this id as predecessor or successor.
     links: HashMap<&'a str, Vec<u32>>,
-    /// By message: the facts that it proves.
+    /// By message: the facts that the message proves.
     by_proof: HashMap<&'a str, Vec<u32>>,
     /// Facts that deny something.
     denials: Vec<(u32, Vec<String>)>,

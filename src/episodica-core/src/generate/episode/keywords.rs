@@ -23,25 +23,25 @@ pub(super) struct KeyPhrase {
     pub text: String,
     /// The owner ("my sister Lena"), if a message names one.
     pub owner: Option<usize>,
-    /// Keys of its words.
+    /// Keys of the phrase's words.
     pub keys: Vec<u64>,
     /// How informative the phrase is.
     pub score: f32,
-    /// Place of its first mention: turn, byte.
+    /// Place of the first mention: turn, byte.
     pub place: (usize, usize),
     /// True if the phrase names a person or thing.
     pub is_name: bool,
     /// True if the phrase has several words, or one word that names something by itself.
     pub is_telling: bool,
-    /// True if a reader understands it without the conversation: a name, or a compound of specific
-    /// words.
+    /// True if a reader understands the phrase without the conversation: a name, or a compound of
+    /// specific words.
     pub is_strong: bool,
 }
 
 /// Statistics of one word over the whole episode.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WordFacts {
-    /// Number of messages that contain it.
+    /// Number of messages that contain the word.
     pub turns: u32,
     last_turn: u32,
     speakers: u32,

@@ -62,11 +62,11 @@ pub(super) struct SourceTurn {
     pub speaker: usize,
     /// Index of the message.
     pub message: usize,
-    /// When it was written.
+    /// When the message was written.
     pub moment: Moment,
     /// The cleaned text.
     pub text: String,
-    /// Its language; the conversation's language if the text is too short to tell.
+    /// Language of the text; that of the conversation if the text is too short to tell.
     pub language: Language,
     /// The sentences and code blocks.
     pub units: Vec<TurnUnit>,

@@ -41,11 +41,11 @@ pub(in crate::generate) struct ToldSentence {
     pub is_rewritten: bool,
     /// Ends in a question mark.
     pub asks: bool,
-    /// The days of its first date, if it names one.
+    /// The days of the first date in the sentence, if any.
     pub date: Option<TimeMention>,
     /// Word counts and features.
     pub form: WordCounts,
-    /// The language of its message.
+    /// The language of the message.
     pub language: Language,
 }
 

@@ -73,11 +73,11 @@ impl FactExtraction {
 /// A sentence that was rejected as a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnedDown {
-    /// The id of its message.
+    /// The id of the message with the sentence.
     pub message_id: String,
     /// The sentence.
     pub statement: String,
-    /// When it was said.
+    /// When the sentence was said.
     pub said: Moment,
     /// The name of the reason.
     pub reason: &'static str,
@@ -94,7 +94,7 @@ pub enum RejectReason {
     Hypothetical,
     /// It is not in the speaker's own words.
     Quoted,
-    /// An agent said it, and it is not about a user.
+    /// An agent said the sentence, and it is not about a user.
     NotAboutUser,
     /// Below `min_confidence`.
     LowConfidence,
@@ -106,13 +106,13 @@ pub enum RejectReason {
     Duplicate,
     /// It cites no message.
     NoSource,
-    /// A name in it occurs in none of its messages.
+    /// None of the cited messages contains a name in the sentence.
     UnsupportedName,
-    /// A number in it occurs in none of its messages.
+    /// None of the cited messages contains a number in the sentence.
     UnsupportedNumber,
-    /// A date in it neither occurs in nor follows from its messages.
+    /// A date in the sentence neither occurs in nor follows from the cited messages.
     UnsupportedDate,
-    /// Too few of its words occur in its messages.
+    /// The cited messages contain too few of the sentence's words.
     UnsupportedWords,
     /// It repeats text of a prompt.
     Echo,

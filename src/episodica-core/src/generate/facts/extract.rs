@@ -320,9 +320,9 @@ fn stand_alone(
 /// Properties of a person's own words, apart from their rank.
 #[derive(Default)]
 struct OwnWords {
-    /// The slot that they fill.
+    /// The slot that the words fill.
     slot: Option<FilledSlot>,
-    /// The slots that they end.
+    /// The slots that the words end.
     ends: Vec<&'static str>,
     /// Neither a supposition nor a dream.
     is_real: bool,

@@ -186,7 +186,7 @@ struct WantedMessage {
     slot: u32,
     /// Token count of the whole message; a lower bound if it cannot fit.
     tokens: usize,
-    /// Tokens that it uses: its own, or those of its excerpt.
+    /// Tokens that the message uses: its own, or those of its excerpt.
     cost: usize,
     /// True if the message is quoted whole where it fits.
     is_best: bool,

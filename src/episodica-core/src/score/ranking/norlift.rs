@@ -61,7 +61,7 @@ impl Ranking for NorLift {
         Ok(ranked)
     }
 
-    /// For an episode: its score divided by the highest possible one.
+    /// For an episode: its score divided by the highest possible score.
     fn relevance(
         &self,
         asked: &RankingInput<'_>,
