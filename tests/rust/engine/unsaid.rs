@@ -441,11 +441,11 @@ fn finds_homes_and_drinks(prompt: &ChatPrompt) -> episodica_core::Result<String>
         let others = known.iter().filter(|(_, one, text)| *one == attribute && *text != content);
         let ends: Vec<usize> = others.map(|(number, ..)| *number).collect();
         Some(serde_json::json!({
-            // Quoted, so that the rules' lower confidence in a repeat adds nothing.
+            // Quoted and critical, so that the rules' reading of a repeat raises neither number.
             "ends": ends, "quote": plain,
             "content": content, "kind": "personal_info", "subject": "alice",
             "attribute": attribute, "value": value.to_lowercase(), "from": "", "to": "",
-            "confidence": 0.9, "importance": "high", "messages": [number],
+            "confidence": 0.9, "importance": "critical", "messages": [number],
         }))
     };
     let facts: Vec<_> = messages.iter().filter_map(fact).collect();
