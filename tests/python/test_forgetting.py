@@ -210,7 +210,7 @@ def test_facts_that_expire_leave_by_themselves_and_are_reported(
 
 
 def test_uses_are_counted_across_restarts_without_a_write_per_search(store: Path) -> None:
-    with MemorySystem(store) as memory:
+    with MemorySystem(store, semantic_memory=False) as memory:
         memory.remember("ann", "Ann has a parrot.")
         memory.add_messages("ann", [{"role": "user", "content": "The kite is red."}])
         memory.flush("ann")
@@ -224,7 +224,7 @@ def test_uses_are_counted_across_restarts_without_a_write_per_search(store: Path
             memory.search("ann", "kite", kinds=["message"], top_k=1)
         assert stamps() == written
     for _ in range(2):
-        with MemorySystem(store) as memory:
+        with MemorySystem(store, semantic_memory=False) as memory:
             kinds = ("semantic", "episodic")
             counts = memory.forgetting("ann", strength=None, max_uses=99, kinds=kinds)
             assert {candidate.text: candidate.uses for candidate in counts} == {
@@ -233,10 +233,10 @@ def test_uses_are_counted_across_restarts_without_a_write_per_search(store: Path
             }
     [file] = (store / "uses").glob("*")
     file.write_text("not a line\n" + file.read_text(), encoding="utf-8")
-    with MemorySystem(store) as memory:
+    with MemorySystem(store, semantic_memory=False) as memory:
         assert len(memory.forgetting("ann", strength=None, max_uses=4)) == 0
     file.unlink()
-    with MemorySystem(store) as memory:
+    with MemorySystem(store, semantic_memory=False) as memory:
         assert memory.forgetting("ann", strength=None, max_uses=4).candidates[0].uses == 0
 
 

@@ -301,7 +301,7 @@ def test_corrected_files_become_updates_with_history(filled: MemorySystem, tmp_p
     with pytest.raises(InvalidInputError, match="the directory is not empty"):
         filled.export("alice", place, format="tree")
     shutil.rmtree(place)
-    assert len(list(filled.semantic_memories("alice", kind="preference"))) == 2
+    assert len(list(filled.semantic_memories("alice", kind="preference"))) == 1
 
 
 def test_ten_thousand_episodes_are_listed_quickly(memory: MemorySystem) -> None:

@@ -71,6 +71,3 @@ def test_perfect_facts_lift_what_small_contexts_hold_of_the_answers(
     with capsys.disabled():
         print(f"\n{METRIC}: {before:.3f} by rules, {after:.3f} with perfect facts")
     assert after - before >= 0.10
-    report = (tmp_path / "model" / "table.md").read_text(encoding="utf-8")
-    assert METRIC in report, "the report says so"
-    assert f"{after:.3f}" in report
