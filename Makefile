@@ -197,7 +197,7 @@ site: $(DOCS)  ## Build the documentation from what is there, without the engine
 wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
 	rm -f dist/*.whl
 	maturin build $(PROFILE) --locked --auditwheel repair --out dist
-	@ls -l dist/*.whl && test -z "$$(find dist -name '*.whl' -size +16500000c)"  # users download it
+	@ls -l dist/*.whl && test -z "$$(find dist -name '*.whl' -size +25000000c)"  # users download it
 
 .PHONY: wheel-test
 wheel-test: wheel  ## Install the wheel into an empty environment, run the README's first example and the notebooks
