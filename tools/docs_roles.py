@@ -35,8 +35,15 @@ def _options() -> dict[str, list[Parameter]]:
         if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
             pairs = zip(node.value.keys, node.value.values, strict=True)
             defaults |= {ast.literal_eval(key): ast.unparse(value) for key, value in pairs if key}
-    return {
-        node.name: [
+    options: dict[str, list[Parameter]] = {}
+    for node in body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        bases = [ast.unparse(base) for base in node.bases]
+        if "TypedDict" not in bases and not options.keys() & set(bases):
+            continue
+        inherited = [one for base in bases for one in options.get(base, [])]
+        options[node.name] = inherited + [
             Parameter(
                 ast.unparse(one.target),
                 annotation=ast.unparse(one.annotation),
@@ -46,9 +53,7 @@ def _options() -> dict[str, list[Parameter]]:
             for one in node.body
             if isinstance(one, ast.AnnAssign)
         ]
-        for node in body
-        if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases)
-    }
+    return options
 
 
 class Roles(Extension):
