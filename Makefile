@@ -193,11 +193,15 @@ docs: $(NATIVE) $(DOCS)  ## Run the notebooks anew and build the documentation: 
 site: $(DOCS)  ## Build the documentation from what is there, without the engine
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+# Users download them.
+SMALL_WHEELS = @ls -l dist/*.whl && test -z "$$(find dist -name '*.whl' -size +25000000c)" || \
+	{ echo "a wheel is larger than 25 MB" >&2; exit 1; }
+
 .PHONY: wheel
 wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
 	rm -f dist/*.whl
 	maturin build $(PROFILE) --locked --auditwheel repair --out dist
-	@ls -l dist/*.whl && test -z "$$(find dist -name '*.whl' -size +25000000c)"  # users download it
+	$(SMALL_WHEELS)
 
 .PHONY: wheel-test
 wheel-test: wheel  ## Install the wheel into an empty environment, run the README's first example and the notebooks
@@ -210,6 +214,7 @@ TARGETS ?=
 wheels: $(SETUP)  ## Build the wheels for Linux (glibc 2.28 on x86-64 and ARM, musl) with zig; TARGETS=... for some
 	rm -f dist/*.whl
 	tools/wheels $(TARGETS)
+	$(SMALL_WHEELS)
 
 .PHONY: wheels-test
 wheels-test: $(SETUP)  ## Run the README's first example from each of these wheels, emulated where needed, without AVX2 too

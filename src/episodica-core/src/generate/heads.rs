@@ -66,12 +66,6 @@ impl SentenceHeads {
     }
 }
 
-/// How likely a person's sentence is small talk; above 0 more likely than not.
-#[cfg_attr(not(test), expect(dead_code, reason = "for the packing of contexts"))]
-pub(crate) fn small_talk(sentence: &str) -> f32 {
-    SentenceHeads::of(sentence, false).small_talk
-}
-
 /// The sums of the rows of features, by head.
 #[derive(Default)]
 struct BucketSums {
@@ -211,7 +205,7 @@ mod tests {
         ] {
             let found = SentenceHeads::of(sentence, false);
             assert!(found.must > 0.0 && found.worth > 0.0, "{sentence}: {found:?}");
-            assert!(small_talk(sentence) < 0.0, "{sentence}: {found:?}");
+            assert!(found.small_talk < 0.0, "{sentence}: {found:?}");
         }
         for sentence in [
             "OK.",
@@ -227,7 +221,7 @@ mod tests {
         ] {
             let found = SentenceHeads::of(sentence, false);
             assert!(found.must < 0.0 && found.worth < 0.0, "{sentence}: {found:?}");
-            assert!(small_talk(sentence) > 0.0, "{sentence}: {found:?}");
+            assert!(found.small_talk > 0.0, "{sentence}: {found:?}");
         }
     }
 

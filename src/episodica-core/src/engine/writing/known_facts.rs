@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView1};
 
 use crate::engine::memory::view::UserView;
+use crate::engine::writing::learn::is_stand_in;
 use crate::index::TextTerms;
 use crate::model::{MemoryKind, Message, SemanticMemory};
 use crate::text::sentences;
@@ -33,12 +34,6 @@ pub(super) fn about(
 ) -> Vec<Arc<SemanticMemory>> {
     let ids: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
     let relearn = view.backlog.relearn();
-    // The rules' facts that the model's will replace.
-    let is_stand_in = |fact: &SemanticMemory| {
-        fact.provenance.method == "offline"
-            && !fact.source_episodes.is_empty()
-            && fact.source_episodes.iter().all(|id| relearn.contains(id))
-    };
     // What was learned from these messages is to be learned again.
     let usable: HashMap<u32, &Arc<SemanticMemory>> = view
         .facts
@@ -48,7 +43,8 @@ pub(super) fn about(
                 && !fact.is_procedure()
                 && (fact.source_messages.is_empty()
                     || !fact.source_messages.iter().all(|id| ids.contains(id.as_str())))
-                && !is_stand_in(fact)
+                // The model's facts will replace it.
+                && !is_stand_in(fact, |id| relearn.contains(id))
         })
         .collect();
     let mut latest: Vec<u32> = usable.keys().copied().collect();

@@ -25,7 +25,7 @@ use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::facts::model::FactDetails;
 use crate::generate::facts::{FactCandidate, FactExtraction, extract_offline};
-use crate::generate::reconcile::{FactDecision, apply, close, is_ahead};
+use crate::generate::reconcile::{FactDecision, SUPERSEDES, apply, close, is_ahead};
 use crate::model::{Episode, EventKind, Message, SemanticMemory, TextProvenance};
 use crate::parallel;
 use crate::store::StateRecord;
@@ -88,8 +88,8 @@ impl CandidateOrigin {
         let ended = replaced.and_then(|one| {
             one.facts.iter().map(|(fact, _)| fact).max_by_key(|fact| fact.valid_from)
         });
-        let ended = ended.filter(|_| !record.metadata.contains_key("supersedes"));
-        let supersedes = ended.map(|fact| ("supersedes", &fact.memory_id));
+        let ended = ended.filter(|_| !record.metadata.contains_key(SUPERSEDES));
+        let supersedes = ended.map(|fact| (SUPERSEDES, &fact.memory_id));
         let known = dates.into_iter().chain(supersedes).filter(|(_, text)| !text.is_empty());
         for (key, text) in known {
             record.metadata.insert(key.to_owned(), Value::String(text.clone()));
@@ -189,14 +189,9 @@ impl EngineServices {
             if relearned.is_empty() {
                 return Ok(());
             }
-            let is_stand_in = |fact: &SemanticMemory| {
-                fact.provenance.method == "offline"
-                    && !fact.source_episodes.is_empty()
-                    && fact.source_episodes.iter().all(|id| relearned.contains(id.as_str()))
-            };
             let facts = || view.facts.iter().map(|(_, fact)| fact);
             let withdrawn: HashSet<String> = facts()
-                .filter(|fact| is_stand_in(fact))
+                .filter(|fact| is_stand_in(fact, |id| relearned.contains(id)))
                 .map(|fact| fact.memory_id.clone())
                 .collect();
             let is_ended = |fact: &&Arc<SemanticMemory>| {
@@ -448,6 +443,14 @@ impl EngineServices {
         self.compact_if_worth(user, control);
         Ok(())
     }
+}
+
+/// True for a fact that the rules learned in the model's place: all its episodes are to be learned
+/// from again.
+pub(super) fn is_stand_in(fact: &SemanticMemory, is_relearned: impl Fn(&str) -> bool) -> bool {
+    fact.provenance.is_by_rules()
+        && !fact.source_episodes.is_empty()
+        && fact.source_episodes.iter().all(|id| is_relearned(id))
 }
 
 /// The note that a candidate repeats a known fact.
