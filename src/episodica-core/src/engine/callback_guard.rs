@@ -1,9 +1,8 @@
-//! Marks calls out of the engine, to embedders, models and progress callbacks, which may call back
-//! in.
+//! Marks the engine's calls to embedders, models and progress callbacks, which may call the engine.
 //!
 //! A callback that waits for the call it serves would deadlock. So each thread records the engines
-//! that have called out on it, and operations that wait for all other calls refuse to run inside a
-//! callback. (Operations that wait for a user's turn are refused in `memory/turn.rs`.)
+//! whose callbacks it is running, and operations that wait for all other calls refuse to run inside
+//! a callback. (Operations that wait for a user's turn are refused in `memory/turn.rs`.)
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use crate::model::ServiceHealth;
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The engines that have called out on this thread, innermost last.
+    /// The engines whose callbacks this thread is running, innermost last.
     static CALLING: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -57,7 +56,7 @@ impl CallbackGuard {
     /// Refuses an operation that would wait for the callback it is called from.
     ///
     /// # Errors
-    /// `InvalidInput` if this engine has called out on this thread.
+    /// `InvalidInput` if this thread is running a callback of this engine.
     pub fn refuse_inside(self, operation: &str) -> Result<()> {
         if CALLING.with_borrow(|calling| calling.contains(&self.0)) {
             return Err(called_inside(operation));

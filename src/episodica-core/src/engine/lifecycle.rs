@@ -40,7 +40,8 @@ pub struct EngineParts {
     pub tenant: String,
     /// The settings.
     pub config: MemoryConfig,
-    /// Opens for reading: takes no lock, writes nothing, follows the writes of other processes.
+    /// True if the engine only reads: it takes no lock, writes nothing, and follows the writes of
+    /// other processes.
     pub read_only: bool,
     /// The file operations.
     pub backend: Arc<dyn FileBackend>,
@@ -208,7 +209,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns the user with this id, opened if necessary; `None` without records.
+    /// Returns the user with this id, opened if necessary; `None` if the user has no records.
     pub(crate) fn known_user(
         &self,
         user_id: &str,
@@ -244,8 +245,8 @@ impl Engine {
         }
     }
 
-    /// Runs `work` on a user. Repeats it if another process has changed the records that it rested
-    /// on, or if the user was opened again meanwhile. `None` without records.
+    /// Runs `work` on a user. Repeats it if another process has changed the records that it used,
+    /// or if the user was opened again meanwhile. `None` for a user without records.
     ///
     /// # Errors
     /// Those of `work`, except `Conflict`.
@@ -374,8 +375,8 @@ impl CallControl for WhileOpen<'_> {
     }
 }
 
-/// An open engine. Dropping it stops background work, also during a call, and writes none of the
-/// caches that [`Engine::close`] writes. Pending work continues at the next opening.
+/// An open engine. Dropping it stops background work, even during a model's call, and writes none
+/// of the caches that [`Engine::close`] writes. Pending work continues at the next opening.
 pub struct EngineHandle(Engine);
 
 impl std::ops::Deref for EngineHandle {

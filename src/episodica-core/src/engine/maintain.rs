@@ -141,7 +141,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Opens a user without the vectors on disk; `None` for an unknown user.
+    /// Builds a user's view without the vectors on disk; `None` for an unknown user.
     fn rebuilt_user(&self, user_id: &str, control: &dyn CallControl) -> Result<Option<UserGuard>> {
         let owner = self.services.owner(user_id)?;
         if let Some(user) = self.users.get(user_id) {

@@ -5,11 +5,11 @@
 //!
 //! * `lifecycle`, `operations`, `maintain`, `transfer`, `shelving`: every public operation of the
 //!   Python package is one method of [`Engine`].
-//! * `registry` holds the open users. `user` is one of them: a `memory::user::UserMemory` with the
+//! * `registry` holds the open users. `user` is an open user: a `memory::user::UserMemory` with the
 //!   state of each operation.
 //! * Messages flow `ingest -> form (cut, compose) -> learn (extract)`; searches read the view.
-//! * With a model or a remote embedder this runs in the background: `queue` holds the users with
-//!   pending work, `pending` does it.
+//! * With a model or a remote embedder, episodes and facts are made in the background: `queue`
+//!   holds the users with pending work, `pending` does the work.
 //!
 //! No lock is held while a text is embedded, a model is asked or the interpreter is entered.
 

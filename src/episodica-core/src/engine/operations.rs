@@ -333,7 +333,7 @@ impl Engine {
     /// interrupted, the user stays open.
     fn close_for_good(&self, user_id: &str, control: &dyn CallControl) -> Result<()> {
         let Some(guard) = self.users.get(user_id) else { return Ok(()) };
-        // Background work stops, also during a call.
+        // Background work stops, even during a model's call.
         guard.place.leaving.store(true, Ordering::SeqCst);
         let turn = guard.turns.take(control);
         let outcome = turn.map(|turn| {

@@ -31,8 +31,8 @@ pub(crate) enum MissingUser {
 pub(crate) enum FoundUser {
     /// Open already.
     Open(UserGuard),
-    /// Opened by this call: an earlier process may have left work. The second is the outdated open
-    /// user that it replaces.
+    /// Opened by this call: an earlier process may have left work. The second guard is of the
+    /// outdated open user that this one replaces.
     Opened(UserGuard, Option<UserGuard>),
     /// Open already; another process has added records.
     Followed(UserGuard),
@@ -44,8 +44,8 @@ pub(crate) enum FoundUser {
 ///
 /// Opening, erasing and evicting a user each hold the [`UserCell`] of that user, so that a user is
 /// never loaded twice and no other user waits for it. A thread holds at most one cell, and takes it
-/// before any lock of the user. The locks of the fields are held for a look-up only: of other
-/// locks, only that of the count of guards is taken under them.
+/// before any lock of the user. The locks of the fields are held for a look-up only. The count of
+/// guards is the only thing locked under them.
 #[derive(Default)]
 pub(crate) struct UserRegistry {
     users: Mutex<HashMap<String, Arc<OpenUser>>>,
@@ -156,14 +156,14 @@ impl UserRegistry {
         users.drain().map(|(_, user)| user).collect()
     }
 
-    /// Closes users with a damaged snapshot, so that the next call reads their logs. Users in use
-    /// stay until the next call.
+    /// Closes users with a damaged snapshot, so that the next call reads their logs. A user in use
+    /// stays open; a later call that meets the damage closes it.
     pub fn leave_unsound(&self, services: &EngineServices) {
         let unsound = self.all().into_iter().filter(|user| user.is_unsound());
         for owner in unsound.map(|user| user.owner.clone()) {
             log::warn!("ignoring a snapshot that another program changed");
             self.distrusted.lock().insert(owner.user.clone());
-            // A reader may fail to remove it; that is harmless.
+            // A read-only engine can't remove it; that is harmless.
             let _ = services.store.remove_snapshot(&owner);
             self.close_idle(&owner.user, |_| ());
         }
@@ -229,8 +229,8 @@ impl UserRegistry {
     }
 }
 
-/// The right to open, erase or evict one user. The cell is there while a thread holds it or waits
-/// for it.
+/// The right to open, erase or evict one user. The cell exists while a thread holds it or waits for
+/// it.
 pub(crate) struct UserCell<'a> {
     users: &'a UserRegistry,
     user_id: String,
@@ -254,7 +254,7 @@ impl UserCell<'_> {
 impl Drop for UserCell<'_> {
     fn drop(&mut self) {
         let mut cells = self.users.cells.lock();
-        // The other reference is the map's own.
+        // This cell has one reference, the map the other.
         if Arc::strong_count(&self.turns) == 2 {
             cells.remove(&self.user_id);
         }

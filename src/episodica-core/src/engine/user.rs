@@ -38,7 +38,7 @@ pub(crate) struct OpenUser {
     pub place: QueueSlot,
     /// The last snapshot since the user was opened.
     pub last_snapshot: Mutex<Option<TakenSnapshot>>,
-    /// Time of the last access, for eviction.
+    /// Number of the last access, for eviction.
     pub last_used: AtomicU64,
     holders: Arc<HolderCount>,
     size: UserSize,

@@ -66,7 +66,7 @@ impl QuestionTrace {
         self.0.extend(other.0);
     }
 
-    /// Sets the ids of the records that were made.
+    /// Adds the ids of the records that were made from the answers.
     pub fn about(mut self, ids: &[String]) -> Self {
         self.0.iter_mut().for_each(|step| step.ids.extend(ids.iter().cloned()));
         self
@@ -98,7 +98,7 @@ impl EngineServices {
         if asked.0.is_empty() {
             return;
         }
-        // The hold rules out that another process has erased the records.
+        // Under the hold, no other process can erase the records that the trace quotes.
         let Some(_hold) = user.hold_to_note() else { return };
         let mut notes = user.notes.lock();
         if notes.is_gone() {
@@ -137,7 +137,8 @@ impl ModelSession<'_> {
                 self.services.counters.note_failure(Some(&self.user.owner.user), &failure.error);
                 self.count("answers_refused", u64::from(failure.refused));
                 if failure.silent {
-                    // Neither an outage, which would delay other questions, nor a refusal.
+                    // An empty answer is neither an outage, which would delay other questions, nor
+                    // a refusal.
                     let model = self.model.model().to_owned();
                     let (text, hash) = (String::new(), String::new());
                     return Ok(QuestionOutcome::Answered(ModelReply {
@@ -158,7 +159,7 @@ impl ModelSession<'_> {
         WindowBudget::of(self.model.context_window())
     }
 
-    /// The trace of the questions since the last call.
+    /// The trace of the questions since the last call of this method.
     pub fn take_asked(&mut self) -> QuestionTrace {
         std::mem::take(&mut self.asked)
     }

@@ -17,15 +17,15 @@ use crate::error::Result;
 use crate::model::{Episode, Message, REFUSED};
 use crate::store::{DeadLetter, TurnHolder};
 
-/// How long the background waits for another process that forms memories of the same user.
+/// How long background work waits for another process that forms memories of the same user.
 const TURN_PATIENCE: Duration = Duration::from_secs(60);
 const TURN_PAUSE: Duration = Duration::from_millis(20);
 
 /// Which texts the model is to write again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingRetry {
-    /// Texts that the rules wrote during an outage. Unusable answers and refusals would only repeat
-    /// themselves.
+    /// Texts that the rules wrote during an outage. After an unusable answer or a refusal, the
+    /// model would only answer the same again.
     Outages,
     /// All texts that the rules wrote.
     All,
@@ -33,7 +33,7 @@ enum PendingRetry {
 
 impl EngineServices {
     /// Processes a user's backlog, and repeats work that another process interfered with. Stops
-    /// after a step if `is_crowded`, because other users wait.
+    /// after a step if `is_crowded`, which means that other users wait.
     pub(crate) fn work_on(
         &self,
         user: &OpenUser,
@@ -43,13 +43,14 @@ impl EngineServices {
         self.decide(control, || self.work_on_once(user, control, is_crowded))
     }
 
-    /// Waits for the turn among processes, so that a model is not paid twice. Returns `None` after
-    /// the patience: working without the turn costs only money.
+    /// Waits for the turn among processes, so that two processes don't pay a model for the same
+    /// work. Returns `None` after [`TURN_PATIENCE`], and without a model: work without the turn is
+    /// correct, but may be paid for twice.
     fn take_turn(&self, user: &OpenUser, control: &dyn CallControl) -> Result<Option<TurnHolder>> {
         let until = Instant::now() + TURN_PATIENCE;
         while self.llm.is_some() && Instant::now() < until {
             if let turn @ TurnHolder::Mine(_) = user.store.try_turn()? {
-                // The holder before may have formed memories.
+                // The previous holder may have formed memories.
                 user.refresh(&self.indexing(), control)?;
                 return Ok(Some(turn));
             }
@@ -66,7 +67,8 @@ impl EngineServices {
         is_crowded: &dyn Fn() -> bool,
     ) -> Result<WorkOutcome> {
         let _turn_among_processes = self.take_turn(user, control)?;
-        // A model cuts without vectors, so messages are embedded together with their episodes.
+        // A model finds boundaries without vectors, so a remote embedder gets the messages later,
+        // together with their episodes.
         let embeds_first = self.llm.is_none() || self.embedder.is_local();
         if embeds_first {
             let _turn = user.turns.take(control)?;
@@ -115,7 +117,8 @@ impl EngineServices {
         })
     }
 
-    /// True if a few new messages lack vectors: others may follow, and one request embeds them all.
+    /// True if only a few messages lack vectors, and messages have arrived since the last check:
+    /// more may follow, and one request embeds them all.
     fn lingers(&self, user: &OpenUser) -> bool {
         let view = user.view.read();
         let (waiting, all) = (view.backlog.unembedded().len(), view.messages.len());
@@ -123,8 +126,8 @@ impl EngineServices {
         (1..WORTH_A_REQUEST).contains(&waiting) && before != all
     }
 
-    /// Learns from the next episode that was not learned from (the rules: from all such episodes);
-    /// `false` if all were.
+    /// Learns from the next episode that was not learned from yet; the rules learn from all such
+    /// episodes at once. Returns `false` if no such episode is left.
     fn learn_next(&self, user: &OpenUser, control: &dyn CallControl) -> Result<bool> {
         let _turn = user.turns.take(control)?;
         let Some(episode) = Self::unlearned(user).into_iter().next() else { return Ok(false) };
@@ -135,9 +138,9 @@ impl EngineServices {
         Ok(true)
     }
 
-    /// Has the model redo the work of the rules: first texts of episodes, then facts. An episode
-    /// without an answer does not block the others. Returns whether work is left that a working
-    /// model would do.
+    /// Has the model redo the work of the rules: first the texts of episodes, then facts. Goes on
+    /// after an episode without an answer, but not after a whole batch without one. Returns `true`
+    /// if work is left for a working model.
     fn write_again(
         &self,
         user: &OpenUser,
@@ -192,8 +195,8 @@ impl EngineServices {
         Ok(unanswered)
     }
 
-    /// Replaces the text of the rules by the model's and returns the episode; without an answer the
-    /// text stays.
+    /// Replaces the rules' text of an episode by the model's and returns the new episode; `None`
+    /// without a usable answer: the text stays.
     fn write_over(
         &self,
         user: &OpenUser,
@@ -226,7 +229,7 @@ impl EngineServices {
         Ok(Some(rewritten))
     }
 
-    /// Episodes that the model is to write again, in order.
+    /// Episodes that the model is to write again, in the order of their slots.
     fn unwritten(user: &OpenUser, retry: PendingRetry) -> Vec<Arc<Episode>> {
         let view = user.view.read();
         let (unwritten, refused) = (view.backlog.unwritten(), view.backlog.refused());
@@ -259,7 +262,7 @@ impl EngineServices {
         Ok(())
     }
 
-    /// Does all pending work, and asks again where an answer was unusable.
+    /// Does all pending work, and asks again where the model refused or its answer was unusable.
     pub(crate) fn retry_all(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         self.work_on(user, control, &|| false)?;
         self.decide(control, || {

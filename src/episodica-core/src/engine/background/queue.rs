@@ -19,10 +19,10 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::UserGuard;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Pauses before failed work is tried again. After the last one it is tried every minute, and
-/// `wait` no longer waits for it.
+/// Pauses before failed work is tried again. After the last pause the work is tried every minute,
+/// and `wait` no longer waits for it.
 const RETRY_SECONDS: [u64; 3] = [1, 5, 30];
-/// How long a few messages wait for others, to be embedded in one request.
+/// How long a few messages wait for more, so that one request embeds them all.
 const LINGER: Duration = Duration::from_millis(250);
 /// First and longest pause before a failed model is tried again.
 const PROBE_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
@@ -38,7 +38,7 @@ pub(crate) enum WorkOutcome {
     Done,
     /// Other users wait. The rest of the work is queued after theirs.
     More,
-    /// A few messages wait for others, to be embedded in one request.
+    /// A few messages wait for more, so that one request embeds them all.
     Lingers,
     /// The rest needs a model that fails at present.
     NeedsModel,
@@ -60,7 +60,8 @@ struct DelayedUser {
     /// True if only a working model helps.
     needs_model: bool,
     user: UserGuard,
-    /// Failures in a row, or seconds to wait after the next failure of the model.
+    /// If `needs_model`, the seconds to wait after the model's next failure; otherwise the failures
+    /// in a row.
     count: u64,
 }
 
@@ -111,7 +112,8 @@ impl WorkQueue {
             let (queue, services) = (Arc::clone(self), Arc::downgrade(services));
             let name = format!("episodica-{}", state.threads);
             let thread = std::thread::Builder::new().name(name);
-            // If the thread can't start, the next call tries again; `retry_pending` needs none.
+            // If the thread can't start, the next call tries again; `retry_pending` needs no
+            // thread.
             if thread.spawn(move || serve(&services, &queue)).is_ok() {
                 state.threads += 1;
             }
@@ -214,7 +216,7 @@ impl WorkQueue {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Records the outcome of work; `true` if that was the last attempt.
+    /// Records the outcome of work; `true` if it failed after the last of [`RETRY_SECONDS`].
     fn finish(&self, user: &UserGuard, outcome: WorkOutcome) -> bool {
         let mut state = self.state.lock();
         state.running = state.running.saturating_sub(1);
@@ -251,7 +253,8 @@ impl QueueState {
         }
     }
 
-    /// Plans the next attempt; `false` if none follows.
+    /// Plans the next attempt. Returns `false` once in a series of failures, after the last of
+    /// [`RETRY_SECONDS`]: the records without a vector get dead letters then.
     fn plan(
         &mut self,
         user: &UserGuard,
@@ -272,7 +275,7 @@ impl QueueState {
                 true
             }
             WorkOutcome::Done => {
-                // The model has recovered: all users who wait for it continue.
+                // The model has recovered: all parked users are tried now.
                 if probe.is_some() {
                     let now = Instant::now();
                     self.parked.iter_mut().for_each(|waiting| waiting.due = now);
@@ -286,8 +289,8 @@ impl QueueState {
                 self.parked.push(DelayedUser { due, needs_model: true, user, count });
                 true
             }
-            // An earlier failure has planned the next attempt. New work plans no further one, or
-            // there would be as many rounds of attempts as messages.
+            // An earlier failure has planned the next attempt. If new work planned another, each
+            // new message would start a series of attempts.
             WorkOutcome::Failed if self.tries_again(user) => true,
             WorkOutcome::Failed => {
                 let (count, user) = (failures + 1, user.clone());
@@ -362,7 +365,7 @@ fn work(services: &Weak<EngineServices>, queue: &WorkQueue) {
         || services.upgrade().is_some_and(|services| services.is_model_available());
     while !queue.stopping.load(Ordering::SeqCst) {
         let Some(user) = queue.next(&is_model_available) else { continue };
-        // Held for one user at a time, so that a dropped engine can end.
+        // Held only while one user is served, so that a dropped engine can end.
         let Some(services) = services.upgrade() else { return };
         let control = BackgroundControl { queue, user: &user };
         let is_crowded = || !queue.state.lock().line.is_empty();

@@ -1,9 +1,10 @@
 //! Takes snapshots in the background as logs grow, so that a user opens as fast after a kill as
 //! after closing.
 //!
-//! One thread, which ends when no snapshot is due. Records can't change while a snapshot is taken,
-//! so it waits for a short pause of the writers; under constant writing it is taken without one.
-//! Pauses between snapshots limit their share of the time, which is smaller under constant writing.
+//! One thread takes them, and ends when no snapshot is due. Records can't change while a snapshot
+//! is taken, so the thread waits for a short pause of the writers; under constant writing it does
+//! not wait. Pauses between snapshots limit their share of the time; under constant writing the
+//! pauses are longer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,7 +19,8 @@ use crate::engine::user::{OpenUser, UserGuard};
 const QUIET: Duration = Duration::from_millis(300);
 /// Poll interval.
 const LOOK: Duration = Duration::from_millis(50);
-/// Minimum pause between snapshots, as a multiple of the last one's duration (idle, busy user).
+/// Shortest pauses between snapshots, as multiples of the last snapshot's duration: `QUIET_REST`
+/// for an idle user, `BUSY_REST` under constant writing.
 const QUIET_REST: u32 = 4;
 const BUSY_REST: u32 = 24;
 
@@ -121,7 +123,7 @@ impl SnapshotSchedule {
             let Some(user) = due.user.upgrade() else { return true };
             let last = *user.last_snapshot.lock();
             let has_rested = |times| last.is_none_or(|last| last.has_rested(times, now));
-            // The holder of a guard may be adding records, however long ago it began.
+            // `is_free`: a thread that holds a guard of the user may still be adding records.
             let is_quiet = now >= due.added + QUIET && user.is_free();
             let is_late = now >= due.since + QUIET && has_rested(BUSY_REST);
             is_quiet && has_rested(QUIET_REST) || is_late

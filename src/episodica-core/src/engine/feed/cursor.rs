@@ -29,8 +29,9 @@ impl FeedCursor {
         }
     }
 
-    /// The cursor as text: hexadecimal digits of, for each user, the length of the id, the id, the
-    /// generation, and the offset and checksum in each log. Numbers are in LEB128.
+    /// The cursor as text: [`FORM`] and hexadecimal digits. The digits encode, for each user, the
+    /// length of the id, the id, the generation, and for each log the offset and (unless that is 0)
+    /// the checksum. Numbers are in LEB128, checksums in four bytes.
     pub fn text(&self) -> String {
         let mut bytes = Vec::new();
         for (user, places) in &self.users {

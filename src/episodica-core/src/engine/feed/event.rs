@@ -21,7 +21,7 @@ pub enum ChangeKind {
     Supersede,
     /// A candidate said nothing new.
     Ignore,
-    /// The rules rejected a sentence; no log has it.
+    /// The rules rejected a sentence; the logs don't record this.
     Reject,
     /// A record, or everything of a user, was deleted.
     Delete,
@@ -72,7 +72,8 @@ impl ChangeKind {
 /// One change of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeEvent {
-    /// The cursor after this event; empty within a page with cursors of very many users.
+    /// The cursor after this event. If cursors cover very many users, it is empty in all events of
+    /// a page but the last.
     pub cursor: String,
     /// When the change happened, according to the record; for a message, when it was said.
     pub at: Moment,
@@ -88,7 +89,7 @@ pub struct ChangeEvent {
     pub previous: Option<String>,
     /// The fact with the previous text, if that is another fact.
     pub previous_id: Option<String>,
-    /// Ids of the messages that prove the fact.
+    /// Ids of the messages that state the fact.
     pub evidence: Vec<String>,
     /// The reason, for people.
     pub reason: String,
@@ -119,7 +120,7 @@ pub struct EventPage {
     pub events: Vec<ChangeEvent>,
     /// The cursor for the next page.
     pub cursor: String,
-    /// False if the logs of a user do not continue the part that was read: an event declares the
-    /// user's earlier events void, and all of the user's events follow again.
+    /// False if a user's logs do not continue the part that was read. A `Delete` event without an
+    /// id then declares the user's earlier events void, and all of the user's events follow again.
     pub complete: bool,
 }

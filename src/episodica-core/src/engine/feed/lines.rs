@@ -16,7 +16,7 @@ use crate::store::{
 pub(super) struct FeedStep {
     pub event: ChangeEvent,
     pub places: UserPlaces,
-    /// The mark of the deleted record; the logs don't keep its id.
+    /// The mark (a hash of the id) of a deleted record; the logs don't keep the id.
     pub mark: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct UnreadLines<'a> {
     now: Moment,
     places: UserPlaces,
     steps: Vec<FeedStep>,
-    /// Time of the line before.
+    /// Time of the previous event.
     before: Option<Moment>,
     /// Episodes that were archived before the current line.
     archived: HashSet<String>,
@@ -217,7 +217,7 @@ impl<'a> UnreadLines<'a> {
                         self.places.logs[kind as usize] = place;
                         self.push(superseded(&successor, &fact));
                     }
-                    // The line of its successor follows; both are one event.
+                    // The successor's line follows; both lines are one event.
                     None => ended = Some(EndedFact { fact, place }),
                 }
                 continue;
@@ -244,7 +244,7 @@ impl<'a> UnreadLines<'a> {
         });
     }
 
-    /// The latest revisions before these lines of the facts that the lines change or name.
+    /// For each fact that these lines change or name, its latest revision before them.
     fn earlier(&self, entries: &[(LogPlace, LogEntry)]) -> Result<HashMap<String, SemanticMemory>> {
         let mut wanted: HashSet<&str> = HashSet::new();
         for (_, entry) in entries {
@@ -280,7 +280,7 @@ impl<'a> UnreadLines<'a> {
     }
 }
 
-/// The time of an event: its own, otherwise the time of the previous line.
+/// The time of an event: its own, otherwise the previous event's, otherwise now.
 fn time_of(known: Option<Moment>, before: Option<Moment>, now: Moment) -> Moment {
     known.or(before).unwrap_or(now)
 }

@@ -15,15 +15,15 @@ use crate::sync::Mutex;
 const LATEST: &str = "latest";
 /// Most ids of deleted records that are kept in memory.
 const KEPT_IDS: usize = 8_192;
-/// With cursors of more users, only the last event of a page has a cursor.
+/// If the cursor covers more users than this, only the last event of a page carries a cursor.
 const MAX_USERS_PER_EVENT: usize = 64;
 
 /// How far this process has read the logs.
 #[derive(Debug, Default)]
 pub(crate) struct FeedPositions {
-    /// Users with no unread events at these log ends.
+    /// Users without unread events, with the log ends and places at which this was found.
     settled: Mutex<HashMap<String, (LogEnds, UserPlaces)>>,
-    /// Ids that this process deleted, by their marks.
+    /// Marks and ids of the records that this process deleted, oldest first.
     deleted: Mutex<VecDeque<(String, String)>>,
 }
 

@@ -2,8 +2,8 @@
 //! extend.
 //!
 //! The lists are bounded, so that learning costs the same however much is known: for a person who
-//! likes a thousand things, not all are compared. A candidate sees the newest facts of its
-//! attribute, and all facts with its own value (or the opposite). Only current facts count.
+//! likes a thousand things, not all are compared. A candidate is compared with the newest facts of
+//! its attribute, and with the newest of its own value (or the opposite). Only current facts count.
 
 use std::hash::{Hash, Hasher};
 
@@ -16,10 +16,10 @@ use crate::index::ListColumn;
 use crate::model::{SemanticMemory, block, map_of_lists_bytes};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
-/// Most facts of one attribute that are compared with a candidate, the newest; attributes with one
-/// value at a time have fewer.
+/// The newest facts of one attribute, up to this number, are compared with a candidate. Attributes
+/// with one value at a time have fewer facts.
 const NEWEST: usize = 64;
-/// Most facts of one value that are compared with a candidate.
+/// The newest facts of one value, up to this number, are compared with a candidate.
 const SAME_VALUE: usize = 16;
 
 /// The content of a fact in numbers that are fast to compare. Hashes stand for words: a collision
@@ -54,8 +54,8 @@ impl StatedValue {
         }
     }
 
-    /// True if the rules may reconcile the two. Never `false` if they do, except for facts that
-    /// differ only in case or punctuation: those are found by their text.
+    /// True if the rules may reconcile the two. `false` means that they don't, unless the two
+    /// differ only in case or punctuation: such facts are found by their text.
     pub fn may_concern(&self, other: &Self) -> bool {
         let same = self.attribute != 0 && self.attribute == other.attribute;
         same && (self.single_valued != 0 || self.value == other.value)

@@ -1,5 +1,5 @@
-//! The pending work of a user. This one list decides whether work is queued; a snapshot keeps it,
-//! and a deletion removes from it.
+//! The pending work of a user. Only this list decides whether work is queued. A snapshot keeps the
+//! list; a deletion takes the deleted records off it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,8 +28,8 @@ pub(crate) struct UserBacklog {
     relearn: BTreeSet<String>,
     /// Sessions that the caller closed and whose work is not finished.
     closing_sessions: BTreeSet<String>,
-    /// Revisions noted as learned from but not seen yet. A writer appends the note first, and the
-    /// two logs are followed one after the other.
+    /// Revisions of episodes that a note calls learned from, but that the view lacks yet: this
+    /// process can read the log with the note before the log with the revision.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     learned_ahead: BTreeMap<String, u32>,
 }
@@ -51,7 +51,7 @@ impl UserBacklog {
         self.unembedded.remove(&slot);
     }
 
-    /// Those messages have vectors for which `has_vector` holds.
+    /// The messages for which `has_vector` holds got their vectors.
     pub fn messages_embedded(&mut self, has_vector: impl Fn(u32) -> bool) {
         self.unembedded.retain(|slot| !has_vector(*slot));
     }
@@ -79,7 +79,7 @@ impl UserBacklog {
         }
     }
 
-    /// A revision that has not been followed yet is learned from already.
+    /// An episode's revision that the view lacks yet was learned from.
     pub fn learned_ahead(&mut self, id: &str, revision: u32) {
         self.learned_ahead.insert(id.to_owned(), revision);
     }
@@ -93,7 +93,7 @@ impl UserBacklog {
         set_member(&mut self.relearn, id, pending_llm);
     }
 
-    /// An episode changed without new content to learn.
+    /// An episode changed, but has no new content to learn from.
     pub fn nothing_to_learn(&mut self, id: &str) {
         self.unlearned.remove(id);
     }
@@ -118,7 +118,7 @@ impl UserBacklog {
     }
 
     /// Copies the state of episodes and sessions from the backlog of an earlier view of the same
-    /// records. Messages have other slots there.
+    /// records; not that of messages, whose slots differ between the views.
     pub fn take_over(&mut self, earlier: &Self) {
         let Self {
             unlearned, unwritten, refused, relearn, closing_sessions, learned_ahead, ..

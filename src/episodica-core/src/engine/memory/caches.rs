@@ -1,6 +1,6 @@
 //! Writes the caches that make the next opening fast: vector caches, and the snapshot of a large
-//! user. They are written at closing, and in the background as logs grow; then only new vectors and
-//! pages of records are appended. One process at a time writes them.
+//! user. They are written at closing, and in the background as logs grow; in the background, only
+//! new vectors and pages of records are appended. One process at a time writes them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::model::UnreadableRow;
 use crate::store::backend::LockGuard;
 use crate::store::{FileSum, LogKind, LogSum, OpenMode, Store, VectorCacheHead, WriteGraph};
 
-/// Records since the last snapshot that make the next one due: at least this number, and this share
-/// of all records.
+/// A snapshot is due if at least `SNAPSHOT_STEP` records, and one in `SNAPSHOT_SHARE` of all
+/// records, were written since the last one.
 const SNAPSHOT_STEP: u64 = 2_048;
 const SNAPSHOT_SHARE: u64 = 32;
 
-/// What to do about caches of other processes.
+/// What to do about caches that another process is writing now, or that belong to another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ForeignCaches {
-    /// Give up if another process is writing the caches now.
+    /// Give up in both cases.
     Left,
-    /// Wait; keep caches of another model.
+    /// Wait for the other process; give up if the caches belong to another model.
     Awaited,
-    /// Wait, and replace caches of another model.
+    /// Wait for the other process; replace caches of another model.
     Replaced,
 }
 
@@ -70,10 +70,11 @@ impl UserMemory {
             && self.snapshot.lock().as_ref().map(WrittenSnapshot::positions)
                 != Some(LogKind::ALL.map(|kind| self.store.position(kind)));
         if stale {
-            // The rows of the vector file must be in the order of its labels.
+            // A new snapshot needs vector files whose rows are in the order of the labels: rewrite
+            // them.
             self.note_change();
         }
-        // If no snapshot is written now, a wanted one is on disk already, and valid.
+        // `None` at the end: nothing has changed, and the snapshot on disk is valid.
         match self.write_changed(store, to)? {
             _ if self.store.mode() == OpenMode::ReadOnly => Ok(()),
             _ if !wanted => store.remove_snapshot(&self.owner),
@@ -98,10 +99,10 @@ impl UserMemory {
         self.write_changed(store, to).map(drop)
     }
 
-    /// Locks the caches. Take the writer lock first, never after it: a deletion holds the writer
-    /// lock while it waits for this one. Returns `None` if the caches must not be written from
-    /// here: another process is writing them, they belong to another model, or this view still has
-    /// erased records.
+    /// Locks the caches. Take the writer lock before this lock, never after it: a deletion holds
+    /// the writer lock while it waits for this one. Returns `None` if the caches must not be
+    /// written from here: another process is writing them, they belong to another model, or this
+    /// view still has erased records.
     fn lock_caches(
         &self,
         store: &Store,
@@ -112,7 +113,7 @@ impl UserMemory {
             return Ok(None);
         }
         let guard = match store.lock_caches(&self.owner, others != ForeignCaches::Left) {
-            // The process that writes them is stopped. Caches can be written later.
+            // The process that writes them is suspended. Caches can be written later.
             Err(error) if error.kind() == ErrorKind::StoreLocked => None,
             guard => guard?,
         };
@@ -151,7 +152,7 @@ impl UserMemory {
             return Ok(());
         }
         let Some(rows) = self.rows_written_ahead(store, base.as_ref()) else { return Ok(()) };
-        // A writer may be waiting for the caches.
+        // A deletion that holds the writer lock may be waiting for the caches.
         drop(caches);
         // From here on neither the logs nor the view can change.
         let writer = self.writer.lock();
@@ -212,9 +213,9 @@ impl UserMemory {
         Some(known.insert(own.unwrap_or(WrittenSnapshot { head, files: None })).clone())
     }
 
-    /// Writes the rows of the records, after those of `base` if this view wrote it. The view is
-    /// locked only for a part at a time, so that writers do not wait for long. `None` if a record
-    /// can't be encoded.
+    /// Encodes the records as rows, after the rows of `base` if this view wrote that. The view is
+    /// locked only for a part of the records at a time, so that writers do not wait for long.
+    /// `None` if a record can't be encoded.
     fn rows_written_ahead(
         &self,
         store: &Store,
@@ -278,8 +279,8 @@ impl UserMemory {
             LogKind::Episodes => &view.narratives,
             LogKind::Semantic => &view.statements,
         };
-        // A flat index is built from the vectors. The two layers of episodes share a cache but no
-        // index; episodes are too few for a graph to be worth a file.
+        // Only a graph has a file of its own: a flat index is built from the vectors. Episodes, two
+        // indexes in one cache, are too few for a graph to be worth a file.
         let is_graph = |index: &&dyn VectorIndex| index.kind() == VectorIndexKind::Hnsw;
         let graph = field.vectors().filter(|_| kind != LogKind::Episodes).filter(is_graph);
         let head = VectorCacheHead {
@@ -306,8 +307,8 @@ impl UserMemory {
             (&view.narratives, view.episodes.len()),
             (&view.statements, view.facts.len()),
         ];
-        // A graph is read from its own file, and only reading the logs finds texts that lack a
-        // vector.
+        // A graph is read from its own file, not from a snapshot; and a text that lacks a vector is
+        // found only by reading the logs.
         let is_flat = |field: &TextIndex| {
             field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
         };

@@ -20,7 +20,8 @@ use crate::store::{LoadedUser, UserErasure};
 use crate::text::normalized;
 
 impl UserView {
-    /// Applies an erasure. `rows` holds two vectors per episode that replaces another.
+    /// Applies an erasure. `rows` holds two vectors for each episode that replaces another,
+    /// `fact_rows` one for each fact that does.
     pub fn erase(
         &mut self,
         erasure: &UserErasure,
@@ -76,7 +77,7 @@ impl UserView {
         Ok(())
     }
 
-    /// Removes facts that the log withdrew.
+    /// Removes facts that a line of the log withdrew.
     pub fn withdraw_facts(&mut self, ids: &[&str]) -> Result<()> {
         self.erased = true;
         ids.iter().try_for_each(|id| self.remove_fact(id))
@@ -111,7 +112,7 @@ impl UserView {
         Ok(())
     }
 
-    /// Finds another fact with the same text, which the removed one had hidden.
+    /// Finds another fact with the same text, which the removed fact had hidden.
     fn show_same_text(&mut self, removed: u32, content: &str) {
         let text = normalized(content);
         let key = text_key(&text);
@@ -142,8 +143,8 @@ impl UserView {
 }
 
 impl UserMemory {
-    /// Replaces the view by one over the same records with vectors from `known` or the embedder.
-    /// The caller has the user's turn.
+    /// Replaces the view by a new one of the same records, with vectors from `known` or the
+    /// embedder. The caller has the user's turn.
     ///
     /// # Errors
     /// `Interrupted`; `Index`; `Conflict` if other processes have changed records meanwhile.

@@ -30,8 +30,8 @@ pub(crate) enum LogFreshness {
     Outdated,
 }
 
-/// Counts of the records from other processes on which decisions rest. A changed count means that a
-/// decision must be made again.
+/// Counts of the records that came from other processes. If one changes while a decision is made,
+/// the decision must be made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct DecisionBasis {
     episodes: u64,
@@ -87,7 +87,7 @@ impl UserMemory {
         Ok(WriteGuard { _hold: hold, state })
     }
 
-    /// [`UserMemory::lock_writer`] for a decision that rests on `basis`.
+    /// [`UserMemory::lock_writer`] for a decision that was begun at `basis`.
     ///
     /// # Errors
     /// `Conflict` if other processes have changed episodes since then, or facts if `facts` is set.
@@ -176,13 +176,13 @@ impl UserMemory {
             return Ok(LogFreshness::Current);
         }
         let mut view = self.view.write();
-        // Messages first: episodes share them.
+        // Messages first: the episodes refer to the view's copies.
         let messages =
             LoadedUser { messages: std::mem::take(&mut behind.messages), ..LoadedUser::default() };
         view.add(&messages, to, &Uninterrupted)?;
         for episode in &mut behind.episodes {
             if !share_messages(&view, Arc::make_mut(episode)) {
-                // An import inserts its messages among the others instead of appending them.
+                // An import has inserted the message between older lines instead of appending it.
                 return Ok(LogFreshness::Outdated);
             }
         }
@@ -207,7 +207,7 @@ impl UserMemory {
         self.has_arrived.store(true, Ordering::SeqCst);
     }
 
-    /// Embeds the records of other processes, which do not share vectors.
+    /// Embeds the records of other processes: processes do not share vectors.
     pub(super) fn embed_arrived(
         &self,
         to: &IndexingSettings<'_>,

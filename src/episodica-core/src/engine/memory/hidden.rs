@@ -9,9 +9,9 @@ use crate::clock::Moment;
 use crate::engine::memory::view::UserView;
 use crate::model::SemanticMemory;
 
-/// The fact was archived.
+/// In `FactStatus::hidden`: the fact was archived.
 pub(super) const ARCHIVED: u32 = 1;
-/// The fact has expired.
+/// In `FactStatus::hidden`: the fact has expired.
 pub(super) const EXPIRED: u32 = 2;
 
 /// Hidden records by slot. [`FactStatus`](super::view::FactStatus) tells whether a fact is hidden.
@@ -21,7 +21,7 @@ pub(crate) struct HiddenSlots {
     pub(super) episodes: BTreeSet<u32>,
     /// Their messages.
     messages: FxHashSet<u32>,
-    /// When facts expire (microseconds), with their slots; expired facts are removed.
+    /// When facts expire (microseconds), with their slots; facts that have expired are taken out.
     pub(super) expiring: BTreeSet<(i64, u32)>,
     /// How many facts have expired so far.
     pub(super) expired: usize,
@@ -45,7 +45,7 @@ impl HiddenSlots {
         }
     }
 
-    /// Takes the expiry dates and the count of `facts`.
+    /// Takes the expiry dates and the count of expired facts from `facts`.
     pub(super) fn with_facts_of(self, facts: Self) -> Self {
         Self { expiring: facts.expiring, expired: facts.expired, ..self }
     }

@@ -18,7 +18,7 @@ use crate::score::TokenTable;
 /// Texts embedded between two checks for an interruption.
 pub(crate) const EMBED_BATCH: usize = 1_024;
 
-/// An embedder may refuse texts from this length on because of their length.
+/// An embedder may refuse a text of more bytes than this because of its length.
 const MAYBE_TOO_LONG: usize = 1_500;
 
 /// Vectors for the records of one step, one row each; `None` if embedding failed or comes later.
@@ -49,7 +49,7 @@ pub(crate) struct IndexingSettings<'a> {
     pub tokens: &'static dyn TokenTable,
     pub embedder: &'a dyn Embedder,
     pub counters: &'a EngineCounters,
-    /// Opening a user leaves missing vectors to the background work.
+    /// True if opening a user leaves missing vectors to background work.
     pub opens_without_embedding: bool,
 }
 
@@ -94,8 +94,8 @@ impl TextReader {
 }
 
 impl IndexingSettings<'_> {
-    /// Adds the vectors of slots to a field; `false` (counted) if their dimension differs from that
-    /// of the field.
+    /// Adds the vectors of slots to a field; `false`, and a counted failure, if their dimension
+    /// differs from the field's.
     pub fn add(&self, field: &mut TextIndex, slots: &[u64], rows: Rows<'_>) -> Result<bool> {
         let Some(rows) = rows else { return Ok(true) };
         if field.add_vectors(self.factory, self.config.hnsw_threshold, slots, rows)? {
@@ -127,7 +127,8 @@ impl IndexingSettings<'_> {
         patiently(bytes, control, move || parallel::map(texts, 1, |text| read(&text)))
     }
 
-    /// Embeds texts in batches, one row per text; `None` (counted) if the embedder fails.
+    /// Embeds texts in batches, one row per text; `None`, and a counted failure, if the embedder
+    /// fails.
     ///
     /// # Errors
     /// `Interrupted` only.
@@ -179,8 +180,8 @@ impl IndexingSettings<'_> {
         }
     }
 
-    /// Halves the texts until each refused one is alone. Embedding `probe` tells a refusal from an
-    /// outage.
+    /// Halves the list of texts until each refused text is alone, and shortens that. Embedding
+    /// `probe` tells a refusal from an outage.
     fn embed_apart(
         &self,
         texts: &[&str],

@@ -10,7 +10,7 @@ use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::score::RecordFilter;
 
-/// Most listings of one user whose orders are kept.
+/// Number of listings of one user whose orders are kept.
 const KEPT: usize = 4;
 
 /// The kinds of record that can be listed.
@@ -34,7 +34,8 @@ pub struct ListingPage {
     /// Number of records to skip.
     pub offset: usize,
     /// Ids of the last records of the page before, in order. The page begins after the last of them
-    /// that still exists, even if records were added meanwhile. If none exists, `offset` counts.
+    /// that still exists, even if records were added meanwhile. If none of them exists, `offset`
+    /// counts.
     pub after: Vec<String>,
     /// Maximum number of records.
     pub limit: usize,
@@ -44,12 +45,12 @@ pub struct ListingPage {
     pub include_archived: bool,
 }
 
-/// The entry of a record in a list of names: without its contents.
+/// A record in a list of names, without its contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordOutline {
     /// Its id.
     pub id: String,
-    /// When it was said, took place, or began to hold.
+    /// When a message was said, an episode took place, or a fact began to hold.
     pub at: Moment,
     /// The title of an episode, the text of a fact; empty for a message.
     pub text: String,

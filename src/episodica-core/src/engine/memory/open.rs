@@ -19,9 +19,9 @@ use crate::store::{
 const PARALLEL_FROM: usize = 1_024;
 
 impl UserMemory {
-    /// Opens a user. Vectors come from the caches, or from `outdated`, an earlier memory of the
-    /// user, as far as they match the logs; missing ones are computed. A snapshot is used only if
-    /// it is trusted.
+    /// Opens a user. Vectors come from the caches or, if given, from `stale`, an earlier memory of
+    /// the user, as far as they match the logs; missing ones are computed. The snapshot is used if
+    /// `trusts_snapshot`, and only without `stale`.
     ///
     /// # Errors
     /// `Io`; `EmbeddingMismatch`; `Interrupted`.
@@ -101,8 +101,8 @@ impl UserMemory {
     ) -> Result<Self> {
         let next_seq = loaded.next_seq;
         let mut problems = std::mem::take(&mut loaded.problems);
-        // A small user is built on the caller's thread, which also frees it. An allocator with
-        // memory per thread could not reuse the memory of closed users otherwise.
+        // A small user is built on the caller's thread, which also frees it. Otherwise an allocator
+        // with memory per thread could not reuse the memory of closed users.
         let (known, view) = if loaded.messages.len() < PARALLEL_FROM {
             (known(), UserView::build(loaded, to, control))
         } else {

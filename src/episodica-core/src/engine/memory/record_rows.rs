@@ -1,5 +1,5 @@
-//! The records of a view as rows of a snapshot: appended to the rows of the snapshot before, and
-//! read again one by one.
+//! The records of a view as rows of a snapshot: appended to the rows of the previous snapshot, and
+//! read one by one.
 
 use bytemuck::{Pod, Zeroable};
 use serde::Serialize;
@@ -155,8 +155,8 @@ pub(super) fn read_message(row: &[u8]) -> Option<Message> {
     })
 }
 
-/// Names an episode's messages by their slots instead of repeating them. The row holds the number
-/// of messages, their slots, then the rest of the episode.
+/// Writes the row of an episode: the number of its messages, their slots instead of their contents,
+/// then the rest of the episode.
 pub(super) fn write_episode(
     view: &UserView,
     members: &[u32],

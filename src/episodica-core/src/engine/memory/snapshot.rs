@@ -1,5 +1,5 @@
-//! Saves the view from one process to the next: packed when a user is closed, restored if logs and
-//! vectors have not changed.
+//! Saves the view for the next process: packs it at closing and as logs grow, and restores it if
+//! the vectors have not changed and the logs have at most grown.
 //!
 //! Opening a large user from the logs reads every record and every word again. A snapshot restores
 //! the indexes, and its records stay unread until they are needed. It pays off only for large users
@@ -55,7 +55,7 @@ pub(crate) struct WrittenSnapshot {
 }
 
 impl WrittenSnapshot {
-    /// The ends of the logs at that time.
+    /// The ends of the logs when the snapshot was taken.
     pub fn positions(&self) -> Positions {
         self.head.logs.each_ref().map(|log| log.position)
     }
@@ -64,7 +64,7 @@ impl WrittenSnapshot {
 /// Incremented with every change of the packs, and of the code that computes them.
 const LAYOUT: u32 = 9;
 
-/// Identifies the writer of snapshots, with everything a view depends on except the logs.
+/// Identifies the writer of snapshots, and everything that a view depends on except the logs.
 fn maker(to: &IndexingSettings<'_>) -> String {
     let learning = if to.config.semantic_memory { "with" } else { "without" };
     let (version, model) = (env!("CARGO_PKG_VERSION"), to.embedder.model());
@@ -169,8 +169,8 @@ struct VectorSource<'a> {
 type FieldsOfFile<const FIELDS: usize> = ([TextIndex; FIELDS], bool);
 
 impl VectorSource<'_> {
-    /// Reads fields with their vectors, without words. Also returns which files are in half
-    /// precision.
+    /// Reads the vectors of the fields, and whether each file is in half precision. The fields have
+    /// no word index yet: `restore_records` restores that.
     fn fields(&self, named: &[NamedVectors; 4]) -> Option<([TextIndex; 4], [bool; 3])> {
         let [messages, abstracts, narratives, statements] = named;
         let (messages, others) = crate::parallel::join(

@@ -374,7 +374,8 @@ impl<R: InMemory> RecordTable<R> {
     }
 }
 
-/// Appends the row of a cell, an empty one without a record; `None` if it can't be encoded.
+/// Appends the row of a cell, or an empty row if it has no record; `None` if the record can't be
+/// encoded.
 fn write<R>(
     rows: &mut ShelfWriter,
     unread: &mut ShelfRows<'_>,

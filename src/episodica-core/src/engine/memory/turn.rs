@@ -132,18 +132,20 @@ impl FormingTurns {
     }
 
     /// Waits for the turn in order to form episodes of new messages. Returns `None` if another
-    /// caller waits already, because that one will find these messages too. So of many callers that
-    /// add to one user, one forms episodes, one waits, and the others return.
+    /// caller waits already, because that caller will find these messages too. So of many callers
+    /// that add to one user, one forms episodes, one waits, and the others return.
     ///
     /// # Errors
     /// As [`FormingTurns::take`].
     pub fn take_for_new(&self, control: &dyn CallControl) -> Result<Option<FormingTurn<'_>>> {
-        // A callback that adds messages while episodes are formed leaves them to the next call.
+        // A callback that adds messages while episodes are formed leaves their episodes to the next
+        // call.
         if self.is_held_here() || self.awaited.swap(true, Ordering::AcqRel) {
             return Ok(None);
         }
         let turn = self.take(control);
-        // From here on the next caller waits again: this one may have read the buffer already.
+        // From here on this caller may have read the buffer, so the next caller must wait for the
+        // turn.
         self.awaited.swap(false, Ordering::AcqRel);
         turn.map(Some)
     }

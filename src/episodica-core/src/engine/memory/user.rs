@@ -28,9 +28,9 @@ pub(crate) struct UserMemory {
     pub view: RwLock<UserView>,
     /// Held while records of other processes enter the view.
     pub(super) following: Mutex<()>,
-    /// The number of the next message, as far as other processes have assigned numbers.
+    /// The number of the next message according to the lines of other processes.
     pub(super) followed_seq: AtomicU64,
-    /// Numbers of episodes, and of facts and learning notes, that came from other processes.
+    /// How many episodes came from other processes; and how many facts and notes of learning.
     pub(super) foreign_episodes: AtomicU64,
     pub(super) foreign_facts: AtomicU64,
     /// Records of other processes that may lack a vector.

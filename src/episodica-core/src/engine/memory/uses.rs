@@ -14,7 +14,7 @@ use crate::error::{ErrorKind, Result};
 use crate::store::{OpenMode, RecordUse, Store};
 use crate::sync::Mutex;
 
-/// Counted answers after which the next added messages write the counts.
+/// After this number of counted answers, the next call that adds messages writes the counts.
 const DUE: usize = 256;
 
 /// Uses that are not in the file yet.
@@ -60,7 +60,7 @@ impl UnsavedUses {
     }
 }
 
-/// Counts by record. An episode counts the uses of its most used message.
+/// Counts by record. An episode's count includes the uses of its most used message.
 fn by_record(
     view: &UserView,
     counts: impl IntoIterator<Item = (String, RecordUse)>,

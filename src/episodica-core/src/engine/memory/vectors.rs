@@ -114,8 +114,8 @@ impl KnownVectors {
 }
 
 impl UserView {
-    /// Gives every record of a new view its vectors; `true` if some were computed, or known ones
-    /// were left over.
+    /// Gives every record of a new view its vectors; `true` if the caches are outdated, because
+    /// vectors were computed or known ones left over.
     pub fn fill_vectors(
         &mut self,
         known: KnownVectors,
@@ -346,8 +346,8 @@ fn wanted<'a>(slot: u32, id: &'a str, text: Cow<'a, str>) -> WantedVector<'a> {
     WantedVector { slot, id, text }
 }
 
-/// The rows and vectors of a log's cache; `None` without any. The index lends its vectors if each
-/// belongs to a record.
+/// The rows and vectors of a log's cache; `None` without any. If each vector of the index belongs
+/// to a record, they are borrowed instead of copied.
 pub(super) fn cached(view: &UserView, kind: LogKind) -> Option<(Vec<CacheRow>, Matrix<'_>)> {
     let [messages, abstracts, narratives, statements] = EMBEDDED_FIELDS;
     let fields: Vec<(&TextIndex, &str, Vec<WantedVector<'_>>)> = match kind {

@@ -42,7 +42,7 @@ pub(crate) struct FactStatus {
     successor: u32,
     /// 1 if the fact was not superseded and this is its latest revision.
     current: u32,
-    /// Why searches leave the fact out; 0 if they include it.
+    /// Bits [`ARCHIVED`] and [`EXPIRED`]: why searches leave the fact out; 0 if they include it.
     pub(super) hidden: u32,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct UserView {
     pub abstracts: TextIndex,
     /// L1 of the episodes.
     pub narratives: TextIndex,
-    /// The slots of each episode's messages, by the episode's slot, also of replaced episodes.
+    /// The slots of each episode's messages, by the episode's slot; replaced episodes included.
     pub members: ListColumn<u32>,
     /// The slot of each message's episode, by the message's slot. May be shorter than the messages.
     pub(crate) episode_of: Vec<u32>,
@@ -72,9 +72,9 @@ pub(crate) struct UserView {
     pub facts: RecordTable<SemanticMemory>,
     /// The texts of the facts.
     pub statements: TextIndex,
-    /// The tokens of these texts, by slot.
+    /// The tokens of the facts' texts, by slot.
     pub(crate) statement_tokens: ListColumn<u16>,
-    /// The slots of the messages that prove each fact, by the fact's slot, also of replaced facts.
+    /// The slots of each fact's source messages, by the fact's slot; replaced facts included.
     pub(crate) sources: ListColumn<u32>,
     /// Subject, successor and state of each fact, by slot.
     pub(crate) standings: Vec<FactStatus>,
@@ -265,7 +265,7 @@ impl UserView {
         self.facts.slot_of(self.standings[slot as usize].successor)
     }
 
-    /// The length of the vectors; `None` without vectors.
+    /// The dimension of the vectors; `None` without vectors.
     pub fn dimension(&self) -> Option<usize> {
         let fields = [&self.messages.field, &self.abstracts, &self.narratives, &self.statements];
         fields.into_iter().find_map(TextIndex::vectors).map(|vectors| vectors.dimension())
@@ -330,7 +330,7 @@ impl UserView {
         sessions
     }
 
-    /// Memory in bytes. Called after each change, so large parts count themselves as they grow.
+    /// Memory in bytes. Called after each change, so large parts keep a count as they grow.
     pub fn heap_bytes(&self) -> usize {
         let facts = block(self.standings.capacity() * size_of::<FactStatus>())
             + map_bytes(self.fact_texts.capacity(), size_of::<(u64, u32)>())

@@ -20,17 +20,18 @@ use crate::score::{
     RecordFilter, ScoredMessage, SearchHit, SearchRequest, pack,
 };
 
-/// Facts and summaries that may enter a context: at least this many, and one more for every
-/// [`TOKENS_PER_FACT`] tokens.
+/// Number of summaries that may enter a context. As many facts may enter, or one for every
+/// [`TOKENS_PER_FACT`] tokens of the budget if that is more.
 const CONSIDERED: usize = 20;
 const TOKENS_PER_FACT: usize = 20;
-/// Lowest relevance of a fact or summary that enters a context on its own. About every second such
-/// fact comes from messages that answer the question.
+/// Lowest relevance of a fact or summary that enters a context on its own. Of the facts with this
+/// relevance, about half come from messages that answer the question.
 const BEARS: f64 = 0.3;
-/// A model or a user writes facts that say in one line what the messages say in many. This many of
-/// the best enter a context on their own.
+/// Among this many of the best facts, those that a model or a user wrote enter a context whatever
+/// their relevance: they say in one line what the messages say in many.
 const WORDED: usize = 8;
-/// Tokens of a short message. If not all messages are ranked, as many are as fit the budget.
+/// Tokens of a short message. If not all messages are ranked, as many are ranked as would fit the
+/// budget at this length.
 const TOKENS_PER_MESSAGE: usize = 24;
 
 /// The parameters of a context.
@@ -53,12 +54,12 @@ pub struct PackedContext {
     pub text: String,
     /// Tokens of the text, at most `max_tokens`.
     pub token_count: usize,
-    /// Every message whose content is in the text, in its order: verbatim, with further lines
-    /// indented by a space, or escaped as JSON and tags require.
+    /// Every message whose content is in the text, in the order of the text. The content is there
+    /// verbatim (lines after the first indented by a space), or escaped as JSON and tags require.
     pub messages: Vec<Arc<Message>>,
     /// Ids of the messages that are quoted in part, with `[…]` for the rest.
     pub excerpts: Vec<String>,
-    /// The facts at the beginning of the text, in its order.
+    /// The facts at the beginning of the text, in the order of the text.
     pub facts: Vec<Arc<SemanticMemory>>,
     /// Why messages that are not hits are in the text, by their ids.
     pub reasons: Vec<(String, LineReason)>,
@@ -108,7 +109,7 @@ impl Engine {
         let facts = packed.facts.iter();
         let facts: Vec<_> = facts.map(|number| Arc::clone(&gathered.facts[*number])).collect();
         let hits = gathered.hits(&search, &packed)?;
-        // The other facts are in the text because they supersede one of its messages.
+        // Facts that are not hits count, too: they supersede a message of the text.
         let (hit, known) =
             (hits.iter().map(SearchHit::id), facts.iter().map(|fact| &*fact.memory_id));
         let used: HashSet<&str> = hit.chain(known).collect();
@@ -131,7 +132,7 @@ impl Engine {
 /// Candidates for a context, each kind best first.
 struct ContextSources {
     messages: Vec<ScoredMessage>,
-    /// The parts outside contexts of this memory, of messages that contain one.
+    /// For each message that contains a context of this memory: the parts outside that context.
     own: FxHashMap<u32, Parts>,
     /// How well the question is answered, before any message was left out.
     answered: AnswerRelevance,
@@ -301,7 +302,7 @@ fn made(hits: &HitBuilder<'_>, found: Vec<RankedSlot>) -> Result<Vec<SearchHit>>
     found.into_iter().filter_map(|found| hits.made(found).transpose()).collect()
 }
 
-/// The heading of a fact.
+/// The heading under which a fact stands.
 fn section(fact: &SemanticMemory) -> FactSection {
     match fact.procedure().map(|procedure| procedure.worked) {
         Some(Some(true)) => FactSection::Worked,

@@ -1,5 +1,5 @@
-//! Proposes records to archive: their strength, the conditions of a policy, and the kinds that are
-//! never proposed. The caller archives.
+//! Proposes records to archive, by their strength and the other conditions of a policy; facts of
+//! some kinds are never proposed. The caller archives.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ const DECAY_PER_DAY: f64 = 0.1;
 const USES_SLOW: f64 = 0.2;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
-/// Conditions for a proposal; all that are set must hold. Expired facts are always proposed.
+/// Conditions for a proposal; all that are set must hold. Expired facts only have to meet `filter`
+/// and `kinds`.
 #[derive(Debug, Clone, Default)]
 pub struct ForgettingPolicy {
     /// Only records with less strength.

@@ -13,7 +13,7 @@ use crate::score::{
     ScoreTerm, ScoredMessage, ScoredRecord, SearchHit, raise_later, raise_successors, sort_records,
 };
 
-/// The inputs of hits.
+/// Ranks the records of each kind, and makes hits of them.
 pub(crate) struct HitBuilder<'a> {
     pub asked: RankingInput<'a>,
     pub view: &'a UserView,
@@ -21,7 +21,7 @@ pub(crate) struct HitBuilder<'a> {
     pub threshold: CosineThreshold,
     /// Lowest relevance of a hit.
     pub least: Option<f64>,
-    /// Terms that snippets show.
+    /// Terms that snippets mark.
     pub terms: Arc<[String]>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct HitBuilder<'a> {
 pub(crate) struct RankedSlot {
     pub kind: HitKind,
     scored: ScoredSlot,
-    /// The relevance, at most that of a hit of an earlier ranking.
+    /// The relevance; at most that of the hits that a shallower ranking found.
     pub score: f64,
 }
 
@@ -179,8 +179,8 @@ impl HitBuilder<'_> {
         Ok(messages)
     }
 
-    /// Leaves out messages that match only through a context inside them, among those that may be
-    /// hits.
+    /// Leaves out messages that match only through a context inside them. Examines only messages
+    /// that may be hits.
     fn leave_out_recalled(&self, messages: &mut Vec<ScoredMessage>) {
         let mut wanted = self.asked.wanted.max(self.asked.depth);
         messages.retain(|message| {
@@ -190,7 +190,7 @@ impl HitBuilder<'_> {
         });
     }
 
-    /// True if nothing outside a context inside the message matches.
+    /// True if the message contains a context and matches only inside it.
     fn is_recalled(&self, slot: u32) -> bool {
         let Some(parts) = own_parts(self.view, slot) else { return false };
         let content = &self.view.messages.get(slot).content;
@@ -208,8 +208,8 @@ impl HitBuilder<'_> {
 
     /// Raises episodes whose messages superseded a message of an episode that may be a hit. If the
     /// superseded message is the earlier episode's best match, the later episode does not rank
-    /// below it; if it matches less well, the later episode is raised in proportion, so that a
-    /// rounding error can't decide between nearly equal matches.
+    /// below the earlier one; if the message matches less well, the later episode is raised in
+    /// proportion, so that a rounding error can't decide between nearly equal matches.
     fn raise_later_episodes(&self, ranked: &mut [ScoredRecord]) -> Result<()> {
         if self.view.superseded().is_empty() {
             return Ok(());

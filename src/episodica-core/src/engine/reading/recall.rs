@@ -1,5 +1,5 @@
-//! Recognises contexts of this memory inside messages. Applications add their prompts as messages,
-//! and the context in them must be neither learned nor found again.
+//! Recognises contexts of this memory inside messages. Applications add their prompts as messages.
+//! A context in such a message must be neither learned from nor found again.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::model::Message;
 use crate::score::{is_date, without_contexts};
 use crate::text::normalized_hash;
 
-/// Most remembered lines of a user; the latest stay.
+/// Number of lines that are remembered for a user: the latest.
 const MAX_LINES: usize = 8_192;
 /// Shorter lines are too common to be recognised.
 const MIN_CHARS: usize = 12;
@@ -69,7 +69,7 @@ fn line_hash(line: &str) -> Option<String> {
 }
 
 /// The parts of a message outside contexts of this memory; `None` if it contains no such context. A
-/// context is this memory's if one of its lines quotes an earlier message or a fact.
+/// context is this memory's if one of its lines quotes another message or a fact.
 pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>> {
     let message = view.messages.get(slot);
     let found = without_contexts(&message.content)?;
@@ -100,8 +100,8 @@ pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>>
 }
 
 impl EngineServices {
-    /// The messages to learn from: without lines of contexts that this user was given, and without
-    /// lines that repeat a known fact word for word in a message of several lines.
+    /// The messages to learn from, without lines of contexts that were packed for this user.
+    /// Messages of several lines also lose the lines that repeat a known fact word for word.
     pub(crate) fn without_recalled(
         &self,
         user: &OpenUser,

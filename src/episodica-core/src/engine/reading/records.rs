@@ -64,7 +64,7 @@ impl Engine {
 
     /// The sentences that the rules reject in these episodes of a user, or in all, oldest first.
     ///
-    /// They are in no log: the stored messages are read again.
+    /// The logs don't keep these sentences: the stored messages are read again.
     ///
     /// # Errors
     /// `Io` when the user's files can't be read; `Interrupted`.

@@ -40,7 +40,7 @@ const DEPTHS: [usize; 3] = [20, 200, MAX_TOP_K];
 /// A prepared question: read and embedded.
 pub(crate) struct PreparedQuestion {
     pub query: ParsedQuery,
-    /// Terms that snippets show.
+    /// Terms that snippets mark.
     pub terms: Arc<[String]>,
     pub vector: Option<Array1<f32>>,
     pub intent: QueryIntent,
@@ -185,7 +185,7 @@ impl<'a> SearchRun<'a> {
         let kinds = &self.request.kinds;
         let mut lists: Vec<Vec<RankedHit>> = kinds.iter().map(|_| Vec::new()).collect();
         let depths = self.depths();
-        // Most facts that one depth proposes may be superseded.
+        // Facts may lack hits even at the last depth: most that a depth proposes may be superseded.
         let may_lack = |kind| kind == HitKind::Semantic && !are_facts_scored_in_full(self.view);
         let deeper = DEPTHS.into_iter().filter(|depth| depths.last() < Some(depth));
         let mut rankings: Vec<HitBuilder<'_>> = Vec::new();
@@ -294,8 +294,9 @@ struct RankedHit {
     by: usize,
 }
 
-/// Appends the hits of ranking `by`, which is deeper than those before, up to `wanted`. New hits
-/// rank below the known ones, so their relevance is capped at the lowest of these.
+/// Appends hits of ranking `by`, which is deeper than the rankings before, until the list has
+/// `wanted`. New hits rank below the known ones, so their relevance is capped at that of the last
+/// known one.
 fn append(list: &mut Vec<RankedHit>, found: Vec<RankedSlot>, by: usize, wanted: usize) {
     let known: HashSet<u32> = list.iter().map(|ranked| ranked.found.slot()).collect();
     let ceiling = list.last().map_or(f64::INFINITY, |ranked| ranked.found.score);

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 use crate::store::{LogKind, SessionState, StateRecord};
 
-/// How often to read a log again that is being rewritten.
+/// Attempts to read a log that is being rewritten.
 const ATTEMPTS: usize = 20;
 
 /// A session of a user.

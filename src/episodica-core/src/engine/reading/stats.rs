@@ -16,7 +16,7 @@ use crate::store::FORMAT_VERSION;
 const USELESS_ANSWERS: u64 = 2;
 
 impl Engine {
-    /// Counts of one user; all zero for an unknown one.
+    /// Counts of one user; all zero for an unknown user.
     ///
     /// # Errors
     /// `InvalidInput` for a malformed id; `Io`; `Closed`.
@@ -39,7 +39,7 @@ impl Engine {
     pub fn store_stats(&self) -> Result<StoreStats> {
         self.check_open()?;
         let (services, counters) = (&*self.services, &self.services.counters);
-        // Reading, and following other processes, changes the memory of a user.
+        // Reading records, and following other processes, changes how much memory a user takes.
         self.users.all().iter().for_each(|user| user.measure());
         Ok(StoreStats {
             tenant: services.tenant.clone(),

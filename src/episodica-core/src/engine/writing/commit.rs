@@ -25,13 +25,13 @@ use crate::store::StateRecord;
 const VIEW_BATCH: usize = 64;
 /// Episodes that the rules compose at once.
 const COMPOSED_AT_ONCE: usize = 64;
-/// Texts that justify a request of their own for their vectors.
+/// Number of texts that justify a request of their own for their vectors.
 pub(crate) const WORTH_A_REQUEST: usize = 32;
 
 impl EngineServices {
     /// Composes drafts, commits them and learns from them. A model that sees known facts composes
-    /// one draft at a time and learns from it first, so that its knowledge does not depend on how
-    /// the messages arrived.
+    /// one draft at a time and learns from it before the next, so that the facts it sees do not
+    /// depend on how the messages arrived.
     pub(crate) fn write_down(
         &self,
         user: &OpenUser,

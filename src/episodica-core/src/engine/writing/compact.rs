@@ -35,8 +35,8 @@ impl EngineServices {
         Ok(())
     }
 
-    /// Compacts the logs of a user if more than half of one is dead. The caller has the user's
-    /// turn. Errors are only noted, because the caller's own work has succeeded.
+    /// Compacts the logs of a user if more than half of the lines of one log are dead. The caller
+    /// has the user's turn. Errors are only noted, because the caller's own work has succeeded.
     pub(crate) fn compact_if_worth(&self, user: &OpenUser, control: &dyn CallControl) {
         let is_mostly_dead = |kind, kept: &dyn Fn() -> usize| {
             let lines = user.store.position(kind).records;

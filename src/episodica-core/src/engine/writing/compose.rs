@@ -30,7 +30,7 @@ pub(crate) struct ComposedEpisode {
     pub asked: QuestionTrace,
     /// The facts, if they were extracted together with the text.
     pub stated: Option<ExtractedFacts>,
-    /// What was read from the text, if the text was read.
+    /// The terms and vectors of the text, if the text was read.
     pub read: Option<EpisodeTexts>,
 }
 
@@ -112,7 +112,7 @@ impl ModelSession<'_> {
     fn compose(&mut self, messages: &[Arc<Message>]) -> Result<ComposedEpisode> {
         let budget = self.budget();
         let own = self.services.without_recalled(self.user, messages);
-        // A recalled context belongs in the episode but must not be learned: that takes two
+        // A recalled context belongs in the episode but must not be learned from: that takes two
         // questions.
         let is_own = is_unchanged(&own, messages);
         let wants_facts = self.services.config.semantic_memory && budget.is_roomy && is_own;
@@ -167,7 +167,7 @@ fn take<'a, T>(next: &AtomicUsize, work: &'a [T]) -> Option<(usize, &'a T)> {
     work.get(number).map(|piece| (number, piece))
 }
 
-/// `fallback` tells why the model did not write the text; empty if none is configured.
+/// `fallback` tells why the model did not write the text; empty if no model is configured.
 fn by_rules(text: EpisodeText, fallback: &str, asked: QuestionTrace) -> ComposedEpisode {
     let provenance = TextProvenance {
         method: "offline".to_owned(),

@@ -17,10 +17,10 @@ use crate::generate::reconcile::{CandidateWords, FactDecision};
 use crate::model::SemanticMemory;
 use crate::store::StateRecord;
 
-/// Most facts with a candidate's rarest word that it is compared with, the latest.
+/// A candidate is compared with the latest facts that contain its rarest word, up to this number.
 const SAME_WORD: usize = 64;
 
-/// A fact with the changes of a step.
+/// A fact as a step has changed or added it.
 pub(crate) struct FreshFact {
     pub memory: Arc<SemanticMemory>,
     /// The row of the fact's vector.
@@ -132,13 +132,13 @@ fn in_view(view: &UserView, stated: &StatedValue, wording: &FactWording) -> Vec<
     slots
 }
 
-/// When the latest proof of a fact was written; without proofs, since when the fact holds.
+/// When the latest source message of a fact was said; without any, since when the fact holds.
 pub(crate) fn last_said(view: &UserView, fact: &SemanticMemory) -> Moment {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     slots.map(|slot| view.messages.get(slot).timestamp).max().unwrap_or(fact.valid_from)
 }
 
-/// The order in which a candidate is compared with facts: the one said last comes first. Ids are
+/// The order in which a candidate is compared with facts: the fact said last comes first. Ids are
 /// not used, so that a fact that was deleted and said again keeps its place.
 pub(crate) fn in_order(view: &UserView, a: &SemanticMemory, b: &SemanticMemory) -> Ordering {
     let said = last_said(view, b).cmp(&last_said(view, a));

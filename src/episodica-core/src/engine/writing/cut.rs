@@ -15,9 +15,9 @@ use crate::error::Result;
 use crate::model::{BoundaryReason, Message};
 
 impl ModelSession<'_> {
-    /// Cuts finished segments from the front of a group, up to `most` pieces and a few. Only asks
-    /// about messages that no earlier question has shown, so that the number of calls is bounded by
-    /// the number of messages, whatever the answers.
+    /// Cuts finished segments from the front of a group, until there are `most`; the last cut may
+    /// give a few more. Only asks about messages that no earlier question has shown, so that the
+    /// number of calls is bounded by the number of messages, whatever the answers.
     pub(crate) fn cut(&mut self, group: SessionGroup, most: usize) -> Result<Vec<EpisodeDraft>> {
         let config = &self.services.config;
         let session = group.messages.first().and_then(|message| message.session_id.clone());

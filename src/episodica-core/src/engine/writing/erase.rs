@@ -42,7 +42,8 @@ impl EngineServices {
             ))
             .with_hint("delete it, or add a new one")),
             AnyRecord::Semantic(known) => {
-                // A corrected fact keeps its origin in messages.
+                // A version tells that the corrected fact came from messages: facts of the
+                // application have none.
                 let version = match &known.provenance {
                     made if made.method == BY_USER => made.prompt_version.clone(),
                     made if made.prompt_version.is_empty() => made.method.clone(),
@@ -133,8 +134,8 @@ impl EngineServices {
         if let Err(error) = &outcome
             && !user.store.is_erasing()
         {
-            // The logs have an episode with the message and the view does not: the snapshot that
-            // the view came from was changed.
+            // An internal error means that the logs have an episode with the message and the view
+            // does not: the snapshot from which the view was restored was changed.
             let view = user.view.read();
             if error.kind() == ErrorKind::Internal && !view.messages.shelf().is_empty() {
                 view.messages.shelf().distrust();
@@ -177,7 +178,7 @@ impl EngineServices {
         Ok(report_of(&erasure))
     }
 
-    /// Adds the consequences of an erasure to it; returns the facts to append.
+    /// Adds to an erasure its consequences; returns the facts to append.
     fn follow(
         &self,
         user: &OpenUser,
@@ -191,7 +192,7 @@ impl EngineServices {
         self.redecide((&user.owner, &view, &seen), erasure, control)
     }
 
-    /// A vector for each of these facts, if the text of one has changed.
+    /// A vector for each of these facts; `None` if no text has changed.
     fn embed_changed(
         &self,
         user: &OpenUser,
@@ -276,7 +277,8 @@ fn erasure_of(records: Vec<AnyRecord>) -> UserErasure {
 /// Records read between two checks for cancellation.
 const FOLLOW_BATCH: usize = 512;
 
-/// Adds the episodes that lose messages to an erasure: they are rewritten from the rest.
+/// Adds to an erasure the episodes that lose messages: an episode is rewritten from the messages
+/// left, or deleted without any.
 fn follow(view: &UserView, erasure: &mut UserErasure, control: &dyn CallControl) -> Result<()> {
     let messages: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
     let episodes: HashSet<&str> = erasure.episodes.iter().map(String::as_str).collect();

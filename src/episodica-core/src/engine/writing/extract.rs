@@ -21,9 +21,9 @@ use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
 use crate::generate::facts::{FactExtraction, extract_offline};
 use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
-/// Messages before an episode that the model is shown, so that it can resolve pronouns.
+/// Number of messages before an episode that the model sees, so that it can resolve pronouns.
 const BEFORE: usize = 2;
-/// Number of messages of any session among which those are searched.
+/// These messages are looked for among this many of any session.
 const BEFORE_REACH: u32 = 30;
 
 /// The facts of an episode, extracted by the model or the rules.
@@ -32,7 +32,7 @@ pub(crate) struct ExtractedFacts {
     pub extraction: FactExtraction,
     /// The readings of the candidates; empty if the candidates were not read.
     pub texts: FactTexts,
-    /// `None`: the rules.
+    /// `None` if the rules extracted the facts.
     origin: Option<CandidateOrigin>,
     pending_llm: bool,
     asked: QuestionTrace,
@@ -55,7 +55,8 @@ impl ExtractedFacts {
 }
 
 impl EngineServices {
-    /// True if the model sees known facts: then each episode waits for the one before.
+    /// True if the model sees known facts: then each episode waits for the facts of the episode
+    /// before.
     pub(crate) fn shows_known(&self) -> bool {
         self.llm.is_some() && self.config.semantic_memory && self.config.prediction_correction
     }
@@ -109,8 +110,8 @@ impl EngineServices {
 }
 
 impl ModelSession<'_> {
-    /// Reads the facts of an answer and completes them with those of the rules, so that a model
-    /// never learns less than the rules. Caches a usable answer.
+    /// The facts of an answer, or those of the rules if the answer is malformed, mostly unsupported
+    /// or empty. Caches a usable answer.
     pub(crate) fn stated(
         &self,
         (reply, provenance): (&ModelReply, TextProvenance),

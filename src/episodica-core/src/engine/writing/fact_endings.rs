@@ -1,5 +1,5 @@
-//! Facts that a new fact ends without having the same attribute: through a denial, an event in a
-//! life, or because a model names them.
+//! Facts that a new fact ends without having the same attribute: through a denial or a life event,
+//! or because a model names them.
 //!
 //! The search is bounded, so that learning costs the same however much is known: a denial is
 //! compared with the latest facts that contain its rarest word.
@@ -14,16 +14,17 @@ use crate::generate::facts::model::FactDetails;
 use crate::generate::reconcile::{denied as denied_by, ends};
 use crate::model::SemanticMemory;
 
-/// Most facts with one word that a denial is compared with, the latest.
+/// A denial is compared with the latest facts that contain its rarest word, up to this number.
 const SAME_WORD: usize = 64;
 
 /// The facts that a model's candidate replaces.
 pub(crate) struct ReplacedFacts {
-    /// The candidate, with its corrected date of validity.
+    /// The candidate, with the corrected date since when it holds.
     pub candidate: FactCandidate,
     /// The current facts that it ends or corrects, with the end of each.
     pub facts: Vec<(Arc<SemanticMemory>, Moment)>,
-    /// A fact that excludes the candidate and began after it was said: the candidate is history.
+    /// A fact that excludes the candidate and began after the candidate was said: the candidate
+    /// holds no longer.
     pub newer: Option<Arc<SemanticMemory>>,
 }
 

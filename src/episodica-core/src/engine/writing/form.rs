@@ -17,7 +17,8 @@ use crate::model::{BoundaryReason, Episode, Message};
 use crate::parallel;
 use crate::store::{SessionState, StateRecord};
 
-/// Episodes that a model composes at once, and a few more.
+/// Episodes after which no more are cut before a model composes them, or `llm_concurrency` if that
+/// is larger. The last cut may give a few more.
 pub(crate) const MOST_DRAFTS: usize = 8;
 
 /// How much of the buffer is cut.
@@ -129,7 +130,7 @@ impl EngineServices {
         Ok(episodes)
     }
 
-    /// Repeats `work` while another process changes the records that it rests on.
+    /// Repeats `decision` while another process changes the records that it used.
     pub(crate) fn decide<T>(
         &self,
         control: &dyn CallControl,
@@ -178,7 +179,7 @@ impl EngineServices {
         Ok(episodes)
     }
 
-    /// Adds the committed episodes to `formed`, also if another process then interferes.
+    /// Adds the committed episodes to `formed`, even if another process then interferes.
     fn form_once(
         &self,
         user: &OpenUser,
@@ -222,7 +223,8 @@ impl EngineServices {
     /// The buffer by sessions, with vectors if all messages of a session have one.
     fn groups(&self, user: &OpenUser, cut: BufferCut<'_>) -> Vec<SessionGroup> {
         let view = user.view.read();
-        // For each buffered message, the latest moment from it on in the order of arrival.
+        // For each buffered message, the latest time among it and the messages that arrived after
+        // it.
         let mut newest: Vec<(u32, Moment)> = view
             .backlog
             .buffer()
@@ -243,8 +245,9 @@ impl EngineServices {
                 slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
             let Some(last) = messages.last() else { continue };
             let session = last.session_id.as_deref();
-            // Another session went on for longer than the gap, so this one has ended without being
-            // closed. Earlier arrivals do not count: an import may add old sessions after new ones.
+            // Another session went on for longer than the gap, so this session has ended without
+            // being closed. Messages that arrived before it do not count: an import may add old
+            // sessions after new ones.
             let newest = slots.last().and_then(|slot| newest_since(*slot));
             let left = session.is_some()
                 && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);

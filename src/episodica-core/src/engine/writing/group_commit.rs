@@ -53,7 +53,7 @@ struct BatchQueue {
     writing: bool,
 }
 
-/// Permission to write; ends when dropped, also by a panic.
+/// Permission to write; ends when dropped, even by a panic.
 struct WriterLead<'a>(&'a ArrivalQueue);
 
 impl Drop for WriterLead<'_> {
@@ -64,8 +64,8 @@ impl Drop for WriterLead<'_> {
 }
 
 impl ArrivalQueue {
-    /// Submits a batch and waits until it is written, by this `write` or by another caller's, which
-    /// sets the outcome of every batch it is given.
+    /// Submits a batch and waits until it is written, by this `write` or by another caller's.
+    /// `write` sets the outcome of every batch that it gets.
     pub(crate) fn submit_and_wait(
         &self,
         batch: CallerBatch,

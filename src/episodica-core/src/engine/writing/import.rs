@@ -138,7 +138,7 @@ impl EngineServices {
         let to = self.indexing();
         let mut report = ImportReport::default();
         let mut writer = user.lock_writer(&to)?;
-        // If another machine may write first, the import is repeated.
+        // If another machine may write first, the import may be repeated: `parsed` stays.
         let is_shared = user.store.is_shared();
         let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
         let new = NewRecords::of(user, parsed, writer.next_seq, path, &mut report)?;

@@ -16,17 +16,19 @@ use crate::text::sentences;
 
 /// Number of facts shown. A fact costs about 25 tokens.
 const SHOWN: usize = 16;
-/// Of these, facts about home, work and family, which often change in other words.
+/// Of these, places for facts about home, work and family: a message often changes such a fact
+/// without sharing a word with it.
 const OF_PERSON: usize = 4;
-/// Facts that a sentence proposes.
+/// Number of facts that a sentence proposes.
 const PROPOSED: usize = 4;
-/// The inverse document frequency of one word that counts half: a word of one fact in fifty.
+/// The inverse document frequency of a word in one fact of fifty. Sharing only such a word scores a
+/// half.
 const RARE_WORD: f32 = 4.0;
 /// Least score of a proposal: below, a fact has nothing to do with the sentence.
 const LEAST: f32 = 0.3;
 
-/// The current facts that these messages may change, those that they are most likely about first.
-/// `least` is the least cosine by which a fact is near in meaning.
+/// The current facts that these messages may change, the likeliest first. `least` is the least
+/// cosine by which a fact is near in meaning.
 pub(super) fn about(
     view: &UserView,
     messages: &[Arc<Message>],
@@ -34,7 +36,7 @@ pub(super) fn about(
 ) -> Vec<Arc<SemanticMemory>> {
     let ids: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
     let relearn = view.backlog.relearn();
-    // What was learned from these messages is to be learned again.
+    // Facts learned only from these messages are left out: they are to be learned again.
     let usable: HashMap<u32, &Arc<SemanticMemory>> = view
         .facts
         .iter()
@@ -43,7 +45,7 @@ pub(super) fn about(
                 && !fact.is_procedure()
                 && (fact.source_messages.is_empty()
                     || !fact.source_messages.iter().all(|id| ids.contains(id.as_str())))
-                // The model's facts will replace it.
+                // The model's facts will replace a stand-in.
                 && !is_stand_in(fact, |id| relearn.contains(id))
         })
         .collect();
@@ -107,7 +109,8 @@ fn proposals(
     proposed.into_iter().map(|(.., slot)| slot).collect()
 }
 
-/// Facts by the words that a sentence shares with them: from 0 to below 1, the more the rarer.
+/// Scores facts by the words that a sentence shares with them, from 0 to below 1: rare words count
+/// more.
 fn by_words(view: &UserView, sentence: &str) -> HashMap<u32, f32> {
     let postings = &view.statements.postings;
     let terms = TextTerms::of(sentence);

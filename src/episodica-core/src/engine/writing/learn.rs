@@ -57,7 +57,7 @@ pub(crate) struct LearningStep<'a> {
     pub pending_llm: bool,
     /// The questions, for the trace.
     pub asked: QuestionTrace,
-    /// The state of the memory on which the step rests.
+    /// The state of the memory from which the step decides.
     pub basis: DecisionBasis,
 }
 
@@ -84,7 +84,7 @@ impl CandidateOrigin {
     ) {
         record.provenance = self.provenance.clone();
         let dates = [("occurred_from", &told.from), ("occurred_to", &told.to)];
-        // Of several that end, the latest is named.
+        // If it ends several facts, the record names the latest.
         let ended = replaced.and_then(|one| {
             one.facts.iter().map(|(fact, _)| fact).max_by_key(|fact| fact.valid_from)
         });
@@ -171,7 +171,7 @@ impl EngineServices {
     }
 
     /// Withdraws the facts that the rules learned from these episodes while the model failed; the
-    /// model's facts replace them. Facts that they had ended are current again.
+    /// model's facts replace them. Facts that a withdrawn fact had ended are current again.
     pub(crate) fn withdraw_stand_ins(
         &self,
         user: &OpenUser,
@@ -320,7 +320,8 @@ impl EngineServices {
                 (conflicts[row].reconcile(&view, candidate, &near), near)
             };
             let mut known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-            // A model names the facts that it ends, and its attributes are not those of the rules.
+            // A model names the facts that its facts end, and its attributes are not those of the
+            // rules.
             if told.is_some() && matches!(decision.event, EventKind::Supersede | EventKind::Add) {
                 decision = FactDecision { event: EventKind::Add, target: None, ..decision };
             }
@@ -341,7 +342,7 @@ impl EngineServices {
             if applied.records.last().is_some_and(is_known) {
                 continue;
             }
-            // The last record holds the candidate; a record before it is only closed.
+            // The last record holds the candidate; a record before it is a fact that ends.
             if let (Some(origin), Some(told), Some(record)) =
                 (&step.origin, told, applied.records.last_mut())
             {
@@ -351,7 +352,7 @@ impl EngineServices {
             if let (Some(same), true) = (same, applied.records.is_empty()) {
                 learned.ignored.push(ignored(&same.memory_id, candidate, now));
             }
-            // A known fact that is confirmed may end others, too.
+            // A known fact that is confirmed may end other facts, too.
             let current = applied.records.last().or(same.filter(|_| applied.records.is_empty()));
             let current =
                 current.filter(|record| record.is_current() && !is_ahead(record.valid_from, now));

@@ -63,8 +63,8 @@ impl TextsLost {
         Self(slots.flat_map(|slot| terms(&view.messages.get(slot).content)).collect())
     }
 
-    /// True if a fact contains a word of the deleted messages that none of its remaining proofs
-    /// says: the word may come only from them.
+    /// True if a fact contains a word of the deleted messages that none of its remaining source
+    /// messages contains: only the deleted ones may have said it.
     pub fn tells(&self, view: &UserView, fact: &SemanticMemory) -> bool {
         let mut said = HashSet::new();
         for slot in fact.source_messages.iter().filter_map(|id| view.messages.slot(id)) {

@@ -51,7 +51,8 @@ struct RelearnedCandidate {
 /// One step of learning again.
 enum RelearnStep {
     Learn(Box<RelearnedCandidate>),
-    /// A fact that the rules did not find. The fact stays, without its lost proofs.
+    /// A fact that the rules did not find, before and after it loses source messages. The fact
+    /// stays.
     Keep(Arc<SemanticMemory>, Box<SemanticMemory>),
 }
 
@@ -80,7 +81,7 @@ struct RelearnRun<'a> {
     /// The facts to learn again, by slot.
     touched: BTreeMap<u32, Arc<SemanticMemory>>,
     told: BTreeMap<String, EpisodeFindings>,
-    /// Facts of a model that nothing proves any more.
+    /// Facts of a model that the deletion removes, because their evidence is gone.
     vanished: HashSet<String>,
     /// By fact: the messages in which the rules found it.
     covered: HashMap<String, HashSet<String>>,
@@ -175,7 +176,7 @@ impl<'a> RelearnRun<'a> {
         Ok(self.compare(entries))
     }
 
-    /// True if a fact loses a proof.
+    /// True if a fact loses a source message or episode.
     fn loses(&self, fact: &SemanticMemory) -> bool {
         fact.source_messages.iter().any(|id| self.messages.contains(id))
             || fact.source_episodes.iter().any(|id| self.episodes.contains(id))
@@ -352,8 +353,8 @@ impl<'a> RelearnRun<'a> {
         slots.into_iter().any(|slot| is_ahead(self.view.messages.get(slot).timestamp, self.now))
     }
 
-    /// A fact that the rules don't find again, without its lost proofs. `None` if no proof is left,
-    /// or if it contains a word that only deleted messages said.
+    /// A fact that the rules don't find again, without its deleted source messages. `None` if none
+    /// is left, or if the fact contains a word that only deleted messages said.
     fn without_lost(&self, fact: &SemanticMemory, lost: &TextsLost) -> Option<SemanticMemory> {
         let left = |ids: &[String], gone: &HashSet<String>| -> Vec<String> {
             ids.iter().filter(|id| !gone.contains(*id)).cloned().collect()
@@ -374,7 +375,7 @@ impl<'a> RelearnRun<'a> {
         if !is_proved {
             return None;
         }
-        // The date came from a deleted message: the first remaining one gives it.
+        // The date came from a deleted message: the first message left gives the new date.
         if fact.source_messages.first() != rest.source_messages.first() {
             let slots = rest.source_messages.iter().filter_map(|id| self.view.messages.slot(id));
             let first = slots.map(|slot| self.view.messages.get(slot).timestamp).min();
@@ -484,7 +485,7 @@ impl<'a> RelearnRun<'a> {
         }
     }
 
-    /// Keeps a fact. If it superseded a fact, or was superseded by one, that is learned again or
+    /// Keeps a fact. If it superseded, or was superseded by, a fact that is learned again or
     /// deleted, the relation is decided again.
     fn keep(
         &self,
@@ -512,7 +513,7 @@ impl<'a> RelearnRun<'a> {
             let named = superseded(by).and_then(|id| {
                 entries.iter().map(|entry| &entry.fact).find(|fact| fact.memory_id == id)
             });
-            // A model's fact names the latest of those that it ends.
+            // A model's fact names the latest of the facts that it ends.
             if is_by_model(by) && named.is_none_or(|named| named.valid_from <= kept.valid_from) {
                 let id = Value::String(kept.memory_id.clone());
                 entries[at].fact.metadata.insert(SUPERSEDES.to_owned(), id);
@@ -526,7 +527,7 @@ impl<'a> RelearnRun<'a> {
             let (decision, near) = self.decide(&candidate, false, entries);
             let target = decision.target.and_then(|target| near.get(target).copied());
             match (decision.event, target) {
-                // What a model's fact ends the model says: `end_by` ends it again.
+                // The model said which fact its fact ends: `end_by` ends that fact again.
                 (EventKind::Supersede, _) if is_by_model(before) => {}
                 (EventKind::Supersede, Some(target)) if !is_ahead(kept.valid_from, self.now) => {
                     let ended = &mut entries[target].fact;
@@ -534,8 +535,7 @@ impl<'a> RelearnRun<'a> {
                     let id = Value::String(ended.memory_id.clone());
                     kept.metadata.insert(SUPERSEDES.to_owned(), id);
                 }
-                // Without the deleted fact between them, this one would have been a further proof
-                // of the other.
+                // Without the deleted fact between them, this fact would have confirmed the other.
                 (EventKind::Merge | EventKind::Ignore, Some(target))
                     if entries[target].is_kept && !kept.source_messages.is_empty() =>
                 {
@@ -573,7 +573,7 @@ impl<'a> RelearnRun<'a> {
             if let Some(ended) = ended {
                 let until = self.until(ended, &by);
                 let named = self.view.facts.by_id(tag).and_then(|fact| superseded(fact));
-                // A model's fact names the latest of those that it ends.
+                // A model's fact names the latest of the facts that it ends.
                 let is_later = |(began, _): &(Moment, String)| entry.fact.valid_from >= *began;
                 if named == Some(&ended.memory_id)
                     || is_by_model(&by) && replaced.as_ref().is_none_or(is_later)
@@ -588,8 +588,8 @@ impl<'a> RelearnRun<'a> {
         }
     }
 
-    /// The fact that ends another, now that some are gone: if what ended it is gone and was ended
-    /// itself, the end is that of the later one.
+    /// The id of the fact that ends `fact` after the deletion. If the fact that ended it is gone
+    /// and was ended itself, the fact that ended that one counts.
     fn ender<'f>(&'f self, fact: &'f SemanticMemory) -> Option<&'f str> {
         let mut by = fact.superseded_by.as_deref()?;
         // Two facts may name each other after a correction.
@@ -602,8 +602,8 @@ impl<'a> RelearnRun<'a> {
         None
     }
 
-    /// The end of a fact that `by` ends again: as before, unless it was the beginning of `by`,
-    /// which has moved because `by` lost its first proof.
+    /// When a fact that `by` ends again ends: as before, unless the former successor is gone, or
+    /// lost evidence and had given the date by its beginning. Then `by` gives the date.
     fn until(&self, ended: &SemanticMemory, by: &SemanticMemory) -> Moment {
         let before = ended.superseded_by.as_ref().and_then(|id| self.view.facts.by_id(id));
         if before.is_some_and(|before| self.vanished.contains(&before.memory_id)) {
@@ -691,7 +691,7 @@ impl<'a> RelearnRun<'a> {
     }
 
     /// A fact that was learned again, with everything that learning does not decide: its id, its
-    /// expiry, and the proofs that the rules don't find.
+    /// expiry, and the source messages in which the rules don't find it.
     fn as_before(
         &self,
         told: SemanticMemory,
