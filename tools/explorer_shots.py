@@ -66,6 +66,7 @@ def go(page: Page, place: str) -> None:
     """Shows a place of the page."""
     page.evaluate("place => { location.hash = place; }", place)
     page.wait_for_timeout(700)
+    page.wait_for_selector(".working", state="detached")
 
 
 def timeline(page: Page) -> None:
@@ -74,20 +75,19 @@ def timeline(page: Page) -> None:
 
 
 def ask(page: Page) -> None:
-    """A result with its score explained."""
+    """A hit with its score explained."""
     go(page, "#/user/demo/ask")
     page.fill("input[type=search]", QUESTION)
     page.keyboard.press("Enter")
-    page.locator("article.hit", has_text="Message").first.locator("summary").first.click()
-    page.locator("article.hit", has_text="Message").first.evaluate(
-        "node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 90)"
-    )
+    hit = page.locator("article.hit", has=page.get_by_text("Message", exact=True)).first
+    hit.locator("summary").first.click()
+    hit.evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 90)")
 
 
 def fact(page: Page) -> None:
-    """A fact that was replaced."""
+    """An outdated fact."""
     go(page, "#/user/alice/facts")
-    page.select_option("select[name=which]", "ended")
+    page.select_option("select[name=which]", "outdated")
     page.get_by_role("link", name="moved to Lyon").click()
     page.wait_for_selector(".versions")
 

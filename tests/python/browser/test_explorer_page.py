@@ -80,38 +80,41 @@ def test_an_episode_shows_why_it_ended_and_its_three_layers(site: Service, visit
     expect(ends.first).to_have_text("Ended: the caller closed it")
     expect(ends.last).to_contain_text("then a pause of 62 days")
     page.locator("article h3 a").last.click()
-    expect(page.locator(".layer h2")).to_have_text(["In shortL0", "The storyL1", "What was saidL2"])
+    expect(page.locator(".layer h2")).to_have_text(["SummaryL0", "NarrativeL1", "MessagesL2"])
     expect(page.locator(".layer").nth(1)).to_contain_text("On Monday 8 January 2024")
     expect(page.locator(".talk .speaker")).to_have_text(["Alice", "Bot"])
     expect(page.locator("main")).to_contain_text("the rules")
 
 
-def test_a_fact_shows_evidence_validity_and_what_replaced_it(site: Service, visit: Visit) -> None:
+def test_a_fact_shows_sources_validity_and_its_successor(site: Service, visit: Visit) -> None:
     window = visit(site)
     page = window.page
     window.open(f"{ALICE}/facts")
     texts = page.locator("article h2").all_inner_texts()
     assert texts
     assert not any("Paris" in text for text in texts)
-    page.get_by_label("Show").select_option("ended")
+    page.get_by_label("Show").select_option("outdated")
     page.get_by_role("link", name=re.compile("lives in Paris")).click()
     expect(page.locator(".layer")).to_contain_text("from 8 Jan 2024 to 8 Mar 2024")
+    expect(page.locator(".layer .chip").first).to_have_text("Outdated")
     expect(page.locator(".talk")).to_contain_text("I live in Paris and I work as a nurse.")
     expect(page.locator(".versions > li")).to_have_count(2)
+    expect(page.locator("main h2").first).to_have_text("Source messages")
     page.locator(".layer a").click()
     expect(page.locator(".layer")).to_contain_text("Lyon")
+    expect(page.locator(".layer .chip").first).to_have_text("Current")
 
 
 def test_learning_shows_what_was_rejected_and_why(site: Service, visit: Visit) -> None:
     window = visit(site)
     page = window.page
     window.open(f"{ALICE}/learning")
-    for change in ("New", "Replaces an older one"):
+    for change in ("New", "Supersedes an older fact"):
         expect(page.locator(".chip", has_text=change).first).to_be_visible()
     page.get_by_label("Show").select_option("SUPERSEDE")
     expect(page.locator("article")).to_have_count(1)
     expect(page.locator("article del")).to_contain_text("Paris")
-    reasons = page.get_by_role("region", name="Sentences that are no facts")
+    reasons = page.get_by_role("region", name="Rejected sentences")
     expect(reasons).to_contain_text("not about the user")
 
 
@@ -121,7 +124,7 @@ def test_scores_are_explained_term_by_term(site: Service, visit: Visit) -> None:
     window.open(f"{ALICE}/ask")
     page.get_by_label("Question").fill("Where does Alice live?")
     page.get_by_role("checkbox", name="Episode").uncheck()
-    page.get_by_role("checkbox", name="Fact").uncheck()
+    page.get_by_role("checkbox", name="Fact", exact=True).uncheck()
     page.get_by_role("button", name="Search").click()
     hit = page.locator("article.hit").first
     hit.locator("summary").first.click()
@@ -136,7 +139,7 @@ def test_scores_are_explained_term_by_term(site: Service, visit: Visit) -> None:
     assert values[0] == pytest.approx(float(relevance), abs=0.001)
     assert hit.locator("rect").count() == len(terms)
     expect(rows.nth(2)).to_contain_text(" x ")
-    expect(page.locator("#announcer")).to_have_text(re.compile(r"\d+ results?"))
+    expect(page.locator("#announcer")).to_have_text(re.compile(r"\d+ hits?"))
 
 
 def test_lists_grow_by_pages_and_keep_the_place(site: Service, visit: Visit) -> None:
@@ -371,7 +374,7 @@ def test_the_one_time_address_opens_once(
     page = window.page
     page.goto(service.url)
     window.drawn()
-    expect(page.locator(".empty")).to_contain_text("Nobody is remembered yet")
+    expect(page.locator(".empty")).to_contain_text("No users yet")
     assert "token" not in page.url
     window.check()
     page.reload()
@@ -385,7 +388,7 @@ def test_the_one_time_address_opens_once(
     late.check()
     window.expected = {401}
     page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("alert")).to_contain_text("This address is used up")
+    expect(page.get_by_role("alert")).to_contain_text("This address no longer works")
 
 
 def test_cost_and_calls_of_models_are_shown(site: Service, visit: Visit) -> None:
@@ -415,7 +418,7 @@ def test_cost_and_calls_of_models_are_shown(site: Service, visit: Visit) -> None
     page.route("**/v1/store", lambda route: route.fulfill(json=told))
     page.route("**/facts/*/trace", lambda route: route.fulfill(json={"steps": [step]}))
     window.open("#/usage")
-    rows = page.get_by_role("region", name="By phase").locator("tbody tr")
+    rows = page.get_by_role("region", name="By step").locator("tbody tr")
     expect(rows.first).to_contain_text("18,462")
     assert [row.locator("th").inner_text() for row in rows.all()] == ["Episodes", "Boundaries"]
     expect(page.get_by_role("link", name=HOSTILE_USER)).to_have_attribute("href", EVE)
@@ -450,7 +453,7 @@ def test_failures_are_told_with_what_helps(site: Service, visit: Visit) -> None:
     window.open("#/user/..")
     expect(page.get_by_role("alert")).to_contain_text("This name can't be opened here")
     window.open("#/user/alice/nothing")
-    expect(page.get_by_role("alert")).to_contain_text("There is no such page.")
+    expect(page.get_by_role("alert")).to_contain_text("This page does not exist.")
     page.route("**/v1/**", lambda route: route.abort())
     page.evaluate("location.hash = '#/health'")
     expect(page.get_by_role("alert")).to_contain_text("The service does not answer")

@@ -11,7 +11,7 @@ export function keep(name, value) {
   try {
     localStorage.setItem(`episodica.${name}`, value);
   } catch {
-    // A choice that can't be kept holds until the page is left.
+    // A choice that can't be kept is lost with the page.
   }
 }
 

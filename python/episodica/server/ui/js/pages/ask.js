@@ -18,7 +18,7 @@ export async function ask({ user, signal }) {
   const count = el("input", { type: "number", min: "1", max: "100", value: "10" });
   const tokens = el("input", { type: "number", min: "1", max: "100000", value: "1000" });
   const since = el("input", { type: "date" }), until = el("input", { type: "date" });
-  const ended = el("input", { type: "checkbox", name: "ended" });
+  const outdated = el("input", { type: "checkbox", name: "outdated" });
 
   const options = () => {
     const chosen = KINDS.filter((_, index) => kinds[index].checked);
@@ -47,7 +47,7 @@ export async function ask({ user, signal }) {
     const found = await call("POST", userPath(user, "search"), {
       signal,
       body: {
-        ...options(), top_k: Number(count.value) || 10, include_superseded: ended.checked,
+        ...options(), top_k: Number(count.value) || 10, include_superseded: outdated.checked,
         explain: true,
       },
     });
@@ -75,7 +75,7 @@ export async function ask({ user, signal }) {
     field(t("ask.method"), method), field(t("ask.count"), count),
     field(t("since"), since), field(t("until"), until),
     el("fieldset", { class: "field" }, el("legend", t("facts")),
-      el("div", { class: "choices" }, el("label", ended, t("ask.ended")))),
+      el("div", { class: "choices" }, el("label", outdated, t("ask.outdated")))),
     field(t("ask.tokens"), tokens),
     el("div", { class: "actions" },
       el("button", { type: "submit", class: "button main" }, t("ask.search")),
@@ -107,7 +107,7 @@ function hit(user, one) {
         ? el("a", { href: link("user", user, place, one.id) }, title) : title),
       el("span", { class: "score" }, t("score", { score: number(one.score, 3, 3) }))),
     el("div", { class: "meta" }, chip(word("hit", one.kind), "tint"), time(one.timestamp),
-      !one.is_current && chip(t("superseded"), "warn")),
+      !one.is_current && chip(t("outdated"), "warn")),
     one.title && el("p", { class: "said", dir: "auto" }, one.snippet || clipped(one.content)),
     el("details", el("summary", t("why")), terms(one)),
     ![title, one.snippet].includes(one.content)

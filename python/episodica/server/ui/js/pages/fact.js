@@ -1,4 +1,4 @@
-/* One fact: evidence, history, validity. */
+/* One fact: source messages, history, validity. */
 import { asking, get, part, userPath } from "../api.js";
 import { el, replace } from "../dom.js";
 import { number, t, word } from "../i18n.js";
@@ -35,7 +35,7 @@ export async function fact({ user, id, signal }) {
       el("div", { class: "meta" }, state(one), chip(word("kind", one.kind))),
       said(one.content, "lead"),
       el("p", { class: "faint" }, validity(one)),
-      next && el("p", t("replaced"), " ",
+      next && el("p", t("superseded.by"), " ",
         el("a", { href: link("user", user, "fact", next.id), dir: "auto" }, next.content))),
     section(t("evidence"), await evidence(user, one.source_messages, signal)),
     one.source_episodes.length > 0 && section(t("from"), await sources(user, one, signal)),

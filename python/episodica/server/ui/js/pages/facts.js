@@ -1,4 +1,4 @@
-/* The facts of a user: what holds, what held. */
+/* The facts of a user, current and outdated. */
 import { asking, get, userPath } from "../api.js";
 import { el } from "../dom.js";
 import { t, word } from "../i18n.js";
@@ -7,7 +7,7 @@ import { link } from "../router.js";
 import { state, validity } from "./shared.js";
 
 const PAGE = 30;
-// Pages that are read at once to find facts that ended.
+// Pages that are read at once to find outdated facts.
 const LOOKS = 5;
 const KINDS = ["personal_info", "work_history", "preference", "relationship", "goal", "entity",
   "event", "case", "decision", "procedure"];
@@ -20,7 +20,7 @@ export async function facts({ user, signal }) {
     place.replaceChildren(list.element);
   };
   const which = select("which", [["current", t("facts.current")], ["all", t("facts.all")],
-    ["ended", t("facts.ended")]], "current", draw);
+    ["outdated", t("facts.outdated")]], "current", draw);
   const kind = select("kind", [["", t("facts.anykind")],
     ...KINDS.map((one) => [one, word("kind", one)])], "", draw);
   await draw();
@@ -37,7 +37,7 @@ function listed(user, which, kind, signal) {
     label: t("facts"),
     load: (cursor) => load(user, which, kind, cursor, signal),
     draw: (one) => el("li", card(user, one)),
-    none: () => empty(t("facts.none"), t(which === "ended" ? "facts.none.ended"
+    none: () => empty(t("facts.none"), t(which === "outdated" ? "facts.none.outdated"
       : "facts.none.help")),
   });
 }
@@ -47,9 +47,9 @@ async function load(user, which, kind, cursor, signal) {
     limit: PAGE, newest_first: true, include_superseded: which !== "current", kind,
   };
   let page = null, items = [];
-  for (let look = 0; look < (which === "ended" ? LOOKS : 1); look += 1) {
+  for (let look = 0; look < (which === "outdated" ? LOOKS : 1); look += 1) {
     page = await get(asking(userPath(user, "facts"), { ...options, cursor }), signal);
-    items = items.concat(page.items.filter((one) => which !== "ended" || !one.is_current));
+    items = items.concat(page.items.filter((one) => which !== "outdated" || !one.is_current));
     cursor = page.next_cursor;
     if (!cursor || items.length >= PAGE) break;
   }
@@ -63,5 +63,5 @@ export function card(user, one) {
       one.content)),
     el("div", { class: "meta" }, state(one), chip(word("kind", one.kind)),
       of && el("span", { dir: "auto" }, of), el("span", validity(one)),
-      el("span", t("proofs.n", { n: one.source_messages.length }))));
+      el("span", t("sources.n", { n: one.source_messages.length }))));
 }

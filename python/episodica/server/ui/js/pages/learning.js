@@ -1,4 +1,4 @@
-/* What learning made of each candidate for a fact, and what it turned down. */
+/* The outcome for each candidate for a fact, and the rejected sentences. */
 import { asking, get, userPath } from "../api.js";
 import { el } from "../dom.js";
 import { t, word } from "../i18n.js";
@@ -11,7 +11,7 @@ const CHANGES = ["ADD", "UPDATE", "MERGE", "SUPERSEDE", "IGNORE"];
 const LOOKS = { ADD: "good", UPDATE: "tint", MERGE: "tint", SUPERSEDE: "warn", IGNORE: "bad" };
 
 export async function learning({ user, signal }) {
-  const turnedDown = await latest(user, "REJECT", signal);
+  const rejected = await latest(user, "REJECT", signal);
   const place = el("div");
   const draw = async () => {
     try {
@@ -28,7 +28,7 @@ export async function learning({ user, signal }) {
     el("form", { class: "fields", onsubmit: (event) => event.preventDefault() },
       field(t("learning.which"), which)),
     place,
-    refused(turnedDown));
+    rejections(rejected));
 }
 
 /** The latest decisions; a long history is read in parts, from its beginning on. */
@@ -57,8 +57,8 @@ function listed(user, events, which) {
         el("span", { class: "faint" }, `${t("previous")} `), el("del", one.previous))))));
 }
 
-/** Sentences of the user that are no facts, latest first, with the reason. */
-function refused(events) {
+/** Sentences of the user that the rules rejected, latest first, with the reason. */
+function rejections(events) {
   return section(t("rejected"),
     el("p", { class: "faint" }, t("rejected.lead")),
     events.length === 0 ? el("p", t("rejected.none"))

@@ -18,7 +18,7 @@ export async function manage({ user, signal }) {
       [t("count.buffered"), number(counts.buffered)],
       [t("count.episodes"), number(counts.episodes)],
       [t("count.facts"), number(counts.facts)],
-      [t("count.superseded"), number(counts.superseded)],
+      [t("count.outdated"), number(counts.superseded)],
       [t("count.pending_facts"), number(counts.pending_facts)],
       [t("count.pending_vectors"), number(counts.pending_vectors)],
       [t("count.bytes"), bytes(counts.memory_bytes)],

@@ -1,4 +1,4 @@
-/* What pages about records share. */
+/* Parts of the pages about records. */
 import { el } from "../dom.js";
 import { t, word } from "../i18n.js";
 import { day, minute, moment, time } from "../format.js";
@@ -16,7 +16,7 @@ export function talk(messages) {
       el("div", { class: "body" }, said(one.content))))));
 }
 
-/** For how long a fact held. */
+/** The time during which a fact is true. */
 export function validity(fact) {
   if (fact.valid_to) {
     return t("valid.ended", { from: day(fact.valid_from), to: day(fact.valid_to) });
@@ -25,17 +25,17 @@ export function validity(fact) {
 }
 
 export function state(fact) {
-  return fact.is_current ? chip(t("current"), "good") : chip(t("superseded"), "warn");
+  return fact.is_current ? chip(t("current"), "good") : chip(t("outdated"), "warn");
 }
 
-/** What a deletion removed, in words. */
+/** The counts of a deletion, in words. */
 export function deleted(report) {
   return t("deleted", {
     messages: report.messages, episodes: report.episodes, facts: report.semantic_memories,
   });
 }
 
-/** The calls of a model behind a record. */
+/** The calls of a model for a record. */
 export function trace(steps) {
   if (steps.length === 0) return null;
   return el("section", { class: "section" }, el("h2", t("trace")),

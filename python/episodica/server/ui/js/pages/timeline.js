@@ -31,7 +31,7 @@ export async function timeline({ user, signal }) {
     figures([
       [t("count.episodes"), counts.episodes],
       [t("count.facts"), counts.facts],
-      [t("count.superseded"), counts.superseded],
+      [t("count.outdated"), counts.superseded],
       [t("count.messages"), counts.messages],
       [t("count.buffered"), counts.buffered],
     ]),
