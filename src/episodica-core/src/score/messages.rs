@@ -1,7 +1,7 @@
 //! The default ranking of messages: a weighted sum of eight named terms, each about 0 to 1 before
 //! weighting.
 //!
-//! `docs/scoring.md` gives the source and the gain of each term, and the rejected alternatives.
+//! `docs/scoring.md` defines each term and gives its effect.
 
 use episodica_simd::fetch;
 use ndarray::ArrayView1;

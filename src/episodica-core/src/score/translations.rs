@@ -3,7 +3,7 @@
 //!
 //! The lexicon (`assets/lexicon.txt`) lists everyday concepts in eight languages. Only languages in
 //! which there are messages are looked up, so English conversations cost nothing. English words
-//! are not replaced by other English words, since this found nothing more (docs/scoring.md).
+//! are not replaced by other English words, since this found nothing more.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
