@@ -1,9 +1,9 @@
-//! What a sentence is worth, by small learned heads.
+//! Scores a sentence by small learned classifiers, the heads.
 //!
 //! A head is a logistic regression over hashed words, pairs of words and runs of letters.
 //! `tools/train_heads.py` trains them on the labelled sentences of `tools/labels` and writes
-//! `assets/heads.bin`: scale and bias of each head, then a row for each bucket with a signed byte
-//! for each head.
+//! `assets/heads.bin`: scale and bias of each head, then one row for each bucket, with a signed
+//! byte for each head.
 
 use crate::text::hash::Fnv1a;
 use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
@@ -16,25 +16,26 @@ const BUCKETS: u64 = 1 << 15;
 const HEADER: usize = 8 * HEADS;
 /// Lengths of the runs of letters in a word.
 const GRAMS: [usize; 2] = [3, 4];
-/// The value of a plain feature.
+/// Weight of a feature of the whole sentence: its length, marks, digits and kind of speaker.
 const PLAIN: f32 = 0.5;
-/// Longest length that is told apart, in binary digits of the number of words.
+/// Maximum of the length feature, the number of binary digits in the count of words.
 const LONGEST: u32 = 6;
 const QUOTES: [char; 10] = ['"', '“', '”', '„', '«', '»', '「', '」', '『', '』'];
 
 /// The scores of a sentence; above 0 a head says yes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SentenceHeads {
-    /// A careful secretary of the speaker notes it.
+    /// Whether a careful secretary of the speaker would note the sentence.
     pub worth: f32,
-    /// It must not be missed, however short: health, diet, names, prohibitions, standing wishes.
+    /// Whether it must not be missed, however short: health, diet, names, prohibitions, standing
+    /// wishes.
     pub must: f32,
-    /// A greeting, a reaction, a question, a fragment.
+    /// Whether it is a greeting, a reaction, a question or a fragment.
     pub small_talk: f32,
 }
 
 impl SentenceHeads {
-    /// Reads a sentence of a person or of an agent.
+    /// Scores a sentence; `by_agent` is true if an agent said it.
     pub fn of(sentence: &str, by_agent: bool) -> Self {
         let mut words = BucketSums::default();
         let count = add_words(sentence, &mut words);
@@ -66,7 +67,7 @@ impl SentenceHeads {
     }
 }
 
-/// The sums of the rows of features, by head.
+/// For each head, the sum of its bytes in the rows of the features.
 #[derive(Default)]
 struct BucketSums {
     sums: [i32; HEADS],
@@ -93,7 +94,7 @@ impl BucketSums {
         self.features += 1;
     }
 
-    /// Adds the runs of letters of a word between `<` and `>`.
+    /// Adds the runs of letters of a word, after marking its start with `<` and its end with `>`.
     fn add_grams(&mut self, word: &str) {
         let marked: Vec<char> =
             std::iter::once('<').chain(word.chars()).chain(std::iter::once('>')).collect();

@@ -2,8 +2,8 @@
 //! groups.
 //!
 //! The engines of the `regex` crate would also search backwards for the start of a match. Their
-//! automata for that take two thirds of the memory, since a class of letters read backwards is
-//! three times as large, and meet new states in most texts.
+//! automata for that take two thirds of the memory, since a class of letters is three times as
+//! large when it is read backwards, and most texts lead them into states not built yet.
 
 use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -46,7 +46,7 @@ struct SearchEngines {
     backtracking: BoundedBacktracker,
 }
 
-/// A cache that any thread may reuse for its next search.
+/// A pool of caches: a search takes one, and any thread may reuse it.
 type Kept<T> = Pool<T, Box<dyn Fn() -> T + Send + Sync + UnwindSafe + RefUnwindSafe>>;
 
 /// Backtracking's scratch memory, shared by all expressions; every search resets it.

@@ -1,9 +1,10 @@
 //! Tables of regular expressions. A text is tried only with the few expressions that may match it.
 //!
-//! Most texts match none of a few hundred expressions. One pass of an automaton over the literals
-//! that they require, together with the longest number in the text, finds the few worth trying. A
-//! `RegexSet` would find them exactly, but as soon as one expression has a word boundary, it
-//! simulates all of them at once in texts with non-ASCII characters.
+//! An expression can match only if the text contains literals, or a number of at least so many
+//! digits, that the expression requires. One pass of an automaton over the text finds the literals;
+//! they and the length of the longest number leave the few expressions worth trying. A `RegexSet`
+//! would find them exactly, but as soon as one expression has a word boundary, it simulates all of
+//! them at once in texts with non-ASCII characters.
 
 use std::sync::OnceLock;
 
@@ -21,7 +22,7 @@ const WRITTEN_OUT: usize = 12;
 /// Words that occur in too many texts to be selective.
 const COMMON: [&str; 6] = ["the", "this", "and", "for", "from", "have"];
 
-/// Minimum selectivity of a need, if the expression has a more selective one.
+/// Minimum selectivity of a need ([`LiteralNeed`]), if the expression has a more selective one.
 const TELLING: usize = 3;
 
 /// Maximum number of needs checked per expression, the most selective ones.
@@ -56,7 +57,7 @@ impl ExpressionSet {
         get_or_make(&self.compiled, compile)
     }
 
-    /// Numbers of the patterns that match in `text`, in order; each match begins after the previous
+    /// Indices of the patterns that match in `text`, in order; each match begins after the previous
     /// one.
     pub(crate) fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> + 't {
         let mut at = 0;
@@ -138,7 +139,7 @@ impl<T> ExpressionTable<T> {
         self.all.len()
     }
 
-    /// The expressions that may match `text`, in order; no others match.
+    /// The expressions that may match `text`, in order. All other expressions do not match.
     pub(crate) fn candidates(&self, text: &str) -> impl Iterator<Item = &(TextExpression, T)> {
         let mut met = vec![0_u8; self.all.len()];
         let mut note =
@@ -204,8 +205,8 @@ fn needs_of_all(parts: &[Hir]) -> Vec<LiteralNeed> {
     needs
 }
 
-/// Combines the most selective need of each alternative into one; `None` if an alternative has
-/// none.
+/// Combines the most selective need of each alternative into one; `None` if an alternative has no
+/// need.
 fn any_of(ways: &[Hir]) -> Option<LiteralNeed> {
     let mut together = LiteralNeed::default();
     for way in ways {
@@ -255,7 +256,7 @@ impl LiteralNeed {
         Self { literals: Vec::new(), digits: Some(digits) }
     }
 
-    /// Selectivity of the need: that of its least selective literal, by number of letters. A digit
+    /// Selectivity of the need: the number of letters of its least selective literal. A digit
     /// counts as much as a word.
     fn telling(&self) -> usize {
         let letters = |literal: &String| -> usize {

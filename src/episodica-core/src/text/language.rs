@@ -15,7 +15,7 @@ use super::words::words;
 /// The languages for which the engine has rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// English, and Latin-script text too short to say otherwise.
+    /// English, and text in Latin script that is too short to show its language.
     English,
     /// Chinese, simplified or traditional, including Latin words.
     Chinese,
@@ -61,7 +61,8 @@ pub fn language(text: &str) -> Language {
             _ => {}
         }
     }
-    // A single の decorates Chinese shop names; a share above one in twenty means Japanese.
+    // Chinese names may contain a の as decoration; a share of kana and Hangul above one in twenty
+    // means another language.
     if syllables > 0 && syllables * 20 > han + syllables {
         return Language::Other;
     }

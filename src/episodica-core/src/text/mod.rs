@@ -2,7 +2,7 @@
 //!
 //! Everything here is a pure function of its arguments: no clock, no I/O, no state beyond tables
 //! that are built once. Nothing panics on any input, and every function is at most linear in the
-//! length of the text unless its documentation says otherwise. The index module defines the terms
+//! length of the text unless its documentation says otherwise. The module `index` defines the terms
 //! of the lexical index.
 
 pub(crate) mod expression;

@@ -70,8 +70,8 @@ fn is_composed(text: impl Iterator<Item = char>) -> bool {
     is_nfkc_quick(text) == IsNormalized::Yes
 }
 
-/// True if `form` is the [`normalized`] form of a text. If not, the first characters usually show
-/// it.
+/// True if `form` is the [`normalized`] form of a text. If it is not, usually a few characters at
+/// the start show that.
 pub(crate) fn is_normalized_as(text: &str, form: &str) -> bool {
     !begins_otherwise(text, form) && normalized(text) == form
 }

@@ -74,21 +74,20 @@ pub(crate) fn is_emoji(c: char) -> bool {
     matches!(c as u32, 0x1F000..=0x1FAFF | 0x2600..=0x27BF | 0x2B00..=0x2BFF | 0xFE0F | 0x200D)
 }
 
-/// [`char::is_alphabetic`], which takes a hundred instructions per non-ASCII character, made
-/// faster.
+/// A faster [`char::is_alphabetic`], which takes a hundred instructions for a non-ASCII character.
 #[inline]
 pub(crate) fn is_alphabetic(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphabetic() } else { is_letter(c, char::is_alphabetic) }
 }
 
-/// [`char::is_alphanumeric`], see [`is_alphabetic`].
+/// A faster [`char::is_alphanumeric`], for the same reason.
 #[inline]
 pub(crate) fn is_alphanumeric(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() } else { is_letter(c, char::is_alphanumeric) }
 }
 
-/// Whether a non-ASCII character is a letter. Frequent characters, none of them a digit, are
-/// decided by their ranges, all others by `else_is`.
+/// Whether a non-ASCII character is a letter. Ranges decide frequent characters, which are no
+/// digits; `else_is` decides all others.
 fn is_letter(c: char, else_is: fn(char) -> bool) -> bool {
     match c {
         // Latin, Cyrillic, kana, Han, Hangul.
@@ -126,7 +125,7 @@ pub(crate) fn is_inert(c: char) -> bool {
         | '\u{1f300}'..='\u{1faff}')
 }
 
-/// Whether normalization changes `c` only together with its neighbours: true for ASCII and inert
+/// Whether normalization changes `c` at most together with its neighbours: true for ASCII and inert
 /// characters. A text of only such characters stays the same, apart from case.
 pub(crate) fn is_plain(c: char) -> bool {
     c.is_ascii() || is_inert(c)

@@ -1,9 +1,9 @@
 //! Sentence splitting for English and CJK text, including chat style: a sentence may begin without
 //! a capital letter and ends at a line break or bullet.
 //!
-//! Rules on characters, without a model and without a dictionary other than the abbreviations
-//! below. In ambiguous cases ("He works for Acme Inc. The pay is good") the text is not split:
-//! readers understand a sentence that is too long, but misread half a sentence.
+//! Uses rules on characters; the abbreviations below are its only dictionary. Ambiguous places ("He
+//! works for Acme Inc. The pay is good") are not split: readers understand a sentence that is too
+//! long, but misread half a sentence.
 
 use super::Language;
 use super::script::{is_cjk, is_emoji, is_han};
@@ -90,8 +90,8 @@ fn push<'a>(found: &mut Vec<&'a str>, piece: &'a str) {
     }
 }
 
-/// The end of the sentence whose last mark (or first of several) is at `at`: after all marks,
-/// closing quotes and trailing emoji.
+/// The end of a sentence whose last marks begin at `at`: after all marks, closing quotes and
+/// trailing emoji.
 fn closed_end(text: &str, at: usize) -> usize {
     let rest = &text[at..];
     let marks = rest.find(|c| !is_terminal(c)).unwrap_or(rest.len());

@@ -16,8 +16,8 @@ static O200K: ForkLazy<&'static CoreBpe> = ForkLazy::new(|| {
     tiktoken::get_encoding("o200k_base").expect("invariant: the build carries the o200k_base table")
 });
 
-/// Longer texts are counted in blocks of this many bytes. Merging one unbroken run needs a heap as
-/// large as the run, and a larger one soon exceeds the processor's caches.
+/// Longer texts are counted in blocks of this many bytes. To merge one unbroken run takes a heap as
+/// large as the run, which soon exceeds the processor's caches.
 const BLOCK_BYTES: usize = 16 * 1024;
 
 /// Maximum length of a token, in bytes.
@@ -30,8 +30,9 @@ pub const MAX_TOKEN_BYTES: usize = 128;
 /// them should leave a margin.
 ///
 /// The first call unpacks the table (a quarter of a second of one processor); after that the cost
-/// is linear in the length of the text. Exact, except that a run of 16 KiB in which no letter is
-/// followed by a space or a full stop is cut, and each cut may add one or two tokens.
+/// is linear in the length of the text. The count is exact unless, in a run of 16 KiB, no letter is
+/// followed by white space, a comma or a full stop: the run is cut, and each cut may add one or two
+/// tokens.
 ///
 /// ```
 /// use episodica_core::text::count_tokens;

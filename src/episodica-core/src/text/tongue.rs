@@ -1,8 +1,8 @@
 //! The language of a question, among those with a list of function words. It decides which words
 //! say nothing about the topic, and which stemmer the other words need.
 //!
-//! A question has only about ten words, so its language is the one with the most function words
-//! among them. The message index does not depend on it, so a wrong guess affects one question.
+//! The language with the most function words in the question counts; a question is too short for a
+//! better test. The message index does not depend on it, so a wrong guess affects one question.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -84,8 +84,8 @@ impl QueryLanguage {
         Some(Self(place as u8))
     }
 
-    /// The language with the most function words among these folded words; `None` for English
-    /// (which also wins a tie) and if there are none.
+    /// The language with the most function words among these folded words; `None` for English,
+    /// which also wins a tie, and if no word is a function word.
     pub fn of<'a>(words: impl Iterator<Item = &'a str> + Clone) -> Option<Self> {
         let mut most = words.clone().filter(|word| is_function_word(word)).count();
         let mut tongue = None;

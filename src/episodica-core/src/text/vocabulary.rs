@@ -10,7 +10,8 @@ use super::{Language, PhraseTable};
 
 const TABLE: &str = include_str!("vocabulary.txt");
 
-/// The lines of a table, each with the name of its list. `@name` starts a list, `#` a comment.
+/// The lines of a table, each with the name of its list. `@name` starts a list; lines with `#` are
+/// comments.
 pub(crate) fn lines(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let mut list = "";
     table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).filter_map(

@@ -132,8 +132,8 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
     }
 }
 
-/// The lower-case words of a text, letter by letter; the flag is true for the first letter of a
-/// word. Each character of scripts without spaces is one word.
+/// The lower-case words of a text, letter by letter; the second argument of `visit` is true for the
+/// first letter of a word. Each character of scripts without spaces is one word.
 pub(crate) fn for_each_word_letter(text: &str, mut visit: impl FnMut(char, bool)) {
     let mut open = false;
     let mut read = |character: char| {

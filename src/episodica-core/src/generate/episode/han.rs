@@ -1,8 +1,8 @@
 //! Key phrases of Chinese (and of Japanese, for kanji and katakana). Uses no dictionary, only
 //! characters that topics rarely contain.
 //!
-//! Splits a run of Han characters at function characters; the pieces, and substrings that repeat
-//! within longer pieces, are candidates.
+//! Characters of function words split a run of Han characters. The candidates are the pieces
+//! between them, and parts of longer pieces that several messages repeat.
 
 use std::collections::HashMap;
 
@@ -20,12 +20,11 @@ struct HanPhrase {
     last_turn: usize,
     place: (usize, usize),
     owner: Option<usize>,
-    /// True if, at least once, the phrase is all of the text between two function characters, not
-    /// just part of it.
+    /// True if the phrase is, at least once, the whole text between two function characters.
     whole: bool,
 }
 
-/// The phrases, scored like the phrases of spaced scripts.
+/// The phrases, scored like those of languages with spaces between words.
 pub(super) fn phrases(source: &EpisodeSource) -> Vec<KeyPhrase> {
     let mut candidates: HashMap<&str, HanPhrase> = HashMap::new();
     for (number, turn) in source.turns.iter().enumerate() {
@@ -68,7 +67,7 @@ pub(super) fn phrases(source: &EpisodeSource) -> Vec<KeyPhrase> {
     let mut found: Vec<KeyPhrase> = Vec::new();
     for (text, candidate) in candidates {
         let chars = text.chars().count();
-        // A substring of a piece counts only if another message repeats it.
+        // A part of a piece counts only if another message repeats it.
         if !(2..=MAX_CHARS).contains(&chars)
             || !candidate.whole && candidate.turns < 2
             || is_stop_word_han(text)
@@ -93,7 +92,8 @@ pub(super) fn phrases(source: &EpisodeSource) -> Vec<KeyPhrase> {
             is_strong: is_repeated,
         });
     }
-    // The map has no order: the caller sorts by score and place, and this sort breaks ties by text.
+    // Sets an order, which the map lacks. The caller sorts by score and place; this sort also
+    // breaks ties by text.
     found.sort_by(|a, b| {
         a.place
             .cmp(&b.place)

@@ -31,7 +31,7 @@ pub(super) struct KeyPhrase {
     pub place: (usize, usize),
     /// True if the phrase names a person or thing.
     pub is_name: bool,
-    /// True if the phrase has several words, or one word that names something by itself.
+    /// True for several words, and for one word that names something by itself.
     pub is_telling: bool,
     /// True if a reader understands the phrase without the conversation: a name, or a compound of
     /// specific words.
@@ -93,8 +93,9 @@ impl WordSalience {
                 .is_some_and(|known| known.capital > 0 && known.capital >= known.plain)
     }
 
-    /// True if a word at the start of a sentence may be a name. A single word may, unless it also
-    /// occurs in lower case; a word before others may if it is a possessive ("Emil's painting").
+    /// True if a capitalised word at the start of a sentence may be a name: if it never occurs in
+    /// lower case, and either stands alone or is a possessive ("Emil's painting"). `followed` is
+    /// true if more words of the phrase follow.
     fn may_be_name(&self, turn: &SourceTurn, word: &TurnWord, followed: bool) -> bool {
         let text = turn.word_text(word);
         let plain = self.facts.get(&word.key).is_some_and(|known| known.plain > 0);
@@ -223,7 +224,7 @@ fn phrase_of(
 ) -> Option<KeyPhrase> {
     let determined = before.is_some_and(|word| word.class.is_determiner());
     let mut words = words;
-    // A verb before a noun phrase without an article takes it as its object: "booked Iceland".
+    // Drops a verb whose object follows without an article: "booked Iceland".
     while words.len() > 1
         && !determined
         && is_verb_form(turn.word_text(&words[0]))
@@ -231,7 +232,7 @@ fn phrase_of(
     {
         words = &words[1..];
     }
-    // Strips an adverb or a bare number from either end of the name.
+    // Drops adverbs at the end.
     while let Some((last, rest)) =
         words.split_last().filter(|(last, _)| turn.word_text(last).ends_with("ly") && !last.capital)
     {

@@ -40,7 +40,7 @@ impl WordClass {
         self.0 & Self::DETERMINER != 0
     }
 
-    /// Whether a sentence that begins with the word depends on the previous sentence.
+    /// Whether the word, at the start of a sentence, refers to the sentence before.
     pub fn dangles(self) -> bool {
         self.0 & Self::DANGLING != 0
     }
@@ -89,7 +89,7 @@ static CLASSES: ForkLazy<KeyMap<u8>> = ForkLazy::new(|| {
     classes
 });
 
-/// The class for a list of the table; `None` for the Chinese lists.
+/// The class for a list of the table; `None` for Chinese lists, which other tables read.
 fn class_of_list(name: &str) -> Option<u8> {
     match name {
         "determiner" => Some(WordClass::DETERMINER | WordClass::FUNCTION),

@@ -1,10 +1,10 @@
 //! The text of an episode: title, summary (L0), narrative (L1), topics and entities, written from
 //! its messages.
 //!
-//! [`write_offline`] needs no model: it selects and attributes sentences of the messages and
+//! [`write_offline`] needs no model: it selects sentences of the messages, names their speakers and
 //! invents nothing. It is a pure function of the messages, so the same conversation gives the same
-//! episodes in every store. [`model`] asks a language model to write the text. Neither decides
-//! where episodes end, nor stores them.
+//! episodes in every store. [`model`] asks a language model to write the text. Other modules decide
+//! where episodes end and store them.
 
 mod han;
 mod keywords;

@@ -23,7 +23,7 @@ use crate::llm::{
 use crate::model::Message;
 use crate::text::{Language, count_tokens, language, sentences};
 
-/// Limits of a title (characters), of L0 and of L1 (tokens).
+/// Maximum lengths: a title in characters, L0 and L1 in tokens.
 const MAX_TITLE_CHARS: usize = 80;
 const MAX_SUMMARY_TOKENS: usize = 100;
 const MAX_NARRATIVE_TOKENS: usize = 2_000;
@@ -214,7 +214,7 @@ fn by_reference(messages: &[Arc<Message>]) -> Vec<&Message> {
     messages.iter().map(|message| &**message).collect()
 }
 
-/// The sentences of a text that the messages support, and the number of the others. The text is
+/// The sentences that the messages support, and the number of the other sentences. The text is
 /// empty if the messages support less than most of it.
 fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) {
     let all = sentences(text);

@@ -168,7 +168,7 @@ fn attributed(name: &str, language: Language, text: &str, asked: bool) -> String
     }
 }
 
-/// Capitalises the first letter, unless its upper case is more than one character: the text must
+/// Capitalises the first letter, unless its capital consists of several characters: the text must
 /// not get longer.
 pub(super) fn capitalised(text: &str) -> String {
     let mut chars = text.chars();

@@ -1,6 +1,6 @@
-//! One sentence, ready for use: in the third person if its grammar allows it ("Maya moved …"),
-//! otherwise quoted. Resolved dates follow relative ones in brackets, so that a quotation stays
-//! literal.
+//! A sentence of an episode's text: in the third person if its grammar allows it ("Maya moved …"),
+//! otherwise quoted. A relative date is followed by the absolute date in brackets, so that a
+//! quotation stays literal.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub(super) enum ReadySentence {
     Code(String),
 }
 
-/// One sentence in the form that its grammar allows; computed once, on first use.
+/// The sentence in the form that its grammar allows; computed on first use.
 pub(super) fn passage<'a>(
     source: &EpisodeSource,
     turn: &SourceTurn,
@@ -47,8 +47,7 @@ fn tell(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> ReadySent
     if clipped.starts_with('[') && clipped.ends_with(']') {
         return ReadySentence::Aside(clipped.into_owned());
     }
-    // Skips a sentence that consists of a name: it only calls the addressee, and the attribution
-    // already says who that is.
+    // Leaves out a sentence that consists of a name: it only addresses that person.
     if unit.words.len() == 1
         && turn.units.len() > 1
         && source.name_keys.contains_key(&unit.words[0].key)

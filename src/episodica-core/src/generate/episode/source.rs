@@ -23,7 +23,7 @@ const LANGUAGE_BYTES: usize = 120;
 /// Names longer than this many characters are clipped.
 const MAX_NAME_CHARS: usize = 40;
 
-/// The languages of a conversation; of two with equal byte counts, the later in this list wins.
+/// The languages of a conversation; of two with equal byte counts, the one further down wins.
 const LANGUAGES: [Language; 6] = [
     Language::Chinese,
     Language::Other,
@@ -267,8 +267,8 @@ fn without_captions(text: &str) -> Cow<'_, str> {
         let label = after[..floor(after, 16)].to_lowercase();
         let is_caption = is_closed && CAPTIONS.iter().any(|word| label.starts_with(word));
         let end = if is_caption { after.find(']') } else { None };
-        // After an unclosed bracket, none of the later ones is closed either, so the search stops:
-        // a text of many opening brackets is read only once.
+        // After an unclosed bracket, all later brackets are unclosed too, so the search stops: a
+        // text of many opening brackets is read only once.
         is_closed &= !is_caption || end.is_some();
         if end.is_none() {
             out.push('[');

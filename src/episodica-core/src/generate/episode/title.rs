@@ -12,34 +12,35 @@ use crate::text::time::{NamedDates, mentions_in};
 
 /// Maximum length of a title, in characters.
 const MAX_CHARS: usize = 80;
-/// In a conversation with at most this many sentences, the sentences describe it better than
+/// A conversation with at most this many sentences is titled by its sentences rather than by
 /// topics.
 const FEW_SENTENCES: usize = 2;
 /// Maximum number of phrases.
 const MAX_PHRASES: usize = 3;
-/// Minimum score of a sentence that fits, relative to the best one.
+/// Minimum score of the first sentence of a title, relative to the best sentence.
 const LEAST_SENTENCE_SHARE: f32 = 0.6;
 /// Minimum number of topic words in a sentence that becomes a title.
 const MIN_HEADLINE_FEATURES: usize = 2;
-/// Minimum length of a sentence or clause that becomes a title, in characters; of a Chinese one.
+/// Minimum length of a sentence or clause that becomes a title, in characters; the second is for
+/// Chinese.
 const MIN_CHARS: usize = 16;
 const MIN_CLAUSE_CHARS: usize = 8;
-/// Maximum distance, in bytes, from the end of a time to the end of its sentence for the time to be
-/// removed as trailing.
+/// Only a time that ends within this many bytes of the end of its sentence can be removed as
+/// trailing.
 const LAST_BYTES: usize = 48;
 /// Places where a sentence can end early.
 const BREAKS: [&str; 10] =
     [", ", "; ", " – ", " — ", " but ", " because ", " so ", "，", "；", "。"];
-/// Plural pronouns that, after rewriting, would seem to mean the one person who is named; allowed
-/// if the original sentence contains them.
+/// Plural pronouns that, after rewriting, would seem to mean the one person who is named. They are
+/// allowed if the original sentence contains them.
 const PLURAL: [&str; 4] = [" their", " them", " they", "Their"];
-/// Minimum score of a further phrase, relative to the first.
+/// Minimum score of each further phrase, relative to the first phrase.
 const LEAST_SHARE: f32 = 0.5;
 /// Factor for a sentence that dates an event: an event is the best title of a conversation.
 const EVENT: f32 = 1.2;
 /// Factor for a sentence that reacts to the listener instead of reporting on the speaker.
 const REACTION: f32 = 0.5;
-/// First words of such reactions.
+/// First words of sentences that react.
 const REACTIONS: [&str; 14] = [
     "i can imagine",
     "i can picture",

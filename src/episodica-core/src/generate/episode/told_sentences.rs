@@ -1,7 +1,7 @@
 //! The narrative, sentence by sentence: the input of fact extraction.
 //!
 //! A sentence is rewritten in the third person if its grammar allows it ("Maya moved …"); every
-//! other sentence becomes an attributed quotation (`Maya: "We moved …"`). Both can be read alone:
+//! other sentence becomes an attributed quotation (`Maya: "We moved …"`). Either can be read alone:
 //! relative dates are resolved, captions and code are left out, quotation marks are balanced,
 //! nothing is cut. This module does not decide whether a sentence is worth keeping.
 
@@ -37,9 +37,9 @@ pub(in crate::generate) struct ToldSentence {
     pub own: Option<String>,
     /// The sentence in the form of a fact.
     pub content: String,
-    /// True if in the third person; otherwise the sentence is an attributed quotation.
+    /// True for a sentence in the third person, false for an attributed quotation.
     pub is_rewritten: bool,
-    /// Ends in a question mark.
+    /// True if the sentence ends in a question mark.
     pub asks: bool,
     /// The days of the first date in the sentence, if any.
     pub date: Option<TimeMention>,
@@ -54,11 +54,11 @@ pub(in crate::generate) struct ToldSentence {
 pub(in crate::generate) struct WordCounts {
     /// Distinct words that are not function words; half the characters in unspaced scripts.
     pub content: usize,
-    /// Contains a capitalised word in mid-sentence that is not a speaker's name.
+    /// True if a capitalised word in mid-sentence is not a speaker's name.
     pub has_name: bool,
-    /// Contains a number in digits.
+    /// True if the sentence contains a number in digits.
     pub has_digit: bool,
-    /// Opens with a pronoun that refers to an earlier sentence.
+    /// True if the sentence opens with a pronoun that refers to an earlier sentence.
     pub dangles: bool,
 }
 
@@ -67,7 +67,7 @@ pub(in crate::generate) fn sentences_told(messages: &[Arc<Message>]) -> Vec<Told
     sentences_of(&EpisodeSource::read_spoken(messages))
 }
 
-/// The same, for messages that were read without image captions.
+/// As [`sentences_told`], for messages that were read without image captions.
 pub(super) fn sentences_of(source: &EpisodeSource) -> Vec<ToldSentence> {
     let mut told = Vec::new();
     for turn in &source.turns {
@@ -118,7 +118,7 @@ fn sentence(
     })
 }
 
-/// The sentence with each passage in the words of others replaced by a mark; `None` if it contains
+/// The sentence with a mark in place of each passage in the words of others; `None` if it contains
 /// no such passage.
 fn own(turn: &SourceTurn, unit: &TurnUnit, others: &[Range<usize>]) -> Option<String> {
     let within = others.iter().filter(|range| range.start < unit.end && range.end > unit.start);
@@ -249,13 +249,13 @@ fn dangles(said: &str) -> bool {
     first.is_some_and(|word| class_of(word).dangles())
 }
 
-/// Words without content that open a sentence, followed by a mark …
+/// Words without content that open a sentence and have a mark after them.
 const OPENERS: &str = "\
     yeah yes yep yup no nope nah oh ah aw aww hey hi hello well so okay ok wow hmm hm um uh haha \
     hahaha hehe lol lovely great cool nice sure right thanks anyway actually honestly awesome \
     exactly true same btw ugh yay ha ach ja nein naja tja übrigens hallo oui non ben bah bon alors \
     salut sí bueno pues vale hola ay oye ciao beh allora";
-/// … or by "I" or "my" without a mark.
+/// Words without content that may open a sentence before "I" or "my", without a mark.
 const BARE_OPENERS: &str = "\
     yeah yes yep yup oh ah aw hey well haha hahaha lol ok okay btw and but so wow \
     no nope";

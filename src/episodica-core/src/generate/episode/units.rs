@@ -20,7 +20,7 @@ pub(super) struct TurnUnit {
     pub end: usize,
     /// Code, a log or a stack trace: its lines are kept, never reworded, and not used for titles.
     pub is_code: bool,
-    /// Ends in a question mark (or a Chinese question particle).
+    /// True if the sentence ends in a question mark or a Chinese question particle.
     pub asks: bool,
     /// Words, in order; none for code.
     pub words: Vec<TurnWord>,
@@ -37,7 +37,7 @@ pub(super) struct TurnWord {
     /// Equal for all forms of the word.
     pub key: u64,
     pub class: WordClass,
-    /// Punctuation (more than a space) separates it from the word before, or it opens the sentence.
+    /// True if punctuation, more than a space, stands before the word, or if it opens the sentence.
     pub breaks: bool,
     /// First word of its sentence.
     pub first: bool,

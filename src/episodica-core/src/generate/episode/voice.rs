@@ -19,7 +19,7 @@ enum ForeignStart {
     Behind,
     /// At the match.
     Match,
-    /// At the previous sentence, which turns out to be a joke. They end with the match.
+    /// From the sentence before the match, which turns out to be a joke, to the end of the match.
     Before,
 }
 
@@ -75,7 +75,7 @@ const FIRST_PERSON: &str = "\
 
 /// A quotation with fewer words is taken for a name or a title, unless it is in the first person.
 const SPEECH_WORDS: usize = 3;
-/// The same, in characters of a script without spaces.
+/// Same limit for scripts without spaces, in characters.
 const SPEECH_CHARACTERS: usize = 5;
 /// Maximum length of a quotation and of a label, in bytes.
 const MAX_QUOTATION: usize = 4_000;
@@ -227,7 +227,7 @@ fn quotations(text: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// The length of the quotation that a mark opens.
+/// The length of the quotation that the mark `open` begins; `None` if the mark begins none.
 fn closing(text: &str, start: usize, inner: usize, open: char) -> Option<usize> {
     let closes: &[char] = match open {
         '"' => &['"'],
@@ -245,7 +245,7 @@ fn closing(text: &str, start: usize, inner: usize, open: char) -> Option<usize> 
         _ => &['\''],
     };
     let before = text[..start].chars().next_back();
-    // It is an apostrophe, or stands for inches.
+    // The mark is an apostrophe, or stands for inches.
     if before.is_some_and(|c| c.is_alphanumeric() && !is_cjk(c)) {
         return None;
     }

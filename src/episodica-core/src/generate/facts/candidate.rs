@@ -27,7 +27,7 @@ pub struct FactCandidate {
     pub ends: Vec<String>,
     /// Start of validity: the date in the message, else the time of the message.
     pub valid_from: Moment,
-    /// When it was said. Of two values of an attribute, the one said later holds.
+    /// When it was said. Of two values of an attribute, the one that was said later holds.
     pub said: Moment,
     /// Ids of the messages that support the fact.
     pub source_messages: Vec<String>,
@@ -48,7 +48,7 @@ impl FactExtraction {
         self.candidates.iter().map(|candidate| candidate.content.as_str())
     }
 
-    /// Number of rejected sentences that the messages don't support.
+    /// Number of rejected sentences that the messages don't support, or that state nothing.
     pub fn junk(&self) -> u64 {
         use RejectReason::*;
         let junk = [

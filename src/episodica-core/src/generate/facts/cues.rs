@@ -11,7 +11,7 @@ use crate::text::{PhraseTable, is_cjk};
 
 const TABLE: &str = include_str!("cues.txt");
 
-/// Cues in a message that refer to earlier messages.
+/// Signs in a sentence that it changes, ends or limits an earlier statement, or is not real.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct BackReferences {
     /// A new value replaces the old one.
@@ -53,8 +53,8 @@ impl BackReferences {
         !self.supposed && !self.dreamt
     }
 
-    /// True if the fact is permanent: not limited in time, and not in addition to an existing
-    /// value.
+    /// True if the sentence may fill a slot: it is real, and tells of a change or has no cue for a
+    /// limited time or for an additional value.
     pub fn is_lasting(self) -> bool {
         self.is_real() && (!(self.limit || self.beside) || self.change)
     }
@@ -88,7 +88,7 @@ fn matches(words: &[&str], rest: &[&str]) -> bool {
     })
 }
 
-/// Expressions by their first word: the following words and the sign.
+/// Expressions by their first word: the words after it, and the sign.
 type Spaced = FxHashMap<&'static str, Vec<(Vec<&'static str>, CueSign)>>;
 
 static SPACED: ForkLazy<Spaced> = ForkLazy::new(|| {

@@ -8,7 +8,7 @@ use crate::text::time::{DateGrain, TimeMention};
 const WEEKDAYS: [&str; 9] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "周", "星期"];
 
 /// Alternative readings of a date without a year (one year later) or of a bare weekday (one week
-/// earlier or later); none if the words state the year or week.
+/// earlier or later); empty if the words state the year or week.
 pub(super) fn others(mention: &TimeMention, surface: &str) -> Vec<(Date, Date)> {
     let lower = surface.to_lowercase();
     let fixed = ["last", "ago", "past", "yesterday", "previous", "上", "去", "前", "昨"]
@@ -27,7 +27,8 @@ pub(super) fn others(mention: &TimeMention, surface: &str) -> Vec<(Date, Date)> 
     steps.into_iter().filter_map(moved).collect()
 }
 
-/// The days of a mention in a fact; facts write a week or weekend as its first day.
+/// The days that a date in a fact means. A fact names a week or a weekend by its first day: "week
+/// of".
 pub(super) fn stated(text: &str, mention: &TimeMention) -> (Date, Date) {
     let (before, after) = (text[..mention.start].trim_end(), text[mention.end..].trim_start());
     let days = if before.ends_with("week of") || after.starts_with("那一周") {

@@ -1,5 +1,6 @@
 //! Checks a sentence written by a model: its numbers, dates and names must occur in the
-//! conversation, and the cited messages must concern the participant that it names. Nothing else is
+//! conversation or follow from it, and the cited messages must concern the participant that it
+//! names. A sentence without a date must also share a word with the conversation. Nothing else is
 //! checked.
 //!
 //! The check compares words, not meanings. A sentence that says the opposite in other words, or
@@ -51,7 +52,7 @@ pub fn grounded(
     let stated: Vec<String> =
         keys(&rest).into_iter().filter(|key| !speakers.contains(key)).collect();
     let said: HashSet<String> = context.iter().flat_map(|one| keys(&one.content)).collect();
-    // None of its words was said.
+    // No word of the sentence was said.
     if found.is_empty() && !stated.is_empty() && !stated.iter().any(|key| said.contains(key)) {
         return Err(RejectReason::UnsupportedWords);
     }
@@ -74,7 +75,7 @@ fn is_about_years(text: &str) -> bool {
     YEARS.iter().any(|word| lower.contains(word))
 }
 
-/// Years that follow from a number of years in a message, counted back from its date.
+/// The years that an age or a number of years in a message leads back to from the message's date.
 fn years_that_follow(sources: &[&Message]) -> Vec<(Date, Date)> {
     let mut years = Vec::new();
     for message in sources.iter().filter(|message| is_about_years(&message.content)) {
@@ -93,7 +94,7 @@ fn years_that_follow(sources: &[&Message]) -> Vec<(Date, Date)> {
     years
 }
 
-/// Words for the numbers from 2 to 10 in languages that [`numbers`] does not read. None of them has
+/// Words for the numbers from 2 to 10 in languages that [`numbers`] does not read. No word has
 /// another meaning in another of these languages.
 const COUNTS: [&str; 9] = [
     "zwei dos deux dois duas twee dwa dwie два две",
@@ -201,7 +202,7 @@ fn names_follow(rest: &str, subject: &str, context: &[&Message], participants: &
                 .rsplit(' ')
                 .next()
                 .is_some_and(|word| BEFORE_NAMES.contains(&word.to_lowercase().as_str()));
-            // If the user has no name, a short word before it is an article.
+            // In a sentence about the user, a short capitalised word is an article: "Der Nutzer".
             let short = if tells_of_user { 3 } else { 2 };
             let is_no_name = || {
                 word.chars().count() <= short
@@ -228,8 +229,8 @@ fn names_follow(rest: &str, subject: &str, context: &[&Message], participants: &
     !has_unknown_han(rest, context, participants)
 }
 
-/// True if two words of five or more letters differ only in their last two letters, as inflected
-/// forms of a name do.
+/// True if two words begin with the same four or more letters and differ in the last two at most,
+/// as inflected forms of a name do.
 fn is_inflected(word: &str, other: &str) -> bool {
     let fold = |letter: char| if letter == 'ó' { 'o' } else { letter };
     let alike =
@@ -298,8 +299,8 @@ fn is_about_another(
     let name = about.to_lowercase();
     let fits = |message: &Message, clause: &str| {
         let clause = format!(" {} ", clause.trim().to_lowercase());
-        // If a sentence names two participants, the speaker acts, unless the clause begins with the
-        // other.
+        // In a sentence that names two participants, a clause is about its speaker unless it begins
+        // with the other name.
         let begins = clause.match_indices(' ').nth(1).map_or(&*clause, |(end, _)| &clause[..=end]);
         let is_own = FIRST.iter().any(|word| clause.contains(word));
         let part = if named.len() > 1 { begins } else { &clause };

@@ -31,11 +31,11 @@ const VOLUME: usize = 45;
 /// Minimum volume of a segment, regardless of its length.
 const MIN_VOLUME: usize = 2;
 
-/// Confidence in a rewritten sentence, and in a quotation.
+/// Confidence in a rewritten sentence, then in a quotation.
 const REWRITTEN_CONFIDENCE: f32 = 0.85;
 const QUOTED_CONFIDENCE: f32 = 0.75;
 
-/// Minimum importance of a sentence that must be kept, and of an instruction.
+/// Minimum importance of a sentence that must be kept, then of an instruction.
 const SLOT_IMPORTANCE: f32 = 0.7;
 const PROCEDURE_IMPORTANCE: f32 = 0.55;
 
@@ -324,7 +324,7 @@ struct OwnWords {
     slot: Option<FilledSlot>,
     /// The slots that the words end.
     ends: Vec<&'static str>,
-    /// Neither a supposition nor a dream.
+    /// True if the words are neither a supposition nor a dream.
     is_real: bool,
 }
 

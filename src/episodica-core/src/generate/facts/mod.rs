@@ -3,9 +3,8 @@
 //! [`extract_offline`] reads each sentence of the narrative, in the third person or as an
 //! attributed quotation, ranks the sentences by a few features and keeps the best up to a volume
 //! (`docs/facts.md`). [`model`] asks a language model instead and parses its answer; every fact of
-//! a model must pass the check [`grounded`]. None of them compares candidates with known facts (see
-//! [`reconcile`](super::reconcile)). The engine calls [`extract_offline`] or [`model`] after it has
-//! finished an episode.
+//! a model must pass the check [`grounded`]. The module [`reconcile`](super::reconcile) compares
+//! the candidates with known facts.
 
 mod candidate;
 mod confirmed;

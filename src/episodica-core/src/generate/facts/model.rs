@@ -6,8 +6,9 @@
 //! answer.
 //!
 //! The model also lists the known facts that each new one ends or corrects, by their numbers in the
-//! prompt. This is accepted even if the attributes have different names, since history makes it
-//! reversible. A fact can only end facts about the same subject, and an event only before its day.
+//! prompt. The attributes of the two facts may differ in name, since history makes the change
+//! reversible. A fact can end only facts about its subject, and an event only before the event's
+//! day.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -93,7 +94,7 @@ pub const FACTS_TOKENS: u32 = 3_000;
 /// Known facts in the form that prompts use; `None` if there are none.
 pub fn known_lines(known: &[Arc<SemanticMemory>]) -> Option<String> {
     let line = |(number, fact): (usize, &Arc<SemanticMemory>)| {
-        // As wide as the model told it: a month is no first day.
+        // As precise as the model stated it: a month does not become its first day.
         let told = fact.metadata.get("occurred_from").and_then(Value::as_str);
         let since = told.map_or_else(|| fact.valid_from.local().date().to_string(), str::to_owned);
         let text = [&fact.subject, &fact.attribute, &fact.content].map(|text| single_line(text));
@@ -220,7 +221,7 @@ pub fn read(
     Some(facts)
 }
 
-/// Ids of the known facts that an answer refers to by number and that pass the test.
+/// Ids of the known facts that an answer refers to by number under `key` and that pass the test.
 fn named(
     value: &Value,
     key: &str,
@@ -243,8 +244,8 @@ fn is_to_come(event: &SemanticMemory, moment: Moment) -> bool {
     day.is_some_and(|day| *day > *moment.local().date().to_string())
 }
 
-/// True if the candidate may correct the known fact. A correction may change the subject itself;
-/// then the two must share another word.
+/// True if the candidate may correct the known fact: both have the same subject, or, since the
+/// subject itself may be wrong, share a word.
 fn corrects(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let others = keys(&known.content);
     is_same_subject(&candidate.subject, &known.subject)
@@ -392,7 +393,8 @@ fn cited(value: &Value, messages: &[Arc<Message>]) -> Vec<usize> {
     cited
 }
 
-/// For a fact without citations: the message that shares the most words with it, at least a third.
+/// For a fact without citations: the message that contains the most words of the fact, and at least
+/// a third of them.
 fn nearest(content: &str, messages: &[Arc<Message>]) -> Option<usize> {
     let stated = keys(content);
     let shared = |message: &Message| {

@@ -126,7 +126,7 @@ pub(super) struct FilledSlot {
     /// The value, normalised: lower case, without articles and final punctuation.
     pub value: String,
     pub kind: MemoryKind,
-    /// The relative who owns the slot, if not the speaker: "sister".
+    /// The relative who owns the slot ("sister"); `None` for the speaker.
     pub whose: Option<String>,
 }
 
@@ -189,7 +189,7 @@ fn affirmed(plain: &str, date: Option<&TimeMention>) -> Option<FilledSlot> {
         .find_map(|(pattern, slot)| filled(&table.slots[*slot], &pattern.find(plain)?, plain, date))
 }
 
-/// Precedes a value that no longer holds.
+/// Prefix of a value that no longer holds.
 const NOT: &str = "not ";
 
 /// Denials and their replacements in the sentence without the denial.
@@ -249,7 +249,7 @@ fn without_denial(sentence: &str) -> Option<String> {
     (plain.len() != whole).then(|| plain.trim().to_owned())
 }
 
-/// Denials that precede the denied words and allow the subject to be omitted.
+/// Denials that stand before the denied words; the subject may be missing.
 const DENIALS_BEFORE: [&str; 7] = ["ya no", " no", "nunca", "non", "não", "不", "没"];
 
 /// Denials before a number or an address.

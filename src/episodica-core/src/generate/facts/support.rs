@@ -30,10 +30,9 @@ const SHARED_WORDS: f64 = 0.25;
 const KEY_LETTERS: usize = 4;
 
 /// True if the messages contain at least one content word of the fact, and at least a quarter of
-/// them in total. Names of participants do not count.
+/// all its content words. Names of participants do not count.
 ///
-/// [`grounded`](super::grounded) requires only a single word of a text without name, number or
-/// date.
+/// [`grounded`](super::grounded) requires less: one word, and only of a text without a date.
 pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]) -> bool {
     let speakers: HashSet<String> = participants.iter().flat_map(|name| keys(name)).collect();
     let stated: HashSet<String> =

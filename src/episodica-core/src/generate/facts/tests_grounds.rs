@@ -79,7 +79,7 @@ fn what_follows_is_kept_and_what_does_not_is_refused() {
         let (kept, passed) = (share(true), share(false));
         println!("held out {is_held_out}: {kept:.3} of the true kept, {passed:.3} of the false");
         assert!(kept >= 0.95, "{kept}");
-        // Names, numbers, dates and speakers only: the model is believed in all else.
+        // The check covers names, numbers, dates and speakers; all else in a fact passes.
         assert!(passed <= 0.55, "{passed}");
     }
 }

@@ -1,4 +1,4 @@
-//! Word lists that indicate the kind of a sentence, for the languages that have such lists.
+//! Word lists that indicate the kind of a sentence, in several languages.
 
 use rustc_hash::FxHashMap;
 

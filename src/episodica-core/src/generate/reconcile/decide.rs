@@ -15,7 +15,7 @@ use crate::text::words::for_each_word_letter;
 /// What to do with one candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactDecision {
-    /// The outcome, one of five.
+    /// The outcome.
     pub event: EventKind,
     /// Index into the nearest facts. With `Add` it refers to a newer fact of the same attribute,
     /// and the candidate is stored as history.
@@ -99,8 +99,8 @@ pub(crate) struct CandidateWords<'a> {
     candidate: &'a FactCandidate,
     /// Its [`normalized`](crate::text::normalized) text.
     normalized: &'a str,
-    /// Returns the time at which a known fact was last said; if not set, the start of its validity
-    /// is used.
+    /// Returns the time at which a known fact was last said. Without it, the two starts of validity
+    /// are compared.
     said_at: Option<SaidAt<'a>>,
     words: OnceCell<PaddedWords>,
 }
@@ -138,7 +138,7 @@ impl<'a> CandidateWords<'a> {
     /// only by a later fact with another value of the same single-valued attribute of the same
     /// subject.
     pub fn reconcile_offline(&self, known: &[&SemanticMemory]) -> FactDecision {
-        // An agent's action cannot be repeated as a statement.
+        // A statement does not repeat a procedure.
         let current =
             || (0..).zip(known).filter(|(_, fact)| fact.is_current() && !fact.is_procedure());
         let same_text =
@@ -338,8 +338,8 @@ impl PaddedWords {
         self.iter().collect()
     }
 
-    /// True if each of these words is among the others. Tests the last word first: facts often
-    /// begin alike, so it usually decides.
+    /// True if each of these words is among `others`. Tests the last word first: facts often begin
+    /// alike, so the last word usually decides.
     fn are_among(&self, others: &Self) -> bool {
         let has = |last: &str| others.iter().any(|other| other == last);
         self.iter().next_back().is_none_or(has) && self.distinct().is_subset(&others.distinct())
@@ -382,7 +382,7 @@ impl WordSignature {
         Self(bits | bits_of(hash))
     }
 
-    /// False only if neither of the two facts contains all words of the other.
+    /// False only if neither of the two facts can contain all words of the other.
     pub fn may_nest(self, other: Self) -> bool {
         let both = self.0 & other.0;
         both == self.0 || both == other.0

@@ -92,7 +92,7 @@ pub fn apply(
         }
         (EventKind::Add, Some(newer)) => {
             let mut new = fresh(owner, candidate, content, sources, now);
-            // Its date may be later than the start of the newer fact.
+            // The candidate's date may be later than the start of the newer fact.
             new.valid_to = Some(newer.valid_from.max(new.valid_from));
             new.superseded_by = Some(newer.memory_id.clone());
             let event = event(EventKind::Add, &new, None, decision);
@@ -126,7 +126,7 @@ pub(crate) fn restore(fact: &SemanticMemory, now: Moment) -> SemanticMemory {
     }
 }
 
-/// Returns the next revision of `known`: valid until then, and superseded by `successor`.
+/// Returns the next revision of `known`: valid until `until`, and superseded by `successor`.
 pub(crate) fn close(
     known: &SemanticMemory,
     until: Moment,

@@ -58,13 +58,14 @@ pub(super) fn week(today: Date, offset: i64) -> Option<Days> {
     Some((monday, add_days(monday, 6)?))
 }
 
-/// Saturday and Sunday of that week.
+/// Saturday and Sunday of the week that is `offset` weeks after the week of `today`.
 pub(super) fn weekend(today: Date, offset: i64) -> Option<Days> {
     let (_, sunday) = week(today, offset)?;
     Some((add_days(sunday, -1)?, sunday))
 }
 
-/// The day of that week that is `weekday` days after its Monday (0 to 6).
+/// The day `weekday`, from Monday (0) to Sunday (6), of the week that is `offset` weeks after the
+/// week of `today`.
 pub(super) fn day_of_week(today: Date, offset: i64, weekday: i8) -> Option<Date> {
     add_days(week(today, offset)?.0, i64::from(weekday))
 }
@@ -129,7 +130,7 @@ pub(super) fn unit(today: Date, unit: CalendarUnit, offset: i64) -> Option<(Days
     })
 }
 
-/// The date of a `day` of the month without the month's name.
+/// The date of a day of the month that is named without its month.
 pub(super) fn day_of_month(today: Date, lean: TimeLean, day: i8) -> Option<Date> {
     let mut days = (-2..=2).filter_map(|offset| {
         let (first, _) = month_offset(today, offset)?;
@@ -176,8 +177,8 @@ fn easter(year: i64) -> Option<Date> {
     date(year, i8::try_from(days / 31).ok()?, i8::try_from(days % 31 + 1).ok()?)
 }
 
-/// The `days` of the years around `today`, in order, as far as they exist (29 February may be eight
-/// years away).
+/// The `days` of the years around `today`, in order. A year may lack them: 29 February may be eight
+/// years away.
 fn candidates(
     today: Date,
     days: impl Fn(i64) -> Option<Days>,

@@ -2,7 +2,7 @@
 //! name and number are in `chinese_dates`, counted units in `chinese_spans`.
 //!
 //! Chinese has no spaces, so each pattern lists the neighbours that make it part of another word:
-//! 明天 is not in 说明天气.
+//! 说明天气 does not mention 明天.
 
 use jiff::civil::Date;
 

@@ -1,7 +1,7 @@
 //! Numbers in Chinese text: `12`, `１２`, 十二, 二〇二三.
 
-/// A number and its number of digits; 0 for numerals with 十 or 百. `numerals` is true for Chinese
-/// digits.
+/// A number. `digits` is the number of its digits, 0 if 十 or 百 is one of its characters;
+/// `numerals` is true for Chinese numerals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ChineseNumber {
     pub value: i64,

@@ -7,7 +7,8 @@ use super::mention::{DateGrain, NamedDates};
 use super::patterns::{DatePatterns, FEW, NamedStep, PatternMeaning};
 use crate::text::expression::TextMatch;
 
-/// Distance, in days, within which a date without a year and without a tense is unambiguous.
+/// If neither a year nor the tense of the sentence tells which year is meant, a date is certain
+/// only within this many days of the day of the text.
 const NEAR_DAYS: i64 = 120;
 
 /// Words at the start of a mention that indicate the future.
@@ -321,7 +322,7 @@ impl MatchPlace<'_, '_> {
     }
 
     /// A date without a year that names its weekday. The weekday usually fits only one of the years
-    /// near the text's.
+    /// near the year of the text.
     fn date_on_weekday(&self, month: i8, day: i8, last: i8) -> Option<DateMatch> {
         if day != last || self.group("y").is_some() {
             return None;

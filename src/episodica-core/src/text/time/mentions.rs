@@ -1,4 +1,5 @@
-//! Finds the mentions of a text: merges the patterns of its language and the Chinese grammar.
+//! Finds the mentions of a text: merges those that the patterns of its language find with those of
+//! the Chinese grammar.
 
 use super::mention::TimeMention;
 use super::{chinese, patterns};

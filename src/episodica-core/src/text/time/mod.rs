@@ -6,8 +6,8 @@
 //! Friday") and dates relative to an event in the text ("the day after the wedding") are not
 //! resolved. Seasons are those of the northern hemisphere; lunar feasts come from a table.
 //!
-//! A mention is `confident` if a careful reader would be certain; all others serve search only,
-//! never rewriting a text.
+//! A mention is `confident` if a careful reader would be certain of its days. All other mentions
+//! serve search only and never rewrite a text.
 
 mod calendar;
 mod chinese;

@@ -1,8 +1,8 @@
 //! Finds the expressions of time of a language from its patterns.
 //!
-//! A pattern is a regular expression with placeholders: `{wd}` a weekday (`{anywd}` if its name
-//! adds nothing, `{swd}` a short English one), `{mon}` a month, `{m}` its number, `{unit}`, `{n}` a
-//! count, `{d}` a day of a month, `{nth}` an ordinal, `{y}` a year, `{decade}`, `{season}`,
+//! A pattern is a regular expression with placeholders: `{wd}` a weekday (`{anywd}` if the date
+//! follows without it, `{swd}` a short English name), `{mon}` a month, `{m}` its number, `{unit}`,
+//! `{n}` a count, `{d}` a day of a month, `{nth}` an ordinal, `{y}` a year, `{decade}`, `{season}`,
 //! `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a range. Of the matches at one position, the
 //! longest wins.
 
@@ -49,20 +49,23 @@ pub(super) enum PatternMeaning {
     /// Approximately this many weeks or months away.
     WeeksAway(i64),
     MonthsAway(i64),
-    /// `{n}` `{unit}` ago, or from now.
+    /// `{n}` `{unit}` before today.
     Ago,
+    /// `{n}` `{unit}` after today.
     In,
-    /// The same, in words that may also express a duration.
+    /// As `In`, in words that may also express a duration.
     InUnits,
     /// "Five years ago today".
     AgoToTheDay,
-    /// The range of `{n}` `{unit}`, or of one, that ends or begins today.
+    /// The range of `{n}` `{unit}` (of one `{unit}` if the pattern has no `{n}`) that ends today
+    /// (-1) or begins today (1).
     Rolling(i64),
     Weekday(NamedStep),
     /// `{wd}` of the week this many weeks away.
     WeekdayOf(i64),
-    /// This many weeks after the next `{wd}`, or before the last.
+    /// This many weeks after the next `{wd}`.
     WeekdayAnd(i64),
+    /// This many weeks before the last `{wd}`.
     WeekdayAgo(i64),
     /// The `{nth}` `{wd}` of `{mon}`.
     NthWeekday,
@@ -70,8 +73,9 @@ pub(super) enum PatternMeaning {
     SpanOfMonth,
     /// The bare name of a month.
     MonthName,
-    /// The `{unit}` this many units away, or a fixed one that includes today.
+    /// The `{unit}` this many units away.
     Unit(i64),
+    /// The unit that includes today.
     This(CalendarUnit),
     /// The weekend that matches the tense.
     Weekend,

@@ -8,7 +8,7 @@ use super::mention::{DateGrain, NamedDates, TimeMention};
 use super::mentions::mentions;
 use crate::clock::Moment;
 
-/// The days that a question is about, inclusive at both ends; an open end has no bound.
+/// The days that a question is about, from `from` to `to`, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DateRange {
     /// The first day, or `None` for "before …" and "until …".
@@ -67,8 +67,10 @@ pub fn date_parts(text: &str) -> BTreeSet<DatePart> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum QuestionSide {
     Within,
-    /// Before the mention, with or without it.
+    /// Before the mention; `true` = the days of the mention count too ("until"), `false` = they
+    /// don't ("before").
     Before(bool),
+    /// After the mention; `true` = the days of the mention count too ("since").
     After(bool),
 }
 
@@ -124,7 +126,7 @@ fn one_range(text: &str, mention: &TimeMention) -> DateRange {
     }
 }
 
-/// The side given by the word before the mention (in Chinese: after it).
+/// The side given by the word before the mention, or after it in Chinese.
 fn side(text: &str, mention: &TimeMention) -> QuestionSide {
     let surface = &text[mention.start..mention.end];
     let first = surface.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();

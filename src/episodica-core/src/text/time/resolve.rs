@@ -1,7 +1,7 @@
 //! Adds the absolute dates of relative mentions to a text, so that it is clear without its context.
 //!
-//! The text keeps its own words: the date follows an expression in brackets, and a day or a month
-//! without a year gets its year. So sentences stay grammatical in every language.
+//! The text keeps its own words: a date in brackets follows an expression, and a day or a month
+//! without a year gets its year. Sentences stay grammatical in every language.
 
 use super::mention::{NamedDates, TimeMention};
 use super::mentions::mentions_in;

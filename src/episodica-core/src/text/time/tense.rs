@@ -1,7 +1,7 @@
 //! Decides by the tense of its clause whether a date without a year is in the past or the future.
 //!
 //! A clause ends at punctuation and at a conjunction. The clause of the date decides first, then
-//! the one before it, then the one after it.
+//! the clause before it, then the clause after it.
 
 use std::ops::Range;
 
@@ -42,11 +42,11 @@ pub(super) struct TenseSigns {
 /// Selects the deciding sign among several in a clause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TenseRule {
-    /// The nearest sign before the date, then the first after it.
+    /// The nearest sign before the date, else the first sign after it.
     Nearest,
     /// Any past sign; a clause without one is in the future.
     PastFirst,
-    /// Any future sign, then any past sign.
+    /// Any future sign, else any past sign.
     AheadFirst,
 }
 

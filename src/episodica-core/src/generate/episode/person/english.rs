@@ -42,7 +42,8 @@ const ADVERBS: &str = "\
     suddenly simply truly certainly once almost nearly eventually barely hardly honestly literally \
     absolutely accidentally secretly then first officially";
 
-/// Verbs after which "and" usually joins nouns: "I have a dog and work".
+/// Verbs after which "and" usually joins nouns, so that the word after it is no second verb: "I
+/// love cake and dance".
 const TAKE_A_NOUN: &str = "\
     admire adore appreciate dislike enjoy hate have hear help hope let like love mean miss need \
     notice prefer recommend see suggest watch";
@@ -52,12 +53,12 @@ const OTHERS_MEANT: &str = "\
     you your yours yourself you're you've you'll you'd we us our ours ourselves we're we've we'll \
     we'd let's u ur y'all myself oneself";
 
-/// Words that invert "I" and its verb, or begin a question.
+/// Words before "I" in a question or an inversion ("do I"); such a sentence is quoted.
 const INVERTING: &str = "\
     am do did have had was can could will would shall should may might must does don't didn't \
     haven't wasn't nor";
 
-/// Other subjects. A later verb without "I" belongs to them.
+/// Other subjects. A later verb without "I" belongs to such a subject.
 const SUBJECTS: &str = "he she it they who that which there everyone everybody someone nobody";
 
 /// Fillers at the start of a sentence, which a rewritten sentence drops.
@@ -65,7 +66,7 @@ const FILLERS: &str = "\
     oh yeah yes yep well haha hahaha wow hey ok okay ah hmm so and but right sure anyway no nope \
     aw lol btw actually honestly";
 
-/// Fillers without a comma after them.
+/// Fillers that are dropped even without a comma after them.
 const BARE_FILLERS: &str = "btw just lol anyway";
 
 /// Verbs that open a request to the listener.
@@ -212,7 +213,7 @@ impl RewriteState<'_> {
     }
 
     /// Rewrites the subject at `at` with its verb and returns the number of words consumed. `first`
-    /// is the index of the word after an earlier subject.
+    /// is the index of the word after an earlier subject, if there is one.
     fn subject(&mut self, at: usize, first: Option<usize>) -> Option<usize> {
         let (words, bares) = (self.words, self.bares);
         let before = if at == 0 { "" } else { &*bares[at - 1] };
