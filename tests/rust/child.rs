@@ -1,9 +1,9 @@
-//! Attacks that may take the process down run in a child: this test again, alone.
+//! Runs attacks that may end the process in a child process: this test binary again, with one test.
 
 use std::process::Command;
 
-/// Runs `attack` in a child process, and fails with its output if it did not end well. `name` is
-/// the calling test's, with its modules.
+/// Runs `attack` in a child process; panics with the child's output if the child failed. `name` is
+/// the name of the calling test, with its modules.
 pub fn in_child(name: &str, attack: impl FnOnce()) {
     const CHILD: &str = "EPISODICA_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {

@@ -1,6 +1,6 @@
-//! The fuzz targets over their corpora with random changes, without libFuzzer: some hundred runs
-//! each in an ordinary test, a minute each in `make torture`. The seed is fixed, so a failure comes
-//! again.
+//! Runs the fuzz targets over their corpora with random changes, without libFuzzer: some hundred
+//! runs of each target in an ordinary test, a minute of each in `make torture`. The seed is fixed,
+//! so each failure repeats.
 
 #[path = "../../fuzz/src/targets.rs"]
 mod targets;
@@ -12,7 +12,7 @@ use episodica_core::store::testing::Random;
 
 use crate::counts;
 
-/// Pieces that readers look for.
+/// Pieces of text that the readers look for.
 const WORDS: [&str; 24] = [
     "{",
     "}",

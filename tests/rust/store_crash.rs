@@ -1,9 +1,9 @@
-//! The store under attack: an error at every operation, the power cut at every moment, every torn
-//! end, flipped bits.
+//! The store under attack: an error at every operation, a power cut at every moment, a log cut at
+//! every byte, flipped bits.
 //!
-//! One scenario does everything the store can do, and a model beside it says what was acknowledged.
-//! Whatever happens in between, opening the store again must show all of that, nothing that was
-//! erased, and no text that nobody wrote.
+//! One scenario performs every operation of the store, and a model records what the store
+//! acknowledged. Whatever fails, the store opened afterwards must contain all acknowledged records,
+//! nothing that was erased, and no text that was never written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind as IoKind;
@@ -44,7 +44,7 @@ fn owner(user: &str) -> Owner {
     Owner::new("default", user).unwrap()
 }
 
-/// What message `n` says: recognisable in raw bytes, with what JSON escapes.
+/// The content of message `n`: recognisable in raw bytes, with characters that JSON escapes.
 fn text(n: u64) -> String {
     format!("text-of-{n} \"quoted\" \u{1f600} line\nbreak")
 }
@@ -82,22 +82,22 @@ fn memory(id: &str, content: &str) -> Arc<SemanticMemory> {
     Arc::new(serde_json::from_value(value).unwrap())
 }
 
-/// What the scenario was told.
+/// What the store has acknowledged to the scenario.
 #[derive(Default)]
 struct Told {
     messages: BTreeSet<u64>,
     episodes: BTreeSet<&'static str>,
     memories: BTreeSet<&'static str>,
-    /// Erasing message 1 may have begun: it may be there or not.
+    /// True once erasing message 1 may have begun: the message may be there or not.
     erasing: bool,
-    /// Erasing it was acknowledged, or an append behind it was, which finishes it first.
+    /// True if the erasure, or a later append, which finishes it first, was acknowledged.
     erased: bool,
 }
 
-/// Does everything, once; goes on after an error as a caller would, and reports what was
+/// Performs every operation once; goes on after an error as a caller would, and records what was
 /// acknowledged.
 fn scenario(disk: &Disk, told: &mut Told) {
-    // An error may keep the store shut: then a caller tries again.
+    // After an error the store may fail to open once: then a caller tries again.
     let Some(store) = (0..2).find_map(|_| open(disk).ok()) else { return };
     let Some((user, _)) = (0..2).find_map(|_| store.open_user(&owner("alice")).ok()) else {
         return;
@@ -155,7 +155,7 @@ fn scenario(disk: &Disk, told: &mut Told) {
     }
 }
 
-/// Opens what is left and compares it with what was acknowledged.
+/// Opens the store and compares it with what was acknowledged.
 fn check(disk: MemoryBackend, told: &Told, case: &str) {
     let disk = Disk::new(disk);
     let store = open(&disk).unwrap_or_else(|error| panic!("{case}: {}", error.chain()));
@@ -170,7 +170,7 @@ fn check(disk: MemoryBackend, told: &Told, case: &str) {
         !disk.inner().files().keys().any(|path| path.extension().is_some_and(|end| end == "tmp")
             && path.starts_with("/m/messages"))
     );
-    // It goes on.
+    // The store accepts new messages.
     user.append_messages(&[message(99)], &[]).unwrap();
     drop((user, store));
     let after = Disk::new(disk.inner().after_power_cut());
@@ -199,7 +199,7 @@ fn compare(loaded: &LoadedUser, told: &Told, case: &str) {
     for id in told.memories.iter().filter(|id| **id != "f2" || !told.erasing) {
         assert!(memories.contains(id), "{case}: memory {id} is lost");
     }
-    // A state never survives without what it speaks of.
+    // A state record never survives without the records that it refers to.
     assert!(loaded.states.is_empty() || memories.contains("f1"), "{case}");
 }
 
@@ -234,8 +234,8 @@ fn an_error_at_every_operation_loses_nothing() {
                     let image = disk.inner().after_lucky_power_cut(&mut Random::new(n * 4 + seed));
                     check(image, &told, &format!("{case}, lucky power cut {seed}"));
                 }
-                // The process dies, the system lives: all that was written is there, and no lock is
-                // left.
+                // Only the process dies, not the system: everything written is there, and no lock
+                // is left.
                 check(
                     disk.inner().after_process_death(),
                     &told,
@@ -300,7 +300,7 @@ fn erasing_a_user_is_finished_and_spares_the_neighbours() {
     }
 }
 
-/// A store with everything in it, and its files.
+/// A store after the whole scenario, and its files.
 fn finished() -> (MemoryBackend, BTreeMap<PathBuf, Vec<u8>>) {
     let disk = Disk::new(MemoryBackend::new());
     scenario(&disk, &mut Told::default());
@@ -316,7 +316,7 @@ fn the_last_record_torn_at_every_byte_leaves_all_others() {
         disk.put(MESSAGES, &whole[..end]);
         let torn = Disk::new(disk.after_power_cut());
         let (user, loaded) = open(&torn).unwrap().open_user(&owner("alice")).unwrap();
-        // Whole but for its line feed is whole.
+        // A last record without its line feed counts as complete.
         let expected =
             if end >= whole.len() - 1 { vec![0, 2, 3, 4, 5, 6] } else { vec![0, 2, 3, 4, 5] };
         assert_eq!(
@@ -359,9 +359,8 @@ fn flipped_bits_never_panic_and_never_give_a_wrong_text() {
             loaded.messages.iter().all(|message| message.content == text(message.seq)),
             "{case}"
         );
-        // One flipped line feed joins two records; more than that, or any other record than the
-        // damaged one, is never lost, and what is lost is in the quarantine. Messages that an
-        // episode holds too are not lost at all.
+        // A flipped line feed joins two records. Otherwise at most the damaged record is lost, and
+        // the quarantine has it. Messages that an episode also contains are not lost at all.
         let most = if bytes[bit / 8] == b'\n' { 2 } else { 1 };
         let found = (loaded.messages.len(), loaded.episodes.len(), loaded.semantic.len());
         let lost = (6 - found.0) + (2 - found.1) + (1 - found.2);

@@ -1,5 +1,5 @@
-//! Deleted means deleted: each message has a word of its own, and once the message is gone no file
-//! and no answer of the engine holds it, whatever was derived from it.
+//! Each message has a word that no other message has. After the deletion of a message, its word is
+//! in no file and no answer of the engine, whatever was derived from the message.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::support::*;
 use crate::counts::{report, rounds};
 
-/// A message with the word `word` in a sentence that teaches something, or not.
+/// A message with the word `word`, in a sentence that may state a fact.
 fn sentence(random: &mut Random, word: &str) -> String {
     match random.below(6) {
         0 => format!("I work as a nurse at {word}."),
@@ -31,7 +31,7 @@ fn sentence(random: &mut Random, word: &str) -> String {
     }
 }
 
-/// Every answer of the engine about its one user, as one text.
+/// All answers of the engine about its user, as one text.
 fn everything_told(engine: &Engine) -> String {
     let mut told = String::new();
     for kind in [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic] {
@@ -65,7 +65,7 @@ fn everything_told(engine: &Engine) -> String {
     told
 }
 
-/// A fact of each two messages.
+/// A fact for every two messages.
 fn facts(shown: &[(usize, String)]) -> Vec<Value> {
     let of_pair = |pair: &[(usize, String)]| {
         let content: Vec<&str> = pair.iter().map(|(_, text)| text.as_str()).collect();
@@ -79,7 +79,7 @@ fn facts(shown: &[(usize, String)]) -> Vec<Value> {
     shown.chunks(2).map(of_pair).collect()
 }
 
-/// A model that cites two messages for each fact and repeats words of all it was shown.
+/// A model that cites two messages for each fact and repeats words of everything in its prompt.
 fn repeating(prompt: &ChatPrompt) -> Result<String> {
     let (_, conversation) = prompt.user.rsplit_once("<material-").unwrap_or_default();
     let shown: Vec<(usize, String)> = conversation
@@ -134,7 +134,7 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     for round in 0..8 {
         shelve_some(&mut random, &engine);
         let Some(victim) = Victim::chosen(&mut random, &engine) else { break };
-        // Others read meanwhile.
+        // Another thread reads meanwhile.
         std::thread::scope(|scope| {
             scope.spawn(|| (0..3).for_each(|_| drop(everything_told(&engine))));
             victim.delete(&engine);
@@ -154,8 +154,8 @@ fn audit(seed: u64, llm: Option<Arc<dyn LanguageModel>>) -> u64 {
     deletions + 1
 }
 
-/// What an agent did with each third word, deep inside of a step; the word's message and another
-/// prove it.
+/// A procedure of the agent with every third word deep inside a step; its sources are the word's
+/// message and another message.
 fn remember_procedures(engine: &Engine, words: &[String]) {
     for (number, word) in words.iter().enumerate().step_by(3) {
         let arguments = json!({"for": [{"what": word}]});
@@ -190,7 +190,7 @@ fn shelve_some(random: &mut Random, engine: &Engine) {
     }
 }
 
-/// What is deleted.
+/// The target of a deletion.
 #[derive(Debug)]
 enum Kind {
     Record(String),
@@ -200,12 +200,12 @@ enum Kind {
 
 struct Victim {
     kind: Kind,
-    /// The texts of all messages that go.
+    /// The texts of all messages to be deleted.
     told: String,
 }
 
 impl Victim {
-    /// One of what is there; `None` where nothing is left.
+    /// A random record or user; `None` if nothing is left.
     fn chosen(random: &mut Random, engine: &Engine) -> Option<Self> {
         let kind = match random.below(8) {
             0 => RecordKind::Episode,
@@ -275,7 +275,7 @@ impl Victim {
         assert!(removed > 0 && report.files > 0, "{:?}: {report:?}", self.kind);
     }
 
-    /// The counts of uses name no record that was deleted by its id.
+    /// Asserts that the counts of uses contain no record deleted by its id.
     fn assert_uncounted(&self, disk: &Disk) {
         let ids = match &self.kind {
             Kind::Record(id) => std::slice::from_ref(id),
@@ -289,7 +289,7 @@ impl Victim {
     }
 }
 
-/// No answer and no file holds any of these words.
+/// Asserts that no answer and no file contains one of these words.
 fn assert_silent(engine: &Engine, disk: &Disk, gone: &BTreeSet<&String>, case: &str) {
     let told = everything_told(engine);
     for word in gone {

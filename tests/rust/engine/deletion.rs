@@ -1,5 +1,4 @@
-//! Deletion leaves no byte, whatever fails on the way, and takes nothing with it that was not asked
-//! for.
+//! A deletion leaves no byte of its target, whatever fails meanwhile, and removes nothing else.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind as IoKind;
@@ -20,7 +19,7 @@ use episodica_core::store::{DeadLetter, LogKind, SideFile, StoreLayout};
 use super::support::*;
 use crate::counts::report;
 
-/// A store with two users, their caches written, and a file of every other kind.
+/// A store with two users, their caches, and a file of every other kind.
 fn furnished() -> Disk {
     let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();
@@ -87,7 +86,7 @@ fn no_byte_of_a_deleted_message_is_left_and_no_vector_of_it() {
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 5);
     assert!(found(&engine, "alice", "alicetown1", SearchMethod::Bm25)[0].contains("alicetown1"));
     assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0);
-    // Its neighbour has everything.
+    // The other user has lost nothing.
     assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6);
     assert!(!files_with(&disk, "alice_btown0").is_empty());
 }
@@ -117,8 +116,8 @@ fn no_byte_of_a_deleted_episode_or_user_is_left() {
     assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6);
 }
 
-/// Deletes one message or the whole user with a failure at every operation, goes on in the same
-/// process, and looks after a crash.
+/// Deletes one message, or the whole user if `whole`, with a failure at every operation; goes on in
+/// the same process, then opens the store as after a crash.
 fn interrupted(whole: bool) -> u64 {
     let mut injected = 0;
     for failure in [Failure::Once, Failure::FromThenOn] {
@@ -135,8 +134,8 @@ fn interrupted(whole: bool) -> u64 {
             let failed = disk.failures() > 0;
             disk.heal();
             let case = format!("{failure:?} at operation {n}, whole: {whole}");
-            // The caller goes on: what is acknowledged from here on stays, whatever became of the
-            // deletion.
+            // The caller goes on: messages acknowledged from here on stay, however the deletion
+            // ended.
             engine
                 .add_messages(
                     "alice",
@@ -219,7 +218,7 @@ fn a_deletion_that_a_full_disk_stops_hinders_nobody_else_at_opening() {
         })
     });
     assert!(begun.is_some());
-    // The engine is still there: closing it could finish the deletion.
+    // The image is taken before the engine closes, since closing could finish the deletion.
     let begun = disk.inner().after_process_death();
     drop(engine);
     assert!(!files_with(&Disk::new(begun.clone()), "alicetown0").is_empty());
@@ -230,7 +229,7 @@ fn a_deletion_that_a_full_disk_stops_hinders_nobody_else_at_opening() {
         let outcome = open(&disk);
         let full = disk.failures() > 0;
         let engine = outcome.unwrap_or_else(|error| panic!("at write {n}: {}", error.chain()));
-        // Reading needs no room, and others go on.
+        // Reading needs no disk space, and other users are not affected.
         assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6, "at write {n}");
         disk.heal();
         opened += u64::from(full);
@@ -253,7 +252,7 @@ fn a_damaged_deletion_names_its_user_and_goes_when_they_are_deleted_again() {
     let disk = furnished();
     let engine = open(&disk).unwrap();
     engine.load_user("alice", &NOW).unwrap();
-    // Everything fails once the intent is in place.
+    // From the first operation after the intent is written, everything fails.
     let intent = (0..).find_map(|n| {
         disk.fail_after(n, Failure::FromThenOn, IoKind::Other);
         let outcome = engine.delete("alice", "alice-0", &NOW);
@@ -311,7 +310,8 @@ fn deletions_of_many_users_at_once_do_not_hinder_each_other() {
     });
 }
 
-/// A clock that keeps one thread, once it has the right to append, until another has the caches.
+/// A clock that stops the deleting thread, once that has the lock on appending, until another
+/// thread has the lock on the caches.
 struct Meeting {
     deleter: ThreadId,
     disk: Disk,
@@ -334,7 +334,7 @@ impl Clock for Meeting {
             while !self.is_held(".caches") && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            // It goes on to where it needs the lock of the writer.
+            // Lets the other thread reach the point where it needs the writer's lock.
             std::thread::sleep(Duration::from_millis(300));
         }
         moment(0)
@@ -365,7 +365,7 @@ fn a_deletion_does_not_wait_for_a_snapshot_that_waits_for_it() {
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 2_100);
 }
 
-/// What a user's records say now.
+/// The current texts of a user's records.
 fn said_now(engine: &Engine) -> Vec<String> {
     let kinds = [RecordKind::Message, RecordKind::Episode, RecordKind::Semantic];
     let records = kinds.into_iter().flat_map(|kind| records(engine, "alice", kind));
@@ -387,7 +387,7 @@ fn a_disk_that_is_full_at_any_call_of_opening_or_deleting_is_one_users_and_loses
         disk.fill_at(n, failure);
         let outcome = engine.delete("alice", "alice-0", &NOW);
         let is_full = disk.failures() > 0;
-        // Others go on while the disk is full, and find all that was acknowledged.
+        // Other users go on while the disk is full, and find all their messages.
         assert_eq!(records(&engine, "alice_b", RecordKind::Message).len(), 6, "{failure:?} {n}");
         disk.heal();
         (outcome.is_ok(), is_full)
@@ -411,7 +411,7 @@ fn a_disk_that_is_full_at_any_call_of_opening_or_deleting_is_one_users_and_loses
                 image.files().keys().filter(|path| path.starts_with("/m/intents")).count();
             begun.entry(intents).or_insert(image);
         }
-        // From each kind of leftover, opening meets a full disk at each of its calls.
+        // Opens each kind of leftover with a disk that is full at each call.
         for image in begun.into_values() {
             for n in 0.. {
                 let disk = Disk::new(image.clone());

@@ -1,5 +1,5 @@
 //! Nothing hangs: closing keeps its timeout whatever a callable does, waits can be interrupted, and
-//! a callable that calls back in is refused, not waited for.
+//! a callable that calls the engine again gets an error instead of waiting.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak, mpsc};
@@ -21,7 +21,7 @@ fn disk() -> Disk {
     Disk::new(MemoryBackend::new())
 }
 
-/// An embedder that does something before it embeds.
+/// An embedder that calls a function before it embeds.
 struct Calling<F>(F);
 
 impl<F: Fn() + Send + Sync> Embedder for Calling<F> {
@@ -61,7 +61,7 @@ fn closing_keeps_its_timeout_while_a_model_does_not_answer_and_frees_the_store()
     let inside = Arc::clone(&entered);
     let model = ScriptedModel::new(move |_| {
         inside.store(true, Ordering::SeqCst);
-        // Deaf to every wish to stop, as a Python callable is.
+        // Ignores every request to stop, as a Python callable does.
         let _ = released.lock().recv();
         Err(Error::new(ErrorKind::Llm, "too late"))
     });
@@ -75,7 +75,7 @@ fn closing_keeps_its_timeout_while_a_model_does_not_answer_and_frees_the_store()
     engine.close(Duration::from_millis(300), &NOW).unwrap();
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     let before = disk.inner().files();
-    // The model still hangs, and the store can be opened again.
+    // The model still hangs, but the store can be opened again.
     let next = open(&disk).unwrap();
     assert_eq!(records(&next, "alice", RecordKind::Message).len(), 30);
     next.close(Duration::ZERO, &NOW).unwrap();
@@ -97,7 +97,7 @@ fn an_interrupted_close_frees_the_store() {
     std::thread::scope(|scope| {
         let (hold, held) = mpsc::channel::<()>();
         let (engine, flag) = (&engine, &flag);
-        // Somebody forms episodes meanwhile, so that closing has to wait.
+        // Another thread forms episodes meanwhile, so that closing has to wait.
         let (started, start) = mpsc::channel::<()>();
         let busy = scope.spawn(move || {
             struct Waiting(episodica_core::sync::Mutex<mpsc::Receiver<()>>, mpsc::Sender<()>);
@@ -153,7 +153,7 @@ fn deleting_a_user_can_be_interrupted_while_somebody_searches() {
         slow.store(false, Ordering::SeqCst);
         release.send(()).unwrap();
     });
-    // Nothing was deleted, and the user goes on.
+    // Nothing was deleted, and the user accepts messages.
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 3);
     engine.add_messages("alice", vec![said("new", "Hello again.", 900, None)], None, &NOW).unwrap();
     assert_eq!(engine.delete_user_data("alice", &NOW).unwrap().messages, 4);
@@ -161,7 +161,7 @@ fn deleting_a_user_can_be_interrupted_while_somebody_searches() {
 
 type Call = fn(&Engine) -> Result<()>;
 
-/// Operations that wait for the user's turn or for everybody.
+/// Operations that wait for the user's turn or for all threads.
 const CALLS: [(&str, Call); 6] = [
     ("flush", |engine| engine.flush("alice", &NOW).map(drop)),
     ("delete", |engine| engine.delete("alice", "m0", &NOW).map(drop)),
@@ -187,7 +187,7 @@ fn a_callable_that_calls_back_in_is_refused() {
         let engine = Arc::new(open_embedding(&disk, Arc::new(embedder)).unwrap());
         engine.add_messages("alice", messages(4), None, &NOW).unwrap();
         cell.set(Arc::downgrade(&engine)).ok();
-        // Forming embeds with the turn.
+        // Forming an episode calls the embedder while it holds the turn.
         engine.flush("alice", &NOW).unwrap();
         let refused = refused.lock().clone();
         assert!(!refused.is_empty(), "{name} was not refused");
@@ -234,7 +234,7 @@ fn messages_that_are_stored_are_acknowledged_though_the_disk_is_full_when_episod
         let injected = disk.failures() > 0;
         disk.heal();
         let stored = records(&engine, "alice", RecordKind::Message).len();
-        // Stored and acknowledged, or neither.
+        // Either stored and acknowledged, or neither.
         assert_eq!(
             stored,
             if outcome.is_ok() { 2 } else { 1 },
@@ -245,7 +245,7 @@ fn messages_that_are_stored_are_acknowledged_though_the_disk_is_full_when_episod
         if outcome.is_err() {
             engine.add_messages("alice", later, None, &NOW).unwrap();
         }
-        // After space is back everything goes on by itself.
+        // With disk space again, all work continues without help.
         engine
             .add_messages(
                 "alice",

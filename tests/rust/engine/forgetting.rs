@@ -1,4 +1,4 @@
-//! Forgetting as time goes by: strength, expiry, and counts of uses that outlive crashes.
+//! Forgetting over time: strength, expiry, and counts of uses that survive crashes.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn weak() -> ForgettingPolicy {
     ForgettingPolicy { strength: Some(0.05), kinds, ..ForgettingPolicy::default() }
 }
 
-/// Ids, uses and reasons of what is proposed.
+/// Ids, uses and reasons of the proposed facts.
 fn proposed(engine: &Engine, policy: &ForgettingPolicy) -> Vec<(String, u64, String)> {
     let found = engine.forgetting("alice", policy, &NOW).unwrap();
     let candidates = found.candidates.iter();
@@ -79,7 +79,7 @@ fn a_fact_leaves_when_its_time_is_over_and_a_reader_sees_it_too() {
     assert!(reason.starts_with("expired on "), "{reason}");
     engine.restore("alice", std::slice::from_ref(&code), &NOW).unwrap();
     assert_eq!(use_it(&engine, "kite"), 1);
-    // Time flows on with an open engine, and across its snapshot.
+    // The restored fact is also found much later, after an opening from the snapshot.
     engine.close(Duration::from_secs(5), &NOW).unwrap();
     drop(engine);
     assert_eq!(use_it(&open_days_later(&disk, 900).unwrap(), "kite"), 1);
@@ -93,7 +93,7 @@ fn counts_of_uses_are_whole_or_gone_after_a_crash_and_harm_nothing() {
     assert_eq!(use_it(&engine, "kites"), 1);
     engine.close(Duration::from_secs(5), &NOW).unwrap();
     drop(engine);
-    // Killed before the second use was written down.
+    // The process is killed before the second use is written.
     let engine = open(&disk).unwrap();
     assert_eq!(use_it(&engine, "kites"), 1);
     let killed = Disk::new(disk.inner().after_process_death());

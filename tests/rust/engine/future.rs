@@ -1,4 +1,4 @@
-//! One bad clock harms nothing for ever: what is dated ahead of the clock ends nothing.
+//! A wrong clock does no lasting damage: a fact dated ahead of the clock ends nothing.
 
 use episodica_core::engine::{AnyRecord, Engine, RecordKind};
 use episodica_core::score::SearchMethod;

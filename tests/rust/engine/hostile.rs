@@ -1,7 +1,8 @@
-//! Caches that somebody changed on purpose, with checksums to match: they are used or left aside;
-//! nothing crashes, no message is lost, and whatever a caller sees is an answer or an error.
+//! Caches that were changed on purpose, with fitting checksums. The engine uses them or ignores
+//! them; nothing crashes, no message is lost, and every call returns a result or an error.
 //!
-//! Runs in a child: a wrong length could take all memory, a wrong link the process.
+//! The test runs in a child process, since a wrong length could take all memory, and a wrong link
+//! the process.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use crate::child::in_child;
 use crate::counts::{report, rounds};
 
 const LOG: &str = "/m/messages/alice_messages.jsonl";
-/// Bytes before a column: the number of its values, and their checksum.
+/// Bytes before a column: its number of values and their checksum.
 const HEAD: usize = 12;
 
 fn layout() -> (StoreLayout, Owner) {
@@ -59,7 +60,7 @@ struct Column {
     width: usize,
 }
 
-/// The columns of a pack, whose widths nothing says: the checksums tell.
+/// The columns of a pack. Nothing states their widths: the width is right if the checksum fits.
 fn columns(mut pack: &[u8]) -> Vec<Column> {
     let mut columns = Vec::new();
     while !pack.is_empty() {
@@ -75,7 +76,7 @@ fn columns(mut pack: &[u8]) -> Vec<Column> {
     columns
 }
 
-/// A pack of these columns, and its checksum.
+/// A pack of these columns, and the checksum of its heads.
 fn packed(columns: &[Column]) -> (Vec<u8>, u32) {
     let (mut pack, mut heads) = (Vec::new(), crc32fast::Hasher::new());
     for column in columns {
@@ -89,7 +90,7 @@ fn packed(columns: &[Column]) -> (Vec<u8>, u32) {
     (pack, heads.finalize())
 }
 
-/// A line of JSON with a checksum that fits.
+/// A line of JSON with its checksum recomputed.
 fn mended(line: &Value) -> Vec<u8> {
     let mut line = line.clone();
     line.as_object_mut().unwrap().shift_remove("crc");
@@ -100,7 +101,7 @@ fn mended(line: &Value) -> Vec<u8> {
     bytes
 }
 
-/// One number or more of these bytes becomes another: at the edges of what there is, or any.
+/// Replaces one or two numbers by a random number, a small one or an edge case.
 fn change_numbers(random: &mut Random, bytes: &mut Vec<u8>, width: usize) {
     for _ in 0..=random.below(2) {
         if bytes.len() < width.max(1) {
@@ -113,7 +114,7 @@ fn change_numbers(random: &mut Random, bytes: &mut Vec<u8>, width: usize) {
             1 => random.below(40),
             _ => edges[random.below(edges.len() as u64) as usize],
         };
-        // Somewhere in the value: rows of a table hold several numbers.
+        // At any place in the value, since rows of a table hold several numbers.
         let at = at + random.below(width as u64) as usize / 4 * 4;
         let end = (at + if random.below(2) == 0 { 4 } else { 8 }).min(bytes.len());
         match random.below(8) {
@@ -128,8 +129,8 @@ fn change_numbers(random: &mut Random, bytes: &mut Vec<u8>, width: usize) {
     }
 }
 
-/// Changes a page of records behind its compression: `columns` holds where rows and pages end, and
-/// the pages.
+/// Changes a page of compressed records: `columns` contains the ends of rows, the ends of pages,
+/// and the pages.
 fn change_page(random: &mut Random, columns: &mut [Column]) -> Option<()> {
     let [_, ends, pages] = columns else { return None };
     let ends_at: Vec<usize> =
@@ -154,7 +155,7 @@ fn change_page(random: &mut Random, columns: &mut [Column]) -> Option<()> {
     Some(())
 }
 
-/// A snapshot with something changed and every checksum mended.
+/// A snapshot with a change and all its checksums recomputed.
 fn changed_snapshot(random: &mut Random, snapshot: &[u8]) -> Vec<u8> {
     let end = snapshot.iter().position(|byte| *byte == b'\n').unwrap();
     let mut head: Value = serde_json::from_slice(&snapshot[..end]).unwrap();
@@ -199,7 +200,8 @@ fn changed_snapshot(random: &mut Random, snapshot: &[u8]) -> Vec<u8> {
     [mended(&head), packs].concat()
 }
 
-/// Vectors and their manifest, changed alike; without the snapshot, so that they are read.
+/// Changes vectors and their manifest alike, and removes the snapshot, so that the vectors are
+/// read.
 fn change_vectors(random: &mut Random, disk: &MemoryBackend) {
     let (layout, owner) = layout();
     let paths = layout.cache_paths(&owner, LogKind::ALL[random.below(3) as usize]);
@@ -246,7 +248,7 @@ fn request(query: &str) -> SearchRequest {
     }
 }
 
-/// All that a caller may do, some of it through records that nobody has read yet.
+/// Random calls of a user, some of which read records not read before.
 fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     type Call<'a> = &'a dyn Fn(&Engine) -> Result<()>;
     let find = |engine: &Engine| engine.search("alice", &request("Which drink?"), &NOW).map(drop);
@@ -280,7 +282,7 @@ fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     let calls: [Call<'_>; 5] = [&find, &pack, &list, &add, &delete];
     let first = random.below(calls.len() as u64) as usize;
     for call in calls.iter().cycle().skip(first).take(2) {
-        // A call fails once at most: the next one reads the logs.
+        // A call fails at most once, since the next call reads the logs.
         let outcome = engine.guarded(call).or_else(|error| {
             told.push(error);
             engine.guarded(call)
@@ -289,7 +291,7 @@ fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     }
 }
 
-/// Changes one of the user's caches; seven times of eight the snapshot.
+/// Changes one of the user's caches, the snapshot in seven of eight cases.
 fn change(random: &mut Random, disk: &MemoryBackend, path: &Path, snapshot: &[u8]) {
     if random.below(8) == 0 {
         change_vectors(random, disk);
@@ -298,7 +300,7 @@ fn change(random: &mut Random, disk: &MemoryBackend, path: &Path, snapshot: &[u8
     }
 }
 
-/// The lines of a log, without a deleted one and what tells of its deletion.
+/// The lines of a log, without those of deleted messages and of the deletion.
 fn acknowledged(disk: &MemoryBackend) -> Vec<String> {
     let log = disk.files().remove(&PathBuf::from(LOG)).unwrap();
     let log = String::from_utf8(log).unwrap();
@@ -337,7 +339,7 @@ fn a_cache_changed_on_purpose_is_used_or_left_aside() {
     });
 }
 
-/// Of the changes above, the first that hid an episode from the deletion of one of its messages.
+/// Repeats the first change that hid an episode from the deletion of one of its messages.
 #[test]
 fn a_deletion_from_which_a_snapshot_hides_an_episode_reads_the_logs() {
     let (written, mut random) = (furnished(), Random::new(29));

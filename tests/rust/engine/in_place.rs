@@ -1,5 +1,5 @@
-//! Deleting takes records out of the indexes in place: afterwards every search answers as it would
-//! after a fresh opening.
+//! A deletion removes records from the indexes in place: afterwards every search answers as it
+//! would in a newly opened store.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub fn id_of(record: &AnyRecord) -> &str {
     }
 }
 
-/// A message of somebody who repeats themselves, in no particular order of time.
+/// A message from a person who repeats themselves, in random order of time.
 pub fn any_message(random: &mut Random, number: u64) -> NewMessage {
     let word = random.below(6);
     let content = match random.below(7) {
@@ -68,7 +68,7 @@ fn answers(
     response.hits.iter().map(|hit| (id(&hit.record), hit.score)).collect()
 }
 
-/// A reader of the same logs, without the caches that the writer made.
+/// An engine on the same logs, without the caches that the writer made.
 fn opened_anew(disk: &Disk) -> episodica_core::engine::EngineHandle {
     let logs = Disk::new(MemoryBackend::new());
     for (path, bytes) in disk.inner().files() {
@@ -85,8 +85,8 @@ pub fn assert_same_answers(engine: &Engine, disk: &Disk, case: &str) -> u64 {
     assert_nearly_same_answers(engine, disk, case, 1e-5)
 }
 
-/// Scores may differ by what vectors lose when they are kept in half precision, from one opening to
-/// the next.
+/// Scores may differ by the rounding of half precision, which a vector may get at one opening and
+/// not at another.
 pub fn assert_nearly_same_answers(engine: &Engine, disk: &Disk, case: &str, tolerance: f64) -> u64 {
     let fresh = opened_anew(disk);
     let mut compared = 0;
@@ -108,7 +108,7 @@ pub fn assert_nearly_same_answers(engine: &Engine, disk: &Disk, case: &str, tole
                 (answers(engine, query, kind, method), answers(&fresh, query, kind, method));
             let same = own.len() == other.len()
                 && own.iter().zip(&other).all(|(a, b)| a.0 == b.0 && (a.1 - b.1).abs() < tolerance);
-            // Ties of fused ranks go by slot, and a rewritten episode has a new one.
+            // Ties of fused ranks are ordered by slot, and a rewritten episode has a new slot.
             assert!(
                 same || method == SearchMethod::Rrf && own.keys().eq(other.keys()),
                 "{case}, {method:?}, {kind:?}, `{query}`:\n{own:?}\n{other:?}"
@@ -130,7 +130,7 @@ fn after_any_deletions_searches_answer_as_after_a_fresh_opening() {
         for _ in 0..8 {
             let batch = (0..1 + random.below(8)).map(|_| {
                 number += 1;
-                // Now and then an id comes back that was deleted.
+                // Sometimes an id comes back that was deleted.
                 let id = if random.below(5) == 0 { random.below(number) } else { number };
                 any_message(&mut random, id)
             });
@@ -161,7 +161,7 @@ fn after_any_deletions_searches_answer_as_after_a_fresh_opening() {
     report("in_place", &[("deletions", deleted), ("comparisons", compared), ("differences", 0)]);
 }
 
-/// Of more messages than are scored in full, the candidates are the same too.
+/// With more messages than are scored in full, the candidates are also the same.
 #[test]
 fn after_deletions_in_a_large_user_candidates_are_those_of_a_fresh_opening() {
     let disk = Disk::new(MemoryBackend::new());

@@ -1,5 +1,5 @@
-//! Users come and go while others work: deletion, eviction and refreshing never lock up, mix up or
-//! lose anything.
+//! Users open and close while other threads work: deletion, eviction and refreshing cause no
+//! deadlock, mix nothing up and lose nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +74,7 @@ fn of_what_many_add_to_one_user_nothing_finished_is_left_over() {
             let engine = &engine;
             scope.spawn(move || {
                 for n in 0..each {
-                    // Each session is over as soon as somebody has come to the next hour.
+                    // A session is over as soon as any thread has come to the next hour.
                     let (id, session) = (format!("{thread}-{n}"), format!("s{thread}-{n}"));
                     let message = said(
                         &id,
@@ -108,8 +108,8 @@ fn users_are_closed_under_the_budget_while_others_use_them() {
             let engine = &engine;
             scope.spawn(move || {
                 for n in 0..each {
-                    // Everybody uses the same few users, so that one closes what another is about
-                    // to use.
+                    // All threads use the same few users, so that one thread closes a user that
+                    // another is about to use.
                     let user = format!("u{}", (n + thread) % 3);
                     let id = format!("{thread}-{n}");
                     engine
@@ -190,7 +190,7 @@ fn talk_of_former_days_is_not_cut_by_what_came_in_before_it() {
         engine.add_messages("alice", vec![message], None, &NOW).unwrap();
     }
     assert!(records(&engine, "alice", RecordKind::Episode).is_empty());
-    // Another session that goes on later ends it.
+    // A later message of another session ends it.
     engine
         .add_messages("alice", vec![said("later", "Good morning.", 9_000, Some("s2"))], None, &NOW)
         .unwrap();
@@ -215,15 +215,15 @@ fn searched(engine: &Engine, user: &str) -> Result<usize> {
     Ok(engine.search(user, &request, &Impatient(Instant::now()))?.hits.len())
 }
 
-/// What a thread does to alice, and what it is in the middle of when others go on.
+/// The call of one thread on alice, and the operation in which it is held up while others go on.
 struct HeldUp {
     name: &'static str,
     budget: usize,
-    /// Has alice been opened and changed before?
+    /// True if alice was opened and changed before.
     is_open: bool,
     operation: &'static str,
     act: fn(&Engine) -> Result<usize>,
-    /// How many messages alice has afterwards.
+    /// The number of messages that alice has afterwards.
     left: usize,
 }
 

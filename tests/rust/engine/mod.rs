@@ -1,5 +1,5 @@
-//! The engine under attack, on files that lose power and disks that fail: what it acknowledged
-//! stays, what was deleted stays deleted.
+//! The engine on disks that fail and lose power: acknowledged records stay, deleted records stay
+//! deleted.
 
 mod audit;
 mod deletion;

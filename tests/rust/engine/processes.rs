@@ -1,4 +1,5 @@
-//! Several engines on one store, as several processes have them: each finds what a fresh one finds.
+//! Several engines on one store, like several processes: each finds the same as a newly opened
+//! engine.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use super::in_place::{any_message, assert_nearly_same_answers, id_of};
 use super::support::*;
 use crate::counts::{report, rounds};
 
-/// What vectors lose when they are kept in half precision.
+/// The largest difference of scores through half precision.
 const HALF: f64 = 5e-3;
 
 fn act(engine: &Engine, random: &mut Random, number: &mut u64) {
@@ -131,7 +132,7 @@ fn engines_that_write_at_once_store_each_message_once_and_form_each_episode_once
     }
 }
 
-/// Waits until the snapshot is there: it is taken behind the caller.
+/// Waits for the snapshot, which is written in the background.
 fn wait_for(disk: &Disk, name: &str) {
     let until = Instant::now() + Duration::from_secs(30);
     let is_there =
@@ -151,14 +152,14 @@ fn a_snapshot_is_taken_while_the_user_is_open_and_holds_for_others() {
     engine.add_messages("alice", messages, None, &NOW).unwrap();
     wait_for(&disk, "alice.snapshot");
     engine.add_messages("alice", vec![any_message(&mut random, 9_999)], None, &NOW).unwrap();
-    // As a process that was killed leaves it: it is opened from the snapshot and the line behind.
+    // The image of a killed process is opened from the snapshot and the line after it.
     let killed = Disk::new(disk.inner().after_process_death());
     killed.take_operations();
     let opened = open_as(&killed, false, MemoryConfig::default()).unwrap();
     assert_eq!(records(&opened, "alice", RecordKind::Message).len(), 2_401);
     let read = killed.take_operations();
     assert!(!read.iter().any(|operation| operation.ends_with("alice.manifest.json")), "{read:?}");
-    // (Among so many, half precision decides who is the thousandth.)
+    // Compares ids only: among so many hits, half precision decides which is the thousandth.
     let all = |engine: &Engine, kind| {
         let ids = records(engine, "alice", kind);
         ids.iter().map(|one| id_of(one).to_owned()).collect::<std::collections::BTreeSet<_>>()
@@ -167,7 +168,7 @@ fn a_snapshot_is_taken_while_the_user_is_open_and_holds_for_others() {
         assert_eq!(all(&opened, kind), all(&engine, kind), "{kind:?}");
     }
     drop(opened);
-    // Another process on the live store takes it up, too, and follows.
+    // Another process on the live store also uses the snapshot, and follows.
     let other = open_as(&disk, false, MemoryConfig::default()).unwrap();
     assert_eq!(records(&other, "alice", RecordKind::Message).len(), 2_401);
     engine.delete("alice", "m7", &NOW).unwrap();

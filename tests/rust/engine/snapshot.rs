@@ -1,5 +1,5 @@
-//! A snapshot is the view that the logs give, or it is not used; and nothing outlives a deletion in
-//! one.
+//! A snapshot is used only if it equals the view that the logs give, and nothing deleted survives
+//! in a snapshot.
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,8 @@ fn talk(from: i64, to: i64) -> Vec<NewMessage> {
         .collect()
 }
 
-/// A user with episodes, facts, an edited episode and fact (so there are earlier revisions), and
-/// messages that await their episode.
+/// A user with episodes, facts, an edited episode and an edited fact (so that there are earlier
+/// revisions), and messages that await their episode.
 fn furnish(engine: &Engine) {
     engine.add_messages("alice", talk(0, 30), None, &NOW).unwrap();
     engine.flush("alice", &NOW).unwrap();
@@ -80,8 +80,8 @@ fn furnished() -> Disk {
     disk
 }
 
-/// All that can be asked of a user, each with a score. Sorted: of what is equally good, or equally
-/// old, either may come first.
+/// The answers to all questions about a user, each with a score. They are sorted, since equally
+/// good or equally old records may come in any order.
 type Everything = Vec<(String, f64)>;
 
 fn everything(engine: &Engine) -> Everything {
@@ -105,7 +105,7 @@ fn everything(engine: &Engine) -> Everything {
     all
 }
 
-/// The message that is best for a question.
+/// The best message for a question.
 fn best(engine: &Engine, query: &str, method: SearchMethod) -> String {
     let request = asked(query, 1, vec![HitKind::Message], method);
     let hit = engine.search("alice", &request, &NOW).unwrap().hits.remove(0);
@@ -126,7 +126,7 @@ fn recorded(engine: &Engine) -> Everything {
     all
 }
 
-/// Scores may differ by what vectors lose when they are kept in half precision.
+/// Compares two answers; scores may differ by the rounding of half precision.
 fn same(one: &Everything, other: &Everything, case: &str) {
     let missing = |from: &Everything, all: &Everything| -> Vec<String> {
         let there = |line: &String| from.iter().any(|(other, _)| other == line);
@@ -147,7 +147,7 @@ fn same(one: &Everything, other: &Everything, case: &str) {
     }
 }
 
-/// Opened without a snapshot.
+/// An engine opened without a snapshot.
 fn without_snapshot(disk: &Disk) -> EngineHandle {
     let image = disk.inner().after_process_death();
     let image = Disk::new(image);
@@ -171,7 +171,7 @@ fn a_user_comes_from_the_snapshot_as_from_the_logs_and_goes_on_alike() {
     same(&after, &from_the_logs(&disk), "gone on");
     close(&engine);
     drop(engine);
-    // What nobody has looked at goes from one snapshot to the next.
+    // Records that were not read in between go from one snapshot to the next.
     for n in 0..2 {
         let engine = open(&disk).unwrap();
         let more = said(&format!("n{n}"), "One more.", 90_000 + n, Some("s9"));
@@ -182,7 +182,8 @@ fn a_user_comes_from_the_snapshot_as_from_the_logs_and_goes_on_alike() {
     same(&everything(&engine), &from_the_logs(&disk), "handed on");
 }
 
-/// Is a user opened from the snapshot? Whoever reads the logs needs the manifests of the vectors.
+/// Returns whether a user is opened from the snapshot. Only an opening from the logs reads the
+/// manifests of the vectors.
 fn uses_the_snapshot(disk: &Disk) -> bool {
     disk.take_operations();
     open(disk).unwrap().load_user("alice", &NOW).unwrap();
@@ -216,7 +217,7 @@ fn a_killed_process_leaves_a_snapshot_and_the_lines_behind_it() {
     let before = everything(&opened);
     same(&before, &from_the_logs(&killed), "killed");
     assert!(opened.verify(None, &NOW).unwrap().problems.is_empty());
-    // It goes on, and is closed with a snapshot of all.
+    // The engine accepts messages and closes with a snapshot of everything.
     opened.add_messages("alice", talk(63, 70), None, &NOW).unwrap();
     same(&everything(&opened), &from_the_logs(&killed), "gone on");
     close(&opened);
@@ -225,7 +226,7 @@ fn a_killed_process_leaves_a_snapshot_and_the_lines_behind_it() {
     same(&everything(&open(&killed).unwrap()), &from_the_logs(&killed), "closed");
 }
 
-/// Adds so many messages that a snapshot is due, and waits until it was taken behind the caller.
+/// Adds enough messages for a snapshot to be due, and waits until it is written in the background.
 fn grow(engine: &Engine, disk: &Disk, from: i64) {
     let before = snapshot(disk);
     engine.add_messages("alice", talk(from, from + GROWTH), None, &NOW).unwrap();
@@ -261,16 +262,17 @@ fn snapshots_one_after_the_other_add_what_is_new() {
         for said in [2, 34 + round * GROWTH, last - last % 4] {
             let wanted = talk(said, said + 1).remove(0).content;
             assert_eq!(best(&opened, &wanted, SearchMethod::Bm25), wanted);
-            // Numbers say little in vectors.
+            // Vectors hardly distinguish numbers.
             let words = |text: &str| text.replace(|letter: char| letter.is_ascii_digit(), "");
             assert_eq!(words(&best(&opened, &wanted, SearchMethod::Vector)), words(&wanted));
         }
-        // What was appended and then lost is made again; what the manifest names is still there.
+        // Vectors that were appended and then lost are computed again; those in the manifest are
+        // still there.
         let torn = Disk::new(disk.inner().after_process_death());
         let vectors = after[&files.embeddings].len();
         torn.inner().put(&files.embeddings, &after[&files.embeddings][..vectors - 100]);
         same(&recorded(&open(&torn).unwrap()), &expected, &format!("torn in round {round}"));
-        // Earlier revisions, some of which are in the pages of the snapshot and some not.
+        // Makes earlier revisions, some of them in the pages of the snapshot.
         let AnyRecord::Episode(episode) =
             records(&engine, "alice", RecordKind::Episode).remove(round as usize)
         else {
@@ -326,7 +328,7 @@ fn a_snapshot_that_holds_is_read_and_not_written_again() {
     drop(engine);
     assert!(written().is_empty());
     assert_eq!(snapshot(&disk), before);
-    // A reader uses it, too, and writes nothing.
+    // A reader also uses the snapshot, and writes nothing.
     let reader = open_as(&disk, true, with_snapshots()).unwrap();
     same(&everything(&reader), &from_the_logs(&disk), "read only");
     assert!(written().is_empty());
@@ -382,7 +384,7 @@ fn nothing_damaged_or_out_of_date_is_believed() {
         image.inner().put(path(), &damaged);
         same(&everything(&open(&image).unwrap()), &expected, &format!("round {round}"));
     }
-    // Another file under its name, sound in itself: the logs and vectors say that it is not theirs.
+    // An older snapshot, sound in itself: logs and vectors show that it does not belong to them.
     let owner = Owner::new("default", "alice").unwrap();
     let layout = StoreLayout::new(Path::new("/m"));
     let engine = open(&disk).unwrap();
@@ -400,7 +402,7 @@ fn nothing_damaged_or_out_of_date_is_believed() {
     assert!(expected.iter().any(|(line, _)| line.contains("zqlighthouses")));
     disk.inner().put(path(), &whole);
     same(&everything(&open(&disk).unwrap()), &expected, "an older one");
-    // Logs of before with the snapshot of after.
+    // Older logs with a newer snapshot.
     let image = Disk::new(furnished().inner().after_process_death());
     let newer = Disk::new(disk.inner().after_process_death());
     let engine = open(&newer).unwrap();
@@ -408,7 +410,7 @@ fn nothing_damaged_or_out_of_date_is_believed() {
     drop(engine);
     image.inner().put(path(), &snapshot(&newer).unwrap());
     same(&everything(&open(&image).unwrap()), &from_the_logs(&image), "a newer one");
-    // Other vectors than those it speaks of.
+    // Other vectors than those that the snapshot names.
     let vectors = layout.cache_paths(&owner, LogKind::Semantic).embeddings;
     let image = Disk::new(furnished().inner().after_process_death());
     let expected = from_the_logs(&image);
@@ -430,7 +432,7 @@ fn a_deletion_takes_the_snapshot_with_it() {
     assert!(
         files_with(&disk, "town0 ").is_empty() && files_with(&disk, "left by a crash").is_empty()
     );
-    // The indexes in memory still know the deleted words: the next opening makes new ones.
+    // The indexes in memory still contain the deleted words; the next opening builds new indexes.
     close(&engine);
     assert_eq!(snapshot(&disk), None);
     drop(engine);

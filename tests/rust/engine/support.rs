@@ -1,4 +1,4 @@
-//! An engine over files in memory, with vectors and tokens simple enough to be surely right.
+//! An engine over files in memory, with vectors and tokens simple enough to be certainly right.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub fn open_embedding(disk: &Disk, embedder: Arc<dyn Embedder>) -> Result<Engine
     Engine::open(EngineParts { embedder, ..parts(disk) })
 }
 
-/// An engine whose clock stands so many days later.
+/// An engine whose clock is so many days ahead.
 pub fn open_days_later(disk: &Disk, days: i64) -> Result<EngineHandle> {
     open_at(disk, Arc::new(FixedClock::new(moment(days * 86_400))))
 }
@@ -71,7 +71,7 @@ pub fn parts(disk: &Disk) -> EngineParts {
     }
 }
 
-/// However few messages a user has, there is a snapshot of them.
+/// A configuration that writes a snapshot of a user with few messages, too.
 pub fn with_snapshots() -> MemoryConfig {
     MemoryConfig { snapshot_threshold: 1, ..MemoryConfig::default() }
 }
@@ -102,7 +102,7 @@ pub fn records(engine: &Engine, user: &str, kind: RecordKind) -> Vec<AnyRecord> 
     engine.records(user, kind, &page, &NOW).unwrap()
 }
 
-/// A question to all records, superseded ones included.
+/// A question to all records, including superseded ones.
 pub fn asked(
     query: &str,
     top_k: usize,
@@ -133,7 +133,7 @@ pub fn found(engine: &Engine, user: &str, query: &str, method: SearchMethod) -> 
         .collect()
 }
 
-/// The files in whose names or bytes `needle` stands.
+/// The files with `needle` in their names or bytes.
 pub fn files_with(disk: &Disk, needle: &str) -> Vec<PathBuf> {
     let needle = needle.as_bytes();
     let holds = |bytes: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
@@ -144,7 +144,7 @@ pub fn files_with(disk: &Disk, needle: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// In a text that no vector is to be had for.
+/// A text that contains this can't be embedded.
 pub const NO_VECTOR: &str = "(illegible)";
 
 /// Words hashed into a few dimensions.
@@ -201,10 +201,10 @@ impl TokenTable for Table {
     }
 }
 
-/// Above so many rows an index gives them in half precision.
+/// With more rows than this, an index returns them in half precision.
 const MANY: usize = 4;
 
-/// Indexes that are rows and labels; their files are on the same disk as all others.
+/// Vector indexes made of rows and labels; their files are on the same disk as all other files.
 struct Rows {
     disk: Disk,
 }

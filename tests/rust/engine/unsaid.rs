@@ -1,5 +1,5 @@
-//! What is deleted was never said: after deletions a store equals one that never had what went, in
-//! its records, in how its facts stand and in what it finds, up to ids and the times of processing.
+//! After a deletion, a store equals one that never had the deleted messages: in its records, the
+//! state of its facts and its search results, except ids and the times of processing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const TEAS: [&str; 4] = ["green tea", "cocoa", "black coffee", "lemonade"];
 const QUERIES: [&str; 4] =
     ["where does she live", "work", "favourite drink", "bicycle harbour metformin"];
 
-/// Shows a later moment whenever it is looked at.
+/// A clock that shows a later moment at every look.
 struct Ticking(AtomicI64);
 
 impl Clock for Ticking {
@@ -51,7 +51,7 @@ fn episodes(engine: &Engine) -> Vec<Episode> {
     records(engine, "alice", RecordKind::Episode).into_iter().filter_map(episode).collect()
 }
 
-/// A fact in words: all of it but its id and the times of processing.
+/// The facts as text, without their ids and the times of processing.
 fn standings(engine: &Engine) -> BTreeSet<String> {
     let facts = facts(engine);
     let named: BTreeMap<&str, &SemanticMemory> =
@@ -118,14 +118,14 @@ fn hits(engine: &Engine, query: &str) -> BTreeSet<String> {
     response.hits.iter().map(text).collect()
 }
 
-/// What happens to a store.
+/// An event in the history of a store.
 #[derive(Debug, Clone)]
 enum Event {
-    /// Messages are said and their session is closed.
+    /// Messages are added and their session is closed.
     Say(Vec<NewMessage>),
-    /// The application states a fact that holds since a day.
+    /// The application states a fact, valid from a day.
     State(String, i64),
-    /// Of what was said before, this goes.
+    /// A part of the earlier messages is deleted.
     Delete(Gone),
 }
 
@@ -160,7 +160,7 @@ fn sentence(random: &mut Random, person: [&str; 2]) -> String {
     }
 }
 
-/// Things that happen, one after the other; each session is closed before the next.
+/// A random history; each session is closed before the next one.
 fn history(random: &mut Random) -> Vec<Event> {
     let (mut day, mut number, mut sessions) = (0, 0, Vec::<Vec<String>>::new());
     let count = 2 + random.below(7);
@@ -216,8 +216,8 @@ fn start(disk: &Disk) -> EngineHandle {
     open_at(disk, Arc::new(Ticking(AtomicI64::new(0)))).unwrap()
 }
 
-/// Lets things happen; returns the messages that went, and how many of the first events say
-/// nothing any more.
+/// Performs the events; returns the ids of the deleted messages, and the number of events before
+/// the last deletion of the user.
 fn happen(engine: &Engine, events: &[Event]) -> (BTreeSet<String>, usize) {
     let (mut went, mut forgotten) = (BTreeSet::new(), 0);
     for (number, event) in events.iter().enumerate() {
@@ -260,7 +260,7 @@ fn happen(engine: &Engine, events: &[Event]) -> (BTreeSet<String>, usize) {
     (went, forgotten)
 }
 
-/// The same without what went.
+/// The events without the deleted messages.
 fn without(events: &[Event], went: &BTreeSet<String>, forgotten: usize) -> Vec<Event> {
     let events = events[forgotten..].iter().cloned();
     let left = events.filter_map(|event| match event {
@@ -344,7 +344,7 @@ fn a_fact_that_a_deleted_message_crowded_out_is_learned_and_no_deleted_one_comes
     }
 }
 
-/// The events in few words.
+/// The events in short form.
 fn words(events: &[Event]) -> String {
     let told = events.iter().map(|event| match event {
         Event::Say(messages) => {
@@ -391,7 +391,7 @@ fn what_is_deleted_was_never_said() {
         happen(&never, &left);
         let case = format!("seed {seed}:\n{}\nwithout {went:?}", words(&events));
         let (mine, others) = (cuts(&engine), cuts(&never));
-        // Where an episode ends was decided when all of it was there.
+        // The end of an episode was decided while all of its messages were there.
         if !mine.keys().eq(others.keys()) {
             other_cuts += 1;
             continue;
@@ -410,7 +410,7 @@ fn what_is_deleted_was_never_said() {
         for id in &went {
             assert!(files_with(&disk, &format!("\"{id}\"")).is_empty(), "{case}");
         }
-        // The logs say the same as the memory.
+        // The logs contain the same as the memory.
         let before = standings(&engine);
         drop(engine);
         assert_eq!(standings(&open(&disk).unwrap()), before, "read again, {case}");
@@ -441,7 +441,8 @@ fn finds_homes_and_drinks(prompt: &ChatPrompt) -> episodica_core::Result<String>
         let others = known.iter().filter(|(_, one, text)| *one == attribute && *text != content);
         let ends: Vec<usize> = others.map(|(number, ..)| *number).collect();
         Some(serde_json::json!({
-            // Quoted and critical, so that the rules' reading of a repeat raises neither number.
+            // Facts with a quotation and the highest importance, so that a repeat read by the rules
+            // raises neither number.
             "ends": ends, "quote": plain,
             "content": content, "kind": "personal_info", "subject": "alice",
             "attribute": attribute, "value": value.to_lowercase(), "from": "", "to": "",
@@ -472,8 +473,8 @@ fn what_is_deleted_was_never_said_to_a_model_either() {
         let mut events = Vec::new();
         let mut ids = Vec::new();
         for day in 0..3 + random.below(4) as i64 {
-            // One message about each matter: the model is not asked again about the rest of an
-            // episode, so its other messages must not change what it tells of one.
+            // One message per topic: the model is not asked again about the rest of an episode, so
+            // the other messages must not change its facts about a message.
             let said = (0..1 + random.below(2) as i64).map(|minute| {
                 ids.push(format!("m{}", ids.len()));
                 let text = match minute {

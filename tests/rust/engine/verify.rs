@@ -1,5 +1,5 @@
-//! `verify` finds what was done to a store behind its back, says how to mend it, and finds nothing
-//! when that was done.
+//! `verify` finds changes made to a store from outside, says how to repair them, and finds nothing
+//! after the repair.
 
 use std::path::Path;
 
@@ -73,7 +73,7 @@ fn a_line_damaged_on_a_live_store_is_found_and_set_aside_at_the_next_opening() {
     let disk = filled();
     let engine = open(&disk).unwrap();
     assert!(errors(&engine).is_empty());
-    // The same file with one byte changed: what a failing disk does.
+    // The same file with one byte changed, as by a failing disk.
     let damaged = Disk::new(disk.inner().after_process_death());
     let mut bytes = damaged.inner().read(Path::new(LOG)).unwrap();
     let engine = open(&damaged).unwrap();
@@ -144,7 +144,7 @@ fn flipped_bits_of_any_file_never_panic_and_never_change_an_answer() {
         disk.inner().put(path, &flipped);
         let case = format!("round {round}: bit {bit} of {}", path.display());
         let Ok(engine) = open(&disk) else {
-            // Only the file that states the version may keep a store shut.
+            // Only a damaged file with the version may keep the store from opening.
             assert!(path.ends_with("episodica.json"), "{case}");
             refused += 1;
             continue;
@@ -157,8 +157,8 @@ fn flipped_bits_of_any_file_never_panic_and_never_change_an_answer() {
         let log = path.to_string_lossy().ends_with(".jsonl");
         assert!(log || found == expected, "{case}: a cache or a manifest has changed the records");
         assert!(log || answer(&engine) == best, "{case}: a damaged cache has changed an answer");
-        // A line feed that turns into something else joins two records; else one is damaged, and no
-        // other is lost.
+        // A changed line feed joins two records. Otherwise one record is damaged, and no other
+        // record is lost.
         let most = if bytes[bit / 8] == b'\n' { 2 } else { 1 };
         assert!(found.len() + most >= expected.len(), "{case}");
         engine.close(std::time::Duration::ZERO, &NOW).unwrap();
@@ -190,11 +190,11 @@ fn vectors_of_records_that_are_gone_do_not_stay_in_the_caches() {
         layout.cache_paths(&Owner::new("default", "alice").unwrap(), LogKind::Messages).manifest;
     let log = disk.inner().read(Path::new(LOG)).unwrap();
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
-    // Somebody took the episodes and a line away; the cache knows it still.
+    // The logs lack the episodes, the facts and one message, which the cache still contains.
     for path in ["/m/episodes/alice_episodes.jsonl", "/m/semantic/alice_semantic.jsonl"] {
         disk.inner().remove_file(Path::new(path)).unwrap();
     }
-    // The header stays, the first message goes.
+    // Keeps the header, removes the first message.
     disk.inner().put(LOG, &[&lines[..1], &lines[2..]].concat().concat());
     assert_eq!(files_with(&disk, "\"id\":\"m0\"").len(), 1);
     let engine = open(&disk).unwrap();

@@ -1,4 +1,4 @@
-//! When the model is called, and when nobody waits for it.
+//! When the model is called, and which operations don't wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::engine::support::{NO_VECTOR, NOW, found, moment, open_with, said};
 
 use super::*;
 
-/// Never answers; gives up when it is told to.
+/// Never answers; returns when its call is cancelled.
 #[derive(Default)]
 struct Waiting {
     inside: AtomicUsize,
@@ -56,8 +56,8 @@ impl LanguageModel for Waiting {
 fn four_hundred_messages_cost_what_was_promised() {
     let model = Arc::new(ScriptedModel::new(sensible));
     let engine = with(&disk(), &model);
-    // One by one, as an agent would: what is asked does not depend on how fast the work behind
-    // follows.
+    // Adds one message at a time, as an agent does: the prompts do not depend on how fast the
+    // background work follows.
     for message in talk(400) {
         engine.add_messages("ann", vec![message], None, &NOW).unwrap();
     }
@@ -134,7 +134,7 @@ fn an_outage_loses_nothing_and_is_made_good() {
         made.len(),
         "each counts once, whatever it lacks"
     );
-    // The model comes back, and the next work finds it.
+    // The model is available again, and the next work finds that out.
     model.set_available(true);
     engine
         .add_messages("ann", vec![said("m30", "kite39 is back", 60 * 31, None)], None, &NOW)
@@ -183,7 +183,7 @@ fn what_a_crash_cut_off_goes_on() {
             std::thread::yield_now();
         }
         assert_eq!(episodes(&engine, "ann").len(), 0, "the model has not answered yet");
-        // Dropped without a word.
+        // Dropped without closing.
     }
     let model = Arc::new(ScriptedModel::new(sensible));
     let engine = with(&disk, &model);
@@ -248,7 +248,7 @@ fn callers_and_searches_never_wait_for_a_model() {
         !engine.wait(Some("ann"), Some(Duration::from_millis(1)), &NOW).unwrap(),
         "something is pending"
     );
-    // A user who is deleted does not wait for the model either.
+    // A deletion of a user does not wait for the model either.
     engine.delete_user_data("ann", &NOW).unwrap();
     engine.delete_user_data("ben", &NOW).unwrap();
     engine.close(Duration::ZERO, &NOW).unwrap();

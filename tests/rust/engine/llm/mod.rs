@@ -1,5 +1,5 @@
-//! The engine with a model: how often it asks, what becomes of its answers, and what happens while
-//! nobody answers. Here stand the helpers.
+//! The engine with a model: how often it asks, its use of the answers, and its behaviour while the
+//! model does not answer. This module has the helpers.
 
 mod answers;
 mod calls;
@@ -32,7 +32,7 @@ pub fn with_config(disk: &Disk, model: &Arc<ScriptedModel>, config: MemoryConfig
     open_with(disk, false, config, Some(Arc::clone(model) as Arc<dyn LanguageModel>)).unwrap()
 }
 
-/// The messages of a prompt: number and text.
+/// The messages of a prompt: their numbers and texts.
 pub fn shown(prompt: &ChatPrompt) -> Vec<(usize, String)> {
     let line = |line: &str| {
         let mut parts = line.splitn(3, " | ");
@@ -52,8 +52,8 @@ fn first_fact(messages: &[(usize, String)]) -> Value {
     })
 }
 
-/// What a sensible model would say: episodes of eight messages, one fact about the first message of
-/// each.
+/// The answers of a sensible model: episodes of eight messages, each with one fact, about its first
+/// message.
 pub fn sensible(prompt: &ChatPrompt) -> Result<String> {
     let messages = shown(prompt);
     let answer = match prompt.phase {
@@ -117,7 +117,7 @@ pub fn facts(engine: &Engine, user: &str) -> Vec<Arc<SemanticMemory>> {
         .collect()
 }
 
-/// Every message is in exactly one episode, in order, and the store is sound.
+/// Asserts that every message is in exactly one episode, in order, and that the store is sound.
 pub fn check_whole(engine: &Engine, user: &str, count: usize) {
     let inside: Vec<String> = episodes(engine, user)
         .iter()

@@ -1,4 +1,4 @@
-//! What the model's answers become: facts, merged episodes, history.
+//! The results of the model's answers: facts, merged episodes, history.
 
 use std::sync::Arc;
 
@@ -167,7 +167,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
         let engine = with_config(&disk, &model, config.clone());
         let mut ids = Vec::new();
         let mut all = talk(18).into_iter();
-        // The last lies too far away.
+        // The last part is too late to be merged.
         for (count, later) in [(6, 0), (6, 0), (6, 90_000)] {
             let mut part: Vec<NewMessage> = all.by_ref().take(count).collect();
             part.iter_mut()

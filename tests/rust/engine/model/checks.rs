@@ -1,4 +1,4 @@
-//! What holds after every step.
+//! The promises that hold after every step.
 
 use episodica_core::engine::{AnyRecord, RecordKind};
 use episodica_core::score::SearchMethod;
@@ -10,7 +10,7 @@ use super::operations::Op;
 use super::world::{Fate, World, id_of, text_of};
 
 impl World {
-    /// Everything that must hold at any time.
+    /// Checks everything that must hold at any time.
     pub fn check(&self) {
         let engine = self.engine();
         for (user, name) in USERS.iter().enumerate() {
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// Closes properly, opens again, and holds everything against everything.
+    /// Closes the engine, opens it again, and checks all records and files.
     pub fn finish(&mut self) {
         self.run(&Op::Reopen, false);
         self.check();

@@ -1,9 +1,9 @@
-//! Random sequences of every public operation against a plain model, with failing disks, reopenings
-//! and crashes in between.
+//! Random sequences of every public operation, compared with a plain model, with failing disks,
+//! reopenings and crashes in between.
 //!
-//! The model knows which messages were acknowledged and which texts were put into records by hand.
-//! A word of its own in each of them makes the strongest of promises checkable: a word stands in
-//! some file if and only if some record shows it.
+//! The model knows which messages were acknowledged and which texts were written into records by
+//! `update`. Each has a word that occurs nowhere else. So the strongest promise can be checked: a
+//! file contains the word if and only if a record shows it.
 
 mod checks;
 mod operations;

@@ -1,4 +1,4 @@
-//! The operations that a random sequence is made of.
+//! The operations of a random sequence.
 
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ pub enum Op {
         kind: usize,
         place: usize,
     },
-    /// A fact is archived or restored.
+    /// Archives a fact, or restores it.
     Shelve {
         user: usize,
         place: usize,
@@ -56,7 +56,7 @@ pub enum Op {
         user: usize,
     },
     Retry,
-    /// The next operation meets a failure at its n-th step.
+    /// The next operation fails at its n-th step.
     Fail {
         after: u64,
         forever: bool,

@@ -1,4 +1,4 @@
-//! The plain model beside the engine: what was said and what became of it.
+//! The plain model: the messages that were added, and their fate.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind as IoKind;
@@ -13,13 +13,13 @@ use crate::engine::support::*;
 use super::USERS;
 use super::operations::{Crash, Op};
 
-/// What is known of a message.
+/// Whether a message must be there.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fate {
     /// `add_messages` returned.
     Kept,
-    /// `add_messages` failed, or deleting it did: there or not, until somebody has looked after the
-    /// next crash.
+    /// `add_messages` failed, or its deletion did: the message may be there or not, until the first
+    /// look after the next crash.
     Open,
 }
 
@@ -34,11 +34,11 @@ pub struct World {
     pub disk: Disk,
     pub engine: Option<EngineHandle>,
     pub said: BTreeMap<usize, Vec<Said>>,
-    /// Words written by `update` that returned, by user, record and order.
+    /// Words written by acknowledged calls of `update`: user, record, word.
     pub edits: Vec<(usize, String, String)>,
-    /// Whether facts that were archived or restored are archived now, by user and id.
+    /// Whether an archived or restored fact is archived now, by user and id.
     pub shelved: BTreeMap<(usize, String), bool>,
-    /// Contents that are gone for good.
+    /// Contents that are deleted for good.
     pub gone: Vec<String>,
     pub count: usize,
     pub clock: i64,
@@ -113,14 +113,14 @@ impl World {
         (format!("m-{word}"), content)
     }
 
-    /// A record of the user, by kind and place; none if there are none.
+    /// A record of the user, by kind and place; `None` if the user has none.
     pub fn pick(&self, user: usize, kind: usize, place: usize) -> Option<AnyRecord> {
         let kind = [RecordKind::Semantic, RecordKind::Episode, RecordKind::Message][kind];
         let all = records(self.engine(), USERS[user], kind);
         (!all.is_empty()).then(|| all[place % all.len()].clone())
     }
 
-    /// Runs one step; `failing` = the disk was told to fail in it.
+    /// Runs one operation; `failing` is true if the disk was told to fail in it.
     pub fn run(&mut self, op: &Op, failing: bool) {
         self.operations += 1;
         if !failing {
@@ -190,7 +190,7 @@ impl World {
                     let key = (*user, id_of(&record).to_owned());
                     let ids = [key.1.clone()];
                     self.arm(failing);
-                    // Nothing is known of the fact if this fails.
+                    // Nothing is known of the fact if the call fails.
                     self.shelved.remove(&key);
                     let shelved = if *restores {
                         self.engine().restore(USERS[*user], &ids, &NOW)
@@ -217,7 +217,7 @@ impl World {
                     };
                     outcome = self.engine().delete(USERS[*user], id_of(&record), &NOW).map(drop);
                     self.take_out(*user, outcome.is_ok(), &|said| messages.contains(&said.id));
-                    // Looking looks at the logs, which must not fail here.
+                    // The check reads the logs, which must not fail here.
                     self.disk.heal();
                     self.forget_edits(outcome.is_ok());
                 }
@@ -284,7 +284,7 @@ impl World {
         }
     }
 
-    /// Edits whose record went, or was written anew, are no longer expected.
+    /// Stops expecting edits whose record was deleted or written anew.
     pub fn forget_edits(&mut self, done: bool) {
         let engine = self.engine.as_ref().unwrap();
         let shown = |(user, id, word): &(usize, String, String)| {
@@ -302,7 +302,7 @@ impl World {
         }
     }
 
-    /// After opening: what is open is now there or not; what was kept is there.
+    /// After opening: each open message is found to be there or not; kept messages must be there.
     pub fn settle(&mut self) {
         for (user, name) in USERS.iter().enumerate() {
             let there = records(self.engine(), name, RecordKind::Message);

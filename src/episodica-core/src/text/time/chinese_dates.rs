@@ -1,5 +1,5 @@
-//! Chinese dates by name and number: 2023年5月3日, 五月三号, 国庆节, 夏天 after a year, and ranges of
-//! dates.
+//! Chinese dates by name and number: 2023年5月3日, 五月三号, 国庆节, 夏天 after a year, and ranges
+//! of dates.
 
 use super::calendar::{self, Holiday, TimeLean};
 use super::chinese::{ChineseMatch, ChinesePosition, part_of_month};
