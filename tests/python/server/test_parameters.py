@@ -73,6 +73,18 @@ async def test_an_unknown_parameter_is_told_the_right_one(
     assert hint is None or f"`{hint}`" in told["hint"]
 
 
+async def test_a_body_where_none_is_read_is_refused(client: Client) -> None:
+    await client.json("POST", f"{ALICE}/messages", 201, json={"messages": SAID})
+    for method, path in (
+        ("DELETE", "/memories?user_id=alice"),
+        ("DELETE", ALICE),
+        ("DELETE", f"{ALICE}/messages?since=1990-01-01"),
+        ("GET", f"{ALICE}/messages"),
+    ):
+        await client.json(method, path, 400, json={"run_id": "s1"})
+    assert len(await contents(client)) == 2
+
+
 async def test_a_parameter_that_is_given_twice_is_refused(client: Client) -> None:
     await client.json("POST", f"{ALICE}/messages", 201, json={"messages": SAID})
     for path in ("/memories?user_id=bo&user_id=alice", f"{ALICE}/messages?since=1990&since=1991"):
@@ -211,6 +223,8 @@ async def test_filters_reach_facts_through_their_messages(client: Client) -> Non
         ({"created_at": {"gte": "2024-01-01"}}, "since"),
         ({"OR": [{"run_id": "s1"}]}, None),
         ({"user_id": 5}, None),
+        ({"user_id": "bo"}, None),
+        ({"AND": [{"run_id": "s1"}, {"run_id": "s2"}]}, None),
     ):
         asked = {"query": "cat", "user_id": "alice", "filters": filters}
         told = await client.json("POST", "/search", 400, json=asked)

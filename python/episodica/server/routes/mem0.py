@@ -156,15 +156,15 @@ async def add(
 async def search(body: Ask, caller: AnyCaller, memory: Memory) -> Response:
     """Facts that answer a question."""
     caller.needs("read")
-    names, where = _names_and_conditions(body.filters or {})
-    user = _allowed(caller, body.user_id or names.get("user_id"))
+    names, where = _names_and_conditions(body)
+    user = _allowed(caller, names.get("user_id"))
     found = await memory.search(
         user,
         body.query,
         top_k=body.top_k or body.limit,
         kinds=("semantic",),
-        session_id=body.run_id or names.get("run_id"),
-        agent_id=body.agent_id or names.get("agent_id"),
+        session_id=names.get("run_id"),
+        agent_id=names.get("agent_id"),
         where=where or None,
         threshold=body.threshold,
     )
@@ -257,21 +257,21 @@ def _sum(one: DeleteReport, other: DeleteReport) -> DeleteReport:
     )
 
 
-def _names_and_conditions(filters: dict[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Whose memories filters ask for, and what their metadata must say.
+def _names_and_conditions(body: Ask) -> tuple[dict[str, str], dict[str, Any]]:
+    """Whose memories a question asks for, and what their metadata must say.
 
-    mem0 names user, agent and run among the conditions, at the top or in an `AND`.
+    mem0 names user, agent and run beside the filters or among them, at the top or in an `AND`.
     """
-    names: dict[str, str] = {}
+    names = {name: given for name in _NAMES if (given := getattr(body, name))}
     where: list[dict[str, Any]] = []
-    rest = [filters]
+    rest = [body.filters or {}]
     while rest:
         for key, value in rest.pop().items():
             if key == "AND" and isinstance(value, list) and all(isinstance(v, dict) for v in value):
                 rest += reversed(value)
             elif key in _NAMES:
                 if not isinstance(value, str) or names.setdefault(key, value) != value:
-                    raise ServiceError(400, "invalid_input", f"{key} is one id in `filters`")
+                    raise ServiceError(400, "invalid_input", f"`{key}` is one id, given once")
             else:
                 where.append({key: _present(value)})
     if any(_mentions(one, (*_NAMES, *_TIMES)) for one in where):
