@@ -199,6 +199,8 @@ def compact(args: argparse.Namespace, out: Output) -> int:
             f"{counted(report.users, 'user')}: {report.bytes_before:,} bytes before, "
             f"{report.bytes_after:,} now"
         )
+        if is_address(memory.store):
+            out.note("the server frees the room when it vacuums, or now: `episodica store purge`")
     return 0
 
 

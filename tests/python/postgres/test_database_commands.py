@@ -134,6 +134,26 @@ def test_copies_go_either_way_and_go_on(
     assert "same store" in cli("copy", address, address).stderr
 
 
+def test_compacting_removes_the_rows_of_old_versions_for_every_node(
+    memory: MemorySystem, address: str, cli: Cli
+) -> None:
+    fact = memory.remember("al", "Al owns no boats.")
+    with MemorySystem(address) as other, LightweightSearchSystem(address) as reader:
+        for number in range(40):
+            memory.update("al", fact.memory_id, f"Al owns {number} boats.")
+        report = other.compact("al")
+        assert (report.users, report.bytes_after > 0) == (1, True)
+        assert report.bytes_after < report.bytes_before / 2
+        memory.update("al", fact.memory_id, "Al owns 40 boats.")
+        for one in (memory, other, reader):
+            assert [each.content for each in one.semantic_memories("al")] == ["Al owns 40 boats."]
+            assert one.verify("al").errors == 0
+        assert len(memory.history("al", fact.memory_id)) == 10
+    done = cli("--store", address, "compact", "al")
+    assert done.returncode == 0
+    assert "when it vacuums" in done.stderr
+
+
 def test_a_purge_removes_what_the_tables_keep_of_the_deleted(server: Server, cli: Cli) -> None:
     words = [f"zqxj{number:02}kv" for number in range(40)]
     with MemorySystem(server.address()) as memory:

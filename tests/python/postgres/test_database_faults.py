@@ -256,6 +256,12 @@ def test_a_full_disk(server: Server, folder: Path) -> None:
                 fill()
             assert added > 10
             assert len(memory.messages("alice")) == added
+            # The later lines are written anew; without room for them nothing is changed.
+            first = memory.messages("alice")[0].message_id
+            with pytest.raises(StoreIOError, match="room"):
+                memory.delete("alice", first)
+            assert len(memory.messages("alice")) == added
+            assert memory.messages("alice")[0].message_id == first
             memory.delete_user_data("alice")
             more = ["mount", "-o", "remount,size=64m", str(small)]
             subprocess.run(more, check=True)
