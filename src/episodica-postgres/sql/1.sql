@@ -69,7 +69,8 @@ CREATE TABLE {s}.readers (
 CREATE FUNCTION {s}.record(line text) RETURNS json LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN replace(line, '\u0000', '\ufffd')::json;
 
--- What the lines say now, for people and their SQL. Whoever asks sees what they may read.
+-- The current records of the logs, for people and their SQL. Each role sees the rows that it may
+-- read.
 CREATE VIEW {s}.messages WITH (security_invoker = true) AS
     SELECT u.tenant, u.user_id, (j->>'seq')::int8 AS seq, j->>'message_id' AS message_id,
         j->>'role' AS role, j->>'name' AS name, j->>'content' AS content,

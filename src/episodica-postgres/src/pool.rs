@@ -19,7 +19,8 @@ use crate::tls::TlsMaker;
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 /// Timeout of requests that must not delay the caller.
 const SOON: Duration = Duration::from_secs(1);
-/// Idle time after which a connection is closed, since poolers and firewalls drop it silently.
+/// Idle time after which a connection is closed: poolers and firewalls silently drop idle
+/// connections.
 const LONGEST_IDLE: Duration = Duration::from_secs(300);
 
 /// A connection.
@@ -31,7 +32,7 @@ struct PooledLink {
 
 impl Drop for PooledLink {
     fn drop(&mut self) {
-        // Its task may still wait for a server that does not answer.
+        // The connection's task may still wait for a server that does not answer.
         self.task.abort();
     }
 }
@@ -168,8 +169,8 @@ impl ConnectionPool {
         self.until_deadline(|left| self.attempt(left, &request))
     }
 
-    /// Sends a request at most once and retries only the connecting. `Err` with `is_away` means
-    /// that the request may have been executed.
+    /// Sends a request at most once; only connecting is tried again. An inner `Err` with `is_away`
+    /// means that the request may have been executed.
     pub fn once<T>(
         &self,
         request: impl AsyncFn(&Client) -> Result<T, DatabaseFailure>,

@@ -104,7 +104,7 @@ pub(crate) fn read_span(
             }
             at = end;
         }
-        // Only a longer line can follow.
+        // The next line may be longer than the window.
         if rows.len() == 1 && at.bytes < span.to.bytes {
             window = window.saturating_mul(2);
         }

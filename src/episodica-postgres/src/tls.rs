@@ -31,7 +31,7 @@ impl TlsMaker {
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| fail("no version of TLS is there", error.to_string()))?;
+            .map_err(|error| fail("no version of TLS is available", error.to_string()))?;
         let config = match trust {
             TlsTrust::Anyone => builder
                 .dangerous()

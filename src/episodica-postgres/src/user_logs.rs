@@ -28,7 +28,7 @@ pub(crate) struct PgUserLogs {
     pub pool: Arc<ConnectionPool>,
     pub statements: Arc<SqlTexts>,
     pub mode: OpenMode,
-    /// The number of this opening within the process.
+    /// The number of this opening, unique in the database; 0 if it only reads.
     pub epoch: u64,
     /// Identification of this process for others.
     pub holder: Arc<str>,
@@ -119,7 +119,7 @@ impl PgUserLogs {
             path: self.path(kind),
             line: Some(number),
             message: format!("line is not a record: {reason}"),
-            remedy: "somebody has changed the row: correct it, or restore it from a backup".into(),
+            remedy: "another program changed the row: correct it, or restore it from a backup".into(),
             mended: false,
         }
     }

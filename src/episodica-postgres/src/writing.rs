@@ -179,7 +179,7 @@ impl WriteTarget<'_> {
         })
     }
 
-    /// Replaces the logs that were `seen` by changed ones and removes the usage counts; `None` if
+    /// Replaces the `seen` logs by the changed `logs` and removes the usage counts; `None` if
     /// another process wrote first.
     ///
     /// # Errors
@@ -310,8 +310,8 @@ impl WriteTarget<'_> {
             if let Some(row) = row {
                 let uid: i64 = row.try_get(0)?;
                 rows = 1;
-                // Each statement sees the rows of transactions for which an earlier one had to
-                // wait.
+                // Each statement sees the rows of transactions for which an earlier statement had
+                // to wait.
                 for statement in &self.statements.forget {
                     rows += client.execute_typed(statement, &[(&uid as _, Type::INT8)]).await?;
                 }

@@ -103,7 +103,7 @@ impl Writer {
         Self { logs, head, earlier: head, batches: 0 }
     }
 
-    /// `true` if it was done.
+    /// `true` if the answer is `Done`.
     fn note(&mut self, answer: AppendAnswer) -> bool {
         match answer {
             AppendAnswer::Done(head) => {
@@ -155,7 +155,8 @@ fn the_database_does_what_the_model_does() {
         for operation in operations {
             match operation {
                 Operation::Append { kind, records, stale } => {
-                    // The model is stale where the database is: where its own end differs.
+                    // A batch is stale for the model only if it is for the database: if the end of
+                    // this log differs.
                     let stale = stale
                         && writers.iter().all(|one| one.earlier.end(kind) != one.head.end(kind)
                             && one.earlier.generation == one.head.generation);
@@ -228,7 +229,7 @@ fn any_beginning_is_known_and_the_rest_is_shown() {
         let behind = lines_behind(&*again.logs, LogKind::Messages, known).unwrap();
         assert_eq!(behind, all[at..]);
         let other = LogSum { crc32: "00000001".into(), ..known.clone() };
-        // Nothing is a beginning of everything.
+        // Every log begins with the empty prefix.
         let is_known = lines_behind(&*again.logs, LogKind::Messages, &other).is_some();
         assert_eq!(is_known, at == 0);
     }

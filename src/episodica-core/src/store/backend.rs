@@ -60,7 +60,7 @@ pub trait BackendFile: fmt::Debug + Send {
 pub enum LockShare {
     /// Exclusive: no other holder.
     Alone,
-    /// Shared with others who ask for a shared lock.
+    /// Shared with other holders of a shared lock.
     WithOthers,
 }
 

@@ -1,13 +1,16 @@
 //! Vectors on disk: a cache of the log, used only if its checksums match.
 //!
-//! Two files, of a graph three: `<user>_embeddings.npy` (the vectors), `<user>.manifest.json`, one
-//! line with the model, the identity and content hash of every row, the length and CRC-32 of the
-//! other files, and a checksum of its own, and `<user>.faiss` (the graph over the vectors, written
-//! by the index itself). Earlier versions wrote `.faiss` for flat indexes, too: it is not read, and
-//! goes when the cache is next written. Vectors that a later snapshot appended may follow
-//! those in the manifest. The manifest is written last; a cache that disagrees with it counts as
-//! missing. The caller compares rows with records, embeds missing or changed records, and drops
-//! rows without a record.
+//! * `<user>_embeddings.npy`: the vectors.
+//! * `<user>.faiss`: the graph over the vectors, if there is one, written by the index itself.
+//!   (Earlier versions wrote this file for flat indexes, too. It is then not read, and the next
+//!   write of the cache removes it.)
+//! * `<user>.manifest.json`: one line with the model, the identity and content hash of every row,
+//!   length and CRC-32 of the other files, and a checksum of its own. It is written last; a cache
+//!   that disagrees with it counts as missing. Vectors that a later snapshot appended may follow
+//!   those in the manifest.
+//!
+//! The caller compares rows with records, embeds missing or changed records, and drops rows without
+//! a record.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -70,12 +73,12 @@ impl CacheRow {
     }
 }
 
-/// Model, length and rows of the vectors.
+/// Model, dimension and rows of the vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VectorCacheHead {
     /// Name and version of the embedding model.
     pub model: String,
-    /// Length of a vector.
+    /// Dimension of the vectors.
     pub dimension: usize,
     /// The structure of the index (`flat`, `hnsw`), as its writer names it.
     pub index_kind: String,
@@ -88,7 +91,7 @@ pub struct VectorCacheHead {
 /// A cache that matches its manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorCache {
-    /// Model, length and rows of the vectors.
+    /// Model, dimension and rows of the vectors.
     pub head: VectorCacheHead,
     /// The vectors, shape `(rows, dimension)`, each of length 1, in the precision of the file.
     pub vectors: Matrix<'static>,
@@ -163,8 +166,8 @@ pub(super) fn model(backend: &dyn FileBackend, paths: &CachePaths) -> Option<Str
     serde_json::Deserializer::from_slice(&bytes[at + KEY.len()..]).into_iter().next()?.ok()
 }
 
-/// Reads the vectors of a file that begins with bytes of this checksum and shape; else returns a
-/// readable reason.
+/// Reads the vectors of a file that begins with bytes of this checksum and shape; otherwise returns
+/// the reason, for people.
 pub(super) fn read_vectors(
     backend: &dyn FileBackend,
     path: &Path,
@@ -223,9 +226,9 @@ pub(super) fn save(
     Ok(sum)
 }
 
-/// Appends vectors to a file that begins with bytes of checksum `known`, durably; cuts off any
-/// bytes after these first. The manifest does not name the new vectors: a snapshot does. Returns
-/// the checksum of the longer file; `None` if the file is missing or too short.
+/// Appends vectors to a file that begins with bytes of checksum `known`, durably; first cuts off
+/// any bytes after those. The manifest does not name the new vectors: a snapshot does. Returns the
+/// checksum of the longer file; `None` if the file is missing or too short.
 ///
 /// # Errors
 /// `Io`.
@@ -251,8 +254,8 @@ pub(super) fn append(
     append().map_err(|error| io_error("cannot append to the vectors", path, error))
 }
 
-/// Reads the vector cache of one log; `None` with a problem if it is damaged, `None` without one if
-/// it is missing. `model` and `dimension` (if known) are those of the current embedder.
+/// Reads the vector cache of one log; `None` if it is missing, or damaged, which adds a problem.
+/// `model` and `dimension` (if known) are those of the current embedder.
 ///
 /// # Errors
 /// `EmbeddingMismatch` if an intact cache has another model or dimension. An unreadable file is a

@@ -75,8 +75,8 @@ impl Store {
         cache::model(&**self.backend(), &self.layout().cache_paths(owner, kind))
     }
 
-    /// Reads the vector cache of one log; `None` with a problem if it is damaged, `None` without
-    /// one if it is missing. `model` and `dimension` (if known) are those of the current embedder.
+    /// Reads the vector cache of one log; `None` if it is missing, or damaged, which adds a
+    /// problem. `model` and `dimension` (if known) are those of the current embedder.
     ///
     /// # Errors
     /// `EmbeddingMismatch` if an intact cache has another model or dimension; `Io`.
@@ -208,7 +208,7 @@ impl Store {
         UserTrace::open(self.side_file(owner, SideFile::Trace))
     }
 
-    /// For logs on another medium: notes the generation of the derived files before they are
+    /// If the logs are on another medium: notes their generation before files derived from them are
     /// written.
     fn note_generation(&self, owner: &Owner) -> Result<()> {
         self.apart.as_ref().map_or(Ok(()), |apart| apart.note(&self.shared, &*self.logs, owner))

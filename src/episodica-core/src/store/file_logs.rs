@@ -1,9 +1,9 @@
 //! Logs in files: one JSONL file per user and kind, written by any number of processes.
 //!
 //! A writer holds the user's lock file during an append, and compares the end of the log with the
-//! end that it has seen. A file next to the lock counts generations (`UserLocks`); epochs are in
-//! memory, because no request is delayed. Each log also has a lock in memory, so that a message
-//! does not wait for an episode being written.
+//! end that it has seen. A file next to the lock counts generations (`UserLocks`); epochs are only
+//! in memory, because a request to a file never arrives late. Each log also has a lock in memory,
+//! so that a message does not wait for an episode being written.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -110,8 +110,8 @@ impl LogStore for FileLogs {
         let locks = shared.locks(owner);
         let _append = locks.append()?;
         let _caches = locks.caches()?;
-        // Before the erasure, so that readers drop their view; and after, for readers that opened
-        // in between.
+        // Raised before the erasure, so that readers drop their view, and after it, for readers
+        // that opened in between.
         let raise = || match locks.raise() {
             Err(error) if is_disk_full(&error) => {
                 shared.reserve.release(&*shared.backend);

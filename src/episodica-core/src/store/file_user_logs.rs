@@ -44,16 +44,16 @@ pub(super) struct FileUserLogs {
     /// True if the lock is kept between operations, because damage that others must not see is not
     /// repaired yet.
     is_kept: AtomicBool,
-    /// True if the logs no longer continue the view, or lines were lost on the way to it.
+    /// True if the logs no longer continue the view, or some lines did not reach it.
     is_lost: AtomicBool,
     /// Appends under way. Each has followed the logs first, and excludes other writers.
     appending: AtomicUsize,
     pub sources: [LogSource; 3],
-    /// Opened by the first read.
+    /// Each is opened by its first read.
     logs: [Mutex<Option<RecordLog>>; 3],
     /// State of the three files at opening.
     pub opened_at: [Option<FileStamp>; 3],
-    /// Where opening stops reading: a state that all three logs had at one time.
+    /// Where opening stops reading: the ends that the three logs had at the same time.
     pub until: [Option<u64>; 3],
     /// True if opening holds the lock and repairs the logs.
     pub mends: bool,
@@ -254,7 +254,7 @@ impl FileUserLogs {
         Ok(true)
     }
 
-    /// Whether `expected` matches the current head of this log.
+    /// True if `expected` matches the current head of this log.
     fn agrees(&self, expected: &LogHead, kind: LogKind, log: &RecordLog) -> Result<bool> {
         Ok(expected.epoch == self.epoch
             && expected.generation == self.locks.generation()?
@@ -419,8 +419,8 @@ impl UserLogs for FileUserLogs {
                 return Ok((AppendAnswer::Conflict(self.head()?), 0));
             }
         }
-        // Before the erasure, so that readers drop their view; and after, for readers that opened
-        // in between.
+        // Raised before the erasure, so that readers drop their view, and after it, for readers
+        // that opened in between.
         let begun = || {
             self.erasing.store(true, Ordering::SeqCst);
             self.raise_generation().or_else(|error| self.with_more_room(error))

@@ -20,7 +20,7 @@ pub(super) struct LogSource {
     /// Records of a file in Nemori's oldest format, if the store is read-only and cannot convert
     /// it.
     pub legacy: Vec<Vec<u8>>,
-    /// Problems found in such a file.
+    /// Problems found in that file.
     pub problems: Vec<StoreProblem>,
 }
 

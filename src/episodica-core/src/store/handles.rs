@@ -32,7 +32,7 @@ pub(crate) struct CachedHandle {
 }
 
 impl HandleCache {
-    /// Keeps one file open.
+    /// Creates a cache that keeps one file open.
     pub fn new() -> Arc<Self> {
         let kept = Mutex::new(LruCache::new(NonZeroUsize::MIN));
         Arc::new(Self { kept, next_key: AtomicU64::new(0) })

@@ -16,7 +16,7 @@ pub const DEFAULT_TENANT: &str = "default";
 /// The directory of snapshots.
 const SNAPSHOTS: &str = "snapshots";
 
-/// The directory of counts of uses.
+/// The directory of the files that count how often each episode or fact was returned.
 const USES: &str = "uses";
 
 /// The three logs of a user.
@@ -166,13 +166,13 @@ impl StoreLayout {
         self.user_file(owner, SNAPSHOTS, ".snapshot")
     }
 
-    /// The note of the generation from which a user's derived files were made, for logs on another
-    /// medium.
+    /// The file that names the generation of the logs from which a user's derived files were made.
+    /// It exists only if the logs are on another medium, such as a database.
     pub fn generation_path(&self, owner: &Owner) -> PathBuf {
         self.user_file(owner, SNAPSHOTS, ".generation")
     }
 
-    /// How often a user's records were returned.
+    /// The file that counts how often a user's records were returned.
     pub fn uses_path(&self, owner: &Owner) -> PathBuf {
         self.user_file(owner, USES, "_uses.jsonl")
     }

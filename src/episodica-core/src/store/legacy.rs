@@ -121,7 +121,7 @@ pub(super) fn convert(
             if id_of(&row).is_none_or(|id| !known.contains(&id)) {
                 let text = String::from_utf8_lossy(&row).into_owned();
                 if let Ok(raw) = RawValue::from_string(text) {
-                    // Only `{}` has no line, and it contains no data.
+                    // Only `{}` can't become a line, and it contains no data.
                     let _ = encode_line(&mut bytes, &raw);
                 }
             }

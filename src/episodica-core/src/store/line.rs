@@ -81,7 +81,7 @@ pub fn check_line(line: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// True if the line ends in a checksum key; whether the checksum matches is for [`check_line`].
+/// True if the line ends in a checksum key; [`check_line`] tells whether the checksum matches.
 pub(crate) fn has_checksum(line: &[u8]) -> bool {
     line.len() > TAIL && line[line.len() - TAIL..].starts_with(KEY) && line.ends_with(END)
 }

@@ -43,7 +43,7 @@ impl<'a> LogReading<'a> {
             if is_state(line.bytes) {
                 let state: StateRecord = serde_json::from_slice(line.bytes)
                     .map_err(|error| format!("not a state: {error}"))?;
-                // Skips headers and lines of later versions.
+                // Skips headers, notes of repeated facts, and lines of later versions.
                 if !state.is_only_told() {
                     states.push(state);
                 }
@@ -145,9 +145,9 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     })
 }
 
-/// The records after a known prefix of the logs. `Err` if the logs begin differently, or if the
-/// lines after the prefix require more than adding records (bad lines, removals, messages without a
-/// position); the error still reports the repairs.
+/// The records after a known prefix of the logs. The inner `Err` means that the logs begin
+/// differently, or that the lines after the prefix require more than adding records (bad lines,
+/// removals, messages without a position); it lists the repairs.
 ///
 /// # Errors
 /// `Io`.

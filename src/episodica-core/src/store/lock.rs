@@ -1,7 +1,7 @@
 //! The writers' lock: a shared operating-system lock on `.lock`. Only changes of the store as a
 //! whole, such as a new format, need it exclusively.
 //!
-//! The lock belongs to the open file, so the system releases it when its process dies for any
+//! The lock belongs to the open file, so the system releases it when the process dies for any
 //! reason; the file's content is then stale and harmless.
 
 use std::path::Path;

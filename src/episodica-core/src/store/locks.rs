@@ -1,9 +1,9 @@
 //! The locks of a user that all processes respect: for appending, for writing caches and for
 //! forming memories. Also the generation, which counts rewrites of the logs.
 //!
-//! All are files below `locks/`. A hash of the user id selects one of 1,024 sets, so no file names
-//! a deleted user, and no lock file is ever removed. Users with the same set occasionally wait for
-//! each other.
+//! All are files below `locks/`. A hash of the user id selects one of 1,024 sets of files, so no
+//! file names a deleted user, and no lock file is ever removed. Users with the same set
+//! occasionally wait for each other.
 //!
 //! The generation is the length of a file: one call reads it, and one byte raises it.
 
@@ -94,8 +94,8 @@ impl UserLocks {
         self.wait(&self.append, "the memories of this user are")
     }
 
-    /// Locks the user's caches for writing or removal, and waits until they are free. Take
-    /// [`UserLocks::append`] first, never after it.
+    /// Locks the user's caches for writing or removal, and waits until they are free. Take the lock
+    /// of [`UserLocks::append`] before this one, never after it.
     ///
     /// # Errors
     /// As [`UserLocks::append`].

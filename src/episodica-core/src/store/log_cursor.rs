@@ -2,8 +2,8 @@
 //!
 //! A place is an offset in bytes, valid in one generation. An erasure notes the bytes that it
 //! removed ([`ErasedLine`]), so a place of an older generation can be moved; the checksum of the
-//! end of the line before it confirms the result. Nothing is locked or written: logs that change
-//! during a read are read again.
+//! end of the line before the place confirms the result. Nothing is locked or written: logs that
+//! change during a read are read again.
 
 use super::codec::{ERASED_PREFIX, ErasedLine};
 use super::layout::LogKind;
@@ -17,7 +17,8 @@ use crate::ids::Owner;
 const ANCHOR_BYTES: u64 = 64;
 /// Bytes of a log read at a time, unless a line is longer.
 const CHUNK_BYTES: u64 = 4 << 20;
-/// Attempts to read logs that keep changing. After the last, the logs wait for the next call.
+/// Attempts to read logs that keep changing. After the last attempt, the logs wait for the next
+/// call.
 const ATTEMPTS: usize = 20;
 
 /// A place in one log.
@@ -43,7 +44,7 @@ pub struct UserPlaces {
 pub struct LinesAfter {
     /// The lines, with their line feeds.
     bytes: Vec<u8>,
-    /// The place of the first line.
+    /// The offset of the first line.
     start: u64,
     /// True if more lines follow than were read.
     pub has_more: bool,
@@ -246,8 +247,8 @@ impl FollowedLog<'_> {
                 }
             }
         }
-        // If the line before the place was removed or replaced, the checksum is that of its new
-        // neighbour.
+        // If the line before the place was removed or replaced, the checksum is of the line that is
+        // before it now.
         let anchor = if is_known { place.anchor } else { self.anchor(bytes)? };
         Ok(LogPlace { bytes, anchor })
     }

@@ -31,7 +31,7 @@ pub struct LogHead {
     /// Rises with each opening for writing: an append delayed since an earlier epoch is refused.
     pub epoch: u64,
     /// The end of each log, in the order of [`LogKind::ALL`], in the unit of the store: bytes in
-    /// files, lines in a database.
+    /// files and in a database, lines in the model for tests.
     pub ends: [u64; 3],
     /// The last appended batch, if the store records it.
     pub last_batch: Option<BatchId>,
@@ -92,8 +92,8 @@ pub enum AppendAnswer {
     Conflict(LogHead),
 }
 
-/// Who has the turn to form a user's memories. Advisory: correctness rests on [`LogHead`] alone;
-/// the turn keeps two processes from paying a model twice.
+/// Who has the turn to form a user's memories. Advisory: correctness depends on [`LogHead`] alone;
+/// the turn keeps two processes from paying a model for the same work.
 #[derive(Debug)]
 pub enum TurnHolder {
     /// This process, until the guard is dropped.
@@ -230,8 +230,8 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     fn is_current(&self) -> Result<bool>;
 
     /// Passes the lines that others have appended to `visit`, in the order of [`LogKind::ALL`] and
-    /// up to a state that all logs had at one time. `None` if the logs do not continue the seen
-    /// ones (another generation), or contain a line that is not a record: the user must then be
+    /// up to a state that all logs had at one time. `None` if the logs no longer continue those
+    /// seen (another generation), or contain a line that is not a record: the user must then be
     /// opened again.
     ///
     /// # Errors
@@ -239,8 +239,8 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>>;
 
     /// Excludes other writers while the result lives, if the medium can: a caller that follows the
-    /// logs first then meets no conflict. Correctness does not rest on it. Cheap if this opening
-    /// holds it already.
+    /// logs first then meets no conflict. Correctness does not depend on this lock. Taking it again
+    /// is cheap.
     ///
     /// # Errors
     /// `StoreLocked`, naming the holder; `Io`.

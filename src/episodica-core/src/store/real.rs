@@ -71,7 +71,7 @@ impl BackendFile for RealFile {
     }
 }
 
-/// An open lock file. Each holder needs one of its own, also within one process.
+/// An open lock file. Each holder needs one of its own, even within one process.
 #[derive(Debug)]
 struct LockFile {
     path: PathBuf,
@@ -149,7 +149,7 @@ fn file_number(_: &Path, metadata: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(metadata)
 }
 
-/// As above; 0 for a file that can't be opened.
+/// Identifies a file even if another one gets its name; 0 if the file can't be opened.
 #[cfg(windows)]
 fn file_number(path: &Path, _: &std::fs::Metadata) -> u64 {
     winapi_util::Handle::from_path_any(path)

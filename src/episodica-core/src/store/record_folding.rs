@@ -29,12 +29,12 @@ pub struct LoadedUser {
     /// The current revision of every episode, in the order of first appearance; the messages are
     /// shared with `messages`.
     pub episodes: Vec<Arc<Episode>>,
-    /// Earlier revisions, oldest first, by id; all revisions of removed (merged) episodes.
+    /// Earlier revisions, oldest first, by id; for removed (merged) episodes, all revisions.
     pub episode_history: History<Episode>,
     /// The current revision of every fact, in the order of first appearance; includes superseded
     /// facts (see [`SemanticMemory::is_current`]).
     pub semantic: Vec<Arc<SemanticMemory>>,
-    /// Earlier revisions, oldest first, by id; all revisions of removed facts.
+    /// Earlier revisions, oldest first, by id; for removed facts, all revisions.
     pub semantic_history: History<SemanticMemory>,
     /// States of the message log, then the episode log, then the fact log, each in order; later
     /// states replace earlier ones.
@@ -158,7 +158,7 @@ pub(super) fn place_messages<'a>(
         messages.iter().map(|message| message.message_id.as_str()).collect();
     let mut extra: Vec<Arc<Message>> = Vec::new();
     let mut extra_places: HashMap<String, usize> = HashMap::new();
-    // The episodes, and the positions in them that each extra message fills.
+    // For each episode: positions in it, each with the number of the extra message that fills it.
     let mut patches = Vec::new();
     for episode in episodes {
         let mut patch: Vec<(usize, usize)> = Vec::new();

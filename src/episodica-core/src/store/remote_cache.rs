@@ -1,8 +1,8 @@
 //! The local cache directory of a store whose logs are on another medium.
 //!
-//! Each user's files come with a note. It gives the generation of the logs that the files were made
-//! from. Files of another generation may contain records that another machine has erased since:
-//! they are removed when the store is opened, and when the user is opened.
+//! Each user's files come with a note: the generation of the logs from which the files were made.
+//! Files of another generation may contain records that another machine has erased since. Such
+//! files are removed when the store is opened, and when the user is opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,8 +65,7 @@ fn remove_made(shared: &SharedStore, owner: &Owner) -> Result<usize> {
 }
 
 impl RemoteCache {
-    /// Called when the logs of a user were opened: removes files derived from logs before an
-    /// erasure.
+    /// Called when the logs of a user were opened: removes files derived from another generation.
     pub fn opened(&self, shared: &SharedStore, owner: &Owner, generation: u64) -> Result<()> {
         if shared.mode == OpenMode::ReadOnly {
             return Ok(());
@@ -78,7 +77,8 @@ impl RemoteCache {
         Ok(())
     }
 
-    /// Called when lines were removed from the logs here; returns the number of removed files.
+    /// Called when this process has removed lines from the logs; returns the number of removed
+    /// files.
     pub fn rewritten(&self, shared: &SharedStore, owner: &Owner, generation: u64) -> Result<usize> {
         self.generations.lock().insert(owner.clone(), generation);
         remove_made(shared, owner)
@@ -135,7 +135,7 @@ impl RemoteCache {
     }
 }
 
-/// The user of a note.
+/// The user whose note has this path.
 fn noted_user(layout: &StoreLayout, tenant: &str, path: &std::path::Path) -> Option<String> {
     let top = layout.tenant_root(tenant).join("snapshots");
     let name = path.strip_prefix(top).ok()?.to_str()?.strip_suffix(".generation")?;

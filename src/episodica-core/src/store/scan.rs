@@ -41,8 +41,8 @@ pub(crate) struct LogScan {
     pub good_bytes: u64,
     /// Bytes after this part: an unfinished line.
     pub torn_bytes: u64,
-    /// True if the last record is complete except for its line feed, which is missing or
-    /// (`torn_bytes` 1) damaged.
+    /// True if the last record is complete but for its line feed. The line feed is missing
+    /// (`torn_bytes` is 0) or damaged (`torn_bytes` is 1).
     pub unterminated: bool,
     /// Number of records.
     pub records: u64,
@@ -208,7 +208,7 @@ fn without_carriage_returns(line: &[u8]) -> &[u8] {
 
 impl LogScan {
     fn judge(&mut self, piece: &LogPiece, raw: &[u8], number: u64, visit: Visit<'_>) {
-        // All carriage returns, because rewriting the log ends each line with a line feed alone.
+        // All carriage returns go, because rewriting the log ends each line with a line feed alone.
         let text = without_carriage_returns(raw);
         if piece.terminated && text.trim_ascii().is_empty() && !piece.overlong {
             self.good_bytes += piece.bytes;

@@ -22,7 +22,7 @@ use crate::model::StoreProblem;
 /// that the holder is stopped.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// An open store, below its users.
+/// An open store, as its users share it.
 #[derive(Debug)]
 pub(super) struct SharedStore {
     pub backend: Arc<dyn FileBackend>,

@@ -35,9 +35,9 @@ pub struct SnapshotHead {
     pub vectors: [Option<FileSum>; 3],
     /// Number of these vectors.
     pub rows: [usize; 3],
-    /// Whether the manifest of each log names all of them.
+    /// True for each log whose manifest names all of them.
     pub is_named: [bool; 3],
-    /// Length of a vector.
+    /// Dimension of the vectors.
     pub dimension: usize,
     /// The packs of the body.
     pub packs: Vec<PackSum>,

@@ -175,8 +175,7 @@ impl Store {
         self.logs.has(owner)
     }
 
-    /// Files in a tenant's directories that need a person's attention: links, quarantines,
-    /// unfinished deletions.
+    /// Files of a tenant that need a person's attention: links, quarantines, unfinished deletions.
     ///
     /// # Errors
     /// `Io`.
@@ -260,8 +259,8 @@ impl Store {
     }
 
     /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns the
-    /// number of removed files. When this returns no byte of theirs is left, and processes that
-    /// have the user open notice at their next read. After a crash in between, opening the store
+    /// number of removed files. When this returns no byte of the user is left, and processes that
+    /// have the user open notice it at their next read. After a crash in between, opening the store
     /// finishes it.
     ///
     /// # Errors
@@ -331,7 +330,7 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     }
     files::create_dir_all(&*backend, &shared.layout.locks())?;
     if acquired.is_alone {
-        // Names first: a deletion expects a user's logs under their only name.
+        // Logs are renamed first: a deletion expects a user's logs under their only name.
         shared.problems = foreign_logs::rename_foreign(&*backend, &shared.layout)?;
         let unreadable = erase::finish_pending(shared)?;
         shared.problems.extend(unreadable);

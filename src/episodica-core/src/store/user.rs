@@ -34,10 +34,10 @@ pub struct UserStore {
     /// three, in this order, during a rewrite of the logs.
     ends: [Mutex<u64>; 3],
     batches: AtomicU64,
-    /// If the logs are on another medium: the files derived from them here.
+    /// If the logs are on another medium: the files derived from them on this machine.
     apart: Option<(Arc<RemoteCache>, Arc<SharedStore>)>,
-    /// Another writer interfered with a change of several steps, which therefore stopped half-way,
-    /// as if this process had died there: the user must be opened again.
+    /// True if another writer interfered with a change of several steps, which therefore stopped
+    /// half-way, as if this process had died there: the user must be opened again.
     is_stopped: AtomicBool,
 }
 
@@ -301,8 +301,8 @@ impl UserStore {
         Ok(!self.is_stopped.load(Ordering::SeqCst) && self.logs.is_current()?)
     }
 
-    /// True if other machines may append although this process holds the lock: only the append
-    /// itself tells.
+    /// True if other machines may append although this process holds the lock: then only the append
+    /// itself tells whether one did.
     pub fn is_shared(&self) -> bool {
         self.apart.is_some()
     }
@@ -325,7 +325,7 @@ impl UserStore {
             return Ok(None);
         }
         let mut behind = LaterRecords::new(&self.owner);
-        // Locked first, so that no append of another thread ends in between.
+        // The ends are locked first, so that no append of another thread finishes in between.
         let mut ends = self.lock_ends();
         let Some(head) = self.logs.follow(&mut |kind, line| behind.line(kind, line.bytes))? else {
             return Ok(None);

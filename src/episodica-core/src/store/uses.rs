@@ -1,8 +1,8 @@
 //! How often records were returned, and when last: one line per record; the file is replaced as a
 //! whole.
 //!
-//! The counts are not derived from a log; losing the file loses only them. Every deletion removes
-//! the file, and the process that deleted writes it again with the remaining records.
+//! The counts are not derived from a log; losing the file loses only the counts. Every deletion
+//! removes the file, and the process that deleted writes it again with the remaining records.
 
 use std::collections::BTreeMap;
 

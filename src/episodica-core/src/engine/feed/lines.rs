@@ -156,7 +156,7 @@ impl<'a> UnreadLines<'a> {
             }) => self.push(ChangeEvent::of(ChangeKind::Session, session_id, at)),
             LogEntry::Removed(id) => {
                 let at = time_of(None, self.before, self.now);
-                let reason = "its place was taken by another".to_owned();
+                let reason = "replaced by another record".to_owned();
                 self.push(ChangeEvent { reason, ..ChangeEvent::of(ChangeKind::Delete, id, at) });
             }
             LogEntry::Erased(noted) => {

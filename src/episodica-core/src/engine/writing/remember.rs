@@ -1,5 +1,5 @@
-//! Adds facts that the application states. The rules reconcile them with known facts, and they are
-//! durable when the call returns.
+//! Adds facts that the application states. The rules reconcile them with known facts. When the call
+//! returns, the outcome is durable.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct StatedFact {
     /// The procedure of an agent, if the fact is about one. The fact then has the procedure's text
     /// and is not compared with other facts.
     pub procedure: Option<Procedure>,
-    /// Ids of messages that prove it; unknown ids are ignored.
+    /// Ids of the source messages of a procedure; unknown ids are ignored.
     pub source_messages: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ impl EngineServices {
         Ok(Arc::clone(stated))
     }
 
-    /// Adds a procedure, or returns the fact with the same one.
+    /// Adds a procedure, or returns the known fact with the same procedure.
     fn remember_procedure(
         &self,
         user: &OpenUser,
@@ -262,8 +262,8 @@ fn by_user() -> TextProvenance {
     TextProvenance { method: BY_USER.to_owned(), ..TextProvenance::default() }
 }
 
-/// The statement of the application in a fact, and its time; `None` if it made none, or has
-/// corrected a fact from messages.
+/// The statement of the application in a fact, and its time; `None` if the application made none,
+/// or has corrected a fact from messages.
 pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(FactCandidate, Moment)> {
     let by_user = fact.provenance.method == BY_USER && fact.provenance.prompt_version.is_empty();
     if !by_user || fact.is_procedure() {
@@ -286,8 +286,8 @@ pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(FactCandidate, Mome
     Some((candidate, moment("at").unwrap_or(fact.created_at)))
 }
 
-/// Sets the provenance of the records, and gives the new one a unique id: a fact may be stated
-/// again after it was superseded.
+/// Sets metadata and provenance of the stated record, and gives a new one a unique id: a fact may
+/// be stated again after it was superseded.
 fn finish(
     records: &mut [SemanticMemory],
     user: &OpenUser,
@@ -332,7 +332,7 @@ fn names(view: &UserView, user: &str) -> Vec<String> {
     }
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut names: Vec<String> = counts.into_iter().map(|(name, _)| name).collect();
-    // The facts also have other subjects, such as an assistant.
+    // Other subjects, such as an assistant, may be more frequent.
     names.sort_by_key(|name| !name.eq_ignore_ascii_case(user));
     if !names.iter().any(|name| name.eq_ignore_ascii_case(user)) {
         names.push(user.to_owned());

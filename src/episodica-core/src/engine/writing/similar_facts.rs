@@ -49,7 +49,7 @@ pub(crate) struct SimilarFacts<'a> {
     found: Vec<bool>,
     /// By id: the facts that name this id as predecessor or successor.
     links: HashMap<&'a str, Vec<u32>>,
-    /// By message: the facts that the message proves.
+    /// By message: the facts that have it as a source message.
     by_proof: HashMap<&'a str, Vec<u32>>,
     /// Facts that deny something.
     denials: Vec<(u32, Vec<String>)>,
@@ -81,7 +81,7 @@ impl<'a> SimilarFacts<'a> {
         Ok(Self { view, found, links, by_proof, denials, endings: None })
     }
 
-    /// The facts that a message proves.
+    /// The facts that have this source message.
     pub fn proved_by(&self, message: &str) -> impl Iterator<Item = &'a Arc<SemanticMemory>> {
         let slots = self.by_proof.get(message).into_iter().flatten();
         let view = self.view;
@@ -156,7 +156,7 @@ pub(crate) fn opened(fact: &SemanticMemory) -> SemanticMemory {
     SemanticMemory { valid_to: None, superseded_by: None, ..fact.clone() }
 }
 
-/// The attributes that the proofs of a fact end.
+/// The attributes that the source messages of a fact end.
 fn endings_of(view: &UserView, fact: &SemanticMemory) -> Vec<&'static str> {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
     slots.flat_map(|slot| ended(&view.messages.get(slot).content)).collect()

@@ -67,7 +67,7 @@ pub enum StateRecord {
     Ignored {
         /// The fact.
         memory_id: String,
-        /// Ids of the messages that prove the candidate.
+        /// Ids of the candidate's source messages.
         #[serde(default)]
         source_messages: Vec<String>,
         /// Time of the decision.
@@ -127,7 +127,7 @@ pub struct ErasedLine {
 }
 
 impl ErasedLine {
-    /// Moves a place before the erasure to its current offset.
+    /// Converts an offset from before the erasure to the current offset.
     pub(crate) fn moved(&self, place: u64) -> u64 {
         let (mut gone_before, mut new_before) = (0, 0);
         for [from, gone, new] in &self.cuts {

@@ -303,10 +303,11 @@ pub(super) fn finish(
     apply(shared, owner, erasure, &tainted, logs)
 }
 
-/// Line numbers of the episode log that are removed because they contain an erased message.
+/// Numbers of the lines of the episode log that are removed because they contain an erased message.
 ///
 /// # Errors
-/// `Internal` if `strict` and a current episode is neither erased nor replaced.
+/// `Internal` if `strict` and a current episode with an erased message is neither erased nor
+/// replaced.
 pub(super) fn tainted_episodes(
     owner: &Owner,
     erasure: &UserErasure,
@@ -446,8 +447,8 @@ fn rewrite_semantic(
     })
 }
 
-/// Decides about a line of the episode or fact log. A removal of an erased id is dropped too; so is
-/// the removal of a replaced id, because the replacement is current.
+/// Decides about a line of the episode or fact log. A line that removes an erased id is dropped
+/// too; so is one that removes a replaced id, because the replacement is current.
 fn decide(
     line: RawLine<'_>,
     id_of: &dyn Fn(&[u8]) -> Option<String>,

@@ -1,4 +1,4 @@
-//! Derived files, which contain texts of many records or numbers computed from them.
+//! Removes derived files, which contain texts of many records or numbers computed from texts.
 
 use std::path::PathBuf;
 

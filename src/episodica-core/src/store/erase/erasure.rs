@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Moment;
 use crate::model::{Episode, SemanticMemory};
 
-/// Records to remove, and records that replace all revisions of others.
+/// Records to remove, and records that replace all revisions with their ids.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UserErasure {
     /// Ids of messages. Every current episode that contains one of them must be removed or replaced

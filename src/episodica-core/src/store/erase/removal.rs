@@ -74,7 +74,8 @@ pub(in crate::store) fn finish_pending_of(shared: &SharedStore, owner: &Owner) -
     }
 }
 
-/// On a full disk derived files are removed first, because the rewritten logs need room.
+/// Finishes a deletion. If the disk is full, removes derived files first, because the rewritten
+/// logs need room.
 fn finish_intent(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> Result<()> {
     match try_to_finish(shared, path, intent.clone()) {
         Err(error) if is_disk_full(&error) => {
@@ -90,7 +91,7 @@ fn finish_intent(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> R
 fn try_to_finish(shared: &SharedStore, path: &Path, intent: DeletionIntent) -> Result<()> {
     let owner = Owner::new(&intent.tenant, &intent.user)?;
     // Raises the generation, because earlier places in the logs become invalid. (If a full disk
-    // prevents this, their checksums reveal it.)
+    // prevents this, the checksums of the places reveal it.)
     let _ = shared.locks(&owner).raise();
     match intent.erasure {
         None => {

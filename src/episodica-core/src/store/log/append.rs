@@ -145,7 +145,7 @@ impl RecordLog {
         if !self.directory_dirty {
             return Ok(file);
         }
-        // The cache can close it if syncing the directory needs a handle.
+        // In the cache, the file can be closed if syncing the directory needs a handle.
         self.handle.put(file);
         self.sync_directory()?;
         self.handle.take().map_or_else(|| self.open_file(), Ok)

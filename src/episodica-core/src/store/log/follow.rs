@@ -11,7 +11,7 @@ use crate::store::scan::{ScanStart, Visit, scan_from};
 #[derive(Debug)]
 pub(crate) struct LogTail {
     bytes: Vec<u8>,
-    /// An unfinished line after them: its writer may still be writing.
+    /// An unfinished line after the whole ones: its writer may still be writing.
     unfinished: Vec<u8>,
     file_number: Option<u64>,
 }
@@ -65,7 +65,7 @@ impl RecordLog {
         let mut bytes = Vec::new();
         let source = self.place.backend.read_from(path, self.position.bytes);
         source.and_then(|mut source| source.read_to_end(&mut bytes)).map_err(fail)?;
-        // The file was replaced meanwhile: these lines are not its own.
+        // The file was replaced meanwhile: these lines may be of either file.
         if self.stamp()?.map(|stamp| stamp.file_number) != number {
             return Ok(None);
         }
@@ -76,7 +76,7 @@ impl RecordLog {
 
     /// Adds a tail to this log and passes its records to `visit`. If other writers are locked out
     /// (`alone`), an unfinished line belongs to a dead writer and is cut off. `false` if a line is
-    /// not a record, or if the unfinished one is: the log must then be opened again.
+    /// not a record, or if the unfinished line is one: the log must then be opened again.
     ///
     /// # Errors
     /// `Io` if the line can't be cut off.
@@ -132,7 +132,7 @@ impl RecordLog {
         self.position.records = found.records;
         self.checksum = found.checksum.filter(|_| is_summed);
         self.unterminated = false;
-        // Its writer may have died before it was durable.
+        // The writer of these lines may have died before they were durable.
         self.unsettled = true;
         Ok(true)
     }

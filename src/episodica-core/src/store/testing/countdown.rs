@@ -26,7 +26,7 @@ struct Countdown {
     /// Only operations with these names count and fail; all, if there are none.
     only: &'static [&'static str],
     operations: Vec<String>,
-    /// Operations that name this wait for the mutex.
+    /// Operations whose name or path contains this text wait for the mutex.
     gate: Option<(&'static str, Arc<Mutex<()>>)>,
 }
 

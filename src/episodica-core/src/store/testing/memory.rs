@@ -38,8 +38,8 @@ struct State {
 
 /// Files in memory with two images: the one that readers see, and the one after a power cut.
 ///
-/// Strict: bytes are durable once their file was synced, names (created, renamed, removed) once
-/// their directory was synced.
+/// It is strict: bytes are durable once their file was synced, names (created, renamed, removed)
+/// once their directory was synced.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryBackend {
     state: Arc<Mutex<State>>,
