@@ -119,7 +119,7 @@ impl PgUserLogs {
             path: self.path(kind),
             line: Some(number),
             message: format!("line is not a record: {reason}"),
-            remedy: "another program changed the row: correct it, or restore it from a backup".into(),
+            remedy: "another program changed it: correct the row or restore a backup".into(),
             mended: false,
         }
     }
