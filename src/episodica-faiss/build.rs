@@ -47,7 +47,7 @@ fn main() {
         .opt_level(3)
         .warnings(false)
         .define("FINTEGER", "int")
-        // Without this define, its headers would import the symbols from a DLL on Windows.
+        // Without this define, FAISS's headers would import the symbols from a DLL on Windows.
         .define("FAISS_MAIN_LIB", None)
         .flag_if_supported("-fvisibility=hidden")
         .include("native/include")
@@ -62,7 +62,7 @@ fn main() {
     let (replaced, plain): (Vec<_>, Vec<_>) =
         FILES.iter().partition(|file| file.ends_with("distances_simd"));
     let path = |file: &&str| faiss.join("faiss").join(file).with_extension("cpp");
-    // First, since the linker resolves symbols in this order.
+    // This library comes first: the linker resolves its symbols in the libraries that follow.
     build.file("native/index.cpp").files(plain.into_iter().map(path));
     build.compile("episodica_faiss_index");
     replacing.files(replaced.into_iter().map(path));

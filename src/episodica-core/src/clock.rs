@@ -20,8 +20,8 @@ pub struct Moment {
     offset_seconds: i32,
 }
 
-/// 1970 as a date without a zone: civil time is counted from it, because instants of the library
-/// end before the year 9999 does.
+/// 1970 as a date without a zone. Dates are counted from it, because jiff's `Timestamp` ends a few
+/// days before the year 9999 does.
 const EPOCH: jiff::civil::DateTime = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
 
 impl Moment {
@@ -129,7 +129,7 @@ impl fmt::Display for Moment {
 }
 
 impl Moment {
-    /// The stored form. Each record has several moments, so the text is built digit by digit.
+    /// The stored form, built digit by digit for speed: each record has several moments.
     fn text(self) -> String {
         let local = self.local();
         let mut text = String::with_capacity("2024-03-11T09:30:00.000001+05:30".len());
@@ -195,7 +195,7 @@ impl DisplayZone {
     /// `Config` for an unknown name.
     pub fn named(name: &str) -> Result<Self> {
         let parser = jiff::fmt::temporal::DateTimeParser::new();
-        // The zones are read under a lock of the process.
+        // jiff reads zones under a lock, which must not be held across a fork.
         let found = fork::make(|| parser.parse_time_zone(name.trim()));
         found.map(|zone| Self(Some(zone))).map_err(|_| {
             let shown: String = name.chars().take(60).collect();
@@ -207,7 +207,7 @@ impl DisplayZone {
     /// The same moment as a clock in this zone shows it.
     pub fn show(&self, moment: Moment) -> Moment {
         let Some(zone) = &self.0 else { return moment };
-        // The calendar of zones ends a few days before the last moment.
+        // Shows moments after the end of jiff's `Timestamp`, in the last days of 9999, in UTC.
         let offset = Timestamp::from_microsecond(moment.micros).map(|at| zone.to_offset(at));
         Moment { offset_seconds: offset.map_or(0, Offset::seconds), ..moment }
     }

@@ -21,7 +21,7 @@ pub trait CallControl: Send + Sync {
         Ok(())
     }
 
-    /// When calls to servers give up, if that comes before their own timeout.
+    /// When calls to servers give up; `None` = at their own timeout. The earlier of the two counts.
     fn deadline(&self) -> Option<Instant> {
         None
     }
@@ -63,13 +63,13 @@ impl CallControl for DeadlineControl<'_> {
     }
 }
 
-/// Texts below this size take about 50 ms at most, so they run without cancellation checks.
+/// Work over fewer bytes of text takes about 50 ms at most, so it runs without cancellation checks.
 pub(crate) const LONG_BYTES: usize = 256 << 10;
 /// Interval between cancellation checks.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Runs `work` over `bytes` of text, which checks no cancellation itself. Long work runs on a
-/// thread of its own: if the caller gives up, the thread finishes and its result is dropped.
+/// Runs `work`, which reads `bytes` bytes of text without checking for cancellation. Long work runs
+/// on a thread of its own: if the caller gives up, the thread finishes and its result is dropped.
 ///
 /// # Errors
 /// The error of `control` when the caller gives up.

@@ -17,7 +17,7 @@ pub enum ErrorKind {
     InvalidInput,
     /// A configuration value is unknown or out of its range.
     Config,
-    /// Another process has held a lock of the store for too long: it may be stopped.
+    /// Another process has held a lock of the store for too long; that process may hang.
     StoreLocked,
     /// The server of the store can't be reached, or refuses the request. Nothing was acknowledged.
     StoreUnavailable,
@@ -44,8 +44,8 @@ pub enum ErrorKind {
     Interrupted,
     /// The memory system was closed before the call.
     Closed,
-    /// Another writer changed the records that a decision rested on. Never leaves the engine, which
-    /// decides again.
+    /// Another writer changed the records that a decision rested on. No caller sees this kind: the
+    /// engine decides again.
     Conflict,
     /// An invariant of the engine is broken: a bug worth reporting.
     Internal,
@@ -223,7 +223,8 @@ fn os_error(error: &std::io::Error) -> Option<i32> {
     })
 }
 
-/// The error number of a failure that was found without a system call; the same on every Unix.
+/// The error number of a failure that was found without a system call. These numbers are the same
+/// on every Unix.
 fn number_of(kind: std::io::ErrorKind) -> Option<i32> {
     use std::io::ErrorKind as Kind;
     Some(match kind {

@@ -1,8 +1,8 @@
 //! Which state a forked process shares with its parent, and which it creates again.
 //!
 //! A child has only the thread that forked; work of the parent's other threads stays unfinished in
-//! it. A static value under construction would block the child forever. So a fork waits for such
-//! constructions ([`before_fork`]), and threads and connections are kept per process
+//! it. A static value that another thread was constructing would block the child forever. So a fork
+//! waits for such constructions ([`before_fork`]), and threads and connections are kept per process
 //! ([`PerProcess`]).
 
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How many generations of processes have values of their own: children, grandchildren, and so on.
+/// Number of generations of processes (children, grandchildren, …) that have values of their own.
 const GENERATIONS: usize = 64;
 /// Poll interval of a fork that waits.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -78,7 +78,7 @@ pub(crate) fn get_or_make<T>(place: &OnceLock<T>, first: impl FnOnce() -> T) -> 
     place.get().unwrap_or_else(|| make(|| place.get_or_init(first)))
 }
 
-/// Counts its thread as constructing a value while it lives.
+/// While it exists, its thread counts as constructing a value.
 struct MakingCount;
 
 impl MakingCount {

@@ -78,12 +78,12 @@ fn check_owner_id(what: &str, id: &str) -> Result<()> {
     }
 }
 
-/// Encodes an id as a file name (or path below one directory, for long ids).
+/// Encodes an id as a file name, or a long id as a path.
 ///
 /// Injective and reversible, also on file systems that fold case or normalise Unicode: `a-z 0-9 - _
-/// .` stand for themselves (a dot not at the start, nor after a dot), an upper-case ASCII letter is
-/// `^` and its lower-case form, every other byte is `%` and two hex digits. A name of more than 180
-/// characters continues in a subdirectory whose name ends in `~`.
+/// .` stand for themselves (a dot only if it is neither first nor after a dot), an upper-case ASCII
+/// letter is `^` and its lower-case form, every other byte is `%` and two hex digits. A name of
+/// more than 180 characters continues in a subdirectory whose name ends in `~`.
 pub(crate) fn encode_file_name(id: &str) -> String {
     let mut name = String::with_capacity(id.len());
     let mut piece = 0;
@@ -133,7 +133,8 @@ pub(crate) fn decode_file_name(name: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// SHA-256 over the parts, each preceded by its length, so that no two lists of parts run together.
+/// SHA-256 over the parts, each preceded by its length, so that different lists never hash the same
+/// bytes.
 pub(crate) fn digest(parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -167,8 +168,7 @@ pub fn mark_of(owner: &Owner, id: &str) -> String {
     to_hex(&digest(&[owner.user.as_bytes(), id.as_bytes()])[..8])
 }
 
-/// The id of the vector of one layer of the record at `uri`: SHA-256 over (tenant, URI, layer),
-/// case kept.
+/// The id of the vector of one layer of the record at `uri`: SHA-256 over (tenant, URI, layer).
 pub(crate) fn vector_id(tenant: &str, uri: &str, layer: &str) -> String {
     uuid8(&digest(&[tenant.as_bytes(), uri.as_bytes(), layer.as_bytes()]))
 }

@@ -85,7 +85,7 @@ impl<'a> Matrix<'a> {
         self.dim().0
     }
 
-    /// Length of each vector.
+    /// Dimension of each vector.
     pub fn ncols(&self) -> usize {
         self.dim().1
     }
@@ -144,7 +144,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Stacks parts. A single part keeps its precision; of several, all become halves if one is.
+    /// Joins the rows of all parts. If one of several parts is in half precision, so is the result.
     ///
     /// # Errors
     /// `Internal` for parts of different widths, or none.
@@ -191,8 +191,8 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Passes all rows in single precision to `each`, some thousand at a time, with the number of
-    /// the first.
+    /// Passes all rows to `each` in single precision, with the index of the first row:
+    /// half-precision rows some thousand at a time, others all at once.
     ///
     /// # Errors
     /// The first error of `each`; then no more rows follow.

@@ -1,9 +1,9 @@
 //! Columns of plain numbers and texts, one after the other: the form of indexes in a snapshot.
 //!
 //! A pack does not describe itself: only the version that wrote it can read it. Each column starts
-//! with its count and a checksum, so that values are read straight into place and damage is
-//! noticed. A checksum over all of these identifies the pack. Numbers are in the byte order of the
-//! machine, which is little-endian wherever snapshots are written.
+//! with the count and the checksum of its values, so that they are read straight into place and
+//! damage is noticed. A checksum over all counts and checksums identifies the pack. Numbers are in
+//! the byte order of the machine, which is little-endian wherever snapshots are written.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct PackSum {
     /// Length in bytes.
     pub bytes: u64,
-    /// CRC-32 over number and checksum of every column.
+    /// CRC-32 over the count and the checksum of every column.
     pub crc32: u32,
 }
 
@@ -29,7 +29,7 @@ const MANY_BYTES: usize = 4_096;
 /// Collects columns.
 #[derive(Debug, Default)]
 pub struct ColumnPacker {
-    /// The pack so far, end to end.
+    /// The bytes so far, in order.
     pieces: Vec<Vec<u8>>,
     heads: crc32fast::Hasher,
 }

@@ -1,5 +1,5 @@
-//! Milliseconds per search, through the adapter (the best 100, or all in order) and, for the flat
-//! index, beside a plain dot product over the same rows.
+//! Measures searches through the adapter, in milliseconds: for the best 100 rows, and for all rows
+//! in order. For the flat index, plain dot products over the same rows are measured, too.
 //!
 //! `cargo run --release -p episodica-faiss --example search_speed [-- hnsw]`
 

@@ -1,7 +1,7 @@
-/* What the adapter needs of FAISS, as functions of C: flat indexes and graphs behind an id map, both by inner product.
+/* The functions of FAISS that the adapter needs, with C linkage: flat indexes, and graphs with an id map, both by inner product.
  *
- * FAISS's own C API names every kind of index, and so would compile and link all of FAISS. The files are those that FAISS writes
- * (`impl/index_write.cpp`), byte for byte; `src/file.rs` and `src/graph_file.rs` have checked a file before it is read here.
+ * FAISS's own C API names every kind of index, and so would compile and link all of FAISS. Files equal those that FAISS writes
+ * (`impl/index_write.cpp`), byte for byte; `src/graph_file.rs` checks a file before it is read here.
  *
  * An exception never leaves this file: functions return 0, or -1 with a text in `episodica_index_last_error`. */
 
@@ -42,7 +42,7 @@ int guarded(Function&& function) {
     return -1;
 }
 
-/// FAISS numbers the kinds of index by four letters.
+/// The number by which FAISS identifies a kind of index, from its four letters.
 constexpr uint32_t kind(const char (&letters)[5]) {
     return uint32_t(uint8_t(letters[0])) | uint32_t(uint8_t(letters[1])) << 8 | uint32_t(uint8_t(letters[2])) << 16 |
             uint32_t(uint8_t(letters[3])) << 24;
@@ -50,7 +50,7 @@ constexpr uint32_t kind(const char (&letters)[5]) {
 
 constexpr uint32_t FLAT = kind("IxFI"), ID_MAP = kind("IxMp"), GRAPH = kind("IHNf");
 
-/// Moves so many bytes; returns 0 if it could.
+/// Moves `count` bytes; returns 0 on success.
 using Move = int (*)(void* context, void* bytes, size_t count);
 
 struct Reader {
@@ -195,7 +195,8 @@ InnerProduct inner_product = nullptr;
 
 } // namespace
 
-// FAISS's own two have other names (`build.rs`): these choose their instructions at run time, and give the same bits with all of them.
+// These replace two functions of FAISS, which `build.rs` renames. They choose their instructions at run time, and give the same bits with
+// each choice.
 namespace faiss {
 
 float fvec_inner_product(const float* x, const float* y, size_t d) {
@@ -265,7 +266,7 @@ static IndexIDMap* id_map(Index* index) {
     return dynamic_cast<IndexIDMap*>(index);
 }
 
-/// Candidates that a search and an insertion keep; nothing happens to an index that is no graph.
+/// Sets the numbers of candidates that a search and an insertion keep; ignores an index that is not a graph.
 void episodica_index_set_candidates(Index* index, int search, int insertion) {
     if (IndexIDMap* map = id_map(index)) {
         if (auto* graph = dynamic_cast<faiss::IndexHNSW*>(map->index)) {
@@ -292,7 +293,7 @@ int episodica_index_truncate(Index* index, int64_t keep) {
     return guarded([&] { index->remove_ids(faiss::IDSelectorRange(keep, index->ntotal)); });
 }
 
-/// The rows of a flat index; null if it is not flat. Not null for a flat index of nothing.
+/// The rows of a flat index, not null even if it is empty; null if the index is not flat.
 float* episodica_index_flat_rows(Index* index, size_t* numbers) {
     auto* flat = dynamic_cast<IndexFlat*>(index);
     if (flat == nullptr) {
@@ -303,7 +304,7 @@ float* episodica_index_flat_rows(Index* index, size_t* numbers) {
     return *numbers == 0 ? &nothing : flat->get_xb();
 }
 
-/// The ids of an index behind an id map; null if there is no map. Not null for a map of nothing.
+/// The ids of an index with an id map, not null even if it is empty; null without a map.
 int64_t* episodica_index_ids(Index* index, size_t* count) {
     IndexIDMap* map = id_map(index);
     if (map == nullptr) {
@@ -314,13 +315,13 @@ int64_t* episodica_index_ids(Index* index, size_t* count) {
     return *count == 0 ? &nothing : map->id_map.data();
 }
 
-/// How many nodes the index below the id map holds; -1 if there is no map.
+/// Number of nodes in the index below the id map; -1 without a map.
 int64_t episodica_index_nodes_below(const Index* index) {
     auto* map = dynamic_cast<const IndexIDMap*>(index);
     return map == nullptr ? -1 : map->index->ntotal;
 }
 
-/// Copies the vector of a node of an index behind an id map.
+/// Copies the vector of a node of an index with an id map.
 int episodica_index_node(Index* index, int64_t node, float* vector) {
     return guarded([&] {
         IndexIDMap* map = id_map(index);
@@ -339,8 +340,8 @@ int episodica_index_read(Index** out, Move read, void* context) {
     return guarded([&] { *out = Reader{read, context}.index().release(); });
 }
 
-/// FAISS multiplies matrices for batches of twenty and more queries; the adapter asks one at a time. A real BLAS would add 37 MB and a
-/// thread for each core.
+/// Replaces BLAS, which would add 37 MB and a thread for each core. FAISS calls it only for twenty or more queries at once; the adapter
+/// sends one at a time.
 int sgemm_(
         const char*, const char*, int*, int*, int*, const float*, const float*, int*, const float*, int*, const float*, float*,
         int*) {

@@ -2,7 +2,7 @@
 //! sketch of signs proposes.
 //!
 //! [`RowMatrix`] holds the only copy of the vectors, in half precision if there are many. Inner
-//! products are computed as in FAISS in both cases.
+//! products are computed as in FAISS in either precision.
 
 use episodica_core::Result;
 use episodica_core::index::{Matrix, VectorIndex, VectorIndexKind, search_until_no_tie};
@@ -27,8 +27,8 @@ fn enough([least, each, share]: [usize; 3], wanted: usize, all: usize) -> usize 
     least.max(wanted.saturating_mul(each)).max(all / share)
 }
 
-/// Compares every vector, or every sketch. Invariant: `rows` holds `labels.len()` rows in the order
-/// of `labels`; `sketch` holds the signs of the stored rows, and `mean` their sum.
+/// Compares every vector, or the signs of every vector. Invariant: `rows` holds `labels.len()` rows
+/// in the order of `labels`; `sketch` holds the signs of the stored rows, and `mean` their sum.
 pub(crate) struct FlatIndex {
     rows: RowMatrix,
     labels: RowLabels,
@@ -49,7 +49,7 @@ impl FlatIndex {
         })
     }
 
-    /// Restores an index from stored rows. Rows in half precision stay so, even if there are few.
+    /// Restores an index from stored rows. Rows in half precision keep it, even if there are few.
     pub(crate) fn restore(labels: Vec<u64>, rows: Matrix<'_>) -> Result<Self> {
         if rows.nrows() != labels.len() {
             return Err(failure(format!(
@@ -74,7 +74,8 @@ impl FlatIndex {
         Ok(Self { rows, labels, sketch, mean, dimension })
     }
 
-    /// Inner products of the rows that contain the best `k`; `None` if FAISS compares all rows.
+    /// Inner products of some rows, the best `k` among them; `None` if FAISS is to compare all
+    /// rows.
     fn compared(&self, query: &[f32], k: usize) -> Option<Vec<(u64, f32)>> {
         let (proposed, chosen) = (enough(PROPOSED, k, self.len()), enough(CHOSEN, k, self.len()));
         let rows = if self.len() > COMPARE_ALL && proposed < self.len() / 2 {
@@ -187,8 +188,8 @@ impl VectorIndex for FlatIndex {
             return Ok(input::best(hits, k));
         }
         let native = self.rows.native().expect("invariant: what is not compared here FAISS has");
-        // FAISS breaks ties arbitrarily. Asks for one more row than wanted: if it ties with the
-        // last, asks for more until the whole tie is included.
+        // FAISS breaks ties arbitrarily. Asks for one more row than wanted: if that row ties with
+        // the last wanted one, asks for more until the whole tie is included.
         let mut asked = (k + 1).min(self.len());
         loop {
             let (scores, rows) = native.search(query, asked)?;

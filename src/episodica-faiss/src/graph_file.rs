@@ -13,8 +13,8 @@ use fs_err::File;
 use crate::hnsw::LINKS;
 use crate::native::failure;
 
-/// Four letters, dimension (i32), rows (i64), two numbers without meaning (i64), trained (u8),
-/// metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
+/// Length of a header: four letters, dimension (i32), rows (i64), two numbers without meaning
+/// (i64), trained (u8), metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
 const HEADER: usize = 4 + 4 + 8 + 8 + 8 + 1 + 4;
 /// "Index behind an id map".
 const ID_MAP: &[u8] = b"IxMp";
@@ -84,7 +84,7 @@ impl<R: Read> GraphReader<R> {
         self.each(numbers, |number| f32::from_le_bytes(number).is_finite())?;
         self.count::<8>(nodes as u64)?;
         self.each(nodes as u64, |_: [u8; 8]| true)?;
-        demand(self.left == 0, "it goes on behind its end")
+        demand(self.left == 0, "bytes follow its end")
     }
 
     /// Reads the header of an index of this kind; returns the number of vectors.
@@ -101,14 +101,17 @@ impl<R: Read> GraphReader<R> {
         held.ok_or(RefusedGraph::Wrong("it holds too many vectors"))
     }
 
-    /// Reads the number of levels of each node, and the number of links of a node with each number
-    /// of levels.
+    /// Reads the number of levels of each node and, for each number of levels, the number of links
+    /// of a node with that many levels.
     fn levels(&mut self, nodes: usize) -> Checked<(Vec<u8>, Vec<u64>)> {
         let probabilities = self.length(8)?;
         self.each(probabilities, |_: [u8; 8]| true)?;
         let count = self.length(4)?;
         // FAISS makes about ten levels, so a byte suffices.
-        demand(count == probabilities + 1 && (2..=100).contains(&count), "its levels are odd")?;
+        demand(
+            count == probabilities + 1 && (2..=100).contains(&count),
+            "its levels are impossible",
+        )?;
         let widths: Vec<u64> = (0..count).map(|level| (level + level.min(1)) * LINKS).collect();
         let mut expected = widths.iter();
         self.each(count, |width| {
@@ -156,7 +159,7 @@ impl<R: Read> GraphReader<R> {
             Err(_) => entry == -1 && highest == -1 && levels.is_empty(),
             Ok(node) => levels.get(node).is_some_and(|level| i64::from(*level) == highest + 1),
         };
-        demand(enters && highest + 1 < widths.len() as i64, "it is entered where no node is")
+        demand(enters && highest + 1 < widths.len() as i64, "its entry point is not at the top")
     }
 
     /// Reads the length of a list of values of `bytes` bytes each, and checks that the file
@@ -200,7 +203,7 @@ impl<R: Read> GraphReader<R> {
     }
 }
 
-/// True if a link on a level leads to a node of that level, or to none.
+/// True if a link on a level is empty or leads to a node of that level.
 fn leads(link: [u8; 4], levels: &[u8], level: u8) -> bool {
     let link = i32::from_le_bytes(link);
     match usize::try_from(link) {

@@ -91,7 +91,7 @@ fn first_beyond(limit: f32, numbers: &[f32]) -> Option<usize> {
 }
 
 /// Returns the best `k`, best first, ties by ascending label. Negative zero becomes zero, so that
-/// both tie.
+/// the two zeros tie.
 pub(crate) fn best(hits: Vec<(u64, f32)>, k: usize) -> Vec<(u64, f32)> {
     let mut hits = best_and_ties(hits, k);
     hits.truncate(k);

@@ -40,11 +40,11 @@ pub const HNSW_EF_CONSTRUCTION: u16 = 80;
 /// Creates and reads the indexes of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaissFactory {
-    /// Number of candidates that an HNSW search keeps; more find more but take longer. Flat indexes
-    /// ignore it.
-    pub ef_search: u16,
-    /// Number of candidates that an HNSW insertion keeps; more give a better graph but take longer.
+    /// Number of candidates that an HNSW search keeps; a larger number finds more but takes longer.
     /// Flat indexes ignore it.
+    pub ef_search: u16,
+    /// Number of candidates that an HNSW insertion keeps; a larger number gives a better graph but
+    /// takes longer. Flat indexes ignore it.
     pub ef_construction: u16,
 }
 

@@ -1,9 +1,8 @@
-//! Safe functions for FAISS. The only `unsafe` code outside of this module selects instructions in
-//! `episodica-simd`.
+//! Safe functions for FAISS. The only other `unsafe` code is in `episodica-simd`.
 //!
-//! It handles rows and nodes (positions within FAISS), never labels; `native/index.cpp` is the C++
-//! part. FAISS is compiled for a single thread, since a query is too short to share among threads,
-//! and the process may fork at any time.
+//! This module handles rows and nodes (positions within FAISS), never labels; `native/index.cpp` is
+//! the C++ part. FAISS is compiled for a single thread, since a query is too short to share among
+//! threads, and the process may fork at any time.
 
 use std::ffi::{CStr, c_char, c_float, c_int, c_void};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -316,7 +315,7 @@ impl NativeIndex {
         (!rows.is_null()).then_some((rows, len))
     }
 
-    /// The id of every node of an index with an id map; `None` for an index without.
+    /// The id of every node; `None` for an index without an id map.
     pub(crate) fn ids(&self) -> Option<&[i64]> {
         let (ids, len) = self.id_memory()?;
         // SAFETY: FAISS owns `len` initialised ids there, which move or change only through `&mut

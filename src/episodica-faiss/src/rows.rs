@@ -1,10 +1,10 @@
 //! The rows of a flat index: owned by FAISS if there are few, and here in half precision if there
 //! are many.
 //!
-//! FAISS stores a flat index in single precision, 102 MB for 100,000 rows of 256 values. Above
-//! [`MANY`] rows, when the sketch chooses the rows to compare, they are therefore converted to half
-//! precision. This changes an inner product of unit vectors by about 0.0001. They stay in half
-//! precision even if rows are removed. Labels, sketch and mean belong to the index.
+//! FAISS stores a flat index in single precision, 102 MB for 100,000 rows of 256 values. So more
+//! than [`MANY`] rows are converted to half precision, which changes an inner product of unit
+//! vectors by about 0.0001. They stay in half precision even if rows are removed. Labels, sketch
+//! and mean belong to the index.
 
 use episodica_core::Result;
 use episodica_core::index::Matrix;
@@ -87,7 +87,7 @@ impl RowMatrix {
         Ok(Self { numbers: RowNumbers::Single(NativeIndex::flat(dimension)?), dimension })
     }
 
-    /// Takes over stored rows. Rows in half precision stay so, even if there are few, and are moved
+    /// Takes over stored rows. Rows in half precision keep it, even if there are few, and are moved
     /// if they are owned.
     pub(crate) fn over(matrix: Matrix<'_>) -> Result<Self> {
         let dimension = matrix.ncols();

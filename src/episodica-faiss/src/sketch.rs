@@ -3,10 +3,11 @@
 //!
 //! Comparing all rows is limited by reading their bytes. The signs take a 32nd of these and cost
 //! nothing to append (inserting into a graph takes a millisecond per vector), and the rows whose
-//! signs differ least from the query's include its nearest neighbours. There are three steps: the
-//! first half of the signs selects a few per cent of all rows, the second half a quarter of these,
-//! and the query's values with the rows' signs choose among them, still without reading the rows.
-//! The caller compares the chosen rows exactly. Recall and gain: docs/performance.md.
+//! signs differ least from the query's include its nearest neighbours. There are three steps, none
+//! of which reads the rows: the first half of the signs selects a few per cent of all rows; the
+//! second half selects a quarter of these; then products of the query's values with the rows' signs
+//! choose among that quarter. The caller compares the chosen rows exactly. Recall and gain:
+//! docs/performance.md.
 
 use episodica_core::index::sampled_bound;
 use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_greater, zeroed};
@@ -23,8 +24,8 @@ const STRIP: usize = 512;
 /// The signs of rows, in row order.
 ///
 /// The first half of the signs is stored separately, in blocks of [`ROWS`] rows, so that values
-/// compared together are adjacent. Most rows differ enough in it that their second half is never
-/// read.
+/// compared together are adjacent. Most rows differ enough in the first half that their second half
+/// is never read.
 #[derive(Debug, Default)]
 pub(crate) struct SignSketch {
     /// The first words of each row, in whole blocks. Unused rows of the last block are ignored.
@@ -148,8 +149,8 @@ impl SignSketch {
         alike
     }
 
-    /// A number of differing signs that, by a sample, at least `wanted` rows do not exceed in the
-    /// first half.
+    /// Estimates from a sample a number of differing signs in the first half that at least `wanted`
+    /// rows do not exceed.
     fn likely_bound(&self, signs: &[u64], wanted: usize) -> u16 {
         /// Maximum number of blocks in the sample.
         const SAMPLE: usize = 511;
@@ -253,7 +254,7 @@ fn products_by_byte(query: &[f32]) -> Vec<[f32; 256]> {
     query.chunks(8).map(table).collect()
 }
 
-/// Position of a row's word in blocks of rows of `width` words.
+/// Position of a row's word in blocks of [`ROWS`] rows with `width` words each.
 fn place(width: usize, row: usize, word: usize) -> usize {
     (row / ROWS * width + word) * ROWS + row % ROWS
 }

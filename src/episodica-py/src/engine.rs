@@ -297,7 +297,8 @@ impl PyEngine {
         found.into_iter().map(|one| records::outline(py, &self.zone, one)).collect()
     }
 
-    /// Id, state, date of the state, number of messages, and dates of the first and last.
+    /// For each session: id, state, date of the state, number of messages, and dates of the first
+    /// and last message.
     fn sessions<'py>(&self, py: Python<'py>, user_id: &str) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let found = self.run(py, None, |core, _| core.sessions(user_id))?;
         found.into_iter().map(|one| records::session(py, &self.zone, one)).collect()
@@ -346,7 +347,7 @@ impl PyEngine {
         reports::forgetting(py, &self.shown(user_id), found)
     }
 
-    /// Archives records, or restores them.
+    /// Archives records, or restores them if `restores` is true.
     fn shelve<'py>(
         &self,
         py: Python<'py>,
@@ -400,7 +401,7 @@ impl PyEngine {
         reports::import_report(py, report)
     }
 
-    /// The JSON of messages, episodes and facts, the numbers of episodes and facts, and the
+    /// Returns the JSON of messages, episodes and facts; the numbers of episodes and facts; and the
     /// episodes whose facts have not been learned yet.
     #[expect(clippy::type_complexity, reason = "a tuple for Python, read in one place")]
     fn export_records(

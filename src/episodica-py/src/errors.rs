@@ -51,10 +51,10 @@ pub(crate) fn from_python(kind: ErrorKind, context: &str, error: &PyErr) -> Erro
 }
 
 /// True if a Ctrl-C occurred during a callback. The callback did not fail, so the work must not
-/// go on the way it does after a failure. The signal is made pending again, and the next check
-/// stops the work.
+/// continue as after a failure. The signal is made pending again, and the next check stops the
+/// work.
 pub(crate) fn pass_on_interrupt(py: Python<'_>, error: &PyErr) -> bool {
-    // No signal can have arrived without a main thread.
+    // `interrupt_again` fails only without a main thread, and then no signal can have arrived.
     error.is_instance_of::<PyKeyboardInterrupt>(py) && interrupt_again(py).is_ok()
 }
 
@@ -62,7 +62,7 @@ fn interrupt_again(py: Python<'_>) -> PyResult<()> {
     let threading = py.import("threading")?;
     let interrupt = py.import("_thread")?.getattr("interrupt_main")?;
     if threading.call_method0("current_thread")?.is(&threading.call_method0("main_thread")?) {
-        // No other Python code may run after this call.
+        // Python raises the interrupt at its next instruction, so no other Python code may follow.
         interrupt.call0()?;
     }
     Ok(())

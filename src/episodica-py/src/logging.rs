@@ -80,7 +80,8 @@ impl Log for LogLines {
     fn flush(&self) {}
 }
 
-/// Converts `episodica_core::engine::ask` to Python's `episodica.engine`.
+/// The name of the Python logger for a Rust module: `episodica.engine` for
+/// `episodica_core::engine::ask`.
 fn logger_name(target: &str) -> &'static str {
     match target.split("::").nth(1) {
         Some("engine") => "episodica.engine",

@@ -115,7 +115,7 @@ pub(crate) fn database_grant(
 }
 
 /// Rewrites the tables without the deleted rows; returns the tables, their size before and after in
-/// bytes, and whether the write-ahead log was overwritten.
+/// bytes, and true if the write-ahead log was overwritten, too.
 #[pyfunction]
 pub(crate) fn database_purge(
     py: Python<'_>,

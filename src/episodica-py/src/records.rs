@@ -142,7 +142,8 @@ pub(crate) fn outline<'py>(
     (one.id, datetime(py, zone, one.at)?, one.text, one.group).into_pyobject(py)
 }
 
-/// Id, state, date of the state, number of messages, and dates of the first and last of a session.
+/// A session: id, state, date of the state, number of messages, and dates of the first and last
+/// message.
 pub(crate) fn session<'py>(
     py: Python<'py>,
     zone: &DisplayZone,
@@ -164,7 +165,7 @@ pub(crate) fn datetime<'py>(
     let moment = zone.show(moment);
     let mut shown = moment.local();
     let mut offset = moment.offset_seconds();
-    // Python's calendar cannot represent offsets near its limits.
+    // Near the limits of Python's calendar, a moment with an offset may be outside of it.
     if !(2..=9998).contains(&shown.year()) {
         (shown, offset) = (moment.utc(), 0);
     }

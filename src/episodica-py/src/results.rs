@@ -153,7 +153,7 @@ fn hit_value<'py>(
     })
 }
 
-/// The messages of a hit: the Python objects of its record.
+/// The messages of a hit, as objects of its converted record.
 fn matched<'py>(hit: &SearchHit, made: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     let py = made.py();
     match &hit.record {

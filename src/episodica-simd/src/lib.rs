@@ -116,8 +116,9 @@ dispatched! {
 }
 
 dispatched! {
-    /// Adds to each of `counts` the number of bits in which `query` differs from one of `rows`,
-    /// which are row numbers within `words`: row by row, each row as long as `query`.
+    /// Adds to each of `counts` the number of bits in which `query` differs from the corresponding
+    /// one of `rows`, which are row numbers within `words`: row by row, each row as long as
+    /// `query`.
     add_differing_bits(query: &[u64], words: &[u64], rows: &[usize], counts: &mut [u16])
         = bodies::add_differing_bits
 }

@@ -7,18 +7,19 @@ use ndarray::{Array1, ArrayView2};
 
 use super::reading::MessageFeatures;
 
-/// Number of messages with a topic before a place that are compared.
+/// Number of messages before a place that are compared, not counting messages without a topic.
 const LEFT_MESSAGES: usize = 4;
-/// Maximum number of messages before a place in which they are sought.
+/// Maximum number of messages before a place among which the compared ones are sought.
 const LEFT_REACH: usize = 8;
-/// Minimum number of shared words that must be usual for words to count: only then their absence is
+/// Words count only if two sides usually share at least this many: only then is their absence
 /// evidence.
 const MIN_EXPECTED: f32 = 2.0;
 /// Number of places within the segment at which the usual overlap is measured.
 const BASELINE_PLACES: usize = 4;
 /// If the similarity of vectors across a place is lower than within both sides by this share of the
 /// possible range, the topic has certainly changed. Measured by joining halves of unrelated
-/// conversations: a quarter of the joints exceed 0.2, and one in twenty of the other places.
+/// conversations: the drop exceeds 0.2 at a quarter of the joints, and at one in twenty of the
+/// other places.
 const FULL_DROP: f32 = 0.28;
 
 /// The features by which the messages of a buffer are compared.
@@ -65,7 +66,8 @@ impl BufferCohesion<'_> {
     }
 }
 
-/// Mean cosine of all pairs across the place, relative to that of the pairs within each side.
+/// How far the mean cosine of pairs across the place is below that of pairs within a side: 0 (not
+/// at all) to 1 (by [`FULL_DROP`]).
 fn vector_shift(rows: &ArrayView2<'_, f32>, left: &[usize], right: &[usize]) -> Option<f32> {
     let (before, after) = (SideSum::of(rows, left)?, SideSum::of(rows, right)?);
     let across = before.sum.dot(&after.sum) / (before.count * after.count);

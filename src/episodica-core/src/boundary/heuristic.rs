@@ -8,7 +8,7 @@
 //! * a completed goodbye, an announced change of topic, or a drop in cohesion, if the confidence
 //!   reaches `boundary_confidence_threshold` and both sides keep `buffer_size_min` messages of the
 //!   same session;
-//! * `buffer_size_max`: the deepest valley in the second half of the full segment.
+//! * `buffer_size_max`: the place with the least cohesion in the second half of the full segment.
 //!
 //! A stretch shorter than `buffer_size_min` joins the next segment if a pause follows; at the end
 //! of a session it becomes an episode.

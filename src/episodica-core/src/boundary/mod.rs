@@ -1,4 +1,5 @@
-//! Finds the boundaries between episodes.
+//! Finds the boundaries between episodes. A place is the index of a message before which an episode
+//! may end.
 //!
 //! [`segments`] reads a user's buffer and returns the finished segments; [`flush`] also returns the
 //! rest. Both read the messages one by one, and a bounded number of messages after each place, so

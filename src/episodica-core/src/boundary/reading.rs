@@ -18,8 +18,8 @@ use crate::text::words::{for_each_word, runs};
 /// slow the analysis down.
 const READ_BYTES: usize = 2_000;
 
-/// A sentence with more words is not a goodbye (without spaces, one and a half times as many
-/// characters).
+/// A sentence with more words is not a goodbye. Two characters of a script without spaces count as
+/// a word.
 const CLOSING_SENTENCE_WORDS: usize = 12;
 
 /// How clearly a message announces a change of topic.
@@ -276,8 +276,7 @@ fn turn_of(folded: &str) -> TopicTurn {
         if TURN_STRONG.within(opening) {
             return TopicTurn::Strong;
         }
-        // If an aside follows only in a later sentence, the first sentence still belongs to the old
-        // topic.
+        // A weak cue in a later sentence does not count: the message begins with the old topic.
         if index == 0 && TURN_WEAK.opens(clause) {
             found = TopicTurn::Weak;
         }

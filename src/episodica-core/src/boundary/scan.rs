@@ -1,10 +1,10 @@
-//! Scans a buffer and splits it; all detectors share this.
+//! Splits a buffer into segments; all detectors use this scan.
 //!
-//! Segments do not depend on how the messages were batched, because of an invariant: the judgement
-//! of a place reads only the messages from the segment's start to at most [`LOOKAHEAD`] messages
-//! after the place, never beyond the `buffer_size_max`-th, and waits until all of these have
-//! arrived or can no longer arrive. An open segment is always cut when it reaches
-//! `buffer_size_max` messages.
+//! Segments do not depend on how the messages were batched. A place is judged by the messages of
+//! its segment before it and by a fixed number after it ([`LOOKAHEAD`] or `buffer_size_min`,
+//! whichever is larger), up to the segment's `buffer_size_max`-th message. The judgement waits
+//! until these messages have arrived, or can no longer arrive. An open segment is always cut when
+//! it reaches `buffer_size_max` messages.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::clock::Moment;
 use crate::config::MemoryConfig;
 use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 
-/// Number of messages after a place that its judgement may read.
+/// Number of messages from a place on that its judgement may read.
 pub(super) const LOOKAHEAD: usize = 4;
-/// A segment with fewer messages ends only at an explicit announcement or a goodbye (scaled down
-/// with `buffer_size_max`).
+/// A segment with fewer messages does not end at a drop in cohesion alone. A small
+/// `buffer_size_max` lowers this number.
 const USUAL_MINIMUM: usize = 6;
 /// Number of words in `topic_summary`.
 const TOPIC_WORDS: usize = 4;
@@ -66,7 +66,7 @@ pub(super) struct BufferScan<'a> {
 }
 
 impl<'a> BufferScan<'a> {
-    /// Analyses the messages; takes the features that `known` contains.
+    /// Analyses the messages whose features `known` does not contain.
     pub fn new(
         buffer: &'a [Arc<Message>],
         known: &FeatureCache,
@@ -190,8 +190,8 @@ impl<'a> BufferScan<'a> {
         let maturity = (length as f32 / usual as f32).min(1.0);
         let closed = self.said_goodbye(start, place);
         let cued = closed || at.turn != TopicTurn::None;
-        // Too few messages before the end of a session or a pause are not a topic of their own,
-        // unless one of them announces it.
+        // A few messages before a pause or the end of a session are not a topic of their own,
+        // unless the first of them announces one.
         let enough_behind = end - place >= LOOKAHEAD.min(usual);
         let asked = (cued || length >= usual && !at.backchannel) && enough_behind;
         let shift =
@@ -225,7 +225,7 @@ impl<'a> BufferScan<'a> {
             let room =
                 (length - usual) as f32 / (self.config.buffer_size_max - usual).max(1) as f32;
             let confidence = 0.8 * shift + 0.15 * room - doubt;
-            // A drop that continues is judged at its deepest place.
+            // If the drop is deeper one message later, that place is judged instead.
             let deepest = || {
                 shift >= self.cohesion.shift(&self.readings, start, place + 1, end).unwrap_or(0.0)
             };
@@ -245,7 +245,8 @@ impl<'a> BufferScan<'a> {
             .is_some_and(|reading| reading.closes)
     }
 
-    /// True if the message at `place` is only the reply to a goodbye ("you too!").
+    /// True if the message at `place` is only the reply to a goodbye ("you too!"), or if another
+    /// goodbye follows.
     fn is_echo(&self, place: usize, end: usize) -> bool {
         self.readings[place].backchannel
             && !(place + 1..end).all(|at| self.readings[at].backchannel)
@@ -261,8 +262,8 @@ impl<'a> BufferScan<'a> {
         f32::max(answer, reply)
     }
 
-    /// The place at which to cut a full segment: the deepest valley of its second half that leaves
-    /// the next segment its minimum length.
+    /// The place at which to cut a full segment: the place with the least cohesion in its second
+    /// half that leaves the next segment its minimum length.
     fn size_cut(&self, start: usize, full: usize) -> usize {
         let (min, max) = (self.config.buffer_size_min, self.config.buffer_size_max);
         let first = start + min.max(max / 2);
@@ -292,7 +293,7 @@ impl<'a> BufferScan<'a> {
 }
 
 /// The places of a buffer, in order, at which a pause is long enough to end a segment regardless of
-/// the content. Each leaves the segment its minimum length.
+/// the content. Each segment that ends there has its minimum length.
 pub(super) fn certain_places(buffer: &[Arc<Message>], config: &MemoryConfig) -> Vec<usize> {
     let mut places = Vec::new();
     let Some(first) = buffer.first() else { return places };

@@ -51,7 +51,7 @@ struct TurnValues {
     conversation: String,
 }
 
-/// The prompt about the last of these messages.
+/// The prompt that asks whether the last of `messages` opens an episode.
 ///
 /// # Errors
 /// `Internal` if the prompt can't be rendered.
@@ -79,8 +79,8 @@ pub fn question(messages: &[Arc<Message>], budget: WindowBudget) -> Result<ChatP
     })
 }
 
-/// Reads an answer about the last of these messages: the segment before it if one ends there.
-/// `None` if the answer is unusable.
+/// Reads an answer about the last of `messages`: `Some(Some(segment))` if an episode ends before
+/// it, `Some(None)` if none does, `None` if the answer is unusable.
 pub fn read(
     answer: &str,
     messages: &[Arc<Message>],

@@ -25,7 +25,7 @@ use crate::model::{BoundaryJudgement, BoundaryReason, DetectionMethod, Message};
 /// Maximum number of messages of a finished stretch that becomes one episode without asking the
 /// model.
 const PLAIN: usize = 8;
-/// Minimum number of new messages before a full buffer is asked about again.
+/// Minimum number of new messages before the model is asked again about a full buffer.
 const WORTH_ASKING: usize = 8;
 /// The confidence of a cut for which the model states none.
 const UNSAID_CONFIDENCE: f32 = 0.8;
@@ -42,7 +42,7 @@ pub enum WindowStep {
 }
 
 /// Plans the next step for a buffer of one session. An earlier prompt contained the first `seen`
-/// messages. `complete` is the reason why no message will follow, if so.
+/// messages. `complete` is the reason why no message will follow; `None` = messages may follow.
 pub fn plan(
     buffer: &[Arc<Message>],
     seen: usize,
@@ -177,8 +177,8 @@ pub struct WindowScan {
     pub salvaged: bool,
 }
 
-/// Reads an answer about `window`; `None` if it is unusable. Unless `complete`, the last segment
-/// stays open and is not returned.
+/// Reads an answer about `window`; `None` if it is unusable. Without a reason in `complete`, the
+/// last segment stays open and is not returned.
 ///
 /// Every message is in exactly one segment: an omitted message joins the message before it, and a
 /// message listed in two episodes belongs to the first. Certain pauses always cut; cuts below the
@@ -202,7 +202,8 @@ pub fn read(
             }
         }
     }
-    // An omitted message joins the message before it (the first: the one after it).
+    // An omitted message joins the message before it; omitted messages at the start join the one
+    // after them.
     let mut current = owner.iter().flatten().next().copied()?;
     let mut places: Vec<(usize, usize)> = Vec::new();
     let mut done: BTreeSet<usize> = BTreeSet::new();

@@ -44,10 +44,11 @@ impl LearnFrom {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetrievalPreset {
-    /// The measured best; no thresholds.
+    /// The best by measurement, without thresholds.
     #[default]
     Default,
-    /// The thresholds of Cortex-Mem by intent, relaxed step by step.
+    /// Cortex-Mem's thresholds, which depend on the question's intent and are lowered until a
+    /// record passes.
     Cortex,
     /// 0.7 similarity + 0.3 importance.
     Memo,

@@ -101,12 +101,12 @@ impl NumberBounds {
     }
 }
 
-/// A type of settings.
+/// A type that a setting can have.
 pub(crate) trait SettingValue {
     /// The type in the table.
     const KIND: SettingKind;
 
-    /// The value as JSON, with no more digits than its own type has.
+    /// The value as JSON, with the digits of its own precision only.
     fn json(&self) -> Value;
 
     /// The numbers to which the bounds apply.
@@ -215,7 +215,7 @@ impl SettingValue for RetrievalPreset {
     }
 }
 
-/// 0.8 instead of 0.800000011920929.
+/// The number with the digits of single precision: 0.8 instead of 0.800000011920929.
 fn own_digits(value: f32) -> f64 {
     value.to_string().parse().unwrap_or(f64::NAN)
 }

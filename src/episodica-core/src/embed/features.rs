@@ -7,8 +7,8 @@
 //! characters are near each other, others are not. Such features carry no further meaning: 猫 is
 //! not near "cat".
 //!
-//! Feature ids continue after the vocabulary in three ranges of buckets, one per weight; the static
-//! table defines a vector for each.
+//! Feature ids continue after the vocabulary in three ranges of buckets, one range per weight; the
+//! static table defines a vector for each bucket.
 
 use std::ops::ControlFlow;
 
@@ -92,7 +92,7 @@ pub(super) fn feature_ids(pieces: &WordPiece, text: &str, limit: usize) -> Vec<u
 struct HashedFeatures<'a> {
     pieces: &'a WordPiece,
     ids: Vec<u16>,
-    /// The previous unspaced character, for the bigram.
+    /// The previous character, if its script has no spaces, for the bigram.
     before: Option<char>,
 }
 
@@ -127,7 +127,7 @@ fn writing(c: char) -> CharacterClass {
     }
 }
 
-/// True for words that MiniLM's vocabulary covers as well as Latin words.
+/// True for words of Latin letters, digits and symbols, which MiniLM's vocabulary covers.
 fn is_home(word: &str) -> bool {
     word.is_ascii()
         || word

@@ -27,8 +27,7 @@ pub use static_table::{
 };
 pub use transformer::TransformerEmbedder;
 
-/// Minimum length, in bytes, to which a rejected text is cut; shorter texts are not rejected for
-/// their length.
+/// A rejected text of at most this many bytes is not cut: its length is not the reason.
 pub(crate) const SHORTEST_CUT: usize = 512;
 
 /// Returns the first two fifths of a text that was too long. A text of exactly twice the maximum

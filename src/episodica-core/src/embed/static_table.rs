@@ -1,7 +1,7 @@
 //! The package's own embedder: a table of vectors, without network access or a neural network.
 //!
-//! A text's vector is the weighted mean of its tokens' vectors. These were distilled from
-//! all-MiniLM-L6-v2 by `tools/distill_table.py`; their norms encode how rare a token is (SIF).
+//! A text's vector is the weighted mean of its tokens' vectors. The token vectors were distilled
+//! from all-MiniLM-L6-v2 by `tools/distill_table.py`; their norms encode how rare a token is (SIF).
 //! Words outside the vocabulary get pseudo-random directions from a hash, see
 //! [`features`](super::features). The same text gives the same bits on every machine.
 //!
@@ -49,9 +49,9 @@ const TEXTS_PER_TASK: usize = 64;
 static TABLE: &[u8] = include_bytes!("../../assets/static_table.safetensors");
 static VOCABULARY_TEXT: &str = include_str!("../../assets/vocab.txt");
 
-/// Signs of the hashed vectors. Bucket b is the window of [`STATIC_DIMENSION`] signs that starts at
-/// b. Windows of one random sequence are as orthogonal as independent ones (cosine 0 ± 1/16), and
-/// one sequence fits the cache.
+/// Signs of the hashed vectors. The vector of bucket b has the [`STATIC_DIMENSION`] signs that
+/// start at b. Windows of one random sequence are as orthogonal as independent sequences (cosine 0
+/// ± 1/16), and one sequence fits the processor's cache.
 static SIGNS: [i8; BUCKETS + STATIC_DIMENSION] = signs();
 const BUCKETS: usize = 65_536 - VOCABULARY as usize;
 

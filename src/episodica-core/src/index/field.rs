@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::matrix::Matrix;
 
 /// Postings and vectors over the same slots. Vectors may lag (with a remote embedder) or be missing
-/// (without a working one); word search never waits for them.
+/// (if the embedder fails); word search never waits for them.
 #[derive(Default)]
 pub struct TextIndex {
     /// The word index.
@@ -138,7 +138,7 @@ impl TextIndex {
     }
 }
 
-/// Builds a graph over rows, in single precision regardless of theirs.
+/// Builds a graph over rows. It keeps them in single precision.
 fn graph_over(
     factory: &dyn VectorIndexFactory,
     labels: &[u64],

@@ -9,7 +9,7 @@ use crate::model::{block, map_bytes};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
 /// Strings and their numbers; see the module's documentation. The default hasher `S` has a random
-/// seed, since callers choose ids.
+/// seed, since callers could choose ids whose hashes collide.
 #[derive(Clone, Default)]
 pub struct StringInterner<S = RandomState> {
     text: String,
@@ -32,7 +32,7 @@ impl<S: BuildHasher + Default> StringInterner<S> {
             .copied()
     }
 
-    /// Returns the number of a string, and whether it is new; a new string gets the next number.
+    /// Returns the number of a string, and true if it is new; a new string gets the next number.
     pub fn intern(&mut self, key: &str) -> (u32, bool) {
         let hash = self.hasher.hash_one(key);
         if let Some(known) =
@@ -49,8 +49,8 @@ impl<S: BuildHasher + Default> StringInterner<S> {
         (number, true)
     }
 
-    /// Removes a string and returns its number, which is not reused. A snapshot taken after that
-    /// would bring the string back.
+    /// Removes a string and returns its number, which is not reused. A snapshot written after a
+    /// removal would bring the string back.
     pub fn remove(&mut self, key: &str) -> Option<u32> {
         let (text, ends) = (&self.text, &self.ends);
         let found = self

@@ -32,7 +32,7 @@ pub struct RecordTerm<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct TextTerms {
     text: String,
-    /// End of each term in `text`, and whether the term counts.
+    /// End of each term in `text`, and true if the term counts.
     ends: Vec<(u32, bool)>,
 }
 
@@ -88,7 +88,7 @@ fn for_each_term_of(word: &str, unspaced: bool, mut visit: impl FnMut(RecordTerm
 }
 
 /// Maximum number of stems in a thread's cache, which is then cleared. Most words of a conversation
-/// repeat, so most stems are found.
+/// repeat, so most stems are found in it.
 const REMEMBERED: usize = 16_384;
 
 thread_local! {

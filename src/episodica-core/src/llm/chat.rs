@@ -63,7 +63,7 @@ pub struct ChatPrompt {
 pub struct ChatAnswer {
     /// The text as received.
     pub text: String,
-    /// The model that answered; the fallback's name if that answered.
+    /// The name of the model that answered: this model or its fallback.
     pub model: String,
     /// Prompt tokens.
     pub prompt_tokens: u64,

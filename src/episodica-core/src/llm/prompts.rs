@@ -3,9 +3,10 @@
 //!
 //! A message may contain braces, markers or instructions to the model. Its text is therefore always
 //! a value, and the fence around it contains a hash of the material, so that no message can close
-//! it. Line breaks of all kinds and the markers of chat formats are removed. The files contain no
-//! example of a conversation or a fact, so that a model cannot copy one. The instructions come
-//! first and are the same for every call of a step, so that servers can cache them.
+//! the fence. Line breaks of all kinds become indented lines, and a space breaks the markers of
+//! chat formats. The files contain no example of a conversation or a fact, so that a model cannot
+//! copy one. The instructions come first and are the same for every call of a step, so that servers
+//! can cache them.
 
 use std::sync::Arc;
 
@@ -24,14 +25,14 @@ use crate::text::{Language, language};
 /// Version of the prompt files, stored with all output based on them.
 pub const PROMPT_VERSION: &str = "v4";
 
-/// Maximum number of bytes of messages in one prompt. Longer messages share it and lose their
-/// middle.
+/// Maximum number of bytes of messages in one prompt. Each message has an equal share of it; a
+/// longer message loses its middle.
 const PROMPT_BYTES: usize = 48_000;
-/// Minimum number of bytes per message, regardless of the number of messages; reduced for a small
-/// window.
+/// Minimum number of bytes per message, regardless of the number of messages; in a small window,
+/// all bytes divided by [`MESSAGE_PARTS`].
 const MESSAGE_BYTES: usize = 400;
 const MESSAGE_PARTS: usize = 50;
-/// Maximum number of bytes of each message that precedes those of a prompt.
+/// Maximum number of bytes of each earlier message that a prompt shows for context.
 const BEFORE_BYTES: usize = 160;
 /// Bytes of messages per token of a model's window; leaves half of it for instructions and answer.
 const BYTES_PER_WINDOW_TOKEN: f64 = 1.25;
@@ -137,7 +138,8 @@ pub fn render(
     Ok((system, user))
 }
 
-/// A marker that fenced text cannot contain without breaking the hash.
+/// The marker around the material. It contains the hash of the material, so the material cannot
+/// contain it.
 fn fence(values: &Map<String, Value>) -> String {
     let material: String = values.values().filter_map(Value::as_str).collect();
     format!("material-{}", &content_hash(&material)[..10])
@@ -183,8 +185,8 @@ pub fn conversation(messages: &[Arc<Message>], budget: WindowBudget) -> String {
     lines(messages, share, |number| format!("{number} | "))
 }
 
-/// The messages that precede those of a prompt, formatted alike but without numbers; `None` if
-/// there are none.
+/// Formats the messages before those that a prompt is about, without numbers; `None` if `messages`
+/// is empty.
 pub fn before(messages: &[Arc<Message>], budget: WindowBudget) -> Option<String> {
     let share = BEFORE_BYTES.min(budget.bytes / MESSAGE_PARTS);
     (!messages.is_empty()).then(|| lines(messages, share, |_| String::new()))

@@ -24,7 +24,7 @@ pub struct Episode {
     pub original_messages: Vec<Arc<Message>>,
     /// Number of messages.
     pub message_count: usize,
-    /// The reason for the boundary, for people.
+    /// The reason for the boundary, in words for people.
     pub boundary_reason: String,
     /// When it began: the moment of the first message.
     pub timestamp: Moment,
@@ -111,7 +111,7 @@ pub enum BoundaryReason {
     Flush,
     /// A model decided.
     Llm,
-    /// The episode was imported, with a reason in words only.
+    /// The episode was imported; its reason exists only in words.
     Imported,
 }
 
@@ -161,7 +161,7 @@ impl DetectionMethod {
     }
 }
 
-/// How a text was made: tells a model's text from the engine's, and allows making it again.
+/// How a text was made: by a model or by the rules, and from which prompt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TextProvenance {
     /// `offline`, the model's name, `user` for edits, `imported`.

@@ -65,8 +65,9 @@ impl Message {
         self.name.as_deref().unwrap_or(&self.role)
     }
 
-    /// True if the speaker is a program. The role decides, unless the name is personal. Unknown
-    /// roles, such as "customer", are people.
+    /// True if the speaker is a program: its name, or its role if it has no name, is in
+    /// `AGENT_NAMES`, or [`Message::is_machinery`] holds. Unknown roles, such as "customer", are
+    /// people.
     pub fn is_agent(&self) -> bool {
         AGENT_NAMES.contains(&self.speaker().trim().to_lowercase().as_str()) || self.is_machinery()
     }

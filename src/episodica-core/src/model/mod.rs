@@ -1,5 +1,5 @@
-//! The records of the memory and the values that searches return: plain data that can only read
-//! itself. This module also has the shelf, which keeps many records in compressed form.
+//! The records of the memory and the values that searches return: plain data, whose methods only
+//! read it. This module also has the shelf, which keeps many records in compressed form.
 
 mod episode;
 mod message;

@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::{PROCEDURE, Procedure, TextProvenance};
 use crate::clock::Moment;
 
-/// Key in the metadata of a fact: its subject is the `agent`; without the key it is the user.
+/// Key in the metadata of a fact whose subject is an agent. Without the key, the subject is the
+/// user.
 pub const ABOUT: &str = "about";
 /// The value of [`ABOUT`] for an agent.
 pub const AGENT: &str = "agent";
 
-/// Key in the metadata of a fact that messages prove too: the text that the application stated.
+/// Key in the metadata of a fact that the application stated and messages prove, too: the text as
+/// the application stated it.
 pub(crate) const STATED: &str = "stated";
 
 /// A fact, with the episodes and messages that prove it and the time for which it held.
@@ -39,7 +41,7 @@ pub struct SemanticMemory {
     /// Any JSON object.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// Ids of the messages that prove the fact; beyond 64, one a day.
+    /// Ids of the messages that prove the fact; if there are more than 64, one for each day.
     #[serde(default)]
     pub source_messages: Vec<String>,
     /// The person or thing that the fact is about.

@@ -1,8 +1,8 @@
 //! Records that stay compressed until they are read.
 //!
-//! A search over many records reads few of them, and reading all at opening would cost more than
-//! the rest of it. A shelf keeps records in their written form, several to a page; a record is read
-//! when first requested, then kept.
+//! A search over many records reads few of them, and reading all of them at opening would take
+//! longer than all other steps of opening together. A shelf keeps records in their written form,
+//! several to a page; a record is read when first requested, then kept.
 //!
 //! A file that was tampered with may hold unreadable rows. Checking every row at opening would
 //! defeat the shelf's purpose. So reading such a row unwinds with [`UnreadableRow`], and the shelf
@@ -15,14 +15,15 @@ use std::sync::{Arc, OnceLock};
 use super::size::{InMemory, block};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
 
-/// Bytes at which a page is closed: enough for compression, few enough to take out one row.
+/// Bytes at which a page is closed: enough for compression, few enough to read a single row
+/// quickly.
 const PAGE_BYTES: usize = 4_096;
 
 /// The panic payload of a row that can't be read.
 #[derive(Debug, Clone, Copy)]
 pub struct UnreadableRow;
 
-/// How many times its length a page may grow when decompressed: the format allows no more.
+/// How many times its length a page may grow when decompressed: LZ4 allows no more.
 const GROWTH: usize = 255;
 
 /// Rows of bytes in compressed pages.
@@ -71,7 +72,7 @@ impl CompressedPages {
             && (0..self.rows.len()).all(fits)
     }
 
-    /// The number of the page with a row.
+    /// The number of the page that contains a row.
     fn page_of(&self, row: u32) -> usize {
         self.rows.partition_point(|end| *end <= row)
     }
@@ -131,7 +132,7 @@ impl ShelfWriter {
         self.len() == 0
     }
 
-    /// Appends a row. An empty row means that it has no record.
+    /// Appends a row. An empty row stands for no record.
     pub fn push(&mut self, row: &[u8]) {
         self.rows.extend_from_slice(row);
         self.ends.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());

@@ -1,7 +1,7 @@
 //! Memory of records and tables.
 //!
-//! Counts the allocator's blocks rather than lengths, because most blocks are small: five letters
-//! fill a sixth of theirs.
+//! Counts the allocator's blocks rather than the lengths of texts, because most texts are short:
+//! five letters take a block of 32 bytes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Episode, Message, SemanticMemory, TextProvenance};
 
-/// Header of each block, rounding and smallest block of glibc's allocator.
+/// In glibc's allocator: the header of a block, the step of block sizes, and the smallest block.
 const HEAD: usize = 8;
 const STEP: usize = 16;
 const LEAST: usize = 32;
@@ -28,7 +28,7 @@ pub(crate) const fn map_bytes(capacity: usize, entry: usize) -> usize {
     if capacity == 0 {
         return 0;
     }
-    // One bucket in eight stays empty, and each has a control byte.
+    // One bucket in eight stays empty, and each bucket has a control byte.
     let buckets = (capacity * 8 / 7).next_power_of_two();
     block(buckets * (entry + 1))
 }
@@ -41,10 +41,10 @@ pub(crate) const fn map_of_lists_bytes<K, T>(capacity: usize, len: usize) -> usi
 
 /// Memory of a record in an `Arc`, with the blocks that only it refers to.
 pub trait InMemory: Sized {
-    /// Memory of these blocks.
+    /// Memory of the blocks that only the record refers to.
     fn owned_bytes(&self) -> usize;
 
-    /// Memory of the record, its reference counts and these blocks.
+    /// Memory of the record, its reference counts and its blocks.
     fn heap_bytes(&self) -> usize {
         block(size_of::<Self>() + 2 * size_of::<usize>()) + self.owned_bytes()
     }
@@ -74,7 +74,7 @@ fn value(json: &Value) -> usize {
 }
 
 fn object(members: &serde_json::Map<String, Value>) -> usize {
-    // Members in their order, and a hash table of their places.
+    // `serde_json` keeps the members in their order, and a hash table of their places.
     let entry = size_of::<u64>() + size_of::<String>() + size_of::<Value>();
     let own = |(key, json): (&String, &Value)| text(key) + value(json);
     block(members.len() * entry)

@@ -147,14 +147,13 @@ pub struct ServiceHealth {
     pub requests: u64,
     /// Requests after the first of a call.
     pub retries: u64,
-    /// Calls that failed after the last attempt.
+    /// Calls whose last attempt failed, too.
     pub failures: u64,
     /// Calls that the circuit breaker refused.
     pub refused: u64,
     /// True if the latest call failed or was refused.
     pub failing: bool,
-    /// How answers are requested: `json_schema`, `json_object` or `text`; empty if it does not
-    /// apply.
+    /// How answers are requested: `json_schema`, `json_object` or `text`; empty for an embedder.
     pub format: &'static str,
     /// Texts whose vectors are kept in memory; 0 for a language model.
     pub cache_entries: usize,

@@ -67,14 +67,13 @@ impl CallFailure {
             .find_map(|key| error.get(key)?.as_str().filter(|text| is_word(text)));
         let code = word.map(|word| format!(" ({word})")).unwrap_or_default();
         let verb = if (300..400).contains(&status) {
-            "redirects, which is not followed, with"
+            "sent a redirect, which is not followed, with"
         } else {
             "answered with"
         };
         let message = format!("server `{origin}` {verb} status `{status}`{code}");
         let reason = words(&body).to_lowercase();
-        // The server rejected the request as invalid, although some servers (llama-cpp-python)
-        // report this as an internal error.
+        // Some servers (llama-cpp-python) report an invalid request as an internal error.
         let meant =
             if status == 500 && reason.contains("validation error") && reason.contains("body") {
                 422

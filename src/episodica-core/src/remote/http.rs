@@ -44,7 +44,7 @@ fn runtime() -> Result<&'static Runtime> {
                 Error::new(ErrorKind::Io, "cannot start the thread for connections")
                     .caused_by(error)
             })?;
-        // Another thread was faster. `shutdown_background` does not block.
+        // If another thread was faster, drops this runtime; `shutdown_background` does not block.
         if let Err(second) = place.set(runtime) {
             second.shutdown_background();
         }
@@ -67,7 +67,8 @@ impl HttpPool {
     /// `Config` for invalid values.
     pub(super) fn new(endpoint: &RemoteEndpoint) -> Result<Self> {
         let base = endpoint.url()?;
-        // Fails only if another part of the process has installed a provider, which is then used.
+        // Fails only if another part of the process has installed a TLS provider, which is then
+        // used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let deadline = Duration::try_from_secs_f64(endpoint.timeout_seconds)
             .unwrap_or(Duration::from_secs(60));

@@ -19,8 +19,8 @@ use crate::control::CallControl;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
-/// After this many consecutive calls ran into their deadline, calls with a deadline are rejected
-/// for this time.
+/// After [`HURRIED_FAILURES`] consecutive calls that reached their deadline, calls with a deadline
+/// are rejected for [`HURRIED_SECONDS`].
 const HURRIED_FAILURES: u32 = 3;
 const HURRIED_SECONDS: f64 = 30.0;
 
@@ -30,7 +30,7 @@ pub struct RemoteService {
     http: HttpPool,
     policy: RetryPolicy,
     breaker: CircuitBreaker,
-    /// Rejects calls with a deadline if the last ones ran into theirs.
+    /// Rejects calls with a deadline after several of them in a row reached it.
     hurry: CircuitBreaker,
     timer: Arc<dyn RetryTimer>,
     counts: ServiceCounts,

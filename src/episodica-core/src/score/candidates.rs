@@ -47,7 +47,7 @@ impl<'a> MessageTerms<'a> {
         terms
     }
 
-    /// Weighted sum of these terms and the word score.
+    /// Weighted sum of the word score and the terms that need no vector.
     pub fn promise(&self, prior: &MessagePrior, words: f32) -> f32 {
         let terms = self.terms(prior);
         let weighted = [SPEAKER, DATE, STATEMENT, ANSWER, ROLE]

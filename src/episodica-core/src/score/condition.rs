@@ -41,7 +41,7 @@ enum MetadataCondition {
 enum ValueTest {
     Equal(Value),
     Unequal(Value),
-    /// Compares with the value: greater or less, as the `Ordering` says. The flag also admits
+    /// Compares with the value: greater or less, as the `Ordering` says. `true` also admits
     /// equality.
     Ordered(Ordering, bool, Value),
     In(Vec<Value>),
@@ -150,8 +150,9 @@ fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Returns the connective that `key` denotes. mem0's words count only if the operand consists of
-/// conditions, since `or` may also be a metadata key.
+/// Returns the connective that `key` denotes. mem0's names, without `$`, always count in capitals
+/// (`OR`), otherwise only if the operand consists of conditions, since `or` may also be a metadata
+/// key.
 fn connective(key: &str, operand: &Value) -> Option<&'static str> {
     let is_of_conditions = || match operand {
         Value::Array(list) => !list.is_empty() && list.iter().all(Value::is_object),

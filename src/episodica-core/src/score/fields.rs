@@ -28,7 +28,7 @@ pub struct FieldScores {
 impl FieldScores {
     /// Scores the field. `words` are the slots' BM25 scores; `wanted` is the number of hits
     /// requested. If not all records are compared, the best of the `preferred` slots become
-    /// candidates too, as many as of all slots.
+    /// candidates, too: as many of them as of all slots.
     pub fn new(
         field: &TextIndex,
         words: Vec<f32>,

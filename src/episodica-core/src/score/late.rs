@@ -10,7 +10,7 @@ use crate::embed::{StaticTable, TokenVector};
 /// Maximum number of distinct question tokens that are compared, the most informative first: each
 /// costs one row per token of every text.
 const MAX_TOKENS: usize = 128;
-/// Number of question tokens whose maxima are kept together.
+/// Number of question tokens whose best cosines are in one row of `maxima`, to be updated at once.
 const LANES: usize = 8;
 /// Number of tokens in a part of a text, one or two sentences. Parts overlap by half.
 const PART: usize = 48;

@@ -91,7 +91,7 @@ pub struct ParsedQuery {
     pub plain: String,
     /// The question as written, without speakers' names; a sentence embedder embeds this text.
     pub sentence: String,
-    /// The same without function words; used for token comparison.
+    /// The words of `plain` without function words; used for token comparison.
     pub content: String,
 }
 

@@ -2,12 +2,12 @@
 //!
 //! It is computed in two steps. The first gives the probability that any message answers the
 //! question: a logistic function of six signs, such as how far the best message of other speakers
-//! exceeds the best one of the person named in the question. The second gives the probability
-//! that a hit is an answer: a logistic function of its distance to the best message and of the
-//! first step. Both rise with the raw score, so the order within a kind does not change.
+//! exceeds the best one of the person named in the question. The second gives the probability that
+//! a hit is an answer: a logistic function of its distance to the best message and of the first
+//! step's result. Both rise with the raw score, so the order within a kind does not change.
 //!
 //! `python -m evaluation.fit_relevance` fits the constants on labelled questions. Some of these
-//! have no answer in the conversation, some are put to the wrong user.
+//! questions have no answer in the conversation; some are asked of another user's memory.
 
 use super::HitKind;
 

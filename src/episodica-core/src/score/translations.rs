@@ -25,8 +25,8 @@ const SYNONYM: f32 = 0.8;
 const BEGINNING: f32 = 0.7;
 /// Maximum number of concepts per word.
 const MEANINGS: usize = 3;
-/// Messages count as in a language if at least `MARKS` of its commonest words occur, in at least
-/// this share of the messages in total.
+/// Messages count as written in a language if at least `MARKS` of its commonest words occur in
+/// them, in total in at least the share `SHARE` of the messages.
 const MARKS: usize = 4;
 const SHARE: f32 = 0.05;
 /// Longest word of the lexicon in scripts without spaces, in characters.
@@ -119,14 +119,14 @@ pub(super) struct SoughtWord<'a> {
 /// Translates the words of questions into those of one index.
 pub(super) struct WordTranslator<'a> {
     postings: &'a Postings,
-    /// Whether messages are in each language, by column.
+    /// For each column of the lexicon, true if messages are in its language.
     present: [bool; NAMES.len()],
     /// The column of the question's language, if the lexicon has it.
     own: Option<usize>,
 }
 
 impl<'a> WordTranslator<'a> {
-    /// Prepares for a question in `tongue`; `None` if messages are in no other language.
+    /// Prepares for a question in `tongue`; `None` if the question and all messages are in English.
     pub fn new(
         postings: &'a Postings,
         tongue: Option<QueryLanguage>,
@@ -137,7 +137,8 @@ impl<'a> WordTranslator<'a> {
             present[language] =
                 QueryLanguage::named(name).is_some_and(|it| is_spoken(postings, it));
         }
-        // A script without spaces identifies itself, and its words are looked up unchanged.
+        // Languages written without spaces need no such test: their words occur only in texts of
+        // their scripts.
         let unspaced = folded.chars().any(is_unspaced);
         let foreign = present[..CHINESE].iter().filter(|present| **present).count() > 1;
         if tongue.is_none() && !unspaced && !foreign && !has_unspaced(postings) {

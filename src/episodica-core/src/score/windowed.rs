@@ -44,8 +44,9 @@ impl<'a> WindowedWords<'a> {
         Self::new(index, terms, None)
     }
 
-    /// Computes exact scores of at least the best `wanted` messages. Other scores may be too low,
-    /// which keeps them below the best; [`WindowedWords::complete`] makes them exact.
+    /// Computes exact scores of at least the best `wanted` messages. Other scores may be too low
+    /// but never too high, so they stay below the best; [`WindowedWords::complete`] makes them
+    /// exact.
     pub fn of_best(index: &'a MessageIndex, terms: &'a [QueryTerm], wanted: usize) -> Self {
         Self::new(index, terms, Some(wanted))
     }
@@ -110,7 +111,7 @@ impl<'a> WindowedWords<'a> {
     }
 
     /// The slots that may be among the best `wanted` if each gains at most `rest`; `None` if they
-    /// are too many for skipping the others' `occurrences` to pay off.
+    /// are too many: then skipping the `occurrences` of the remaining terms saves nothing.
     fn within(&self, rest: f32, wanted: usize, occurrences: usize) -> Option<Vec<u32>> {
         let [reached] = reached_by(&self.scores, [wanted]);
         let least = reached - rest - ROUNDING;

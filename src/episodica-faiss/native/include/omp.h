@@ -1,7 +1,7 @@
-/* Stands in for OpenMP: one thread, always.
+/* Replaces OpenMP by a single thread.
  *
- * A query is too short to share, many threads per query fight with the threads of the caller, and workers of OpenMP do not survive a fork.
- * FAISS is compiled without OpenMP, so its pragmas mean nothing; these are the functions that it calls all the same. */
+ * A query is too short to share among threads, more threads would compete with the caller's, and OpenMP's threads do not survive a fork.
+ * FAISS is compiled without OpenMP, so its pragmas have no effect, but it still calls these functions. */
 
 #pragma once
 

@@ -1,4 +1,4 @@
-//! Files that are not what was written: an error, never a crash.
+//! Damaged and foreign files: an error, never a crash.
 
 use std::path::Path;
 

@@ -12,9 +12,9 @@ use episodica_faiss::FaissFactory;
 use half::f16;
 use ndarray::{Array1, Array2, ArrayView1, Axis, array};
 
-/// Up to so many vectors an index is in single precision.
+/// Up to this many vectors, an index is in single precision.
 const BORDER: usize = 4_096;
-/// By so much products of unit vectors may differ from those in single precision.
+/// Maximum difference of a product of unit vectors from that in single precision.
 const TOLERANCE: f32 = 2e-3;
 
 fn flat(dimension: usize) -> Box<dyn VectorIndex> {
@@ -64,7 +64,7 @@ fn assert_holds(index: &dyn VectorIndex, model: &BTreeMap<u64, Array1<f32>>, ran
     let k = index.len() / 2 + 1;
     assert_eq!(index.search(query.row(0), k).unwrap(), exact[..k]);
     assert_eq!(index.search(query.row(0), usize::MAX).unwrap(), exact);
-    // Few of many: those that the sketch proposes, with the same scores.
+    // Few hits among many rows: the sketch proposes the rows, with the same scores.
     let found = index.search(query.row(0), 10).unwrap();
     assert_eq!(found.len(), 10);
     assert!(found.is_sorted_by(|a, b| a.1 > b.1 || (a.1 == b.1 && a.0 < b.0)));
@@ -91,7 +91,8 @@ fn promises_hold_through_growth_replacement_and_removal() {
         index.labels().iter().zip(exactly.rows()).all(|(label, row)| model[label] == row),
         "few are kept as they were given"
     );
-    // Over the border, with labels that were there, and one twice in a call: the later holds.
+    // Crosses the border, with labels that are in the index already and two labels that come twice
+    // in one call: the later vector replaces the earlier one.
     put(
         &mut index,
         &mut model,
@@ -106,7 +107,7 @@ fn promises_hold_through_growth_replacement_and_removal() {
         FaissFactory::default().restore(index.labels().to_vec(), index.vectors()).unwrap();
     assert_eq!(restored.vectors(), index.vectors());
     assert_holds(&*restored, &model, &mut random);
-    // Down to below the border: still halves, all of them compared.
+    // Shrinks below the border: rows stay in half precision, and all of them are compared.
     let gone: Vec<u64> =
         labels(0..9_000).into_iter().filter(|label| label % 3 > 0).chain([123_456]).collect();
     assert_eq!(index.remove(&gone).unwrap(), 6_000);
@@ -241,7 +242,7 @@ fn what_can_not_be_kept_is_refused() {
         ErrorKind::InvalidInput
     );
     assert_eq!(refused(Vec::new(), Matrix::default()).kind(), ErrorKind::Index);
-    // A large index refuses what would be infinite, and is what it was.
+    // A large index refuses values that would be infinite, and stays unchanged.
     many[[BORDER, 0]] = 1.0;
     let mut index = factory.restore(labels(0..BORDER + 1), many.view().into()).unwrap();
     for bad in [f32::NAN, 65_520.0, f32::INFINITY] {
@@ -257,7 +258,7 @@ fn what_can_not_be_kept_is_refused() {
     );
 }
 
-/// Of no size does a field become a graph.
+/// With this threshold, no field becomes a graph.
 const NEVER: usize = usize::MAX;
 
 #[test]

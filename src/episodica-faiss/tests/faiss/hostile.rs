@@ -1,5 +1,5 @@
 //! Graphs that somebody changed on purpose: read as a graph or refused, never a crash. FAISS
-//! follows links without asking where they lead, so this runs in a child.
+//! follows links without checking where they lead, so this runs in a child process.
 
 use std::path::Path;
 
@@ -36,12 +36,12 @@ fn use_it(mut index: Box<dyn VectorIndex>, random: &mut Random) {
     assert_eq!(index.search(rows.row(0), 5).unwrap().len(), 5);
 }
 
-/// Changes a number or two, as an attacker would: to another node, to the edges of what a number
-/// can be, to anything.
+/// Changes one or two numbers, as an attacker would: to another node, to an extreme value, or to
+/// any value.
 fn change(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(3) {
         let at = random.below(bytes.len() - 8);
-        // Most numbers of the file are links; those at its beginning say how long everything is.
+        // Most numbers of the file are links; those at its beginning are lengths.
         let at = if random.below(3) == 0 { at % 800 } else { at };
         match random.below(8) {
             0 => bytes[at] ^= 1 << random.below(8),
@@ -70,7 +70,8 @@ fn change(bytes: &mut Vec<u8>, random: &mut Random) {
 #[test]
 fn a_graph_changed_on_purpose_is_read_or_refused() {
     in_child("hostile::a_graph_changed_on_purpose_is_read_or_refused", || {
-        // Files in memory where there are some: a disk would take all the time.
+        // Uses files in memory if the system has them: writing to a disk would take most of the
+        // time.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let path = folder.path().join("index.faiss");
         let (written, mut random) = (graph(&path), Random(11));

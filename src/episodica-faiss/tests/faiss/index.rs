@@ -215,7 +215,7 @@ fn hnsw_finds_what_brute_force_finds_in_clustered_vectors() {
     let (mut flat, mut hnsw) = (create(VectorIndexKind::Flat, d), create(VectorIndexKind::Hnsw, d));
     flat.add(&labels, rows.view()).unwrap();
     hnsw.add(&labels, rows.view()).unwrap();
-    // Removed ones, fewer than a rebuild takes, must not crowd out the rest.
+    // Removed vectors, too few for a rebuild, must not crowd out the others.
     let gone: Vec<u64> = labels.iter().copied().filter(|label| label % 6 == 0).collect();
     flat.remove(&gone).unwrap();
     hnsw.remove(&gone).unwrap();

@@ -24,7 +24,7 @@ impl Random {
     }
 
     /// Unit rows around `centres` random directions, as embeddings of talk are; `spread` is the
-    /// noise's length beside a centre of length 1.
+    /// length of the noise that is added to a centre of length 1.
     pub fn clustered(
         &mut self,
         n: usize,

@@ -18,7 +18,8 @@ const MODEL: &str = "episodica-compact-256-v1";
 /// Tokens of a text that count, as in the table of words.
 const MAX_TOKENS: usize = 4_096;
 
-/// Longer texts are split into parts of about equal length; the vector is the mean of theirs.
+/// Longer texts are split into parts of about equal length; the vector is the mean of the parts'
+/// vectors.
 const MAX_PART: usize = 112;
 
 /// Tokens that one thread computes at once.

@@ -29,8 +29,8 @@ impl EmbeddingBody {
         usage.prompt_tokens.or(usage.total_tokens).filter(|tokens| *tokens > 0)
     }
 
-    /// Returns `count` normalised rows in the order of the texts. All are finite and of one length
-    /// (`dimension` if it is known).
+    /// Returns `count` normalised rows in the order of the texts. All are finite and of one
+    /// dimension: `dimension`, if it is known.
     pub(super) fn rows(
         self,
         count: usize,

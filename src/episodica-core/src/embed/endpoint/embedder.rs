@@ -165,7 +165,7 @@ impl EndpointEmbedder {
             }
         }
         if texts.is_empty() || self.dimension.get().is_some() {
-            // Learns the dimension if it is not known yet.
+            // The dimension is known, or no row needs it.
         } else {
             self.embed_batch(&[(0, PROBE)], control)?;
         }
@@ -183,9 +183,9 @@ impl EndpointEmbedder {
         self.remote.is_available()
     }
 
-    /// Embeds texts with content, numbered by their position. If the server rejects a batch, it may
-    /// be too large or contain a text that is, so the batch is halved. A single text is cut; if the
-    /// server also rejects its beginning, the error names it.
+    /// Embeds texts that have content, each with its position. If the server rejects a batch, the
+    /// batch or a text in it may be too long, so the batch is halved. A single text is cut; if the
+    /// server rejects even its shortest beginning, the error names its position.
     fn embed_batch(
         &self,
         items: &[(usize, &str)],

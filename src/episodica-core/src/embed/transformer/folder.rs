@@ -141,7 +141,7 @@ fn read_config(path: &Path) -> Result<TransformerConfig> {
     ];
     if sizes.contains(&0) || !config.hidden_size.is_multiple_of(config.num_attention_heads) {
         return Err(unsupported(
-            "hidden_size must be a multiple of num_attention_heads, and no size 0: hidden_size",
+            "no size may be 0, and num_attention_heads must divide hidden_size:",
             config.hidden_size,
             path,
         ));
@@ -191,8 +191,8 @@ fn read_tokenizer(path: &Path, config: &TransformerConfig, max_tokens: usize) ->
     let bytes = fs_err::read(path).map_err(|error| io(path, error))?;
     let mut tokenizer = Tokenizer::from_bytes(bytes)
         .map_err(|error| failure("not a tokenizer", path).caused_by(error))?;
-    // Sequences are computed without padding. The limit in the tokenizer's file is that of its
-    // training.
+    // Sequences are computed without padding. The limit in the tokenizer's file comes from its
+    // training, so it is replaced.
     tokenizer.with_padding(None);
     let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
     tokenizer

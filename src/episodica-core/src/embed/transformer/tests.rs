@@ -304,8 +304,8 @@ fn vectors_equal_those_of_a_straightforward_loop() {
     let tiny = Tiny::new();
     let texts =
         ["red sea.", "Blueish", "green green sky. sea red blueish sky", "", "sky blue red."];
-    // The third is cut to eight tokens; the tokenizer's own limit of four and its padding are not
-    // obeyed.
+    // The third text is cut to eight tokens; the tokenizer's own limit of four and its padding are
+    // not obeyed.
     let ids: [&[usize]; 5] =
         [&[2, 5, 9, 11, 3], &[2, 7, 8, 3], &[2, 6, 6, 10, 11, 9, 5, 3], &[], &[2, 10, 7, 5, 11, 3]];
     for pooling in ["mean_tokens", "cls_token"] {
@@ -394,7 +394,7 @@ fn a_folder_that_cannot_be_used_says_why_and_where() {
     );
     assert_eq!(
         changed("hidden_size", json!(13)),
-        "hidden_size must be a multiple of num_attention_heads, and no size 0: hidden_size `13` in \
+        "no size may be 0, and num_attention_heads must divide hidden_size: `13` in \
          `FOLDER/config.json`"
     );
     assert_eq!(

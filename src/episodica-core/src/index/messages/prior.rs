@@ -37,7 +37,7 @@ pub struct MessagePrior {
     pub speaker: SpeakerId,
     /// Share of the message's sentences that are questions, 0 to 1.
     pub question_share: f32,
-    /// The same share of the previous message; 0 without one.
+    /// The same share of the previous message; 0 without a previous message.
     pub answers: f32,
     /// The message's day on its speaker's clock.
     pub day: LocalDay,
@@ -45,6 +45,6 @@ pub struct MessagePrior {
     pub tells_time: bool,
     /// True if the message contains a digit.
     pub has_number: bool,
-    /// True if an assistant, a tool or the system wrote it without a name of its own.
+    /// True if a program wrote the message (`Message::is_agent`).
     pub by_agent: bool,
 }

@@ -153,7 +153,7 @@ impl MessageIndex {
         Some(index)
     }
 
-    /// True if every slot number is within the index and every other number is finite.
+    /// True if every slot number is within the index and every other value is valid.
     fn is_sound(&self) -> bool {
         let count = self.rows.len() as u32;
         let leads = |(slot, (row, links)): (u32, (&ThreadPlace, &ThreadLinks))| {

@@ -89,7 +89,7 @@ impl MessageIndex {
     }
 
     /// Calls `visit` with every message whose window contains `slot`, and with the weight of `slot`
-    /// there.
+    /// in that window.
     pub(crate) fn for_each_window(&self, slot: u32, mut visit: impl FnMut(u32, f32)) {
         visit(slot, WINDOW[BEFORE]);
         let mut later = self.next(slot);
@@ -187,7 +187,8 @@ impl MessageIndex {
     }
 }
 
-/// True if a message continues the thread of the previous one in its session.
+/// True if `after` continues the thread of `before`, the previous message with the same session or
+/// without one.
 pub(super) fn is_connected(before: &Message, after: &Message) -> bool {
     after.session_id.is_some()
         || after.timestamp.seconds_since(before.timestamp).abs() <= THREAD_GAP_SECONDS

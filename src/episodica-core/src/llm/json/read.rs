@@ -6,7 +6,7 @@ use super::repair::parse;
 use super::scan::JsonScan;
 
 /// Maximum length that is read: far more than any answer within a usual token limit, but small
-/// enough to hold as values.
+/// enough to parse in memory.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// An object, and how it was read.
@@ -47,8 +47,8 @@ pub fn object(text: &str) -> Option<SalvagedObject> {
     object_with(text, &[])
 }
 
-/// The last complete object in `text` with one of `keys`, since drafts come first. If there is
-/// none, the result of [`object`].
+/// The last complete object in `text` with one of `keys`: a model's drafts precede its answer. If
+/// there is none, the result of [`object`].
 pub fn object_with(text: &str, keys: &[&str]) -> Option<SalvagedObject> {
     let text = bounded(text);
     let strict = serde_json::from_str(text);
@@ -167,7 +167,7 @@ pub fn items(text: &str, key: &str) -> SalvagedList {
     SalvagedList::default()
 }
 
-/// The items of `value`, and whether reading them required a guess.
+/// The items of `value`, and `true` if reading them required a guess.
 fn list(value: Value, key: &str) -> Option<(Vec<Value>, bool)> {
     match value {
         Value::Array(mut values) => match values.as_mut_slice() {

@@ -170,7 +170,7 @@ const FRAME_TOKENS: u32 = 32;
 /// The smallest answer limit that is sent, even if the window is full.
 const MIN_ANSWER_TOKENS: u32 = 64;
 
-/// The smallest count of prompt tokens that is taken for a window.
+/// A smaller count of prompt tokens is not taken for the size of a window.
 const LEAST_CUT: u64 = 1_024;
 
 /// True if the server counted far fewer tokens than the prompt has: Ollama silently cuts a prompt

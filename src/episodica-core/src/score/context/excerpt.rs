@@ -13,8 +13,8 @@ use crate::index::{MessageIndex, for_each_term};
 use crate::score::{MaxSim, ParsedQuery, TokenTable};
 use crate::text::sentences;
 
-/// Shortest excerpt that can be understood out of context, in characters: of one sentence, or of
-/// two.
+/// Shortest excerpt that can be understood out of context, in characters: with one sentence, and
+/// with two or more.
 const LEAST_CHARS: usize = 200;
 const LEAST_CHARS_OF_TWO: usize = 120;
 /// Longer sentences are split into pieces of this many bytes.
@@ -154,7 +154,8 @@ fn pieces(content: &str) -> Parts {
     pieces
 }
 
-/// Extends a piece by its better neighbours until it is long enough to be understood.
+/// Extends a piece by the neighbours with the better scores until it is long enough to be
+/// understood.
 fn understood(content: &str, pieces: &Parts, scores: &[f32], number: usize) -> Range<usize> {
     let mut window = number..number + 1;
     let is_short = |window: &Range<usize>| {

@@ -75,8 +75,8 @@ fn has_at_most(content: &str, words: usize) -> bool {
     })
 }
 
-/// The speaker's later message, under another heading, that shares the most rare words with this
-/// one.
+/// A later message of the same speaker, under another heading, that shares the most rare words with
+/// the message in `slot`.
 pub(super) fn said_later(
     index: &MessageIndex,
     slot: u32,

@@ -88,6 +88,7 @@ pub(super) enum DatePrecision {
 
 impl FactSince {
     /// The date as written before a fact; empty if the heading or the text already states it.
+    /// `year` is false under a heading with the year.
     fn in_text(self, year: bool) -> String {
         let form = match (self.known, year) {
             (DatePrecision::Day, true) => "%-d %b %Y: ",

@@ -38,8 +38,9 @@ const CONSIDERED: usize = 512;
 /// The facts' share of a budget of up to [`SMALL_BUDGET`] tokens. In larger budgets the share
 /// falls: there is room for more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.5;
-/// If a model or the user worded the best facts, at least this many tokens, up to two thirds of the
-/// budget: such a fact says in one line what a reader would look for in several messages.
+/// If a model or the user worded one of the best facts, facts get at least this many tokens, up to
+/// two thirds of the budget: such a fact says in one line what a reader would look for in several
+/// messages.
 const WORDED_TOKENS: f64 = 100.0;
 const WORDED_SHARE: f64 = 0.67;
 const SMALL_BUDGET: f64 = 400.0;
@@ -226,8 +227,8 @@ impl PackingRun<'_> {
         for _ in 0..ROUNDS {
             let before = self.chosen.len();
             self.add_messages(&wanted)?;
-            // The included messages already state some of the facts, so other relevant facts use
-            // their share.
+            // The included messages already state some of the facts, so other relevant facts take
+            // their place.
             self.drop_told();
             let used = self.known_tokens();
             if used < share {
@@ -367,7 +368,7 @@ impl PackingRun<'_> {
     }
 
     /// Adds a message if it fits, with the facts that supersede its content. Adds a long message in
-    /// part, unless the `others` leave room for the whole.
+    /// part, unless the other messages, with `others` tokens, leave room for the whole.
     fn add_message(
         &mut self,
         room: &mut BudgetUse,

@@ -1,6 +1,6 @@
-//! Finds contexts inside messages. A chat log that is imported may include prompts, and these the
-//! contexts that an earlier search returned; storing them again would duplicate what the memory
-//! knows.
+//! Finds contexts inside messages. An imported chat log may include prompts, and a prompt may
+//! include a context that this memory returned. Storing it again would duplicate known messages and
+//! facts.
 //!
 //! Contexts are recognised by the form of their lines, whether plain, fenced, or inside a JSON
 //! string. The caller checks from the quoted content whether this memory wrote them.
@@ -75,7 +75,7 @@ pub fn without_contexts(text: &str) -> Option<RecalledText> {
 }
 
 /// Reads a heading of the text form: its day, or `Some(None)` for other headings. Only the first
-/// day has a year, so `before` is the day of the previous heading.
+/// day of a year has the year in its heading; `before` is the day of the previous heading.
 fn heading(line: &str, before: Option<Date>) -> Option<Option<Date>> {
     // Inside JSON, a key precedes the first heading.
     let (key, heading) = line.split_once("# ")?;

@@ -116,7 +116,7 @@ fn tokens_of_long_messages_are_counted_only_if_they_may_fit_and_the_caller_still
         ("Ben", "2024-03-11T09:03:00Z", "We swam."),
     ]);
     let query = ParsedQuery::new("", &index, StaticTable::shared());
-    // Three that score better.
+    // Three messages that score better.
     let messages = ranked(&[2.0, 3.0, 4.0, 5.0]);
     let material = ContextCandidates { messages: &messages, ..of(&index, &query) };
     let patience = |most| Impatient { checks: 0.into(), most, flag: CancelFlag::default() };

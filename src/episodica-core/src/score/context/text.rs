@@ -47,7 +47,7 @@ pub type Outdated = FxHashMap<u32, Vec<usize>>;
 /// Maps the slot of each message quoted in part to the quoted parts.
 pub(super) type Excerpts = FxHashMap<u32, Parts>;
 
-/// The heading of a message: its day, in the speaker's time zone, and its session.
+/// The heading of a message: its day, in the zone in which dates are shown, and its session.
 pub(super) type Place = (Date, Option<Arc<str>>);
 
 /// A group of messages shown together: day, start and session.
@@ -189,7 +189,8 @@ impl<'a> ContextWriter<'a> {
         self.zone.show(moment).local().date()
     }
 
-    /// Token count of a message on its own line; only a lower bound if that exceeds `budget`.
+    /// Token count of a message on its own line, or only a lower bound if that bound exceeds
+    /// `budget`.
     pub fn message_tokens(&self, slot: u32, budget: usize) -> Result<usize> {
         let message = self.index.get(slot);
         let least = message.content.len() / MAX_TOKEN_BYTES;

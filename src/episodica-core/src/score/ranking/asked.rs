@@ -30,8 +30,8 @@ const LEG_DEPTH: usize = 1_000;
 const SHARED: usize = 1 << 18;
 
 /// Minimum contribution of content (words and meaning) to the score of a message in a context, if
-/// it shares no word with the question. Below it, the right person speaks, but about something
-/// else.
+/// it shares no word with the question. A message below it is by the right person, but about
+/// something else.
 const LEAST_CONTENT: f64 = 0.2;
 
 /// In a shorter conversation any message may help to understand the others, so none is left out.
@@ -79,7 +79,7 @@ pub struct RankingInput<'a> {
     pub include_superseded: bool,
     /// All messages, ranked without the filter; shared by message and episode ranking.
     ranked: OnceLock<Vec<ScoredMessage>>,
-    /// Position of each message in that ranking, by slot.
+    /// Position of each message in `ranked`, by slot.
     places: OnceLock<FxHashMap<u32, usize>>,
     /// Word score of each fact, by slot; used to rank facts and to estimate how well the question
     /// is answered.

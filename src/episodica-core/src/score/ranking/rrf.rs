@@ -50,7 +50,7 @@ impl Ranking for RrfRanking {
         }))
     }
 
-    /// 1 = first in both legs.
+    /// 1 for a record that is first in both legs.
     fn relevance(
         &self,
         asked: &RankingInput<'_>,
@@ -66,7 +66,7 @@ impl Ranking for RrfRanking {
     }
 }
 
-/// A record's ranks and scores in each leg.
+/// A record's score in each leg.
 struct LegRanks {
     words: f32,
     meaning: Option<f32>,
