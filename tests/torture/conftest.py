@@ -1,7 +1,7 @@
-"""Fixtures of the torture: how long it lasts, and what it counts.
+"""Fixtures of the torture tests: their length, and the counts that they report.
 
-Everything here runs in `make test` in its short form. `make torture` sets ``TORTURE_SCALE`` (1.0 =
-the long form) and ``TORTURE_COUNTS``, a file to which every part appends what it counted.
+`make test` runs these tests in their short form. `make torture` sets ``TORTURE_SCALE`` (1.0 = the
+long form) and ``TORTURE_COUNTS``, a file to which every part appends its counts.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rounds() -> Callable[[int, int], int]:
-    """``rounds(short, long)``: how many."""
+    """``rounds(short, long)``: the number of rounds."""
     scale = os.environ.get("TORTURE_SCALE")
     return lambda short, long: short if scale is None else max(short, int(long * float(scale)))
 
 
 @pytest.fixture
 def counts() -> Callable[..., None]:
-    """``counts("part", kills=5, losses=0)``: notes what a part counted.
+    """``counts("part", kills=5, losses=0)`` writes the counts of a part.
 
-    A part that fails notes nothing, which fails the whole.
+    A part that fails writes nothing, and `make torture` fails if the line of a part is missing.
     """
 
     def note(part: str, **numbers: int) -> None:

@@ -1,8 +1,8 @@
-"""A process that remembers messages until it is killed, and says which ones were acknowledged.
+"""A process that adds messages until it is killed, and prints which ones were acknowledged.
 
-``python ingest.py STORE ROUND``: prints ``ready`` when the store is open, then ``+ user number``
-after `add_messages` has returned for it, ``- user number`` after `delete` has. What message
-``number`` of a user says follows from the two, see :func:`text`.
+``python ingest.py STORE ROUND`` prints ``ready`` when the store is open, then ``+ user number``
+after `add_messages` has returned for a message, ``- user number`` after `delete` has. The content
+of a message follows from its user and number, see :func:`text`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ USERS = ("alice", "bob_the_2nd", "Çağla")
 
 
 def text(user: str, number: int) -> str:
-    """What the message says: a word of its own, and enough behind it that a write takes a while."""
+    """The content of the message: a word of its own, and enough text that a write takes a while."""
     length = 60_000 if number % 17 == 0 else number % 40
     return (
         f'{word(user, number)} said on day {number}: "été" \u2028 \U0001f600 '
@@ -63,8 +63,8 @@ def main(store: str, round_number: int) -> None:
             elif step < 0.3:
                 memory.search(user, "what was said?")
             elif step < 0.4:
-                # What is about to go is said first: it may be gone or not when the process ends in
-                # between.
+                # A message is named before it is deleted: if the process ends in between, the
+                # message may be there or not.
                 print(f"? {user} {batch[0]}", flush=True)
                 memory.delete(user, f"{user}-{batch[0]}")
                 print(f"- {user} {batch[0]}", flush=True)

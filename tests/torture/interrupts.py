@@ -1,9 +1,9 @@
-"""A process that interrupts its own calls, and says how long each took to answer.
+"""A process that interrupts its own calls, and prints how long each took to end.
 
 ``python interrupts.py STORE MESSAGES MEGABYTES [NAME ...]`` prints a JSON line per call: its name,
-the seconds it takes alone, the longest time from Ctrl-C to its end, and the longest that the
-process worked meanwhile, which says more on a busy machine. Each call is interrupted
-at several moments of its work, every time on a fresh copy of the store.
+its seconds without interruption, the longest time from Ctrl-C to its end, and the most processor
+time spent in between, which says more on a busy machine. Each call is interrupted at several
+moments of its work, every time on a fresh copy of the store.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 from episodica import MemorySystem, count_tokens
 
 MOMENTS = (0.03, 0.2, 0.4, 0.6, 0.8, 0.95)
-# A call that ends sooner answers by ending.
+# A call as short as this need not be interrupted: it answers by ending.
 SHORT_SECONDS = 0.05
-# No snapshot: opening reads the logs.
+# Without a snapshot, opening reads the logs.
 SETTINGS = {"snapshot_threshold": 10_000_000}
 Act = Callable[[MemorySystem], object]
 
@@ -63,7 +63,7 @@ class Calls:
         self.question = characters(32_000)
 
     def stores(self) -> None:
-        """Fills a store with many messages, and one with a long one."""
+        """Fills one store with many messages, and another store with a long message."""
         with MemorySystem(self.place / "many", **SETTINGS) as memory:
             memory.add_messages("ann", self.messages)
         with MemorySystem(self.place / "long", **SETTINGS) as memory:
@@ -72,7 +72,7 @@ class Calls:
             pass
 
     def all(self) -> Iterator[tuple[str, str, Act | None, Act]]:
-        """Name, store, what is done before, and the call."""
+        """The name of each call, its store, the preparation and the call."""
 
         def load(memory: MemorySystem) -> object:
             return memory.load_user_data_and_indices("ann")
@@ -142,9 +142,9 @@ def seconds_alone(calls: Calls, store: str, before: Act | None, act: Act) -> flo
 def answer(
     calls: Calls, store: str, before: Act | None, act: Act, delay: float
 ) -> tuple[float, float]:
-    """Seconds from Ctrl-C to the end of the call, on the clock and of the processor.
+    """Seconds from Ctrl-C to the end of the call, by the clock and of the processor.
 
-    0 if it had ended before.
+    Both are 0 if the call had ended before.
     """
     pressed: list[tuple[float, float]] = []
 
@@ -157,7 +157,7 @@ def answer(
         try:
             timer.start()
             act(memory)
-            # A signal that comes now is nobody's.
+            # A later signal would hit another call.
             timer.cancel()
             timer.join()
         except KeyboardInterrupt:

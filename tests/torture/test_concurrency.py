@@ -16,7 +16,7 @@ from episodica import AsyncMemorySystem, LightweightSearchSystem, MemorySystem
 
 WORKERS = 64
 USERS = 200
-# So little that users are closed and opened all the time.
+# So small that users are closed and opened all the time.
 BUDGET = {"memory_budget_bytes": 2_000_000}
 
 
@@ -41,7 +41,7 @@ def check_hits(user: str, hits: object) -> None:
 def check_store(
     store: Path, kept: set[tuple[str, int, int]], gone: set[tuple[str, int, int]]
 ) -> int:
-    """Every acknowledged message once, every deleted one not at all."""
+    """Each acknowledged message must be there once, and no deleted one."""
     losses = 0
     with MemorySystem(store, **BUDGET) as memory:
         for user in memory.users():
@@ -57,14 +57,14 @@ def check_store(
 
 
 def step(worker: int, number: int) -> tuple[str, str]:
-    """Which user, and what is done besides adding."""
+    """The user of a step, and the operation besides adding."""
     place = (worker * 7_919 + number * 104_729) % 1_000_003
     kinds = ("search", "flush", "delete", "search", "context", "episodes", "search", "stats")
     return f"user{place % USERS}", kinds[place // USERS % len(kinds)]
 
 
 def look(memory: MemorySystem, user: str, kind: str, message: dict[str, object]) -> None:
-    """Reads in one of several ways what was just written."""
+    """Reads the new message in one of several ways."""
     if kind == "search":
         check_hits(
             user,

@@ -269,7 +269,7 @@ def test_links_lead_nowhere(tmp_path: Path, store: Path) -> None:
     (store / "semantic").mkdir(exist_ok=True)
     (store / "semantic" / "vector_db").symlink_to(target)
     with MemorySystem(store) as memory:
-        # A cache that can't be read is like a missing one: it is left aside, and told of.
+        # An unreadable cache is like a missing one: it is ignored, and `verify` reports it.
         assert memory.search("alice", "Lyon")
         assert any(
             problem.path.endswith("vector_db") and problem.remedy
@@ -414,7 +414,7 @@ def mutated(chance: random.Random, text: str) -> str:
 def test_files_of_other_tools_are_read_or_refused(
     tmp_path: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
 ) -> None:
-    """Readers of conversation files under random changes: a result, or a clear error of ours."""
+    """Files with random changes give the readers of conversations a result or a clear error."""
     from episodica.inputs.messages import normalise
     from episodica.readers import read_conversations, with_ids
 

@@ -1,7 +1,7 @@
-"""Clients of a service whose processes are killed: every 201 is there once, unless it was deleted.
+"""Clients of a service whose processes are killed: each message with a 201 is stored once.
 
-Each client has users of its own and knows what was confirmed to it. A request whose answer was
-cut off is sent again, with its key; a request that was answered is sent again, too.
+Each client has users of its own and remembers its confirmed requests and deletions. It sends a
+request again with the same key if the answer was cut off, and sometimes after an answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from episodica import MemorySystem
 
 # Seconds after which a service that does not answer is a failure.
 PATIENCE = 120.0
-# Parts of the actions: what a client does next.
+# Possible actions of a client, and their weights.
 ADD, REPEAT, TWICE, OTHER_BODY, DELETE, DELETE_RUN, DELETE_USER = range(7)
 WEIGHTS = (50, 20, 8, 6, 10, 4, 2)
 
@@ -67,20 +67,20 @@ class Service:
         pytest.fail(f"the service did not start: {self._log.read_text()[-3_000:]}")
 
     def workers(self) -> list[int]:
-        """The processes that serve."""
+        """The ids of the worker processes."""
         pid = self._process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         named = [(int(one), Path(f"/proc/{one}/cmdline")) for one in children]
         return [one for one, line in named if line.exists() and b"spawn_main" in line.read_bytes()]
 
     def kill_a_worker(self, chance: random.Random) -> None:
-        """SIGKILL; the service starts another."""
+        """Kills a worker with SIGKILL; the service starts another."""
         if found := self.workers():
             with suppress(ProcessLookupError):
                 os.kill(chance.choice(found), signal.SIGKILL)
 
     def end(self, number: int) -> None:
-        """Ends all processes with a signal."""
+        """Sends a signal to all processes, and waits for their end."""
         if number == signal.SIGTERM:
             self._process.terminate()
         else:
@@ -100,7 +100,7 @@ class Sent:
     key: str
     words: list[str]
     ids: list[str] = field(default_factory=list)
-    # Words of its messages that were deleted.
+    # Words of its deleted messages.
     gone: set[str] = field(default_factory=set)
 
     def body(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Sent:
 
 
 class Client:
-    """Adds, repeats and deletes, and notes what does not fit."""
+    """Adds, repeats and deletes messages, and records every fault."""
 
     def __init__(self, url: str, number: int, pool: ThreadPoolExecutor) -> None:
         self._url = url
@@ -152,7 +152,7 @@ class Client:
         else:
             self._delete(http, f"/v1/users/{one.user}")
             self._forget(lambda sent, _: sent.user == one.user)
-            # Their requests are forgotten with the user.
+            # The requests of a user are forgotten with the user.
             self.sent = [sent for sent in self.sent if sent.user != one.user]
 
     def _add(self, http: httpx.Client, *, twice: bool) -> None:
@@ -200,7 +200,7 @@ class Client:
 
     def _delete(self, http: httpx.Client, path: str) -> None:
         answer = self._until_answered(lambda: http.delete(path))
-        # Without an answer the deletion may have been done already.
+        # Without an answer, the deletion may have been done already.
         if answer.status_code not in (200, 404):
             self.faults.append(f"{path}: {answer.text}")
         self.counts["deletions"] += 1
@@ -212,7 +212,7 @@ class Client:
             self.deleted |= gone
 
     def _until_answered(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
-        """The answer to a request, which is sent again while the service is down or busy."""
+        """The answer to a request; the request is sent again while the service is down or busy."""
         deadline = time.monotonic() + PATIENCE
         while True:
             with suppress(httpx.TransportError):
@@ -231,7 +231,7 @@ class Client:
 
 
 def lost(store: Path, clients: list[Client]) -> list[str]:
-    """What is missing, twice there, or there although it was deleted."""
+    """Messages that are missing, stored twice, or stored although they were deleted."""
     faults = [fault for one in clients for fault in one.faults]
     stored: Counter[str] = Counter()
     with MemorySystem(store) as memory:

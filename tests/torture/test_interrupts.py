@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("interrupts.py")
-# What is promised is 200 ms on an idle machine, for messages up to 3 MB. On a busy one a process
-# gets the processor now and then: there it is the time that it works that counts, and the clock
-# only for who waits for something.
+# The promise is 200 ms on an idle machine, for messages up to 3 MB. On a busy machine a process
+# waits for the processor, so the test limits its processor time, and its time by the clock only
+# loosely.
 PROMISED_SECONDS = 0.2
 LONGEST_WORK_SECONDS = 1.0
 LONGEST_SECONDS = 15.0

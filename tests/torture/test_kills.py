@@ -22,7 +22,7 @@ Message = tuple[str, int]
 
 
 class Told:
-    """What killed processes said."""
+    """The output of the killed processes."""
 
     def __init__(self) -> None:
         self.kept: set[Message] = set()
@@ -43,7 +43,7 @@ class Told:
 
 
 def kill_one(store: Path, round_number: int, told: Told) -> None:
-    """Starts a process and kills it some acknowledgements, and some fraction of a write, later."""
+    """Starts a process, and kills it after some acknowledgements and a fraction of a write."""
     chance = random.Random(-round_number)
     command = [sys.executable, str(SCRIPT), str(store), str(round_number)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
@@ -60,7 +60,7 @@ def kill_one(store: Path, round_number: int, told: Told) -> None:
 
 
 def count_losses(store: Path, told: Told) -> int:
-    """Opens the store and holds it against what was said."""
+    """Opens the store and compares it with the output of the processes."""
     losses = 0
     with MemorySystem(store) as memory:
         for user in ingest.USERS:
@@ -105,7 +105,7 @@ def test_a_killed_process_loses_nothing(
     losses = 0
     place = store
     for number in range(kills):
-        # A store that many processes died on, but none that grows for ever.
+        # Many processes die on one store, but the store does not grow for ever.
         if number % 8 == 0:
             place, told = store / str(number), Told()
         kill_one(place, number, told)

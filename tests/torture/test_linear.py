@@ -1,8 +1,9 @@
 """Cost grows with the size of the input: n, 4n and 16n of many shapes, in processor time.
 
-What is quadratic takes sixteen times as long for four times as much, what is linear four times. A
-curve fails if the last step takes more than ``STEEP`` times as long as the one before, in the best
-of several measurements: noise can only make a measurement longer. Short calls are never judged.
+For four times the input, a linear call takes four times as long, and a quadratic one sixteen times.
+A curve fails if its last step takes more than ``STEEP`` times as long as the step before, in the
+best of several measurements, since noise only makes a measurement longer. Short calls are not
+judged.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from episodica import InvalidInputError, MemorySystem
 
 STEPS = (1, 4, 16)
 STEEP = 8.0
-# Seconds of the processor below which a call is not judged, and by which none is shorter.
+# A call with less processor time than `JUDGED` is not judged; a time below `LEAST` counts as
+# `LEAST`.
 JUDGED, LEAST = 0.1, 0.01
 ATTEMPTS = 4
-# Snapshots are taken behind the caller, which would count for whatever is measured meanwhile.
+# Snapshots are written in the background, and would count for the call measured meanwhile.
 SETTINGS: dict[str, Any] = {"snapshot_threshold": 10_000_000}
 Seconds = dict[str, float]
 # Measures an input of one size: seconds by the name of the call.
@@ -52,7 +54,7 @@ def steepness(times: list[float]) -> float:
 
 
 def curves(shape: str, size: int, measure: Measure) -> Iterator[tuple[float, str]]:
-    """How steep each call is, and in words."""
+    """The steepness of each call, and its description."""
     best: dict[str, list[float]] = {}
     for _ in range(ATTEMPTS):
         rows = [measure(size * step) for step in STEPS]
@@ -86,7 +88,7 @@ def of_talk(place: Path, messages: list[dict[str, Any]]) -> Seconds:
         clock("add_messages", lambda: memory.add_messages("ann", messages))
         clock("flush", lambda: memory.flush("ann"))
         clock("search", lambda: memory.search("ann", "kingfisher in Town7", top_k=100))
-        # So few that it has to choose at every size.
+        # So few tokens that the context has to choose at every size.
         clock("context", lambda: memory.context("ann", "Where do I live?", max_tokens=2_000))
         clock("messages", lambda: list(memory.messages("ann")))
         clock("delete", lambda: memory.delete("ann", "7"))
@@ -136,9 +138,9 @@ def of_arguments(memory: MemorySystem, place: Path, size: int) -> Seconds:
 def test_the_cost_of_every_shape_grows_no_faster_than_its_size(
     tmp_path: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
 ) -> None:
-    # Every shape in the long form, some of them in the short one.
+    # The long form runs every shape, the short form some of them.
     every, size = max(1, 40 // rounds(1, 40)), rounds(2_000, 16_000)
-    # What is blank is refused.
+    # Blank text is refused.
     texts = [name for name, text in TEXTS.items() if text(8).strip()][::every]
     talks = list(TALKS)[:: min(every, 11)]
     users = (f"u{number}" for number in itertools.count())
@@ -148,7 +150,7 @@ def test_the_cost_of_every_shape_grows_no_faster_than_its_size(
         def long_one(text: str) -> Seconds:
             return of_text(memory, tmp_path, next(users), text)
 
-        # Tables are unpacked at their first use.
+        # The first use unpacks tables.
         long_one("I live in Paris. " * 20)
         for name in texts:
             found += curves(name, size, lambda n, text=TEXTS[name]: long_one(text(n)))

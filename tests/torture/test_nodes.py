@@ -1,4 +1,4 @@
-"""Machines on one database: killed, stopped and cut off, beside a server that is killed."""
+"""Several machines on one database: killed, stopped and cut off, while the server is killed too."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_nodes_lose_nothing(
     rounds: Callable[[int, int], int],
     counts: Callable[..., None],
 ) -> None:
-    """Acknowledged messages stay, once and in order; what was deleted is in no row and cache."""
+    """Acknowledged messages stay, once and in order; deleted ones are in no row and no cache."""
     bouncer = Bouncer(server) if through == "a pooler" else None
     store = server.address(bouncer.port if bouncer else None, deadline_seconds="30")
     told = tmp_path / "history"

@@ -1,8 +1,9 @@
-"""One answer: the same records answer alike, wherever they come from.
+"""The same records give the same answers, wherever they were read from.
 
-A store is filled by thirty threads and asked; then again from its snapshot, from its logs, after a
-rebuild; and the messages alone in two other orders of arrival. Half of the stores are repetitive:
-most records are equal to many others, and only rules for equal ones keep their order.
+Thirty threads fill a store, which answers questions; then again from its snapshot, from its logs,
+and after a rebuild; and other stores answer with the same messages in two other orders of arrival.
+Half of the stores are repetitive: most records equal many others, and only rules for ties give them
+an order.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def added_by_threads(memory: MemorySystem, messages: list[dict[str, Any]]) -> No
 
 @pytest.mark.parametrize("size", [7_000, 9_000])
 def test_equal_messages_rank_alike_in_any_order_of_arrival(size: int, tmp_path: Path) -> None:
-    """Sizes at which vectors are chosen by their signs, and hundreds of messages tie."""
+    """Uses sizes at which vectors are chosen by their signs, and hundreds of messages tie."""
     messages, found = talk(size, repetitive), []
     by_session = [m for session in reversed(range(SESSIONS)) for m in messages[session::SESSIONS]]
     for number, order in enumerate((messages, by_session)):
@@ -149,7 +150,7 @@ def test_the_same_records_give_the_same_answers(
             memory.rebuild_indices("ann")
             assert answers(memory, questions) == first, f"after a rebuild, {size}"
         asked += 4 * len(first)
-        # What is learned of talk depends on what was known before, so messages alone are compared.
+        # The learned facts depend on the facts known before, so only messages are compared.
         orders = (
             [messages[start : start + 50] for start in range(0, size, 50)],
             [messages[session::SESSIONS] for session in reversed(range(SESSIONS))],

@@ -1,4 +1,4 @@
-"""Many processes on one store, killed and stopped at any moment: nothing lost, nothing twice."""
+"""Many processes on one store, killed and stopped at any moment: no message is lost or doubled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="kills with SIGKILL")
 
 
 def test_the_checker_of_histories_tells_what_is_certain() -> None:
-    """Each case: events, what must be there, and what must not."""
+    """Each case has events, the messages that must be there, and those that must not."""
     added = [("(", "a"), ("+", "a")]
     cases: list[tuple[list[tuple[str, str]], str, str]] = [
         ([("(", "a")], "", ""),
@@ -76,7 +76,8 @@ def test_processes_that_are_killed_and_stopped_lose_nothing(
             alive[at].signal(signal.SIGSTOP)
             time.sleep(chance.random() / 2)
             alive[at].signal(signal.SIGCONT)
-    # All finish what they are at before they are asked: then all must know the same.
+    # All processes finish their operations before they are asked: then all must give the same
+    # answers.
     agree(store, alive, workers)
     losses = check(store, told, workers, lambda: files(store))
     said = [sign for user in (*script.USERS, script.ERASED) for sign, _ in history.events(user)]
@@ -86,7 +87,7 @@ def test_processes_that_are_killed_and_stopped_lose_nothing(
     assert acknowledged > 10
 
 
-# Works with a model that is slow, holds the user in memory, and ends by closing the store.
+# Works with a slow model, keeps the user in memory, and closes the store at its end.
 SLOW = """
 import sys, time
 from episodica import MemorySystem
@@ -105,7 +106,7 @@ with MemorySystem(sys.argv[1], llm=model, trace=True) as memory:
 
 
 def test_a_user_deleted_elsewhere_is_not_served_or_written_back(store: Path) -> None:
-    """Neither queued work nor an answer under way, a cache, a trace or a snapshot has them."""
+    """Neither queued work nor a pending answer, a cache, a trace or a snapshot brings them back."""
     with subprocess.Popen(
         [sys.executable, "-c", SLOW, str(store)],
         stdin=subprocess.PIPE,
@@ -127,7 +128,7 @@ def test_a_user_deleted_elsewhere_is_not_served_or_written_back(store: Path) -> 
     assert left == []
 
 
-# Appends without end: whenever it is stopped, it most likely holds the user's lock.
+# Appends without end, so it most likely holds the user's lock whenever it is stopped.
 BUSY = """
 import sys
 from episodica import MemorySystem

@@ -16,7 +16,7 @@ from episodica import MemorySystem
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits of a process")
 
-# Each script prints one JSON object: what was acknowledged, and the exception that it met.
+# Each script prints a JSON object with the acknowledged messages and the exception.
 FULL = """
 import json, os, resource
 from episodica import EpisodicaError, MemorySystem, StoreIOError
@@ -173,7 +173,7 @@ def test_a_full_disk(tmp_path: Path, store: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts its handles in /proc")
 def test_no_file_handles_left(tmp_path: Path, store: Path) -> None:
     said = run(HANDLES, tmp_path)
-    # Kept files are given back, so every user may be served; what fails says why.
+    # Kept files are closed again, so every user may be served; an exception names its cause.
     assert all("too many open files" in cause.lower() for _, cause in said["met"])
     with MemorySystem(store) as memory:
         for number in range(6):
@@ -188,7 +188,7 @@ def test_no_file_handles_left(tmp_path: Path, store: Path) -> None:
 def test_more_users_than_file_handles(
     tmp_path: Path, handles: int, most: int, kept: int, counts: Callable[..., None]
 ) -> None:
-    """Logs keep ``max_open_files`` open, and never more than a quarter of the handles."""
+    """At most ``max_open_files`` logs stay open, and at most a quarter of the handles."""
     said = run(USERS, tmp_path, handles, most, 200)
     assert 0 < said["highest"] <= kept
     counts("handles", users=200, losses=0)
@@ -198,7 +198,8 @@ def test_more_users_than_file_handles(
 def test_a_read_only_directory(tmp_path: Path, store: Path) -> None:
     with MemorySystem(store) as memory:
         memory.add_messages("alice", [{"role": "user", "content": "I moved to Lyon."}])
-    # The one who reads is nobody's user where the tests are run by root, whom no right is refused.
+    # Root may write everywhere. So the script run by root changes to another user, who must reach
+    # the store.
     for place in (tmp_path, *tmp_path.parents):
         if os.geteuid() == 0 and Path(tempfile.gettempdir()) in place.parents:
             place.chmod(0o711)
@@ -224,7 +225,7 @@ def test_more_users_than_the_budget_has_room_for(
     said = run(MANY, tmp_path, rounds(300, 3_000))
     assert said["users"] == rounds(300, 3_000)
     assert said["evictions"] > 100
-    # The user who was opened last is closed at the earliest when the next one is.
+    # The user opened last is closed at the earliest when the next user is opened.
     assert said["most"] < 350_000
 
 
@@ -233,7 +234,7 @@ def test_more_users_than_the_budget_has_room_for(
 def test_a_hundred_thousand_users(
     tmp_path: Path, store: Path, rounds: Callable[[int, int], int], counts: Callable[..., None]
 ) -> None:
-    """All are read one after the other; the whole process keeps within the budget."""
+    """Reads all users one after the other; the whole process keeps within the budget."""
     users, budget = rounds(500, 100_000), rounds(4_000_000, 512 << 20)
     (store / "messages").mkdir(parents=True)
     for number in range(users):
@@ -248,7 +249,7 @@ def test_a_hundred_thousand_users(
     said = run(CROWD, tmp_path, users, budget)
     assert said["users"] == users
     assert said["memory_bytes"] <= budget
-    # What an empty process has comes on top of little.
+    # An empty process needs some memory too, which a small budget does not include.
     peak = said["peak"]
     assert peak <= max(budget, 200 << 20), "more memory than the budget allows"
     counts("users", users=users, megabytes_at_most=peak >> 20, losses=0)

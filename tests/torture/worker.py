@@ -1,13 +1,13 @@
 """One of several processes on one store, until it is killed or told to stop.
 
-``python worker.py STORE HISTORY NAME SEED``: prints ``ready``, then what it does, a line each:
+``python worker.py STORE HISTORY NAME SEED`` prints ``ready``, then a line for each action:
 ``+ user id`` after `add_messages` has returned, ``? user id`` before and ``- user id`` after
-`delete`, ``! words`` for what must not be. A line on standard input makes it pause; it answers the
-questions on the next, as JSON, and ends.
+`delete`, ``! words`` for a fault. A line on standard input makes it pause; then it answers the
+questions on the next line, as JSON, and ends.
 
-All processes write into one file, the history, what they have begun and what was acknowledged.
-Whoever reads the store reads that file first: what it holds by then must be found, what was deleted
-by then must not.
+All processes write the begun and the acknowledged actions into one file, the history. A process
+reads the history before it reads the store: the messages acknowledged by then must be there, the
+messages deleted by then must not.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from pathlib import Path
 from typing import Any
 
 USERS = ("alice", "bob", "Çağla")
-# Messages of this user are deleted, too.
+# Messages of this user are also deleted.
 FORGETFUL = "Çağla"
-# This one is deleted as a whole now and then, and told of in the history only.
+# This user is deleted as a whole now and then, which only the history records.
 ERASED = "dora"
 THINGS = ("tea", "coffee", "chess", "opera", "cycling", "painting", "sailing", "pottery")
 
 
 def model(messages: list[dict[str, str]]) -> str:
-    """A model that takes its time and answers nothing of use: the rules take over."""
+    """A slow model with useless answers: the rules take over."""
     time.sleep(0.1)
     return "I would rather not say."
 
 
 def text(identity: str, number: int) -> str:
-    """What a message says: a word of its own, and now and then something to learn."""
+    """The content of a message: a word of its own, and facts about the speaker."""
     thing = THINGS[number % len(THINGS)]
     return f"zq{identity.replace('-', 'x')} My favourite thing is {thing}. I moved to town{number}."
 
 
 def answers(memory: Any, questions: list[list[str]]) -> list[list[list[object]]]:
-    """What is found, with the score: of equal scores either may come first."""
+    """The results with their scores; equal scores may come in any order."""
     found = []
     for user, question in questions:
         hits = memory.search(user, question, kinds=("episodic", "semantic", "message"), top_k=30)
@@ -57,40 +57,41 @@ def told_to_pause() -> bool:
 
 
 class History:
-    """What all processes have begun and been told, a line each, in the order in which they say so.
+    """The actions of all processes, a line each, in the order of their writing.
 
-    ``( user id`` a message is about to be added, ``+`` it was acknowledged, ``-`` its
-    deletion was acknowledged, ``<`` and ``>`` stand around the deletion of a user, ``x`` tells that
-    a process was killed.
+    ``( user id``: the message is about to be added; ``+``: it was acknowledged; ``-``: its deletion
+    was acknowledged; ``<`` and ``>`` stand around the deletion of a user; ``x``: a process was
+    killed.
     """
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
-        # One write a line, at the end of the file: lines of several processes don't mix.
+        # Each line is one write at the end of the file, so lines of several processes don't mix.
         self.end = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def say(self, sign: str, user: str, identity: str = "") -> None:
         os.write(self.end, f"{sign} {user} {identity}\n".encode())
 
     def events(self, user: str) -> list[tuple[str, str]]:
-        # The last line may be half there: somebody is writing it.
+        # The last line may be incomplete, while another process writes it.
         lines = self.path.read_text(encoding="utf-8").split("\n")[:-1]
         said = [line.split(" ") for line in lines]
         return [(sign, identity) for sign, owner, identity in said if owner == user]
 
 
 def due(events: list[tuple[str, str]]) -> tuple[set[str], set[str]]:
-    """Messages that must be there, and that must not, for whoever reads after these events.
+    """The messages that must be there for a reader after these events, and those that must not.
 
-    A message must be there once it was acknowledged, if no deletion of it or of the user ran while
-    it was added or has begun since. It must be gone if it was acknowledged before a deletion began
-    that has returned. A deletion that was killed decides nothing until then.
+    A message must be there once it was acknowledged, unless a deletion of it or of the user ran
+    while it was added or has begun since. It must be gone if it was acknowledged before the begin
+    of a deletion that has returned. A deletion whose process was killed leaves open which earlier
+    messages are there.
     """
     begun: dict[str, int] = {}
     acknowledged: set[str] = set()
     there: set[str] = set()
     gone: set[str] = set()
-    # Deletions of the user that are under way, with what was acknowledged before each.
+    # Deletions of the user under way, with the messages acknowledged before each.
     running: dict[str, set[str]] = {}
     quiet_since = 0
     for at, (sign, identity) in enumerate(events):
@@ -117,7 +118,7 @@ def due(events: list[tuple[str, str]]) -> tuple[set[str], set[str]]:
 
 
 class Worker:
-    """Adds messages, and does something else in between."""
+    """Adds messages, and does another operation in between."""
 
     def __init__(self, memory: Any, history: History, name: str, chance: random.Random) -> None:
         self.memory = memory
@@ -175,11 +176,11 @@ class Worker:
         self.seen[user] = listed
 
     def deleted_since(self, user: str, there: set[str]) -> set[str]:
-        """Those whose deletion has begun while the store was read."""
+        """The messages whose deletion began while the store was read."""
         return there - due(self.history.events(user))[0]
 
     def look(self, user: str) -> None:
-        """Searches for a message that some process was told is stored."""
+        """Searches for a message that any process was told is stored."""
         there, _ = due(self.history.events(user))
         if there:
             identity = self.chance.choice(sorted(there))
@@ -223,7 +224,7 @@ class Worker:
 def main(store: str, history: str, name: str, seed: int) -> None:
     from episodica import MemorySystem
 
-    # What the model answers is of no use, which is told each time.
+    # The useless answers of the model cause a warning each.
     logging.getLogger("episodica").setLevel(logging.CRITICAL)
     options: dict[str, Any] = {"llm": model} if seed % 4 == 3 else {}
     if seed % 2:
