@@ -1,10 +1,9 @@
-"""A BERT encoder in plain numpy, float64: the yardstick for the embedding code.
+"""A BERT encoder in plain numpy with float64, the reference for the embedding code.
 
-Used by ``distill_table.py`` (which needs the same int8 values on every machine, hence double
-precision: the differences between two BLAS builds, about 1e-15, vanish in the rounding) and by
-``reference_fixture.py`` (which records what the Rust encoder must reproduce).  It favours being
-obviously right over being fast and knows only what sentence-transformers models of the BERT
-family need: absolute positions, exact GELU, no token-type switch.
+``distill_table.py`` needs the same int8 values on every machine, hence double precision: BLAS
+builds differ by about 1e-15, which the rounding removes. ``reference_fixture.py`` records the
+vectors that the Rust encoder must reproduce. The encoder is simple rather than fast, and reads only
+the sentence-transformers models of the BERT family: absolute positions, exact GELU, one token type.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Bert:
             raise ValueError(f"hidden_act must be gelu: {config['hidden_act']}")
         weights = read_safetensors(folder / "model.safetensors")
         self.weights = {name.removeprefix("bert."): value for name, value in weights.items()}
-        # Products are several times as fast with the matrices laid out in the order of use.
+        # Matrix products are several times as fast with the matrices laid out in the order of use.
         self.turned = {
             name: np.ascontiguousarray(value.T)
             for name, value in self.weights.items()
@@ -119,7 +118,7 @@ class Bert:
 
 
 def is_punctuation(char: str) -> bool:
-    """BERT's notion: every ASCII symbol, and the Unicode categories P*."""
+    """Punctuation as BERT defines it: every ASCII symbol, and the Unicode categories P*."""
     ascii_symbol = 33 <= ord(char) <= 126 and not char.isalnum()
     return ascii_symbol or unicodedata.category(char).startswith("P")
 

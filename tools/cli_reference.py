@@ -1,7 +1,7 @@
 """Writes docs/reference/command_line.md: every command and option, from the parser itself.
 
     python tools/cli_reference.py           writes the page
-    python tools/cli_reference.py --check   exit status 1 where it is not what the parser says
+    python tools/cli_reference.py --check   exit status 1 if the page differs from the parser
 
 Needs the built package.
 """
@@ -54,7 +54,7 @@ def page() -> str:
 def sections(
     commands: argparse._SubParsersAction[Any], before: str, common: set[str]
 ) -> Iterator[str]:
-    """The commands, each with its own commands after it."""
+    """The commands, each followed by its subcommands."""
     helps = {one.dest: one.help or "" for one in commands._choices_actions}
     for name in sorted(commands.choices):
         command, title = commands.choices[name], f"{before}{name}"
@@ -71,7 +71,7 @@ def sections(
 
 
 def usage(name: str, actions: Iterable[argparse.Action]) -> str:
-    """One line: the command, its options in general, its arguments."""
+    """One line: the command, ``[options]`` if it has options, and its arguments."""
     actions = [one for one in actions if one.help != argparse.SUPPRESS]
     words = ["episodica", name]
     if any(one.option_strings for one in actions):
@@ -99,7 +99,7 @@ def table(actions: Iterable[argparse.Action]) -> str:
 
 
 def metavar(action: argparse.Action) -> str:
-    """What stands for the value: a word, or the choices."""
+    """The placeholder of the value: a word, or the choices."""
     if action.metavar:
         return str(action.metavar)
     return "{" + ",".join(map(str, action.choices or [action.dest.upper()])) + "}"

@@ -19,12 +19,12 @@ The recipe, one number a line in ``RECIPE``:
 1. ``[CLS] token [SEP]`` through the model, mean of the hidden states of [CLS] and the token.
 2. Centred on the mean of the rows of real tokens.
 3. Rows weighted by ``a / (a + p)`` (SIF, Arora et al. 2017) with p from Zipf's law over the order
-   of the vocabulary; punctuation far less.  Reserved tokens are zero.
-4. The rows of content words fitted, so that the sum over a sentence points where the model's
-   sentence vector points: ridge regression towards the rows of step 3, on sentences of small talk.
-   Function words and punctuation take part in the fit and keep their rows of step 3: what they
-   would learn is how a sentence asks or greets, not what it is about.
-5. The 256 leading directions of the result, and int8 with one scale a row.
+   of the vocabulary; punctuation weighs far less. Reserved tokens are zero.
+4. The rows of content words fitted, so that the sum over a sentence has the direction of the
+   model's sentence vector: ridge regression towards the rows of step 3, on sentences of small talk.
+   Function words and punctuation take part in the fit but keep their rows of step 3: they would
+   learn how a sentence asks or greets, not its topic.
+5. The 256 leading directions of the result, in int8 with one scale a row.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def corpus_files(folder: Path | None) -> list[str]:
 
 
 def sentences(files: list[str]) -> list[str]:
-    """Lines of the personas and conversations, each once, in the order of their SHA-256: any
-    number of the first is a sample."""
+    """Lines of the personas and conversations, each once, in the order of their SHA-256: any number
+    of lines from the start is a random sample."""
     lines = set()
     for text in files:
         rows = list(csv.reader(io.StringIO(text, newline="")))[1:]
@@ -144,7 +144,7 @@ def sentences(files: list[str]) -> list[str]:
 
 
 def sentence_vectors(model: Bert, encoded: list[list[int]], tokens: int = 2048) -> np.ndarray:
-    """Mean of the hidden states, length 1: what sentence-transformers makes of a text."""
+    """Mean of the hidden states, scaled to length 1, as sentence-transformers computes it."""
     lengths: dict[int, list[int]] = {}
     for number, ids in enumerate(encoded):
         lengths.setdefault(len(ids), []).append(number)
@@ -158,7 +158,7 @@ def sentence_vectors(model: Bert, encoded: list[list[int]], tokens: int = 2048) 
 
 
 class Bags:
-    """Sentences by tokens: ``sums`` multiplies by this matrix, ``spread`` by its transpose."""
+    """A matrix of sentences by tokens: ``sums`` multiplies by it, ``spread`` by its transpose."""
 
     def __init__(self, bags: list[list[int]], count: int) -> None:
         self.tokens = np.concatenate([np.array(bag) for bag in bags])
@@ -195,7 +195,7 @@ def conjugate_gradients(
 
 
 def fitted(rows: np.ndarray, bags: list[list[int]], taught: np.ndarray) -> np.ndarray:
-    """``rows`` changed as little as it takes to turn the sums over sentences to ``taught``."""
+    """Changes ``rows`` as little as possible so that the sums over sentences fit ``taught``."""
     matrix, taught = Bags(bags, len(rows)), taught - taught.mean(axis=0)
     found = rows
     for _ in range(ROUNDS):
@@ -225,8 +225,8 @@ def is_punctuation(token: str) -> bool:
 
 
 def weights(vocabulary: list[str]) -> np.ndarray:
-    """SIF weights.  Line i of the vocabulary counts as rank i + 1: the first thousand lines are
-    reserved, which flattens the head of the law; a steeper one drowns common content words."""
+    """SIF weights. Line i of the vocabulary counts as rank i + 1. The thousand reserved lines at
+    the start flatten the head of Zipf's law; a steeper head would drown common content words."""
     probability = 1.0 / np.arange(1, len(vocabulary) + 1)
     probability /= probability.sum()
     weight = SIF_A / (SIF_A + probability)
@@ -236,8 +236,8 @@ def weights(vocabulary: list[str]) -> np.ndarray:
 
 
 def quantise(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int8 values and scales.  A scale is rounded up to ``SCALE_BITS`` bits, so that neither the
-    scale nor a value depends on the last digits of float64 arithmetic."""
+    """int8 values and scales. A scale is rounded up to ``SCALE_BITS`` bits, so that neither the
+    scales nor the values depend on the last digits of float64 arithmetic."""
     exact = np.abs(rows).max(axis=1) / 127.0
     fraction, exponent = np.frexp(exact)
     scales = np.ldexp(np.ceil(fraction * 2**SCALE_BITS) / 2**SCALE_BITS, exponent)

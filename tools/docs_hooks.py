@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: lists decisions and lab pages; a new one needs no entry in mkdocs.yml."""
+"""A hook of mkdocs that lists decisions and lab pages, so that a new page needs no entry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def on_config(config: Any) -> Any:
-    """Adds docs/decisions and docs/lab, in the order of their names, as the last section."""
+    """Adds docs/decisions and docs/lab, sorted by name, as the last section."""
     top = Path(config.docs_dir)
     pages = [
         {title: [f"{folder}/{page.name}" for page in sorted((top / folder).glob("*.md"))]}

@@ -28,7 +28,7 @@ def _public() -> set[str]:
 
 
 def _options() -> dict[str, list[Parameter]]:
-    """The options of each ``TypedDict`` as parameters, with the defaults beside it."""
+    """The options of each ``TypedDict`` as parameters, with the defaults next to it."""
     body = ast.parse(_OPTIONS.read_text(encoding="utf-8")).body
     defaults: dict[str, str] = {}
     for node in body:
@@ -57,7 +57,7 @@ def _options() -> dict[str, list[Parameter]]:
 
 
 class Roles(Extension):
-    """Rewrites docstrings and signatures once they are known."""
+    """Changes each object that griffe has read: roles become links, options are spelled out."""
 
     def __init__(self) -> None:
         self.public = _public()
@@ -72,7 +72,7 @@ class Roles(Extension):
             func.parameters = Parameters(*kept, *self.options[found[1]])
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
-        """Links to what is public, and code for the rest."""
+        """Turns roles of public names into links, and all other roles into code."""
         if obj.docstring is not None:
             obj.docstring.value = _ROLE.sub(self.link, obj.docstring.value)
 

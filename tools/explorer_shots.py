@@ -1,6 +1,6 @@
 """Makes the images of docs/ui.md: the explorer page in a headless Chromium, light and dark.
 
-Run by hand after the page changed; then look at what it made.
+Run it by hand after the page changed; then look at the images.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUESTION = "Who is Mira's boss?"
 
 
 def main() -> None:
-    """Makes all of them."""
+    """Makes all images."""
     browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "memories"
@@ -63,7 +63,7 @@ def fill(store: Path) -> None:
 
 
 def go(page: Page, place: str) -> None:
-    """Shows a place of the page."""
+    """Opens a place of the page."""
     page.evaluate("place => { location.hash = place; }", place)
     page.wait_for_timeout(700)
     page.wait_for_selector(".working", state="detached")
@@ -102,7 +102,7 @@ def episode(page: Page) -> None:
 def shoot(
     page: Page, name: str, theme: str, size: tuple[int, int], show: Callable[[Page], None]
 ) -> None:
-    """Saves what a window of this size shows."""
+    """Saves an image of a window of this size."""
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     show(page)

@@ -2,8 +2,8 @@
 
     python tools/fast_tests.py [pytest options]
 
-For a system, an interpreter or a NumPy that the development tools may lack; minutes even under an
-emulator. `make test` runs everything.
+For systems, interpreters or versions of NumPy without the development tools; takes minutes even
+under an emulator. `make test` runs everything.
 """
 
 import subprocess
@@ -29,7 +29,7 @@ NAMES = (
     "transfer",
     "values",
 )
-# They compare with what ruff formats.
+# These tests need ruff.
 NOT = (
     "test_async.py::test_the_methods_are_what_the_generator_writes",
     "test_config.py::test_what_is_written_from_the_table_is_up_to_date",

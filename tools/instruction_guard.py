@@ -1,13 +1,13 @@
 """Counts the instructions of each kernel with callgrind, and compares with committed counts.
 
-Times of shared machines say nothing.
+Times on shared machines vary too much for a comparison.
 
     python tools/instruction_guard.py [--write] PATH_TO_ONCE
 
-What a kernel takes is the difference between running it eleven times and once, so that making ready
-is left out. Hash tables are seeded at random and give the counts a spread of some percent, and what
-the compiler inlines moves with code elsewhere: a kernel that nobody had touched once took 14 %
-more. It may take ``TOLERANCE`` more than its baseline.
+The cost of a kernel is the difference between eleven runs and one, which leaves out the
+preparation. The counts spread by some percent, since hash tables have random seeds, and change with
+inlining: an unchanged kernel once took 14 % more after a change elsewhere. So a kernel may take
+``TOLERANCE`` more than its baseline.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def instructions(once: Path, kernel: str, count: int) -> int:
         kernel,
         str(count),
     ]
-    # FAISS is not in it; rayon with one thread does not steal.
+    # Without FAISS. With one thread, rayon does not move work between threads.
     outcome = subprocess.run(
         command,
         check=True,

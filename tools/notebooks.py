@@ -1,9 +1,9 @@
-"""Runs the notebooks of docs/notebooks, each in an empty folder, and keeps their outputs.
+"""Runs the notebooks of docs/notebooks, each in an empty folder, and saves their outputs.
 
-With --check only runs them.
+With --check it saves nothing.
 
-Outputs stay small and come out the same each time: no execution times, no counters of the kernel,
-no warnings about fonts.
+Outputs stay small and are the same each time: no execution times, no counters of the kernel, no
+warnings about fonts.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MAX_BYTES = 600_000
 
 
 def run(path: Path, write: bool) -> None:
-    """Executes a notebook; an error in a cell is an error of the run."""
+    """Executes a notebook; an error in a cell ends the run."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
-        # Sockets of the file system: nothing listens on a network, not even on the loopback.
+        # Sockets in the file system, so that nothing listens on a network, not even on loopback.
         config = Config({"AsyncKernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}})
         client = NotebookClient(
             notebook,
@@ -46,7 +46,7 @@ def run(path: Path, write: bool) -> None:
 
 
 def tidy(notebook: nbformat.NotebookNode) -> None:
-    """Leaves out what differs from run to run."""
+    """Removes everything that differs from run to run."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -56,7 +56,7 @@ def tidy(notebook: nbformat.NotebookNode) -> None:
         cell.metadata = {}
         if cell.cell_type == "code":
             cell.execution_count = None
-            # Logged failures name ports, which differ.
+            # Logged failures name ports, which differ each time.
             cell.outputs = [one for one in cell.outputs if one.get("name") != "stderr"]
             for output in cell.outputs:
                 if "execution_count" in output:
@@ -71,7 +71,7 @@ def main() -> int:
     args = parser.parse_args()
     for name in [name for name in os.environ if name.startswith(("EPISODICA_", "OPENAI_"))]:
         del os.environ[name]
-    # The kernel has the interpreter of this process, whatever else is installed.
+    # The kernel uses the interpreter of this process, whatever else is installed.
     os.environ["JUPYTER_PATH"] = str(Path(sys.prefix) / "share" / "jupyter")
     for path in args.notebooks or sorted(FOLDER.glob("*.ipynb")):
         run(path, write=not args.check)

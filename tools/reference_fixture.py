@@ -1,4 +1,4 @@
-"""Record what all-MiniLM-L6-v2 makes of a dozen sentences, for the test of the Rust encoder.
+"""Record the vectors of all-MiniLM-L6-v2 for a dozen sentences, to test the Rust encoder.
 
     python tools/reference_fixture.py MODEL_FOLDER [--out tests/fixtures/minilm_reference.json]
 
@@ -37,7 +37,7 @@ SENTENCES = [
 
 
 def embed(model: Bert, pieces: WordPiece, text: str) -> np.ndarray:
-    """Mean of the token states, length 1; texts that are too long lose their end but keep [SEP]."""
+    """Mean of the token states, scaled to length 1; long texts lose their end but keep [SEP]."""
     ids = pieces.encode(text)
     if len(ids) > MAX_TOKENS:
         ids = [*ids[: MAX_TOKENS - 1], ids[-1]]

@@ -1,11 +1,11 @@
-"""Makes README.md and pyproject.toml ready for the package index, in a checkout to be thrown away.
+"""Makes README.md and pyproject.toml ready for the package index, in a temporary checkout.
 
     python tools/release_metadata.py OWNER/NAME TAG [--check]
 
-The index shows README.md outside of the repository: links and pictures become absolute, to the
-files of this tag. `pyproject.toml` gets the project's addresses, which only the repository that
-releases knows. With ``--check`` nothing is written; the exit status is 1 where a link leads to no
-file. The release workflow runs it before it builds.
+The index shows README.md outside of the repository, so links and pictures become absolute addresses
+of the files of this tag. `pyproject.toml` gets the project's addresses, which only the repository
+of the release knows. With ``--check`` nothing is written; the exit status is 1 if a link leads to
+no file. The release workflow runs the script before it builds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LINK = re.compile(r"(?P<start>\]\(|(?:src|srcset|href)=\")(?P<target>[^)\s\"#:]+
 
 
 def absolute(text: str, repository: str, tag: str) -> tuple[str, list[str]]:
-    """The text with absolute links, and the targets that are no files.
+    """The text with absolute links, and the targets that are not files.
 
     >>> absolute("[a](LICENSE) ![b](docs/images/none.png) [c](https://x.org)", "me/it", "v1")
     ... # doctest: +NORMALIZE_WHITESPACE

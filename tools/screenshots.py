@@ -1,7 +1,7 @@
 """Makes docs/images: notebook displays in a headless Chromium and charts, light and dark.
 
-Run by hand after the display or a plot changed, with `chromium` on the path; then look at what it
-made.
+Run it by hand after a display or a plot changed, with `chromium` on the path; then look at the
+images.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ TALK = [
         "Pickle is afraid of the lift, so I moved to Grenoble last week.",
     ),
 ]
-# Offline no model is asked; these numbers show the picture.
-# Answered by the best hit of each kind.
+# The question is answered by the best hit of each kind. Offline no model is asked, so the numbers
+# of usage are invented.
 QUESTION = "Who is Mira's boss?"
 USAGE = {
     "by_phase": {
@@ -68,7 +68,7 @@ USAGE = {
 
 
 def main() -> None:
-    """Makes all of them."""
+    """Makes all images."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, MemorySystem(Path(folder) / "store") as memory:
         added = memory.add_messages("demo", with_ids(read_conversations(SAMPLE)[0]))
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def shoot(html: str, target: Path, theme: str, folder: Path) -> None:
-    """The picture of a fragment of HTML in a page of a theme, cut to what is on it."""
+    """Saves an image of a fragment of HTML in a page of a theme, cut to its content."""
     page, ink, is_light = PAGES[theme]
     style = (
         f"background:{page};color:{ink};margin:14px;font:14px system-ui,'DejaVu Sans',sans-serif"

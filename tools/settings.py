@@ -1,10 +1,10 @@
-"""Writes the settings where people read them, from the engine's own table.
+"""Writes the documentation of the settings from the engine's own table.
 
     python tools/settings.py           writes the fields of ``MemoryConfig`` and the reference page
-    python tools/settings.py --check   exit status 1 where they are not what the table says
+    python tools/settings.py --check   exit status 1 if they differ from the table
 
-Name, type, default, bounds and meaning of a setting are stated in the table alone
-(``src/episodica-core/src/config/memory.rs``). Needs the built package.
+Only the table (``src/episodica-core/src/config/memory.rs``) states the name, type, default, bounds
+and meaning of a setting. Needs the built package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from episodica import _native
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "python" / "episodica" / "config" / "settings.py"
 PAGE = ROOT / "docs" / "reference" / "settings.md"
-# The fields of the class from the first to the last one of the table, and what describes them.
+# The settings' entries in the docstring, and their fields in the class.
 DESCRIBED = re.compile(
     r'(class MemoryConfig\b.*?    Parameters\n    ----------\n)(.*?)(    llm : .*?""")\n(.*?)'
     r"(    llm: LLMConfig \| None)",
@@ -100,7 +100,7 @@ def entry(row: dict[str, Any]) -> str:
 
 
 def limits(row: dict[str, Any]) -> str:
-    """The bounds as a sentence; nothing where every value of the type is fine."""
+    """The bounds as a sentence; empty if every value of the type is allowed."""
     if (
         row["kind"] in ("choice", "text")
         or (row["minimum"], row["above"], row["maximum"]) == (None,) * 3
@@ -124,7 +124,7 @@ def python_type(row: dict[str, Any]) -> str:
 
 
 def shown_type(row: dict[str, Any]) -> str:
-    """The type for people."""
+    """The type as shown to users."""
     if row["kind"] == "choice":
         return "str"
     if row["kind"] == "numbers":

@@ -1,7 +1,7 @@
 """Writes a small, varied store: ``python tools/store_fixture.py tests/fixtures/stores/0.2.0``.
 
-Run once for each release; beside the store, ``0.2.0.json`` says what must be found in it. A store
-of a version that was released is never written again.
+Run it once for each release. Next to the store, ``0.2.0.json`` lists the records that must be found
+in it. A store of a released version is never written again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ALICE = [
 
 
 def main(path: Path) -> None:
-    """Writes the store; the directory must not be there yet."""
+    """Writes the store; the directory must not exist."""
     if path.exists():
         sys.exit(f"`{path}` is there already")
     with MemorySystem(path) as memory:
@@ -101,7 +101,7 @@ def main(path: Path) -> None:
         memory.add_messages(
             "alice", [message(0, "user", None, "Another Alice.", "2024-03-11T09:30:00+08:00", None)]
         )
-    # Made anew by whoever opens the store, and as good as empty.
+    # Every opening makes these files anew, and they are almost empty.
     (path / ".lock").unlink()
     (path / ".reserve").unlink()
     shutil.rmtree(path / "locks")
@@ -128,7 +128,7 @@ def contents(memory: MemoryReader) -> dict[str, dict[str, list[dict[str, Any]]]]
 def message(
     number: int, role: str, name: str | None, content: str, timestamp: str, session: str | None
 ) -> dict[str, object]:
-    """A message as callers write it."""
+    """A message in the form that callers use."""
     metadata = {"n": number, "deep": [{"a": None}], "big": 2**70 + 1}
     ids = {"message_id": f"m{number}", "session_id": session, "metadata": metadata}
     return {"role": role, "name": name, "content": content, "timestamp": timestamp, **ids}

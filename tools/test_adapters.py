@@ -2,8 +2,8 @@
 
 `make test-adapters` runs it. Each version has an environment of its own under .cache/adapters,
 which is made once, and again when the versions here or in pyproject.toml change. With the newest
-version the types of the adapter are checked, too. `make smoke-adapters` (`--smoke`) runs only the
-code of the pages in docs/adapters, with the versions in smoke_adapters.txt, in few environments.
+version mypy also checks the adapter. `make smoke-adapters` (`--smoke`) runs only the code of the
+pages in docs/adapters, with the versions in smoke_adapters.txt, in few environments.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ADAPTERS = ROOT / "python" / "episodica" / "adapters"
 TESTS = ROOT / "tests" / "adapters"
 
 TOOLS = ["numpy", "pytest", "pytest-asyncio", "pytest-timeout"]
-# The package whose version the table shows.
+# The package whose version the output shows.
 FRAMEWORKS = {
     "agent-framework": "agent-framework-core",
     "clients": "openai",
@@ -37,14 +37,15 @@ FRAMEWORKS = {
     "openai-agents": "openai-agents",
     "pydantic-ai": "pydantic-ai-slim",
 }
-# What tests need besides the adapter's extra, for the newest version and for the oldest.
+# Packages that tests need besides the adapter's extra: with the newest version, and with the
+# oldest.
 FOR_TESTS: dict[str, tuple[list[str], list[str]]] = {
     "clients": (["anthropic", "openai"], ["anthropic==0.70.0", "openai==2.0.0"]),
     "langchain": (["langchain-tests"], ["langchain-tests<1.1"]),
     "langgraph": (["langgraph"], ["langgraph==1.0.1", "langgraph-prebuilt==1.0.1"]),
     "openai-agents": ([], ["openai==2.26.0"]),
 }
-# The modules of `clients`; the other adapters are named like theirs.
+# The modules of the adapters that are not a single module of the adapter's name.
 MODULES = {"clients": ["openai.py", "anthropic.py"], "langgraph": ["langgraph"]}
 
 
@@ -59,7 +60,7 @@ class Run(NamedTuple):
 
 
 def full_runs(names: list[str], only_newest: bool) -> Iterator[Run]:
-    """All tests, for each adapter with the newest and with the oldest version."""
+    """All tests of each adapter, with the newest and with the oldest version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"]
     for name in names:
@@ -84,7 +85,7 @@ def smoke_runs(names: list[str]) -> Iterator[Run]:
 
 
 def interpreter(run: Run) -> Path:
-    """The interpreter of a run's environment, which is made if it is missing or out of date."""
+    """The interpreter of a run's environment; makes the environment if it is missing or old."""
     folder = CACHE / run.environment
     python, stamp = folder / "bin" / "python", folder / "requirements.txt"
     wanted = "\n".join(run.requirements)
@@ -100,7 +101,7 @@ def interpreter(run: Run) -> Path:
 
 
 def tested(run: Run, python: Path) -> tuple[bool, str]:
-    """Runs the tests: whether they pass, and pytest's last line."""
+    """Runs the tests; returns whether they pass, and pytest's last line."""
     files = [TESTS / f"test_{name.replace('-', '_')}.py" for name in run.adapters]
     pytest = [python, "-m", "pytest", "--quiet", "--config-file", TESTS / "pytest.ini"]
     ran = subprocess.run(
@@ -142,7 +143,7 @@ def versions(run: Run, python: Path) -> str:
 
 
 def main() -> int:
-    """Tests the adapters that are asked for; the number of runs that failed."""
+    """Tests the chosen adapters; returns the number of failed runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*FRAMEWORKS, []], metavar="NAME")
     parser.add_argument("--newest", action="store_true", help="only the newest versions")

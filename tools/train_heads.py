@@ -2,24 +2,24 @@
 
     python tools/train_heads.py [--check] [--held-out]
 
-Reads the labelled sentences of ``tools/labels`` (their README explains the codes), needs numpy
-only and takes a minute or two.  ``--check`` writes nothing; both fail if the result is not the file
-that ``SHA256`` names.  ``--held-out`` prints the figures on sentences that were not trained on.
+Reads the labelled sentences of ``tools/labels`` (their README explains the codes), needs only numpy
+and takes a minute or two. ``--check`` writes nothing. With and without it the script fails if the
+result differs from the file that ``SHA256`` names. ``--held-out`` also prints the figures on
+sentences that were not trained on.
 
-A head is a logistic regression over hashed features (``features``, the same as
-``generate/heads.rs``): words, pairs of words, runs of three and four letters, for Chinese and
-Japanese one to three characters; and a few plain ones.  Each row of the result is one bucket, with
-one signed byte for each head.
+A head is a logistic regression over hashed features (``features``, the same as in
+``generate/heads.rs``): words, pairs of words, runs of three and four letters, runs of one to three
+characters for Chinese and Japanese, and a few features of the whole sentence. Each row of the
+result is one bucket, with one signed byte for each head.
 
 * ``worth``: a careful secretary of the speaker notes the sentence
-* ``must``: it must not be missed, however short (a sentence that is only worth a note counts a
-  tenth: to take it does no harm)
+* ``must``: the sentence must not be missed, however short (a sentence that is only worth a note
+  counts a tenth, since taking it does no harm)
 * ``small_talk``: greetings, reactions, questions, fragments
 
-A score above 0 says yes.  Where 0 lies is chosen by cross-validation on the training sentences:
-for ``worth`` where precision and recall balance best (F1), for ``must`` and ``small_talk`` where
-a share of ``SURE`` of what is taken from the authors' sentences is right (worth a note; small
-talk).
+A score above 0 says yes. Cross-validation on the training sentences sets the 0: for ``worth`` where
+precision and recall balance best (F1); for ``must`` and ``small_talk`` where a share of ``SURE`` of
+the authors' sentences with a yes is right (worth a note, or small talk).
 """
 
 from __future__ import annotations
@@ -44,20 +44,21 @@ BUCKETS = 1 << 15
 GRAMS = (3, 4)
 QUOTES = '"“”„«»「」『』'
 
-# How a head is fitted: the value of a plain feature, the penalty of the squared weights, steps.
+# How a head is fitted: weight of a feature of the whole sentence, penalty of squared weights,
+# steps.
 PLAIN = 0.5
 L2 = 0.05
 STEPS = 200
 FOLDS = 4
-# The least share of what a threshold takes that must be right.
+# Least share of right sentences among those above a threshold.
 SURE = 0.8
-# What a sentence counts for: one that is only worth a note, for `must`; one of `plain.tsv`.
+# Weights of a sentence: one that is only worth a note, for `must`; one of `plain.tsv`.
 ONLY_WORTH = 0.1
 FROM_PATTERN = 0.5
 
 
 class Labelled(NamedTuple):
-    """A sentence, and what its reader said of it."""
+    """A sentence with its label."""
 
     source: str
     language: str
@@ -70,13 +71,13 @@ class Labelled(NamedTuple):
         return self.source == "chats_held" or (self.source == "authored" and part(self, 5) == 0)
 
     def is_(self, head: str) -> bool:
-        """Does the label say yes?"""
+        """Whether the label says yes to the head."""
         kind, worth = self.code[0], self.code[1]
         return {"worth": worth > "0", "must": worth == "2"}.get(head, kind == "x" and worth == "0")
 
 
 def part(row: Labelled, parts: int) -> int:
-    """Which of so many parts holds the sentence."""
+    """The number of the part that has the sentence, of so many parts."""
     return int.from_bytes(hashlib.sha256(row.sentence.encode()).digest()[:4], "big") % parts
 
 
@@ -116,7 +117,7 @@ def words(text: str) -> list[str]:
 
 
 def features(text: str, by_agent: bool) -> tuple[list[str], list[str]]:
-    """The features by words, and the plain ones."""
+    """The features of words, and those of the whole sentence."""
     of_words, one, two = [], "", ""
     found = words(text)
     for word in found:
@@ -150,7 +151,7 @@ def bucket(feature: str) -> int:
 
 
 class Matrix:
-    """Sentences by buckets, sparse."""
+    """A sparse matrix of sentences by buckets."""
 
     def __init__(self, row: np.ndarray, column: np.ndarray, value: np.ndarray, rows: int) -> None:
         self.row, self.column, self.value, self.rows = row, column, value, rows
@@ -171,7 +172,7 @@ class Matrix:
         return cls(np.array(row), np.array(column), np.array(value), len(rows))
 
     def only(self, keep: np.ndarray) -> Matrix:
-        """The rows that `keep` names."""
+        """The rows that `keep` marks."""
         inside = keep[self.row]
         row = (np.cumsum(keep) - 1)[self.row[inside]]
         return Matrix(row, self.column[inside], self.value[inside], int(keep.sum()))
@@ -191,7 +192,7 @@ class Matrix:
 
 
 def importance(rows: list[Labelled], head: str) -> np.ndarray:
-    """A file's language counts as the square root of its sentences: none drowns another."""
+    """The sentences of a language in a file weigh as the square root of their number together."""
     sizes = Counter((row.source, row.language) for row in rows)
     value = np.array([sizes[row.source, row.language] ** -0.5 for row in rows])
     value *= np.where([row.source == "plain" for row in rows], FROM_PATTERN, 1.0)
@@ -227,7 +228,7 @@ def fitted(x: Matrix, y: np.ndarray, importance: np.ndarray) -> tuple[np.ndarray
 
 
 def threshold(head: str, rows: list[Labelled], scores: np.ndarray) -> float:
-    """Where a head begins to say yes, by scores of sentences that it was not trained on."""
+    """The score at which a head begins to say yes, from scores of sentences not trained on."""
     yes = "worth" if head == "must" else head
     wanted = np.array([row.is_(yes) for row in rows])
     among = np.array([head == "worth" or row.source == "authored" for row in rows])
@@ -242,7 +243,7 @@ def threshold(head: str, rows: list[Labelled], scores: np.ndarray) -> float:
 
 
 def train(rows: list[Labelled]) -> bytes:
-    """The bytes of the file: for each head scale and bias (float32), then the rows of buckets."""
+    """The bytes of the file: scale and bias of each head (float32), then a row of each bucket."""
     x = Matrix.of(rows)
     folds = np.array([part(row, 5 * FOLDS) // 5 for row in rows])
     head_bytes, columns = b"", []
@@ -276,7 +277,7 @@ def scores(data: bytes, rows: list[Labelled]) -> dict[str, np.ndarray]:
 
 
 def figures(data: bytes, rows: list[Labelled]) -> None:
-    """Prints precision and recall of each head on each kind of sentences."""
+    """Prints precision and recall of each head, for each file and language."""
     print("| head | sentences | n | yes | taken | precision | recall | worth a note |")
     print("|---|---|---|---|---|---|---|---|")
     of_heads = scores(data, rows)
@@ -295,7 +296,7 @@ def figures(data: bytes, rows: list[Labelled]) -> None:
 
 
 def main() -> None:
-    """Trains, prints, writes or compares."""
+    """Trains, and writes or compares the file."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
     parser.add_argument("--held-out", action="store_true", help="figures on unseen sentences")

@@ -1,10 +1,10 @@
-"""Checks an installed wheel, and that it gives the same bits as another one.
+"""Checks an installed wheel, and that it gives the same bits on all processors.
 
     python tools/wheel_probe.py STORE FILE
 
-Remembers the sample conversation in ``STORE`` and asks questions. What was found, with every score
-in full, goes into ``FILE``; if the file is there already, written on another kind of processor, it
-must say the same. A store of that other processor stands beside the file, and must answer the same.
+Adds the sample conversation to ``STORE`` and asks questions. ``FILE`` gets the results, with every
+digit of their scores; if ``FILE`` exists already, written on another kind of processor, the results
+must be equal. The store of that processor is next to the file and must also give them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ QUESTIONS = (
 
 
 def found(memory: LightweightSearchSystem) -> list[str]:
-    """What each question finds, with all digits of the scores."""
+    """The results of each question, with all digits of the scores."""
     results = (memory.search(USER, question, top_k=20) for question in QUESTIONS)
     return [f"{hit.score.hex()} {hit.kind} {hit.content}" for hits in results for hit in hits]
 
@@ -46,7 +46,7 @@ def main(store: Path, file: Path) -> None:
         memory.add_messages(USER, conversation.messages)
         memory.flush(USER)
         memory.wait(USER)
-    # Opened anew, as a store that was moved is.
+    # Opened again, like a store that was moved.
     with LightweightSearchSystem(store) as memory:
         here = found(memory)
     info = _native.system_info()

