@@ -67,7 +67,7 @@ class Corrections(MemoryReader):
         """Removes records, and those derived from them.
 
         Afterwards no byte of their texts is in any file. Episodes that lose a message are written
-        again without it. Facts that no other message proves are removed.
+        again without it. Facts without another source message are removed.
 
         Parameters
         ----------
@@ -387,7 +387,7 @@ class Corrections(MemoryReader):
         messages
             The chat in which it was done, in place of steps: messages of OpenAI, Anthropic, Gemini
             or LangChain with calls of tools and their results. Those that were added under these
-            ids prove it, and deleting one of them deletes the procedure.
+            ids are its source messages; deleting one of them deletes the procedure.
         kind
             ``"procedure"`` (how something is done) or ``"case"`` (a problem and its solution).
         agent_id

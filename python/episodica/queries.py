@@ -100,10 +100,10 @@ class MemoryReader(OpenStore):
         since, until
             Only records of this time, both ends included. A date without a time means the whole
             day in the zone in which dates are shown (the setting ``timezone``, else UTC). For
-            facts, the time in which they held.
+            facts, the time when they were true.
         session_id, agent_id
             Only this session, only this agent. An episode belongs to the sessions and agents of all
-            its messages, a fact to those of the messages that prove it and to the agent that stated
+            its messages, a fact to those of its source messages and to the agent that stated
             it.
         where
             Only records whose metadata has these keys with these values, or meets conditions:
@@ -121,7 +121,7 @@ class MemoryReader(OpenStore):
         threshold
             Least relevance (``hit.score``), 0 to 1; by default there is none.
         include_superseded
-            Return facts that no longer hold as well.
+            Return outdated facts as well.
         explain
             Build the tree of every score for :meth:`Hit.explain`; without it the terms are listed
             flat.
@@ -170,9 +170,9 @@ class MemoryReader(OpenStore):
     ) -> Context:
         """Packs the memories that answer a query into text for a prompt.
 
-        The text opens with the facts that hold and bear on the question, each with its date. Then
+        The text opens with the current facts that answer the question, each with its date. Then
         come messages in the order of time, with ``[…]`` where others are left out. Of the best that
-        are too long for the budget, the sentences that match are quoted. What no longer holds is
+        are too long for the budget, the sentences that match are quoted. An outdated message is
         marked ``[outdated]`` and comes together with the fact that superseded it. Further lines of
         a message begin with a space, so that a message can't pass for a heading, a fact or another
         speaker.
@@ -313,7 +313,7 @@ class MemoryReader(OpenStore):
         Parameters
         ----------
         include_superseded
-            Include facts that no longer hold.
+            Include outdated facts.
         kind
             Only facts of this category, such as ``"preference"``, or of these.
         attribute

@@ -238,7 +238,7 @@ class Procedure(Portable):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SemanticMemory(Keyed):
-    """A fact about the user's world, with its evidence and the time for which it held.
+    """A fact about the user's world, with its source messages and the time when it was true.
 
     Attributes
     ----------
@@ -252,13 +252,13 @@ class SemanticMemory(Keyed):
     confidence, importance : float
         How sure the reading is and how much it matters, 0 to 1.
     valid_from : datetime
-        From when on it held.
+        Since when it is true.
     valid_to : datetime or None
         Until when; ``None`` = still.
     superseded_by : str or None
-        The memory that replaced it.
+        The fact that superseded it.
     source_episodes, source_messages : tuple of str
-        Ids of the episodes it was learned from and of the messages that prove it; beyond 64
+        Ids of the episodes and the messages it was learned from; beyond 64
         messages, one a day.
     subject, attribute : str
         Its subject, a person or a thing, and the attribute of the subject that it states.
@@ -269,7 +269,7 @@ class SemanticMemory(Keyed):
     metadata, provenance : dict
         Any JSON object, and how the text was made.
     expires_at : datetime or None
-        Searches find it until then; ``None`` = as long as it holds.
+        Searches find it until then; ``None`` = as long as it is current.
     archived_at : datetime or None
         When it was taken out of searches and contexts; ``None`` = it takes part.
     """
@@ -298,14 +298,14 @@ class SemanticMemory(Keyed):
 
     @property
     def is_current(self) -> bool:
-        """Whether the fact holds now: not superseded, not ended, and already begun."""
+        """Whether the fact is true now: not superseded, not ended, and already begun."""
         return not self._standing
 
     @property
     def _standing(self) -> str:
-        """Why the fact does not hold now, in words; empty if it holds."""
+        """The state of a fact that is not current, in a word; else empty."""
         if self.valid_to is not None or self.superseded_by is not None:
-            return "superseded"
+            return "outdated"
         # What takes place or is wanted later is known now.
         is_state = self.kind not in ("event", "goal")
         return "not yet" if is_state and self.valid_from > datetime.now(UTC) else ""

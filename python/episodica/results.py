@@ -130,7 +130,7 @@ class Hit(Keyed):
 
     @property
     def is_current(self) -> bool:
-        """Whether the record still holds.
+        """Whether the record is current.
 
         ``False`` for a fact that was superseded, has ended or has not begun, and for a message
         that states a superseded fact; :attr:`superseded_by` names the newer facts.
@@ -139,9 +139,9 @@ class Hit(Keyed):
 
     @property
     def _standing(self) -> str:
-        """Why the record does not hold now, in words; empty if it holds."""
+        """The state of a record that is not current, in a word; else empty."""
         if self.superseded_by:
-            return "superseded"
+            return "outdated"
         return self.record._standing if isinstance(self.record, SemanticMemory) else ""
 
     def explain(self) -> Explanation:
@@ -310,7 +310,7 @@ class SearchResults(Sequence[Hit], Portable):
     def to_pandas(self) -> pd.DataFrame:
         """The hits as a data frame: a row per hit, a column per term of the scores, dates in UTC.
 
-        ``is_current`` is ``False`` for facts that no longer hold.
+        ``is_current`` is ``False`` for outdated facts.
 
         Returns
         -------

@@ -232,7 +232,7 @@ class MemorySystem(Corrections):
 
         The rules reconcile it with known facts, as they do with facts learned from messages: one
         that says the same is returned instead of a second one, one that the statement contradicts
-        is superseded. No message proves the fact; it stays until it is deleted or superseded.
+        is superseded. The fact has no source message; it stays until it is deleted or superseded.
 
         Parameters
         ----------

@@ -188,7 +188,7 @@ def test_remember(cli: Cli) -> None:
     assert (done.returncode, done.stdout) == (0, "I live in Paris.\n")
     assert done.stderr.startswith("personal_info, id ")
     done = cli("remember", "alice", "I live in Lyon.", "--metadata", '{"a": 1}')
-    assert done.stderr.endswith("no longer holds: I live in Paris.\n")
+    assert done.stderr.endswith("outdated: I live in Paris.\n")
     [fact] = data_of(cli("facts", "alice", "--json"))
     assert (fact["content"], fact["metadata"]["a"]) == ("I live in Lyon.", 1)
 

@@ -72,7 +72,7 @@ def test_names_of_other_libraries_lead_to_ours(
         (lambda m: m.context("al", "x", budget=3), "did you mean `max_tokens`?"),
         (lambda m: m.context("al", "x", top_k=3), "`max_tokens` limits the text"),
         (lambda m: m.context("al", "x", limit=3), "`max_tokens` limits the text"),
-        (lambda m: m.context("al", "x", include_superseded=True), "marks what no longer holds"),
+        (lambda m: m.context("al", "x", include_superseded=True), "marks outdated messages"),
         (lambda m: m.messages("al", top_k=3), "did you mean `limit`?"),
         (lambda m: m.messages("al", order="desc"), "did you mean `newest_first`?"),
         (lambda m: m.semantic_memories("al", kind="preferences"), "did you mean `preference`?"),

@@ -1,4 +1,4 @@
-"""A fact that no longer holds is marked wherever it is shown."""
+"""An outdated fact is marked wherever it is shown."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def old_and_new(memory: MemorySystem) -> tuple[SemanticMemory, SemanticMemory]:
 def test_values_say_it(moved: MemorySystem) -> None:
     old, new = old_and_new(moved)
     assert (old.is_current, new.is_current) == (False, True)
-    assert repr(old).endswith(", superseded>")
+    assert repr(old).endswith(", outdated>")
     hits = moved.search("al", "Where does Alice live?", include_superseded=True, kinds=["semantic"])
     [gone] = [hit for hit in hits if hit.id == old.memory_id]
     [holds] = [hit for hit in hits if hit.id == new.memory_id]
     assert (gone.is_current, holds.is_current) == (False, True)
-    assert repr(gone).endswith(", superseded>")
-    assert f"(superseded) {old.content}" in str(hits)
-    assert f"(superseded) {new.content}" not in str(hits)
+    assert repr(gone).endswith(", outdated>")
+    assert f"(outdated) {old.content}" in str(hits)
+    assert f"(outdated) {new.content}" not in str(hits)
     facts = moved.search("al", "Paris", kinds=["semantic"])
     assert facts
     assert all(hit.is_current for hit in facts)
@@ -40,8 +40,8 @@ def test_a_message_that_says_what_was_superseded_is_marked(moved: MemorySystem) 
     [told] = [hit for hit in hits if hit.id in old.source_messages]
     assert not told.is_current
     assert told.superseded_by == (new.memory_id,)
-    assert repr(told).endswith(", superseded>")
-    assert "(superseded) " in str(hits)
+    assert repr(told).endswith(", outdated>")
+    assert "(outdated) " in str(hits)
     [later] = [hit for hit in hits if hit.id in new.source_messages]
     assert later.is_current
     assert later.superseded_by == ()
@@ -73,8 +73,8 @@ def test_notebooks_say_it_in_words_and_style(moved: MemorySystem) -> None:
     for value in (old, gone, hits, listing):
         html = value._repr_html_()
         assert html is not None
-        assert html.count("<s>") == html.count("no longer holds") == 1
-    assert "no longer holds" not in new._repr_html_()
+        assert html.count("<s>") == html.count(">outdated<") == 1
+    assert ">outdated<" not in new._repr_html_()
 
 
 def test_data_frames_say_it(moved: MemorySystem) -> None:
@@ -94,11 +94,11 @@ def test_the_command_line_and_charts_say_it(
     old, _ = old_and_new(moved)
     hits = moved.search("al", "Where does Alice live?", include_superseded=True, kinds=["semantic"])
     drawn = [text.get_text() for text in moved.plot.scores(hits).findobj(Text)]
-    assert sum("(superseded)" in text for text in drawn) == 1
+    assert sum("(outdated)" in text for text in drawn) == 1
     moved.close()
     assert main(["facts", "al", "--all", "--store", str(store)]) == 0
     out = capsys.readouterr().out
-    assert f"{old.content} (superseded)" in out
-    assert out.count("(superseded)") == 1
+    assert f"{old.content} (outdated)" in out
+    assert out.count("(outdated)") == 1
     assert main(["timeline", "al", "--store", str(store)]) == 0
     assert capsys.readouterr().out.count("(until ") == 1

@@ -188,7 +188,7 @@ def test_superseded_facts_are_not_current() -> None:
     assert FACT.is_current
     old = dataclasses.replace(FACT, valid_to=WHEN, superseded_by="f2")
     assert not old.is_current
-    assert "superseded" in repr(old)
+    assert "outdated" in repr(old)
 
 
 def test_the_tree_reads_as_indented_text() -> None:

@@ -238,7 +238,7 @@ class CommandLine:
     def _add_listings(self) -> None:
         episodes = self._add("episodes", commands.episodes, "list a user's episodes")
         facts = self._add("facts", commands.facts, "list a user's facts")
-        facts.add_argument("--all", action="store_true", help="include superseded facts")
+        facts.add_argument("--all", action="store_true", help="include outdated facts")
         facts.add_argument(
             "--kind",
             action="append",
@@ -412,7 +412,7 @@ def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
         "--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)"
     )
     parser.add_argument("--threshold", type=float, metavar="X", help="least relevance, 0 to 1")
-    parser.add_argument("--all", action="store_true", help="include superseded facts")
+    parser.add_argument("--all", action="store_true", help="include outdated facts")
     _add_filters(parser)
     _add_fact_filters(parser)
 

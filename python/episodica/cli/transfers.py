@@ -197,7 +197,7 @@ def state(args: argparse.Namespace, out: Output) -> int:
         out.line(printable(fact.content))
         out.note(f"{fact.kind}, id {fact.memory_id}")
         if ended is not None:
-            out.note(f"no longer holds: {printable(ended.content)}")
+            out.note(f"outdated: {printable(ended.content)}")
     return 0
 
 

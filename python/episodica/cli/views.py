@@ -92,7 +92,7 @@ def _print_episode(episode: Episode, facts: list[SemanticMemory], most: int, out
                 "",
                 bar,
                 fact.content,
-                f" (until {day(fact.valid_to)[:10]})" if fact.valid_to else " (superseded)",
+                f" (until {day(fact.valid_to)[:10]})" if fact.valid_to else " (outdated)",
                 style="struck",
             )
     if len(facts) > most:

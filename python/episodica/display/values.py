@@ -88,15 +88,15 @@ def _(value: SemanticMemory) -> str:
     content = plain(value.content)
     until = f" until {day(value.valid_to)[:10]}" if value.valid_to else ""
     about = f" · {value.subject}: {value.attribute}" if value.subject and value.attribute else ""
-    proof = (
-        f" · {_count(len(value.source_messages), 'message')} as evidence"
+    sources = (
+        f" · {_count(len(value.source_messages), 'source message')}"
         if value.source_messages
         else ""
     )
     since = f"since {day(value.valid_from)[:10]}{until}"
     state = f" · archived on {day(value.archived_at)[:10]}" if value.archived_at else ""
     state += f" · until {day(value.expires_at)}" if value.expires_at else ""
-    note = f"{value.kind}{about} · {since} · confidence {value.confidence:.2f}{proof}{state}"
+    note = f"{value.kind}{about} · {since} · confidence {value.confidence:.2f}{sources}{state}"
     text = f"<strong>{content}</strong>" if value.is_current else _struck(content)
     return f"<p>{text}</p>" + paragraph(note, "ep-faint") + _steps(value.procedure)
 
@@ -408,8 +408,8 @@ def _terms(tree: Explanation, depth: int) -> Iterator[tuple[int, str, float, str
 
 
 def _struck(text: str) -> str:
-    """A fact that no longer holds; in words too, for readers that strip styles."""
-    return f'<s>{text}</s> <span class="ep-warn">no longer holds</span>'
+    """An outdated fact; in words too, for readers that strip styles."""
+    return f'<s>{text}</s> <span class="ep-warn">outdated</span>'
 
 
 def _count(number: int, noun: str, nouns: str = "") -> str:

@@ -192,7 +192,7 @@ def context_options(
         if SEARCH_SYNONYMS.get(name, name) == "top_k":
             hint = "`max_tokens` limits the text"
         elif name == "include_superseded":
-            hint = "the text marks what no longer holds; `search` takes this option"
+            hint = "the text marks outdated messages; `search` takes this option"
         else:
             continue
         raise InvalidInputError(f"context takes no `{name}`", hint=hint)

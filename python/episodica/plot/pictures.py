@@ -43,7 +43,7 @@ class Plots:
         facts: int = 4,
         theme: ThemeName | None = None,
     ) -> Figure:
-        """The user's episodes over time: why each ended, and its facts, superseded ones struck.
+        """The user's episodes over time: why each ended, and its facts, outdated ones struck.
 
         Parameters
         ----------

@@ -171,4 +171,4 @@ def _looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 def _label(hit: Hit) -> str:
     if hit.kind == "message" and hit.messages:
         return f"{hit.messages[0].speaker}: {hit.content[:300]}"
-    return f"{'' if hit.is_current else '(superseded) '}{hit.title or hit.content[:300]}"
+    return f"{'' if hit.is_current else '(outdated) '}{hit.title or hit.content[:300]}"

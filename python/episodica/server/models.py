@@ -145,7 +145,7 @@ class EpisodeView(BaseModel):
 
 
 class FactView(BaseModel):
-    """A fact with its evidence and the time for which it held."""
+    """A fact with its source messages and the time when it was true."""
 
     id: str
     uri: str

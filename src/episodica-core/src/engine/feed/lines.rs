@@ -320,8 +320,8 @@ fn changed(before: Option<&SemanticMemory>, now: &SemanticMemory) -> ChangeEvent
             (ChangeKind::Restore, None)
         }
         _ if before.expires_at != now.expires_at => (ChangeKind::Restore, None),
-        (true, false) => (ChangeKind::Update, Some("no longer holds")),
-        (false, true) => (ChangeKind::Update, Some("holds again")),
+        (true, false) => (ChangeKind::Update, Some("outdated")),
+        (false, true) => (ChangeKind::Update, Some("current again")),
         _ => (ChangeKind::Update, Some("other details")),
     };
     let event = ChangeEvent { previous: Some(before.content.clone()), ..about(change, now) };
