@@ -88,7 +88,7 @@ impl ConnectionPool {
     /// Creates the pool without connecting.
     ///
     /// # Errors
-    /// `Config` for unreadable root certificates; `Internal` if no thread can be created.
+    /// `Config` for unreadable root certificates; `Io` if no thread can be created.
     pub fn new(address: StoreAddress) -> Result<Arc<Self>> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)

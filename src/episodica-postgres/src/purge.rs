@@ -1,8 +1,8 @@
 //! Removes the remains of deleted rows from the database's files.
 //!
-//! A deleted row stays in its table's file until the table is vacuumed, and in the write-ahead log
-//! until the segment is recycled. An erasure only guarantees that no query finds the text; a purge
-//! guarantees that the tables' files do not contain it either.
+//! A deleted row stays in its table's file until the space is used again, and in the write-ahead
+//! log until the segment is overwritten. An erasure only guarantees that no query finds the text; a
+//! purge guarantees that the tables' files do not contain it either.
 
 use episodica_core::Result;
 
@@ -20,10 +20,10 @@ pub struct PurgeReport {
     pub is_log_moved_on: bool,
 }
 
-/// Rewrites every table that had rows deleted. Locks one table at a time.
+/// Rewrites every table that may have had rows deleted. Locks one table at a time.
 ///
 /// # Errors
-/// `StoreUnavailable`, also if a table takes longer than the deadline; `ReadOnly`.
+/// `StoreUnavailable`; `ReadOnly` if the role lacks the right.
 pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
     let schema = &pool.address().schema;
     let find = format!(

@@ -141,7 +141,7 @@ impl WriteTarget<'_> {
         })
     }
 
-    /// True if the log ends with this last line of a batch.
+    /// True if this last line of a batch is in the log and ends at `end`.
     fn has_line(
         &self,
         now: &SeenLogs,

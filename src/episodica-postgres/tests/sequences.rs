@@ -23,7 +23,7 @@ use proptest::prelude::*;
 /// A schema of its own on the server of the tests.
 fn server() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Ignored tests are asked for where there is a server: without one they fail.
+    // The ignored tests are run only where a server is: without one they fail.
     let base = std::env::var("EPISODICA_TEST_POSTGRES").unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     let number = NEXT.fetch_add(1, Ordering::SeqCst);

@@ -144,7 +144,7 @@ impl Engine {
 
     /// Ends a session: its buffered messages become episodes, their facts are learned (in the
     /// background with a model), and the session is marked as closed. Each step is on disk before
-    /// the next begins, so that a crash resumes where it stopped.
+    /// the next begins, so that after a crash the work resumes where it stopped.
     ///
     /// # Errors
     /// As [`Engine::flush`].

@@ -49,7 +49,7 @@ pub(crate) enum FoundUser {
 #[derive(Default)]
 pub(crate) struct UserRegistry {
     users: Mutex<HashMap<String, Arc<OpenUser>>>,
-    /// Set under the lock of `users`: no user can be opened any more.
+    /// True once no user can be opened any more; set under the lock of `users`.
     closed: AtomicBool,
     /// The cells that are held or waited for.
     cells: Mutex<HashMap<String, Arc<FormingTurns>>>,

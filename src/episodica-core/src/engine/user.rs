@@ -28,11 +28,11 @@ pub(crate) struct OpenUser {
     memory: UserMemory,
     /// Batches of messages on their way to the log.
     pub arrivals: ArrivalQueue,
-    /// How far boundary detection has read.
+    /// Progress of forming and learning.
     pub progress: WriteProgress,
     /// Files with answers and traces of models.
     pub notes: Mutex<NoteFiles>,
-    /// Lines of contexts that this user was given.
+    /// Lines of contexts that were packed for this user.
     pub recalled: Mutex<RecalledLines>,
     /// The user's place in the queue of background work.
     pub place: QueueSlot,

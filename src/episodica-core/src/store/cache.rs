@@ -1,4 +1,4 @@
-//! Vectors on disk: a cache of the log, used only if its checksums match.
+//! Vectors on disk: a cache of the log, used only if its checksums match. Its files:
 //!
 //! * `<user>_embeddings.npy`: the vectors.
 //! * `<user>.faiss`: the graph over the vectors, if there is one, written by the index itself.

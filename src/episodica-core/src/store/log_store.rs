@@ -268,7 +268,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// `ReadOnly`; `Io`: no record of the batch is acknowledged. Over a network the batch may still
-    /// have been written; [`settle`] determines this.
+    /// have been written; reading the log again tells.
     fn append(&self, expected: &LogHead, batch: &LineBatch<'_>) -> Result<AppendAnswer>;
 
     /// Removes records and inserts replacements, in all logs at once, if generation and epoch match

@@ -2,8 +2,8 @@
 //! indexes.
 //!
 //! [`Store`] is a directory that any number of processes write. [`UserStore`] is the three logs of
-//! one user, which are the truth; all other files (vector caches, snapshots) are derived from them.
-//! docs/format.md defines every byte, the sync promises and recovery.
+//! one user, the source of truth; all other files (vector caches, snapshots) are derived from the
+//! logs. docs/format.md defines every byte, the sync promises and recovery.
 //!
 //! Each module depends only on those before it: `backend -> files -> {line, layout, codec, handles,
 //! fork_locks, real, store_root, reserve} -> scan -> quarantine -> log -> {legacy, llm_files,

@@ -96,7 +96,7 @@ impl RemoteCache {
         let generation = self.generations.lock().get(owner).copied();
         let generation = match generation.filter(|_| shared.mode != OpenMode::ReadOnly) {
             None => return Ok(()),
-            // The user had no logs when they were opened.
+            // The user had no logs at opening.
             Some(0) => logs.ends(owner)?.generation,
             Some(generation) => generation,
         };

@@ -2,9 +2,9 @@
 //!
 //! One file, `snapshots/<user>.snapshot`: a JSON line with a checksum, which identifies the logs
 //! and vectors of the snapshot, followed by packs, which only the engine interprets. The snapshot
-//! is used only if every byte that the logs and vectors then had is unchanged and the packs are
-//! intact; otherwise it counts as missing. It contains texts of records, so every deletion removes
-//! it.
+//! is used only if the logs and vectors still begin with the bytes that they had when it was taken,
+//! and the packs are intact; otherwise it counts as missing. It contains texts of records, so every
+//! deletion removes it.
 
 use std::borrow::Cow;
 use std::io::Read;

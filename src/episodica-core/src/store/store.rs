@@ -261,7 +261,7 @@ impl Store {
     /// Removes every file of a user: logs, caches, quarantines, traces, model answers. Returns the
     /// number of removed files. When this returns no byte of the user is left, and processes that
     /// have the user open notice it at their next read. After a crash in between, opening the store
-    /// finishes it.
+    /// finishes the removal.
     ///
     /// # Errors
     /// `ReadOnly`; `StoreLocked`; `Io`: call again, or open the store again.

@@ -1,4 +1,4 @@
-//! Questions to the model about one user: answers repeated questions from the cache, limits
+//! Asks the model questions about one user: answers repeated questions from the cache, limits
 //! concurrent calls, and records cost and trace.
 
 use std::sync::atomic::Ordering;
@@ -198,7 +198,7 @@ impl ModelSession<'_> {
         if let Some(answers) = &mut notes.answers
             && let Err(error) = answers.put(answer)
         {
-            // Without the cache the question only costs again.
+            // Without the cached answer, the model is only paid again.
             self.services.counters.note_failure(Some(&self.user.owner.user), &error);
         }
     }

@@ -7,7 +7,7 @@ use crate::store::{AnswerCache, UserTrace};
 pub(crate) struct NoteFiles {
     pub answers: Option<AnswerCache>,
     pub trace: Option<UserTrace>,
-    /// Set when the user is deleted: nothing may be written any more.
+    /// True once the user is deleted: nothing may be written any more.
     gone: bool,
 }
 

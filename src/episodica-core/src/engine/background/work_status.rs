@@ -8,7 +8,7 @@ use crate::sync::Mutex;
 #[derive(Debug, Default)]
 pub(crate) struct QueueSlot {
     pub standing: Mutex<WorkStatus>,
-    /// Set while the user is being deleted: work under way stops.
+    /// True while the user is being deleted: work under way stops.
     pub leaving: AtomicBool,
 }
 

@@ -28,8 +28,8 @@ pub(crate) struct UserBacklog {
     relearn: BTreeSet<String>,
     /// Sessions that the caller closed and whose work is not finished.
     closing_sessions: BTreeSet<String>,
-    /// Revisions of episodes that a note calls learned from, but that the view lacks yet: this
-    /// process can read the log with the note before the log with the revision.
+    /// Revisions, by episode, that were learned from but are not in the view yet: the fact log,
+    /// which has the notes of learning, may be read further than the episode log.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     learned_ahead: BTreeMap<String, u32>,
 }
@@ -79,13 +79,13 @@ impl UserBacklog {
         }
     }
 
-    /// An episode's revision that the view lacks yet was learned from.
+    /// An episode was learned from in a revision that the view does not have yet.
     pub fn learned_ahead(&mut self, id: &str, revision: u32) {
         self.learned_ahead.insert(id.to_owned(), revision);
     }
 
-    /// The facts of an episode were learned up to a revision; with `pending_llm` by the rules,
-    /// because the model failed.
+    /// The facts of an episode were learned up to a revision; `pending_llm` if the rules learned
+    /// them because the model failed.
     pub fn learned(&mut self, id: &str, revision: u32, pending_llm: bool) {
         if self.unlearned.get(id).is_some_and(|waiting| *waiting <= revision) {
             self.unlearned.remove(id);

@@ -74,7 +74,7 @@ impl UserMemory {
             // them.
             self.note_change();
         }
-        // `None` at the end: nothing has changed, and the snapshot on disk is valid.
+        // In the last case nothing has changed, and the snapshot on disk is valid.
         match self.write_changed(store, to)? {
             _ if self.store.mode() == OpenMode::ReadOnly => Ok(()),
             _ if !wanted => store.remove_snapshot(&self.owner),
@@ -279,8 +279,8 @@ impl UserMemory {
             LogKind::Episodes => &view.narratives,
             LogKind::Semantic => &view.statements,
         };
-        // Only a graph has a file of its own: a flat index is built from the vectors. Episodes, two
-        // indexes in one cache, are too few for a graph to be worth a file.
+        // Only a graph gets a file: a flat index is built from the vectors. Episodes are too few
+        // for a graph to be worth a file.
         let is_graph = |index: &&dyn VectorIndex| index.kind() == VectorIndexKind::Hnsw;
         let graph = field.vectors().filter(|_| kind != LogKind::Episodes).filter(is_graph);
         let head = VectorCacheHead {

@@ -1,5 +1,5 @@
-//! Removes deleted records from a view in place. The cost depends on the records, not on the user's
-//! size.
+//! Removes deleted records from a view in place. The cost depends on the number of deleted records,
+//! not on the user's size.
 //!
 //! Afterwards the view equals one built from the rewritten logs.
 

@@ -19,7 +19,7 @@ pub(super) const EXPIRED: u32 = 2;
 pub(crate) struct HiddenSlots {
     /// Archived episodes.
     pub(super) episodes: BTreeSet<u32>,
-    /// Their messages.
+    /// The messages of archived episodes.
     messages: FxHashSet<u32>,
     /// When facts expire (microseconds), with their slots; facts that have expired are taken out.
     pub(super) expiring: BTreeSet<(i64, u32)>,

@@ -222,7 +222,7 @@ impl IndexingSettings<'_> {
     }
 }
 
-/// The error for vectors whose length differs from that of the stored ones.
+/// The error for vectors whose dimension differs from that of the stored ones.
 pub(crate) fn other_dimension(given: usize, stored: usize) -> Error {
     Error::new(
         ErrorKind::EmbeddingMismatch,

@@ -12,7 +12,7 @@ use crate::index::MessageIndex;
 use crate::model::{CompressedPages, Episode, Message, RecordShelf, ShelfWriter};
 use crate::store::{SnapshotHead, Store};
 
-/// Rows of each kind that are written under one lock of the view.
+/// Number of rows of each kind that are written while the view is locked once.
 const ROWS_AT_ONCE: usize = 8_192;
 
 /// The records of a view in the form of a snapshot, as far as they are written.

@@ -120,8 +120,8 @@ pub(super) fn restore(
 }
 
 impl UserView {
-    /// True if every slot has a record, and the tables by slot are as long as the records.
-    /// Checksums find accidental changes of a snapshot, not deliberate ones.
+    /// True if every slot has a record, and the tables by slot are as long as the records. (The
+    /// checksums of a snapshot only find accidental changes.)
     fn is_sound(&self) -> bool {
         let (messages, episodes, facts) =
             (self.messages.slot_count(), self.episodes.slot_count(), self.facts.slot_count());

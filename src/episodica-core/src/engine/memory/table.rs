@@ -24,7 +24,7 @@ enum TableCell<R> {
 
 /// An earlier revision.
 struct EarlierRevision<R> {
-    /// Its slot.
+    /// Its slot, or [`NONE`].
     slot: u32,
     cell: TableCell<R>,
 }

@@ -42,7 +42,7 @@ pub(crate) struct FactStatus {
     successor: u32,
     /// 1 if the fact was not superseded and this is its latest revision.
     current: u32,
-    /// Bits [`ARCHIVED`] and [`EXPIRED`]: why searches leave the fact out; 0 if they include it.
+    /// Bits `ARCHIVED` and `EXPIRED`: why searches leave the fact out; 0 if they include it.
     pub(super) hidden: u32,
 }
 

@@ -109,7 +109,7 @@ impl Engine {
         let facts = packed.facts.iter();
         let facts: Vec<_> = facts.map(|number| Arc::clone(&gathered.facts[*number])).collect();
         let hits = gathered.hits(&search, &packed)?;
-        // Facts that are not hits count, too: they supersede a message of the text.
+        // Facts that are not hits were used, too: they supersede a message of the text.
         let (hit, known) =
             (hits.iter().map(SearchHit::id), facts.iter().map(|fact| &*fact.memory_id));
         let used: HashSet<&str> = hit.chain(known).collect();

@@ -1,8 +1,8 @@
 //! Finds known facts that may conflict with a candidate, in the view and in the same step.
 //!
 //! Vectors are not used. The rules only compare facts with the same text, with the same attribute,
-//! or with all words of one in the other. The indexes of words find those in a time that does not
-//! grow with the number of facts.
+//! or with all words of one in the other. The indexes of words find such facts in a time that does
+//! not grow with the number of facts.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

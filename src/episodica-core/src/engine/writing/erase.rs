@@ -42,8 +42,8 @@ impl EngineServices {
             ))
             .with_hint("delete it, or add a new one")),
             AnyRecord::Semantic(known) => {
-                // A version tells that the corrected fact came from messages: facts of the
-                // application have none.
+                // `prompt_version` tells that the corrected fact came from messages: it is empty in
+                // facts that the application stated.
                 let version = match &known.provenance {
                     made if made.method == BY_USER => made.prompt_version.clone(),
                     made if made.prompt_version.is_empty() => made.method.clone(),

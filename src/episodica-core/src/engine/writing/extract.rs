@@ -23,7 +23,7 @@ use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
 /// Number of messages before an episode that the model sees, so that it can resolve pronouns.
 const BEFORE: usize = 2;
-/// These messages are looked for among this many of any session.
+/// They are looked for among this many preceding messages, of all sessions.
 const BEFORE_REACH: u32 = 30;
 
 /// The facts of an episode, extracted by the model or the rules.

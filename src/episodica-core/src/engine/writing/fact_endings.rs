@@ -19,7 +19,7 @@ const SAME_WORD: usize = 64;
 
 /// The facts that a model's candidate replaces.
 pub(crate) struct ReplacedFacts {
-    /// The candidate, with the corrected date since when it holds.
+    /// The candidate, with a corrected `valid_from`.
     pub candidate: FactCandidate,
     /// The current facts that it ends or corrects, with the end of each.
     pub facts: Vec<(Arc<SemanticMemory>, Moment)>,

@@ -24,9 +24,9 @@ const VIEW_BATCH: usize = 256;
 pub struct ImportedRecords {
     /// Each message as JSON, with its line in the file.
     pub messages: Vec<(u64, String)>,
-    /// Each version of each episode, likewise, oldest first.
+    /// Each version of each episode in the same form, oldest first.
     pub episodes: Vec<(u64, String)>,
-    /// Each version of each fact, likewise, oldest first.
+    /// Each version of each fact in the same form, oldest first.
     pub facts: Vec<(u64, String)>,
     /// Ids of episodes whose facts are still to be learned.
     pub unlearned: Vec<String>,

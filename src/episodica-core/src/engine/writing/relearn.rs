@@ -602,8 +602,9 @@ impl<'a> RelearnRun<'a> {
         None
     }
 
-    /// When a fact that `by` ends again ends: as before, unless the former successor is gone, or
-    /// lost evidence and had given the date by its beginning. Then `by` gives the date.
+    /// The date at which `by` ends a fact again: as before the deletion, except if the former
+    /// successor is gone, or if it lost evidence and the date was its beginning. Then it is the
+    /// beginning of `by`.
     fn until(&self, ended: &SemanticMemory, by: &SemanticMemory) -> Moment {
         let before = ended.superseded_by.as_ref().and_then(|id| self.view.facts.by_id(id));
         if before.is_some_and(|before| self.vanished.contains(&before.memory_id)) {

@@ -215,7 +215,7 @@ fn later(now: Moment, seconds: f64) -> Result<Moment> {
     Moment::new(now.micros().saturating_add((seconds * 1e6) as i64), now.offset_seconds())
 }
 
-/// When a restated fact expires: the later of both dates, and never if one has none.
+/// When a restated fact expires: on the later of both dates, or never if one is missing.
 fn term(known: &SemanticMemory, stated: Option<Moment>) -> Option<Moment> {
     known.expires_at.zip(stated).map(|(known, stated)| known.max(stated))
 }

@@ -19,7 +19,7 @@ use crate::store::shared::SharedStore;
 use std::path::Path;
 
 /// Removes every file of a user; returns the number of removed files. After a crash in between,
-/// opening the store finishes it. The caller locks out other writers.
+/// opening the store finishes the removal. The caller locks out other writers.
 ///
 /// # Errors
 /// `ReadOnly`; `Io`: call again, or open the store again.
@@ -41,8 +41,8 @@ pub(in crate::store) fn erase_user(shared: &SharedStore, owner: &Owner) -> Resul
 }
 
 /// Finishes every deletion that a crash interrupted. Returns problems for intents that are
-/// unreadable or, say on a full disk, can't be finished: only their users can't be opened until
-/// then. The caller holds the writers' lock, and no user is open.
+/// unreadable or, say on a full disk, can't be finished. Until they are finished, only their users
+/// can't be opened. The caller holds the writers' lock, and no user is open.
 pub(in crate::store) fn finish_pending(shared: &SharedStore) -> Result<Vec<StoreProblem>> {
     let (intents, mut problems) = pending(&*shared.backend, &shared.layout)?;
     for (path, intent) in intents {

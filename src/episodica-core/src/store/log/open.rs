@@ -108,7 +108,7 @@ pub struct RecordLog {
     pub(super) health: LogHealth,
     /// True if the last record lacks its line feed.
     pub(super) unterminated: bool,
-    /// True if a name in the directory was changed and may not be synced: nothing may be
+    /// True if a name in the directory was changed and perhaps not synced: nothing may be
     /// acknowledged before the sync.
     pub(super) directory_dirty: bool,
     /// True if the file existed at opening: its writer may have died before syncing.
@@ -118,10 +118,12 @@ pub struct RecordLog {
 impl RecordLog {
     /// Opens a log and passes every record to `visit`, oldest first.
     ///
-    /// A line for which `visit` returns `Err(reason)` is quarantined. Any file content is handled.
+    /// A line for which `visit` returns `Err(reason)` is quarantined. A file of any content can be
+    /// opened.
     ///
     /// # Errors
-    /// `Io` if the file cannot be read or repaired; `CorruptStore` for anything but a regular file.
+    /// `Io` if the file cannot be read or repaired; `Conflict` if it needs a repair that
+    /// [`LogFile::mends`] rules out; `CorruptStore` for anything but a regular file.
     pub(crate) fn open(place: LogFile, visit: Visit<'_>) -> Result<(Self, LogRecovery)> {
         let mut log = Self::unread(place);
         let recovery = log.load(visit)?;

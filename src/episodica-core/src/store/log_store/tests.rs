@@ -252,8 +252,8 @@ enum Fate {
     Delayed,
 }
 
-/// A writer over an unreliable network. It records the answers it gets, and resolves the other
-/// requests by reopening and reading after its known prefix.
+/// A writer over an unreliable network. It records the answers that it gets. After a request
+/// without an answer, it reopens the logs and reads the lines after its known prefix.
 struct Client {
     name: u64,
     logs: Option<Box<dyn UserLogs>>,
