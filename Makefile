@@ -10,11 +10,11 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 # One profile for everything, so that FAISS (minutes to compile) is compiled once; see CONTRIBUTING.md.
 PROFILE := --release
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
-# What maturin tells PyO3, told to every cargo (and its configuration file to clippy): else PyO3 would be compiled again at each change
-# between the two.
+# maturin sets this for PyO3, so every cargo does too (and clippy gets maturin's configuration file): otherwise PyO3 would be compiled again
+# at each change between maturin and cargo.
 export PYO3_BUILD_EXTENSION_MODULE := 1
 
-# Everything that the extension module is made of.
+# The sources of the extension module.
 NATIVE_SOURCES := $(shell find src Cargo.toml Cargo.lock .cargo pyproject.toml -type f -not -path '*/tests/*' -not -path '*/examples/*')
 SETUP := .venv/.setup-done
 NATIVE := .venv/.native-built
@@ -53,7 +53,7 @@ test: test-rust test-python  ## Run all tests
 
 .PHONY: test-rust
 test-rust: $(SETUP) $(MODEL)  ## Run the tests of the Rust crates
-	@# Without the examples, which would be linked to be tried: the lints check that they compile.
+	@# Without the examples, which `cargo test` would link too; `make check` compiles them.
 	EPISODICA_TEST_MODEL=$(MODEL_FOLDER) cargo test $(PROFILE) --locked --workspace --tests
 	cargo test $(PROFILE) --locked --workspace --doc
 
@@ -70,10 +70,10 @@ test-ui: $(NATIVE)  ## Test the explorer page in a real browser (Chromium); part
 	$(BIN)/python -m pytest tests/python/browser
 
 .PHONY: test-llm
-test-llm: $(NATIVE)  ## Let a small real language model do the work (installs it outside, 11 minutes the first time); DATA=file
+test-llm: $(NATIVE)  ## Test with a small real language model (installed into ~/.cache, 11 minutes the first time); DATA=file
 	tools/test_llm $(if $(DATA),--data "$(DATA)")
 
-# What the tests of the torture count; 1 is the long form (half an hour), smaller is shorter.
+# Length of the torture tests (1 = half an hour), and the file for their counts.
 TORTURE_SCALE ?= 1
 TORTURE_COUNTS := $(TARGET)/torture.jsonl
 COMPUTING := tests/torture/test_linear.py tests/torture/test_one_answer.py
@@ -81,10 +81,10 @@ COMPUTING := tests/torture/test_linear.py tests/torture/test_one_answer.py
 .PHONY: torture
 torture: export TORTURE_SCALE := $(TORTURE_SCALE)
 torture: export TORTURE_COUNTS := $(TORTURE_COUNTS)
-torture: $(NATIVE)  ## Kill, fill, flip, fuzz and crowd the store, and count; TORTURE_SCALE=0.1 for less
+torture: $(NATIVE)  ## Attack the store: kills, full disks, flipped bits, crowds; prints counts; TORTURE_SCALE=0.1 for less
 	rm -f "$(TORTURE_COUNTS)"
 	cargo test $(PROFILE) --locked --workspace --test integration --test faiss
-	@# What only computes runs beside what mostly waits: for processes, disks and models.
+	@# Tests that only compute run at the same time as tests that mostly wait for processes, disks and models.
 	{ $(BIN)/python -m pytest $(COMPUTING) && \
 		$(BIN)/python tests/support/postgres.py $(BIN)/python -m pytest tests/torture/test_nodes.py; } \
 		> "$(TORTURE_COUNTS).log" 2>&1 & beside=$$!; \
@@ -101,7 +101,7 @@ smoke-adapters: $(NATIVE)  ## Run the code of the adapters' pages with the newes
 	$(BIN)/python tools/test_adapters.py --smoke $(NAMES)
 
 .PHONY: check
-check: $(NATIVE)  ## Check format, lints, types and stubs: the one command before a commit
+check: $(NATIVE)  ## Check format, lints, types and stubs; run it before each commit
 	cargo fmt --all --check
 	cargo metadata --locked --format-version 1 --manifest-path benches/criterion/Cargo.toml >/dev/null
 	PYO3_CONFIG_FILE=$$(ls -t $(TARGET)/maturin/pyo3-config-*-abi3.txt | head -n 1) \
@@ -122,7 +122,7 @@ format: $(SETUP)  ## Format all code
 	ruff format
 	ruff check --fix-only
 
-# Where runs of the evaluation go, and what is passed on to each.
+# Folder for the results of the evaluation, and options of each run.
 EVAL_OUT ?= evaluation/runs/invented
 EVAL_OPTIONS ?= --systems episodica,bm25,full-context
 INVENTED := tests/fixtures/evaluation
@@ -138,20 +138,20 @@ eval: $(NATIVE)  ## Run every set of the evaluation on invented conversations, w
 			$(BIN)/python -m evaluation $$run --out "$(EVAL_OUT)/$${run%% *}" "$$@"; \
 	done
 
-# Messages of one user, and users with 100 messages each: SIZES=1k,10k,100k,1m USERS=100k is everything, and takes hours.
+# Numbers of messages of one user, and number of users with 100 messages each. SIZES=1k,10k,100k,1m USERS=100k measures everything and takes hours.
 SIZES ?= 1k,10k,100k
 USERS ?= 2k
-# Stores and results of the benchmarks; parts to leave out: users, writing.
+# Folder for stores and results of the benchmarks, and parts to leave out (users, writing).
 BENCH_CACHE ?= target/bench
 SKIP ?=
 
 .PHONY: bench
 bench: export BENCH_CACHE := $(BENCH_CACHE)
-bench: $(NATIVE)  ## Measure every budget of speed; SIZES=1k,10k,100k,1m USERS=100k for all
+bench: $(NATIVE)  ## Measure every performance target; SIZES=1k,10k,100k,1m USERS=100k for all sizes
 	SIZES="$(SIZES)" USERS="$(USERS)" SKIP="$(SKIP)" $(BIN)/python -m evaluation speed suite
 
 .PHONY: bench-docs
-bench-docs: $(SETUP)  ## Put the figures of the last `make bench` into docs/performance.md; SPEED=file for another run's
+bench-docs: $(SETUP)  ## Put the figures of the last `make bench` into docs/performance.md; SPEED=file for another run
 	$(BIN)/python -m evaluation speed report "$(or $(SPEED),$(BENCH_CACHE)/results/speed.json)" docs/performance.md
 
 .PHONY: bench-kernels
@@ -164,14 +164,14 @@ bench-guard: $(SETUP)  ## Compare instruction counts of the kernels with the com
 	$(BIN)/python tools/instruction_guard.py $(GUARD) "$(TARGET)/release/once"
 
 .PHONY: bench-serve
-bench-serve: $(NATIVE)  ## Measure the HTTP service next to the same calls in process; figures of docs/serve.md
+bench-serve: $(NATIVE)  ## Measure the HTTP service and the same calls in the process, for docs/serve.md
 	$(BIN)/python -m evaluation speed serve
 
 .PHONY: bench-postgres
-bench-postgres: $(NATIVE)  ## Measure a store in PostgreSQL next to one in a folder; figures of docs/scale.md
+bench-postgres: $(NATIVE)  ## Measure a store in PostgreSQL and one in a folder, for docs/scale.md
 	$(BIN)/python tests/support/postgres.py $(BIN)/python -m evaluation speed database
 
-# Requests that the fuzzer sends at least.
+# Minimum number of requests that the fuzzer sends.
 REQUESTS ?= 5000
 
 .PHONY: fuzz-serve
@@ -185,20 +185,20 @@ $(DOCS): $(SETUP) pyproject.toml
 	@touch $@
 
 .PHONY: docs
-docs: $(NATIVE) $(DOCS)  ## Run the notebooks anew and build the documentation: site/
+docs: $(NATIVE) $(DOCS)  ## Run the notebooks again and build the documentation: site/
 	$(BIN)/python tools/notebooks.py
 	$(MAKE) --no-print-directory site
 
 .PHONY: site
-site: $(DOCS)  ## Build the documentation from what is there, without the engine
+site: $(DOCS)  ## Build the documentation without running the notebooks; needs no engine
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
-# Users download them.
+# Users download the wheels, so they must stay small.
 SMALL_WHEELS = @ls -l dist/*.whl && test -z "$$(find dist -name '*.whl' -size +25000000c)" || \
 	{ echo "a wheel is larger than 25 MB" >&2; exit 1; }
 
 .PHONY: wheel
-wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: dist/
+wheel: $(SETUP)  ## Build the wheel for this machine's architecture, for any Linux of the last years: dist/
 	rm -f dist/*.whl
 	maturin build $(PROFILE) --locked --auditwheel repair --out dist
 	$(SMALL_WHEELS)
@@ -207,7 +207,7 @@ wheel: $(SETUP)  ## Build the wheel that runs on any Linux of the last years: di
 wheel-test: wheel  ## Install the wheel into an empty environment, run the README's first example and the notebooks
 	tools/wheel_smoke dist
 
-# All that can be built on Linux; TARGETS for some.
+# By default all targets that can be built on Linux.
 TARGETS ?=
 
 .PHONY: wheels
@@ -217,7 +217,7 @@ wheels: $(SETUP)  ## Build the wheels for Linux (glibc 2.28 on x86-64 and ARM, m
 	$(SMALL_WHEELS)
 
 .PHONY: wheels-test
-wheels-test: $(SETUP)  ## Run the README's first example from each of these wheels, emulated where needed, without AVX2 too
+wheels-test: $(SETUP)  ## Run the README's first example from each of these wheels, emulated where needed, also without AVX2
 	tools/wheels_test $(TARGETS)
 
 .PHONY: check-platforms
@@ -231,7 +231,7 @@ sdist-test: $(SETUP)  ## Build the source distribution, install from it into an 
 	tools/wheel_smoke dist/*.tar.gz
 
 .PHONY: clean
-clean:  ## Remove everything that was built, .venv included
+clean:  ## Remove everything that was built, including .venv
 	cargo clean
 	rm -rf .venv dist site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests -name '__pycache__' -prune -exec rm -rf {} +
