@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Passed into every long operation, which calls [`CallControl::check`] at least every 100 ms and
 /// reports its progress.
 ///
-/// The Python binding implements it with a check for signals, an async task with a flag.
+/// The Python binding implements it with a check for signals and, for async tasks, a flag.
 pub trait CallControl: Send + Sync {
     /// Returns `Err` of kind [`ErrorKind::Interrupted`] to stop the work. Committed changes stay.
     ///

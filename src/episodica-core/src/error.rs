@@ -209,7 +209,7 @@ impl Error {
     }
 }
 
-/// The error number in an I/O error. Wrappers that only add words are looked through.
+/// The error number in an I/O error. Looks through wrappers that only add words.
 fn os_error(error: &std::io::Error) -> Option<i32> {
     error.raw_os_error().or_else(|| {
         let mut cause = std::error::Error::source(error);

@@ -13,8 +13,8 @@ use fs_err::File;
 use crate::hnsw::LINKS;
 use crate::native::failure;
 
-/// Length of a header: four letters, dimension (i32), rows (i64), two numbers without meaning
-/// (i64), trained (u8), metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
+/// Length of a header: four letters, dimension (i32), rows (i64), two numbers without meaning (i64
+/// each), trained (u8), metric (i32). See `write_index_header` in FAISS's `impl/index_write.cpp`.
 const HEADER: usize = 4 + 4 + 8 + 8 + 8 + 1 + 4;
 /// "Index behind an id map".
 const ID_MAP: &[u8] = b"IxMp";

@@ -1,10 +1,10 @@
 //! The approximate index: a navigable graph over the vectors, for stores in which comparing all of
 //! them takes too long.
 //!
-//! FAISS cannot remove nodes from a graph, and its C API does not expose the graph's vectors.
-//! Therefore the adapter keeps a second copy of the rows, and the graph is a cache over them. The
-//! id of a node is its row, or [`DEAD`] if the row was removed or replaced. Dead nodes stay until
-//! they exceed a fifth of all nodes; then the graph is rebuilt.
+//! FAISS cannot remove nodes from a graph, and keeps the vectors in the order of the nodes. So the
+//! adapter keeps a second copy of them in the order of the rows, and the graph is a cache over it.
+//! The id of a node is its row, or [`DEAD`] if the row was removed or replaced. Dead nodes stay
+//! until they exceed a fifth of all nodes; then the graph is rebuilt.
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ use crate::rows::RowSlice;
 pub(crate) const LINKS: u64 = 32;
 /// The id of a node whose row was removed or replaced.
 const DEAD: i64 = -1;
-/// Memory of a node apart from its vector: twice M links on the lowest level and some above, four
-/// bytes each, its id, its level and its offset.
+/// Memory of a node apart from its vector: twice M links on the lowest level and a few on the
+/// levels above (four bytes each), its id, its level and its offset.
 const NODE_BYTES: usize = 68 * 4 + 32;
 /// The graph is rebuilt if more than one in this many nodes is dead.
 const DEAD_FRACTION: usize = 5;

@@ -13,7 +13,7 @@ use crate::rows::RowSlice;
 const TOO_LARGE: f32 = 65_520.0;
 
 /// The rows as one contiguous slice, checked for shape and for values that are finite even in half
-/// precision, since an index may round to it later.
+/// precision, since an index may round them later.
 ///
 /// # Errors
 /// `Index` if a check fails.

@@ -14,7 +14,7 @@ use crate::calls::CallCounts;
 use crate::errors;
 
 /// Calls `ask(system, user, schema_name, schema_json, max_tokens)`, which returns text, prompt
-/// tokens and completion tokens (or `None` for both).
+/// tokens and completion tokens (both `None` if not counted).
 pub(crate) struct CallableModel {
     ask: Py<PyAny>,
     model: String,

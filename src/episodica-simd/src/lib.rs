@@ -7,7 +7,7 @@
 //! steps for the same lanes; for other architectures (ARM's NEON) the instruction set is known at
 //! compile time.
 //!
-//! The core and `episodica-faiss` call it. It handles only numbers. It also allocates
+//! The core and `episodica-faiss` call this crate, which handles only numbers. It also allocates
 //! [memory](zeroed) suited to them and [prefetches](fetch) it. `unsafe` code is limited to the
 //! calls in the macro [`dispatched`], a prefetch instruction and an advice to the kernel.
 

@@ -1,7 +1,7 @@
 //! Words that announce a change of topic or a goodbye, and words without a topic.
 //!
 //! All lists are general language. Entries are in lower case with straight apostrophes. English
-//! entries match whole words, Chinese ones match characters.
+//! entries match whole words, Chinese entries match characters.
 
 /// Announce a change of topic in any context.
 pub(super) const TURN_STRONG: &[&str] = &[

@@ -36,8 +36,8 @@ pub(super) enum TopicTurn {
 /// The features of one message.
 #[derive(Debug, Clone)]
 pub(super) struct MessageFeatures {
-    /// Keys of its content words, sorted, without repetition: words by their first letters, CJK by
-    /// pairs of characters.
+    /// Keys of the content words, sorted, without repetition: one for the first letters of a word,
+    /// and one for each pair of CJK characters.
     pub terms: Vec<u64>,
     /// How clearly the message changes the topic.
     pub turn: TopicTurn,
@@ -88,7 +88,7 @@ impl FeatureCache {
             let known = self.0.lock();
             buffer.iter().map(|message| known.get(&message.seq).cloned()).collect()
         };
-        // Without holding the lock, so that other buffers can be analysed meanwhile.
+        // Analyses without holding the lock, so that other buffers can be analysed meanwhile.
         let read = |(message, known): (&Arc<Message>, Option<Arc<MessageFeatures>>)| {
             known.unwrap_or_else(|| Arc::new(MessageFeatures::of(message)))
         };
@@ -143,7 +143,7 @@ fn fold(text: &str) -> String {
 }
 
 /// True if a cue ends at a word boundary before `rest`. CJK cues and cues that end in punctuation
-/// need none.
+/// need no boundary.
 fn ends_word(cue: &str, rest: &str) -> bool {
     let last = cue.chars().next_back().unwrap_or(' ');
     is_unspaced(last)

@@ -44,11 +44,11 @@ pub trait Embedder: Send + Sync {
     /// mixed.
     fn model(&self) -> &str;
 
-    /// Length of a vector; `None` until a remote model or a callable has answered once.
+    /// Dimension of a vector; `None` until a remote model or a callable has answered once.
     fn dimension(&self) -> Option<usize>;
 
-    /// True if this process computes the embedding. It then runs immediately, otherwise in the
-    /// background.
+    /// True if this process computes the embedding. The embedding then runs in the call, otherwise
+    /// in the background.
     fn is_local(&self) -> bool;
 
     /// Returns one row per text, in order: shape `(texts.len(), dimension)`. Rows have length 1, or

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::fork::ForkLazy;
 use crate::text::hash::mix;
 
-/// Length of a vector.
+/// Dimension of a vector.
 pub const STATIC_DIMENSION: usize = 256;
 
 /// Maximum number of tokens that are read from a text. Far more than people write in a message, but
@@ -33,8 +33,8 @@ pub const STATIC_MODEL: &str = "episodica-static-minilm-256-v2";
 /// Earlier tables of the package, which it no longer includes.
 const EARLIER: [&str; 1] = ["episodica-static-minilm-256-v1"];
 
-/// True if `stored` is an earlier table of the package and `present` its current one. Such vectors
-/// are recomputed without asking, since the user did not choose the table.
+/// True if `stored` is an earlier table of the package and `present` its current one. Vectors of an
+/// earlier table are recomputed without asking, since the user did not choose the table.
 pub(crate) fn is_earlier_table(stored: &str, present: &str) -> bool {
     present == STATIC_MODEL && EARLIER.contains(&stored)
 }

@@ -34,10 +34,10 @@ pub(super) enum WordKind {
 }
 
 /// Calls `visit` with the words of `text` in order, cleaned, lower-cased and without accents, until
-/// it breaks.
+/// `visit` breaks.
 pub(super) fn for_each_word(text: &str, visit: impl FnMut(&str, WordKind) -> ControlFlow<()>) {
     let mut words = WordSplitter { run: String::new(), visit };
-    // A break only stops early.
+    // A break is no error: it only ends the walk early.
     let _ =
         text.chars().try_for_each(|c| words.push(c)).is_continue() && words.end_run().is_continue();
 }

@@ -138,7 +138,7 @@ impl TextIndex {
     }
 }
 
-/// Builds a graph over rows. It keeps them in single precision.
+/// Builds a graph, which keeps the rows in single precision.
 fn graph_over(
     factory: &dyn VectorIndexFactory,
     labels: &[u64],

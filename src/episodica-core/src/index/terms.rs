@@ -23,7 +23,7 @@ pub struct RecordTerm<'a> {
     /// The term.
     pub text: &'a str,
     /// True if the term counts for the record's length. Single characters of a longer CJK run do
-    /// not: they only make the run findable, its bigrams already count.
+    /// not: they only make the run findable, and the run's bigrams already count.
     pub counts: bool,
 }
 

@@ -22,7 +22,7 @@ pub trait VectorIndex: Send + Sync {
     /// The data structure.
     fn kind(&self) -> VectorIndexKind;
 
-    /// Length of every vector.
+    /// Dimension of every vector.
     fn dimension(&self) -> usize;
 
     /// Number of vectors.
@@ -96,7 +96,7 @@ pub trait VectorIndex: Send + Sync {
 }
 
 /// Implements [`VectorIndex::search_with_ties`] by searches alone. Asks for one more vector than
-/// wanted: if it ties with the last, searches again for more.
+/// wanted: if that one ties with the last wanted vector, searches again for more.
 ///
 /// # Errors
 /// As [`VectorIndex::search`].

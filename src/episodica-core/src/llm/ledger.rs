@@ -5,7 +5,7 @@ use crate::sync::Mutex;
 use super::chat::{ChatAnswer, NoAnswer, UsagePhase};
 use crate::model::{CallCost, ModelUsage};
 
-/// The usage counters of one store, in memory since the start of the process. Thread safe.
+/// The usage counters of one store, in memory since the store was opened. Thread safe.
 ///
 /// A call is one prompt to a model or to the cache, regardless of the number of requests.
 #[derive(Debug, Default)]

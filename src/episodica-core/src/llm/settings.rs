@@ -24,7 +24,7 @@ pub struct LlmSettings {
     #[serde(default)]
     pub max_tokens: Option<u32>,
     /// The model's maximum number of tokens for prompt and answer together; prompts are shortened
-    /// to fit. `None` = 32,768 or more.
+    /// to fit. `None` = assumed to be at least 32,768.
     #[serde(default)]
     pub context_window: Option<u32>,
     /// Additional fields of each request (`reasoning_effort`, `seed`, ...); they override the

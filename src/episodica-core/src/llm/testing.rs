@@ -14,8 +14,8 @@ use crate::text::count_tokens;
 
 type Script = dyn Fn(&ChatPrompt) -> Result<String> + Send + Sync;
 
-/// Answers by a function and records every prompt. Counts tokens as a server would; every call
-/// takes one attempt and no time.
+/// Answers with the result of a function, and records every prompt. Counts tokens as a server
+/// would; every call takes one attempt and no time.
 pub struct ScriptedModel {
     script: Box<Script>,
     prompts: Mutex<Vec<ChatPrompt>>,

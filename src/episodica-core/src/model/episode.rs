@@ -95,7 +95,7 @@ pub struct BoundaryJudgement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundaryReason {
-    /// The session was closed, or the next message belongs to another.
+    /// The session was closed, or the next message belongs to another session.
     Session,
     /// A pause longer than the configured gap.
     TimeGap,
@@ -107,7 +107,7 @@ pub enum BoundaryReason {
     Closing,
     /// The buffer is full.
     Size,
-    /// The caller asked for it.
+    /// The caller ended the segment (`flush`).
     Flush,
     /// A model decided.
     Llm,

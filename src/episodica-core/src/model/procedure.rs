@@ -6,8 +6,8 @@ use serde_json::Value;
 /// Key of a procedure in the metadata of its fact.
 pub const PROCEDURE: &str = "procedure";
 
-/// Characters of the goal, the outcome and each part of a step that the text of a procedure shows.
-/// The metadata has them whole.
+/// Number of characters that the text of a procedure shows of the goal, of the outcome and of each
+/// part of a step. The metadata has them whole.
 const SHOWN_CHARS: usize = 200;
 
 /// One action of an agent, verbatim.

@@ -124,6 +124,6 @@ pub struct StoreProblem {
     pub message: String,
     /// How to repair it.
     pub remedy: String,
-    /// True if the problem is mended already or harmless, so only a warning.
+    /// True if the problem is only a warning: it is mended already, or harmless.
     pub mended: bool,
 }

@@ -41,7 +41,7 @@ pub struct SemanticMemory {
     /// Any JSON object.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub metadata: serde_json::Map<String, serde_json::Value>,
-    /// Ids of the messages that prove the fact; if there are more than 64, one for each day.
+    /// Ids of the messages that prove the fact; after the first 64, at most one more per day.
     #[serde(default)]
     pub source_messages: Vec<String>,
     /// The person or thing that the fact is about.

@@ -66,7 +66,7 @@ pub struct StoreStats {
     pub memory_bytes: usize,
     /// The embedder's model.
     pub embedding_model: String,
-    /// Length of the vectors; `None` until a remote model or a callable has answered once.
+    /// Dimension of the vectors; `None` until a remote model or a callable has answered once.
     pub embedding_dimension: Option<usize>,
     /// Searches since the store was opened.
     pub searches: u64,

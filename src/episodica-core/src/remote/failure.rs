@@ -12,7 +12,7 @@ pub enum FailureCause {
     Stopped,
     /// The circuit breaker is open; no request was sent.
     Refused,
-    /// No connection, or it broke.
+    /// The connection failed or broke.
     Network,
     /// No complete answer within the endpoint's timeout.
     Timeout,
@@ -185,7 +185,7 @@ impl CallFailure {
     }
 }
 
-/// Codes are words like `context_length_exceeded`; longer text may come from the request.
+/// True for a code such as `context_length_exceeded`; longer text may come from the request.
 fn is_word(text: &str) -> bool {
     (1..=48).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte == b'-')

@@ -1,4 +1,4 @@
-//! Calls to remote servers. A [`RemoteEndpoint`] holds the address and settings, a
+//! Calls to remote servers. A [`RemoteEndpoint`] holds the address and settings; a
 //! [`RemoteService`] makes the calls.
 //!
 //! A call is one POST of JSON with a deadline, a bounded answer, a few attempts ([`RetryPolicy`])

@@ -138,7 +138,7 @@ impl<'a> EpisodeLayers<'a> {
         messages.chain(self.fields.cosine(slot)).max_by(f32::total_cmp)
     }
 
-    /// L2. A message that was not a candidate counts as the mean at most.
+    /// The value of L2; 0 if the ranking has none of the messages, or none above the mean.
     fn best_member(&self, members: &[u32]) -> f64 {
         let range = self.best_message - self.mean_message;
         match self.scored(members).map(|message| message.score).max_by(f64::total_cmp) {

@@ -118,7 +118,7 @@ impl ParsedQuery {
                 }
             }
         }
-        // Unspaced names are removed from their run before the run is split.
+        // Names in scripts without spaces are removed from their run before the run is split.
         let mut rest = folded.clone().into_owned();
         for name in names.iter().filter(|name| name.starts_with(is_unspaced)) {
             rest = rest.replace(name, " ");

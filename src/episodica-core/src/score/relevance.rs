@@ -23,10 +23,10 @@ const DOUBT: f64 = 2.245;
 pub struct AnswerSigns {
     /// Raw score of the best message.
     pub best: f64,
-    /// Its term `statement`, weighted.
+    /// The best message's term `statement`, weighted.
     pub statement: f64,
     /// How far words and meaning of the best message exceed those of the best message by a speaker
-    /// named in the question; 0 if it names none.
+    /// named in the question; 0 if the question names no speaker.
     pub gap: f64,
     /// Highest `words` term of any message, unweighted: the share of the question in one window.
     pub words: f64,

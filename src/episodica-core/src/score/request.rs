@@ -114,7 +114,7 @@ pub struct SearchHit {
     /// Ids of the facts that superseded this fact or the content of this message; empty for
     /// episodes.
     pub superseded_by: Vec<String>,
-    /// The question's terms, which [`SearchHit::snippet`] highlights.
+    /// The question's terms, around which [`SearchHit::snippet`] cuts the text.
     pub terms: Arc<[String]>,
     /// The relevance and, as a sum of named terms, the raw score from which it was computed.
     pub explanation: ScoreTerm,

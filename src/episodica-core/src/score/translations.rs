@@ -88,8 +88,8 @@ fn column<const LANGUAGE: usize>() -> LexiconColumn {
     LexiconColumn { words, known }
 }
 
-/// Derives how a word of the lexicon is found in a question and in the index. Single characters of
-/// scripts without spaces are part of too many words to be looked up.
+/// Returns the key of a lexicon word in a question, and its form in the index: `None` for a single
+/// character of a script without spaces, which is part of too many words.
 fn read(
     language: usize,
     word: &str,

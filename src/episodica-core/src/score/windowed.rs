@@ -18,10 +18,10 @@ use crate::index::{MessageIndex, OWN_WEIGHT, Posting};
 /// Length normalisation of a message in a window.
 const WINDOW_B: f32 = 0.7;
 /// Factor for the contribution of messages by assistants and tools to their neighbours' windows:
-/// they repeat what their neighbours say.
+/// such messages repeat what their neighbours say.
 const AGENT_LENDS: f32 = 0.25;
-/// A word is common if it is in at least one of this many messages. No bar is sought for rarer
-/// words.
+/// A word is common if it is in at least one of this many messages. Rarer words are counted in all
+/// messages.
 const COMMON: usize = 64;
 /// Upper bound of the rounding error of a score.
 const ROUNDING: f32 = 1e-5;

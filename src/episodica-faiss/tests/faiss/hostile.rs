@@ -1,5 +1,5 @@
-//! Graphs that somebody changed on purpose: read as a graph or refused, never a crash. FAISS
-//! follows links without checking where they lead, so this runs in a child process.
+//! Graphs changed on purpose: read as a graph or refused, never a crash. FAISS follows links
+//! without checking where they lead, so this runs in a child process.
 
 use std::path::Path;
 

@@ -18,7 +18,7 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    /// Near enough to normal: the sum of four uniform numbers, mean 0.
+    /// Approximately normal: the sum of four uniform numbers, mean 0.
     pub fn normal(&mut self) -> f32 {
         (0..4).map(|_| (self.next() >> 40) as f32 / (1u64 << 24) as f32 - 0.5).sum()
     }

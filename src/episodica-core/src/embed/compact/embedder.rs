@@ -15,7 +15,7 @@ use crate::parallel::{FEW_TEXTS, map, run};
 /// Name and version: raised whenever any text gets another vector.
 const MODEL: &str = "episodica-compact-256-v1";
 
-/// Tokens of a text that count, as in the table of words.
+/// Maximum number of tokens that are read from a text, as in the static table.
 const MAX_TOKENS: usize = 4_096;
 
 /// Longer texts are split into parts of about equal length; the vector is the mean of the parts'

@@ -1,4 +1,4 @@
-//! The forward pass: a table of pieces, attention, a map of two steps, and a weighted mean.
+//! The forward pass: a table of pieces, attention, a map of two layers, and weighted means.
 //!
 //! Before attention and before the map each token takes a share of its two neighbours on either
 //! side (a convolution of each dimension by itself), which tells the order of words.
@@ -13,7 +13,7 @@ use safetensors::SafeTensors;
 
 use crate::embed::transformer::attention;
 
-/// Length of a vector, and width of the table.
+/// Dimension of a vector, and width of the table.
 pub(super) const DIMENSION: usize = 256;
 const ROW_BYTES: usize = DIMENSION / 2;
 const ATTENTION_HEADS: usize = 4;
@@ -85,7 +85,7 @@ impl CompactEncoder {
         }
     }
 
-    /// One vector of length 1 for each sequence of ids, none of them empty, in order.
+    /// Returns one vector of length 1 for each sequence of ids, in order. No sequence may be empty.
     pub(super) fn embed(&self, sequences: &[&[u16]]) -> Array2<f32> {
         let total = sequences.iter().map(|ids| ids.len()).sum();
         let mut states = Array2::zeros((total, DIMENSION));

@@ -10,7 +10,8 @@ const WORD_START: char = '▁';
 /// Below the score of any piece: a character without a piece costs more than any split.
 const UNKNOWN_SCORE: f32 = -30.0;
 
-/// A longer run without a space, in bytes, is split here: a bound on memory for pasted files.
+/// Maximum length of a word, in bytes. A longer run without a space is split here, to bound the
+/// memory for pasted files.
 const MAX_WORD_BYTES: usize = 4_096;
 
 /// The id of a character that has no piece.
@@ -72,7 +73,8 @@ impl PieceVocabulary {
         if let Some((id, _)) = self.pieces.get(word) {
             return ids.push(*id);
         }
-        // For each place: the best score up to there, and the last piece with its beginning.
+        // For each position: the best score of the text before it, and that split's last piece with
+        // the start of the piece.
         let mut best = vec![(f32::NEG_INFINITY, UNKNOWN, 0); word.len() + 1];
         best[0].0 = 0.0;
         for (start, c) in word.char_indices() {

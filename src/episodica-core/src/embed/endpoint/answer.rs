@@ -29,7 +29,7 @@ impl EmbeddingBody {
         usage.prompt_tokens.or(usage.total_tokens).filter(|tokens| *tokens > 0)
     }
 
-    /// Returns `count` normalised rows in the order of the texts. All are finite and of one
+    /// Returns `count` normalised rows in the order of the texts. All rows are finite and of one
     /// dimension: `dimension`, if it is known.
     pub(super) fn rows(
         self,

@@ -36,7 +36,7 @@ pub struct EmbeddingSettings {
     pub model: String,
     /// The server; its address excludes the final `/embeddings`.
     pub endpoint: RemoteEndpoint,
-    /// Length of the vectors, sent with each request; `None` = the model's default.
+    /// Dimension of the vectors, sent with each request; `None` = the model's default.
     #[serde(default)]
     pub dimensions: Option<usize>,
     /// Texts per request, 1 to 100.

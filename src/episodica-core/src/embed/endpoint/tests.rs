@@ -10,7 +10,7 @@ use crate::llm::UsageLedger;
 use crate::remote::testing::VirtualTimer;
 use crate::remote::testing::{FaultServer, ReceivedRequest, ScriptedAct};
 
-/// Vectors (length of the text, 1), in reverse order, 2 tokens a text.
+/// Answers with the vectors (length of the text, 1), in reverse order, and 2 tokens per text.
 fn server() -> FaultServer {
     FaultServer::start(|_, request| embeddings(request))
 }

@@ -30,7 +30,7 @@ impl BertEncoder {
         Self { weights, heads: config.num_attention_heads, eps: config.layer_norm_eps, pooling }
     }
 
-    /// Length of a vector.
+    /// Dimension of a vector.
     pub(super) fn dimension(&self) -> usize {
         self.weights.words.ncols()
     }

@@ -22,7 +22,7 @@ const AFTER: usize = 2;
 /// Weights of neighbours in a message's similarity, from two before to one after; the message's own
 /// weight is 1.
 const DENSE_WINDOW: [f32; 4] = [0.2, 0.4, 1.0, 0.2];
-/// Factor for neighbours by an assistant or a tool.
+/// Factor for neighbours that a program wrote.
 const AGENT_NEIGHBOUR: f32 = 0.25;
 const DENSE_BEFORE: usize = 2;
 

@@ -249,8 +249,8 @@ pub fn answer_of(text: &str) -> &str {
     }
 }
 
-/// The last complete object for which `has_form` holds, on its own or as the only member of
-/// another.
+/// The last complete object for which `has_form` holds, on its own or as the only member of another
+/// object.
 fn last_of_form(text: &str, has_form: impl Fn(&Value) -> bool) -> Option<Value> {
     let mut scan = JsonScan::new(text);
     let (mut at, mut last) = (0, None);

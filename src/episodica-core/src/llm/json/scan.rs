@@ -171,7 +171,7 @@ impl<'t> JsonScan<'t> {
             .unwrap_or(end)
     }
 
-    /// The same for members: the position of the next `, "name":`.
+    /// As [`Self::next_element`], but for members: the position of the next `, "name":`.
     fn next_member(&mut self, at: usize, end: usize) -> usize {
         if !self.pay(end - at) {
             return end;

@@ -96,7 +96,7 @@ fn the_last_complete_answer_counts_and_no_draft_before_it() {
         assert_eq!(object_with(&text, &["title"]), None, "{text}");
         assert!(!items(&text, "facts").found, "{text}");
     }
-    // A talk about such a mark.
+    // A talk about an end mark.
     let about = r#"{"title": "The mark </think>", "facts": [{"a": 1}]}"#;
     assert_eq!(
         object_with(about, &["title"]).expect("an object").value["title"],

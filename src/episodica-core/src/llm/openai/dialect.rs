@@ -66,8 +66,8 @@ impl Default for ServerDialect {
 }
 
 impl ServerDialect {
-    /// Maximum number of requests that learning adds to one call. It is finite, since each step
-    /// only removes a field or narrows a limit.
+    /// Maximum number of requests that learning adds to one call. Each step only removes a field or
+    /// narrows a limit, so learning ends.
     pub(super) const MAX_STEPS: usize = 8;
 
     /// The body of a request.

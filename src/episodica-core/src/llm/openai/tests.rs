@@ -301,7 +301,7 @@ fn an_answer_is_found_wherever_a_server_puts_it() {
         let read = crate::llm::json::object_with(&answer, &["title"]).expect("an object");
         assert_eq!(read.value["title"], "A", "{reply}");
     }
-    // Thoughts without an answer are none.
+    // Reasoning without an answer is no answer.
     let server = FaultServer::start(|_, _| {
         let message = json!({"content": "<think> hm", "reasoning_content": "I think so"});
         ScriptedAct::Json(200, json!({"choices": [{"message": message}]}).to_string())

@@ -33,7 +33,8 @@ const COMPANION: usize = 100;
 /// Number of rounds of refilling. Omitted speaker names save tokens, and each round spends the
 /// tokens that the last one saved.
 const ROUNDS: usize = 4;
-/// Number of messages considered beyond those that could fit at a few tokens each.
+/// Minimum number of messages considered. With a large budget, as many are considered as would fit
+/// with eight tokens each.
 const CONSIDERED: usize = 512;
 /// The facts' share of a budget of up to [`SMALL_BUDGET`] tokens. In larger budgets the share
 /// falls: there is room for more of the messages that prove the facts.

@@ -1,8 +1,8 @@
 //! Quotes messages and names so that they cannot imitate the structure around them.
 //!
 //! In a context, a line that starts in the first column is a heading, a fact, or the first line of
-//! a message. A message's other lines start with a space, the cheapest indent: it adds -0.4 %
-//! tokens in conversation, 0.7 % in Markdown, 2.2 % in code.
+//! a message. A message's other lines start with a space, the cheapest indent: it changes the
+//! number of tokens by -0.4 % in conversation, 0.7 % in Markdown, 2.2 % in code.
 
 /// Indent of a message's second and later lines.
 const INDENT: char = ' ';

@@ -44,7 +44,8 @@ pub fn without_contexts(text: &str) -> Option<RecalledText> {
         text.into()
     };
     let mut found = RecalledText::default();
-    // State of the text form: whether a heading came before, its day, and where the context starts.
+    // True inside a context in the text form; the day of its last heading; and where the line
+    // starts.
     let (mut is_open, mut day, mut start) = (false, None, 0);
     for whole in text.split_inclusive('\n') {
         let part = start..start + whole.len();

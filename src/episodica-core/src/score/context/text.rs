@@ -104,7 +104,7 @@ impl<'a> ContextWriter<'a> {
         Ok(WrittenContext { tokens: self.count(&text)?, text, messages, facts })
     }
 
-    /// Token count of a text. A long text can be cancelled midway.
+    /// Token count of a text. The count of a long text can be cancelled.
     pub fn count(&self, text: &str) -> Result<usize> {
         count_tokens_while(text, || self.control.check())
     }

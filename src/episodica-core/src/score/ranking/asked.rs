@@ -118,7 +118,7 @@ impl<'a> RankingInput<'a> {
     }
 
     /// For a large user, ranks messages and compares episodes and facts with the question in
-    /// parallel, as the default strategy will need for `kinds`.
+    /// parallel, before the default strategy needs the results for `kinds`.
     pub(super) fn compare_ahead(&self, kinds: &[HitKind]) {
         if kinds.contains(&HitKind::Episodic) && self.is_shared() {
             let facts = || kinds.contains(&HitKind::Semantic).then(|| self.fact_scores());
