@@ -217,8 +217,8 @@ class MemoryConfig(Fields):
     learn_from : str
         Whose messages facts are learned from: the ``user``'s, the ``assistant``'s, or ``both``.
     prediction_correction : bool
-        With an LLM, show it the known facts nearest to an episode, and learn only new facts;
-        otherwise learn from each episode alone.
+        If true, a model sees the known facts nearest to an episode and learns only new facts;
+        if false, it learns from each episode alone.
     statement_similarity_threshold : float
         Minimum similarity of a known fact that is shown with an episode. Value: between 0 and
         1.
@@ -227,16 +227,16 @@ class MemoryConfig(Fields):
     min_importance : float
         Minimum importance of a fact. Value: between 0 and 1.
     preset : str
-        Named set of retrieval numbers: ``default`` (the measured best, no thresholds),
-        ``cortex`` (Cortex-Mem's thresholds by intent) or ``memo`` (0.7 similarity + 0.3
-        importance).
+        Named set of ranking parameters: ``default`` (the best by measurement, no thresholds),
+        ``cortex`` (Cortex-Mem's thresholds, which depend on the intent of the question) or
+        ``memo`` (0.7 x similarity + 0.3 x importance).
     layer_weights : tuple of 3 float
         Weights of summary, narrative and messages in an episode's score, not all 0;
         renormalised over the layers present. Each number: at least 0.
     message_weights : tuple of 8 float
         Weights of the terms of a message's score: words, tokens, vector, speaker, date,
-        statement, answer, role. By default they differ with another embedder than the package's
-        own.
+        statement, answer, role. With any embedder but the package's table, other weights are
+        the default.
     rrf_k : float
         ``k`` of reciprocal rank fusion. Value: above 0.
     hnsw_threshold : int
@@ -245,9 +245,9 @@ class MemoryConfig(Fields):
         Number of messages from which a user's indexes are saved at closing and read at opening.
         Value: at least 1.
     memory_budget_bytes : int
-        Bytes of memory that a process with many users may take. Open users may take half of
-        them before the least recently used are closed; the rest is for what users share. Value:
-        at least 0.
+        Memory that a process with many users may take, in bytes. Open users may take half of it
+        before the least recently used are closed; the other half is for memory that they share.
+        Value: at least 0.
     max_open_files : int
         Maximum number of log files that stay open, over all users; at most a quarter of the
         process's file handles are used. The least recently used files are closed first, and all
@@ -255,8 +255,8 @@ class MemoryConfig(Fields):
     max_message_bytes : int
         Maximum length of a message, in bytes of UTF-8. Value: at least 1.
     search_timeout_seconds : float
-        Maximum time that a search waits for the vector of its question, in seconds. Then it
-        ranks by words and says so (``degraded``). Value: above 0.
+        Maximum time, in seconds, that a search waits for the vector of its question. After
+        that, the search ranks by words and reports this in ``degraded``. Value: above 0.
     llm_concurrency : int
         Maximum number of simultaneous model calls, over all users. Value: at least 1.
     timezone : str or None

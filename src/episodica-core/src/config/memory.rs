@@ -39,8 +39,8 @@ settings! {
         semantic_memory: bool = true, NumberBounds::any();
         /// Whose messages facts are learned from: the `user`'s, the `assistant`'s, or `both`.
         learn_from: LearnFrom = LearnFrom::Both, NumberBounds::any();
-        /// With an LLM, show it the known facts nearest to an episode, and learn only new facts;
-        /// otherwise learn from each episode alone.
+        /// If true, a model sees the known facts nearest to an episode and learns only new facts;
+        /// if false, it learns from each episode alone.
         prediction_correction: bool = true, NumberBounds::any();
         /// Minimum similarity of a known fact that is shown with an episode.
         statement_similarity_threshold: f32 = 0.0, NumberBounds::between(0.0, 1.0);
@@ -48,15 +48,16 @@ settings! {
         min_confidence: f32 = 0.6, NumberBounds::between(0.0, 1.0);
         /// Minimum importance of a fact.
         min_importance: f32 = 0.5, NumberBounds::between(0.0, 1.0);
-        /// Named set of retrieval numbers: `default` (the measured best, no thresholds), `cortex`
-        /// (Cortex-Mem's thresholds by intent) or `memo` (0.7 similarity + 0.3 importance).
+        /// Named set of ranking parameters: `default` (the best by measurement, no thresholds),
+        /// `cortex` (Cortex-Mem's thresholds, which depend on the intent of the question) or
+        /// `memo` (0.7 x similarity + 0.3 x importance).
         preset: RetrievalPreset = RetrievalPreset::Default, NumberBounds::any();
         /// Weights of summary, narrative and messages in an episode's score, not all 0;
         /// renormalised over the layers present.
         layer_weights: [f32; 3] = [0.2, 0.3, 0.5], NumberBounds::at_least(0.0);
         /// Weights of the terms of a message's score: words, tokens, vector, speaker, date,
-        /// statement, answer, role. By default they differ with another embedder than the package's
-        /// own.
+        /// statement, answer, role. With any embedder but the package's table, other weights are
+        /// the default.
         message_weights: [f32; 8] = MESSAGE_WEIGHTS, NumberBounds::any();
         /// `k` of reciprocal rank fusion.
         rrf_k: f32 = 60.0, NumberBounds::above(0.0);
@@ -64,8 +65,9 @@ settings! {
         hnsw_threshold: usize = 2_000_000, NumberBounds::at_least(1.0);
         /// Number of messages from which a user's indexes are saved at closing and read at opening.
         snapshot_threshold: usize = 2_048, NumberBounds::at_least(1.0);
-        /// Bytes of memory that a process with many users may take. Open users may take half of
-        /// them before the least recently used are closed; the rest is for what users share.
+        /// Memory that a process with many users may take, in bytes. Open users may take half of
+        /// it before the least recently used are closed; the other half is for memory that they
+        /// share.
         memory_budget_bytes: usize = 512 << 20, NumberBounds::at_least(0.0);
         /// Maximum number of log files that stay open, over all users; at most a quarter of the
         /// process's file handles are used. The least recently used files are closed first, and
@@ -73,8 +75,8 @@ settings! {
         max_open_files: usize = 128, NumberBounds::at_least(1.0);
         /// Maximum length of a message, in bytes of UTF-8.
         max_message_bytes: usize = 16 << 20, NumberBounds::at_least(1.0);
-        /// Maximum time that a search waits for the vector of its question, in seconds. Then it
-        /// ranks by words and says so (`degraded`).
+        /// Maximum time, in seconds, that a search waits for the vector of its question. After
+        /// that, the search ranks by words and reports this in `degraded`.
         search_timeout_seconds: f64 = 2.0, NumberBounds::above(0.0);
         /// Maximum number of simultaneous model calls, over all users.
         llm_concurrency: usize = 8, NumberBounds::at_least(1.0);

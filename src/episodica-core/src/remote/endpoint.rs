@@ -188,7 +188,7 @@ impl RemoteEndpoint {
                 "breaker_seconds",
                 self.breaker_seconds,
                 NumberBounds::between(0.0, 3600.0),
-                "How long no call is sent then, until a single one tests the endpoint.",
+                "How long no call is sent after that, until a single call tests the endpoint.",
             ),
         ]
     }
