@@ -3,7 +3,6 @@
 use episodica_core::{Error, ErrorKind};
 use tokio_postgres::error::SqlState;
 
-/// A failed request.
 #[derive(Debug)]
 pub(crate) struct DatabaseFailure {
     /// True if the same request may succeed later or on another connection.
@@ -54,7 +53,7 @@ impl From<tokio_postgres::Error> for DatabaseFailure {
     fn from(error: tokio_postgres::Error) -> Self {
         let said = chain(&error);
         let Some(code) = error.code() else {
-            return Self::away("the database is away").caused_by(said);
+            return Self::away("the database is unreachable").caused_by(said);
         };
         let made = |kind, context: &str, hint: &str| {
             Self::lasting(Error::new(kind, context).with_hint(hint).caused_by(said.clone()))
@@ -68,7 +67,7 @@ impl From<tokio_postgres::Error> for DatabaseFailure {
             SqlState::INSUFFICIENT_PRIVILEGE => made(
                 ErrorKind::ReadOnly,
                 "the database does not allow that to this role",
-                "connect as the owner of the tables, or have `episodica store grant` run for it",
+                "connect as the owner of the tables, or let the owner run `episodica store grant`",
             ),
             SqlState::READ_ONLY_SQL_TRANSACTION => {
                 let error =

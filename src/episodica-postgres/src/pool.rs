@@ -23,7 +23,6 @@ const SOON: Duration = Duration::from_secs(1);
 /// connections.
 const LONGEST_IDLE: Duration = Duration::from_secs(300);
 
-/// A connection.
 struct PooledLink {
     client: Client,
     task: AbortHandle,
@@ -64,7 +63,6 @@ impl Drop for ConnectionPool {
     }
 }
 
-/// A connection in use.
 struct UsedConnection<'a> {
     pool: &'a ConnectionPool,
     link: Option<PooledLink>,
@@ -130,7 +128,7 @@ impl ConnectionPool {
         let connecting = self.address.config.connect(self.tls.clone());
         let (client, connection) =
             timeout(most.unwrap_or(Duration::MAX), connecting).await.map_err(|_| {
-                DatabaseFailure::away("the database does not take a connection in time")
+                DatabaseFailure::away("the database does not accept a connection in time")
             })??;
         let task = tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -223,7 +221,7 @@ impl ConnectionPool {
                 let Some(pool) = pool.upgrade() else { return };
                 let told = timeout(pause, pool.tell(&text, &values)).await;
                 if let Err(failure) = told.unwrap_or_else(|_| Err(late())) {
-                    log::debug!("the database was not told: {}", failure.error.chain());
+                    log::debug!("a periodic statement failed: {}", failure.error.chain());
                 }
             }
         });

@@ -23,10 +23,8 @@ pub(crate) struct LogSpan {
     pub to: LogEnd,
 }
 
-/// The outcome of reading a span.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
-    /// All lines were read.
     Whole,
     /// The visitor rejected a line and stopped.
     Refused,

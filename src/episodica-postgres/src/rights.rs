@@ -11,7 +11,6 @@ use crate::pool::ConnectionPool;
 const READ: [&str; 8] =
     ["users", "log", "uses", "readers", "meta", "messages", "episodes", "facts"];
 
-/// Quotes a name for SQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

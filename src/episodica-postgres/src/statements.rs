@@ -17,7 +17,6 @@ const HEAD: &str = "u.uid, u.generation, u.fence, \
     u.episode_bytes, u.episode_lines, u.episode_crc, \
     u.fact_bytes, u.fact_lines, u.fact_crc, u.batch_epoch, u.batch_number";
 
-/// The texts of all statements for one schema.
 #[derive(Debug)]
 pub(crate) struct SqlTexts {
     pub schema: String,

@@ -17,7 +17,6 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 
 use crate::address::TlsTrust;
 
-/// Creates encrypted connections.
 #[derive(Clone)]
 pub(crate) struct TlsMaker(Arc<ClientConfig>);
 
@@ -101,7 +100,6 @@ impl ServerCertVerifier for UncheckedCertificate {
     }
 }
 
-/// A connection to one host.
 pub(crate) struct HostConnector {
     config: Arc<ClientConfig>,
     /// The host's name; `None` for a Unix socket, which is not encrypted.
@@ -134,7 +132,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for HostC
     }
 }
 
-/// An encrypted stream.
 pub(crate) struct EncryptedStream<S>(tokio_rustls::client::TlsStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for EncryptedStream<S> {

@@ -19,7 +19,6 @@ const TURN_SECONDS: f64 = 20.0;
 /// Interval at which the holder renews its turn.
 const BEAT: Duration = Duration::from_secs(5);
 
-/// A turn that this process holds.
 #[derive(Debug)]
 struct HeldTurn {
     pool: Arc<ConnectionPool>,

@@ -20,7 +20,6 @@ use crate::statements::SqlTexts;
 use crate::turn;
 use crate::writing::{WriteTarget, rolled_back};
 
-/// The logs of one user.
 #[derive(Debug)]
 pub(crate) struct PgUserLogs {
     pub owner: Owner,
@@ -35,7 +34,6 @@ pub(crate) struct PgUserLogs {
     pub state: Mutex<OpeningState>,
 }
 
-/// The state of this opening.
 #[derive(Debug)]
 pub(crate) struct OpeningState {
     /// The logs as last read or written.
@@ -70,7 +68,7 @@ impl PgUserLogs {
             _ => None,
         };
         if let (Some(_), Err(error)) = (self.state().missed, &found) {
-            log::warn!("the database is away, answered from memory: {}", error.chain());
+            log::warn!("the database is unreachable, answered from memory: {}", error.chain());
             return Ok(None);
         }
         found.map(Some)

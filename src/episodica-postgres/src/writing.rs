@@ -32,7 +32,6 @@ fn lines_of<'a>(batch: &LineBatch<'a>) -> Result<Vec<&'a str>> {
     Ok(text.split('\n').filter(|line| !line.is_empty()).collect())
 }
 
-/// Parameters of a statement.
 type Values<'a> = Vec<(&'a (dyn ToSql + Sync), Type)>;
 
 fn with_columns<'a>(columns: &'a LineColumns<'a>) -> Values<'a> {

@@ -37,7 +37,6 @@ impl Drop for CallbackMark {
 }
 
 impl CallbackGuard {
-    /// Creates the guard of a new engine.
     pub fn new() -> Self {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -47,7 +46,6 @@ impl CallbackGuard {
         CallbackMark
     }
 
-    /// Reports progress to the caller.
     pub fn progress(self, control: &dyn CallControl, step: &str, done: usize, total: usize) {
         let _mark = self.mark();
         control.progress(step, done, total);

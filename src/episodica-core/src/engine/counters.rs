@@ -8,7 +8,6 @@ use crate::sync::Mutex;
 
 use crate::error::Error;
 
-/// Counters of one engine.
 #[derive(Debug, Default)]
 pub(crate) struct EngineCounters {
     pub embedding_failures: AtomicU64,

@@ -335,7 +335,6 @@ impl Engine {
         Ok(user)
     }
 
-    /// Queues the user's pending work.
     pub(crate) fn enqueue(&self, user: &UserGuard) {
         self.queue.enqueue(&self.services, user);
     }

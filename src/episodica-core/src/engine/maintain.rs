@@ -173,7 +173,7 @@ impl Engine {
         let last = self.services.counters.last_failure();
         let why = last.as_deref().unwrap_or("the embedder failed").to_owned();
         Error::new(ErrorKind::Embedding, format!("indexes could not be rebuilt: {why}"))
-            .with_hint("call again when the embedder answers; until then words are searched")
+            .with_hint("call again when the embedder answers; until then, search uses words only")
     }
 
     /// Repeats all work that an outage left undone, and waits for it: vectors, texts, facts.

@@ -27,7 +27,6 @@ pub(crate) enum MissingUser {
     Ignore,
 }
 
-/// The outcome of opening a user.
 pub(crate) enum FoundUser {
     /// Open already.
     Open(UserGuard),
@@ -119,7 +118,6 @@ impl UserRegistry {
         Ok(FoundUser::Opened(guard, stale))
     }
 
-    /// The user, if open.
     pub fn get(&self, user_id: &str) -> Option<UserGuard> {
         let users = self.users.lock();
         let user = users.get(user_id)?;
@@ -127,7 +125,6 @@ impl UserRegistry {
         Some(UserGuard::new(user))
     }
 
-    /// All open users.
     pub fn all(&self) -> Vec<UserGuard> {
         self.users.lock().values().map(UserGuard::new).collect()
     }
@@ -169,12 +166,10 @@ impl UserRegistry {
         }
     }
 
-    /// Number of open users.
     pub fn len(&self) -> usize {
         self.users.lock().len()
     }
 
-    /// Memory of all open users, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.memory.load(Ordering::Relaxed)
     }

@@ -30,7 +30,6 @@ pub(crate) struct EngineServices {
     pub tokens: &'static dyn TokenTable,
     pub llm: Option<Arc<dyn LanguageModel>>,
     pub ledger: Arc<UsageLedger>,
-    /// Limits the concurrent calls of the model.
     pub gate: CallGate,
     pub counters: EngineCounters,
     pub feed: FeedPositions,
@@ -48,17 +47,14 @@ impl EngineServices {
         self.llm.as_ref().is_none_or(|model| model.is_available())
     }
 
-    /// The owner for a user id.
     pub fn owner(&self, user_id: &str) -> Result<Owner> {
         Owner::new(&self.tenant, user_id)
     }
 
-    /// A reader of texts for any thread.
     pub fn reader(&self) -> TextReader {
         TextReader { tokens: self.tokens, embedder: Arc::clone(&self.embedder) }
     }
 
-    /// The settings for indexing texts.
     pub fn indexing(&self) -> IndexingSettings<'_> {
         IndexingSettings {
             config: &self.config,

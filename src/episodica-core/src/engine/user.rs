@@ -23,7 +23,6 @@ const BYTES_PER_USER: usize = 9_900;
 /// How often a thread that waits for a user checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// An open user.
 pub(crate) struct OpenUser {
     memory: UserMemory,
     /// Batches of messages on their way to the log.
@@ -68,7 +67,6 @@ impl OpenUser {
         self.size.own.load(Ordering::Relaxed)
     }
 
-    /// Measures the size.
     pub fn measure(&self) {
         self.size.set(self.view.read().heap_bytes() + BYTES_PER_USER);
     }
@@ -102,7 +100,6 @@ impl Deref for OpenUser {
     }
 }
 
-/// The number of guards of one user.
 #[derive(Debug, Default)]
 struct HolderCount {
     count: Mutex<usize>,
@@ -151,7 +148,6 @@ impl UserGuard {
         self.notes.lock().close_for_good();
     }
 
-    /// True if both guard the same open user.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.user, &other.user)
     }

@@ -29,7 +29,6 @@ use crate::ids::{Owner, vector_id};
 use crate::matrix::Matrix;
 use crate::model::StoreProblem;
 
-/// The version of the manifest.
 const MANIFEST_VERSION: u32 = 1;
 
 const REMEDY: &str = "it is rebuilt from the log by itself; `rebuild_indices` does so at once";

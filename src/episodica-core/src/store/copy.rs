@@ -10,7 +10,6 @@ use super::store::Store;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 
-/// Bytes that are appended in one batch.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// The result of copying a user.
@@ -102,7 +101,6 @@ fn marks(logs: &dyn UserLogs, kind: LogKind) -> Result<Vec<Mark>> {
     Ok(marks)
 }
 
-/// Collects lines for a target.
 struct LineSink<'a> {
     to: &'a dyn UserLogs,
     opened: LogHead,

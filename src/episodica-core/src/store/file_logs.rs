@@ -24,7 +24,6 @@ use super::shared::SharedStore;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
 
-/// A directory of log files.
 #[derive(Debug)]
 pub(super) struct FileLogs {
     shared: Arc<SharedStore>,

@@ -32,14 +32,12 @@ struct HeldLock {
     guard: Option<Box<dyn LockGuard>>,
 }
 
-/// The log files of one user.
 #[derive(Debug)]
 pub(super) struct FileUserLogs {
     pub owner: Owner,
     shared: Arc<SharedStore>,
     pub locks: UserLocks,
     held: Mutex<HeldLock>,
-    /// True while the lock is held.
     is_held: AtomicBool,
     /// True if the lock is kept between operations, because damage that others must not see is not
     /// repaired yet.

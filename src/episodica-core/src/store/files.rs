@@ -91,7 +91,6 @@ pub(crate) fn sum_of_file(backend: &dyn FileBackend, path: &Path) -> io::Result<
     SummingFile::new(backend.read_from(path, 0)?).sum_to_end()
 }
 
-/// The temporary name of a file's replacement.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");

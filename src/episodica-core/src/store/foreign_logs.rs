@@ -15,7 +15,6 @@ use crate::model::StoreProblem;
 /// The sources of one log's lines.
 #[derive(Debug, Default)]
 pub(super) struct LogSource {
-    /// The JSONL file.
     pub path: PathBuf,
     /// Records of a file in Nemori's oldest format, if the store is read-only and cannot convert
     /// it.

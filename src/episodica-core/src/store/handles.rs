@@ -54,7 +54,6 @@ impl HandleCache {
         any
     }
 
-    /// Creates the cache entry of one log.
     pub fn handle(self: &Arc<Self>) -> CachedHandle {
         CachedHandle {
             handles: Arc::clone(self),

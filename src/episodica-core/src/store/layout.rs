@@ -13,7 +13,6 @@ use crate::ids::{Owner, decode_file_name, encode_file_name};
 /// The tenant whose directories are directly below the root.
 pub const DEFAULT_TENANT: &str = "default";
 
-/// The directory of snapshots.
 const SNAPSHOTS: &str = "snapshots";
 
 /// The directory of the files that count how often each episode or fact was returned.

@@ -101,7 +101,6 @@ fn read_conversation<'a>(
     Ok((reading, messages, episodes))
 }
 
-/// Reads facts.
 fn read_facts<'a>(
     logs: &'a dyn UserLogs,
     owner: &Owner,

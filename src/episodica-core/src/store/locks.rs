@@ -21,7 +21,6 @@ use crate::ids::{Owner, digest, to_hex};
 /// First and longest pause between two attempts to get a lock.
 const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(2)];
 
-/// The lock files of one user.
 #[derive(Debug)]
 pub(super) struct UserLocks {
     backend: Arc<dyn FileBackend>,
@@ -31,7 +30,6 @@ pub(super) struct UserLocks {
     generation: PathBuf,
     /// The line that this process writes into a lock file it holds.
     holder: Arc<str>,
-    /// How long to wait for a lock.
     patience: Duration,
 }
 

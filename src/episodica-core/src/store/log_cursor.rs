@@ -166,7 +166,6 @@ impl Store {
     }
 }
 
-/// One log of a user.
 struct FollowedLog<'a> {
     store: &'a Store,
     owner: &'a Owner,

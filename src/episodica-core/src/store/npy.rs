@@ -30,13 +30,11 @@ pub(crate) struct EncodedMatrix<'a> {
 }
 
 impl EncodedMatrix<'_> {
-    /// The file in two pieces.
     pub(crate) fn pieces(&self) -> [&[u8]; 2] {
         [&self.header, numbers(&self.numbers)]
     }
 }
 
-/// Encodes a matrix as a file.
 pub(crate) fn encode<'a>(matrix: &'a Matrix<'_>) -> EncodedMatrix<'a> {
     let (rows, columns) = matrix.dim();
     let (kind, numbers) = match matrix {

@@ -32,7 +32,6 @@ struct QuarantineRow<'a> {
     base64: Option<String>,
 }
 
-/// The quarantine of a log.
 pub(crate) fn path_for(log: &Path) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".quarantine.jsonl");

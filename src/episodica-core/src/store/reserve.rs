@@ -12,7 +12,6 @@ use super::backend::FileBackend;
 /// More than an intent and its directory entries need.
 const RESERVED_BYTES: usize = 64 << 10;
 
-/// The reserve of one store.
 #[derive(Debug)]
 pub(super) struct DiskReserve {
     path: PathBuf,

@@ -26,7 +26,6 @@ pub struct RawLine<'a> {
 /// Receives the lines of a log; returns `Err(reason)` for a line that is not a record of the log.
 pub type Visit<'a> = &'a mut dyn FnMut(RawLine<'_>) -> Result<(), String>;
 
-/// A line that is not a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadLine {
     pub number: u64,

@@ -35,7 +35,6 @@ pub(super) struct SharedStore {
     pub mending: Mutex<HashSet<Owner>>,
     /// The line that this process writes into a lock file it holds.
     pub holder: Arc<str>,
-    /// How long to wait for a lock.
     pub patience: Duration,
     /// Files of another program in place of canonical ones; only if read-only.
     pub foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
@@ -97,7 +96,6 @@ impl SharedStore {
         }
     }
 
-    /// The lock files of a user.
     pub fn locks(&self, owner: &Owner) -> UserLocks {
         UserLocks::new(&self.backend, &self.layout, owner, &self.holder, self.patience)
     }

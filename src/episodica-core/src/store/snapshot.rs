@@ -43,7 +43,6 @@ pub struct SnapshotHead {
     pub packs: Vec<PackSum>,
 }
 
-/// The first line.
 #[derive(Serialize, Deserialize)]
 struct SnapshotLine<'a> {
     owner: Cow<'a, Owner>,

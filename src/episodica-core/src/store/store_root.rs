@@ -7,7 +7,6 @@ use super::backend::FileBackend;
 use super::files::io_error;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The root of a store.
 #[derive(Debug)]
 pub(crate) struct StoreRoot {
     path: PathBuf,

@@ -42,7 +42,6 @@ pub struct UserStore {
 }
 
 impl UserStore {
-    /// Opens the logs and reads them.
     pub(super) fn open(
         owner: &Owner,
         logs: Box<dyn UserLogs>,
@@ -359,7 +358,6 @@ impl UserStore {
     }
 }
 
-/// The error after another process has written.
 fn conflict() -> Error {
     Error::new(ErrorKind::Conflict, "another process modified the logs")
 }

@@ -36,7 +36,6 @@ impl ModelReply {
     }
 }
 
-/// The outcome of a question.
 pub(crate) enum QuestionOutcome {
     /// An answer, which may still be unusable.
     Answered(ModelReply),
@@ -47,7 +46,6 @@ pub(crate) enum QuestionOutcome {
 }
 
 impl QuestionOutcome {
-    /// The answer, if any.
     pub fn reply(self) -> Option<ModelReply> {
         match self {
             Self::Answered(reply) => Some(reply),
@@ -169,7 +167,6 @@ impl ModelSession<'_> {
         self.services.counters.count(name, times);
     }
 
-    /// Counts an unusable answer.
     pub fn unusable(&self, reason: &'static str) {
         self.count(reason, 1);
         self.services.counters.llm_unusable.fetch_add(1, Ordering::Relaxed);

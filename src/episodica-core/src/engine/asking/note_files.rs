@@ -23,7 +23,6 @@ impl NoteFiles {
         self.gone = true;
     }
 
-    /// True if the user is deleted.
     pub fn is_gone(&self) -> bool {
         self.gone
     }

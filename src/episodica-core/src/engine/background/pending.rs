@@ -27,7 +27,6 @@ enum PendingRetry {
     /// Texts that the rules wrote during an outage. After an unusable answer or a refusal, the
     /// model would only answer the same again.
     Outages,
-    /// All texts that the rules wrote.
     All,
 }
 

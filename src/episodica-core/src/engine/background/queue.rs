@@ -31,10 +31,8 @@ const IDLE_POLL: Duration = Duration::from_millis(200);
 /// How often a thread that waits for the queue checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The outcome of working on a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkOutcome {
-    /// The backlog is empty.
     Done,
     /// Other users wait. The rest of the work is queued after theirs.
     More,
@@ -46,7 +44,6 @@ pub(crate) enum WorkOutcome {
     Failed,
 }
 
-/// The queue and its threads.
 #[derive(Default)]
 pub(crate) struct WorkQueue {
     state: Mutex<QueueState>,

@@ -24,7 +24,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const QUIET_REST: u32 = 4;
 const BUSY_REST: u32 = 24;
 
-/// The last snapshot of a user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TakenSnapshot {
     ended: Instant,

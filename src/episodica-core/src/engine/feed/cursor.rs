@@ -15,12 +15,10 @@ pub(super) struct FeedCursor {
 }
 
 impl FeedCursor {
-    /// The places of a user.
     pub fn places(&self, user: &str) -> UserPlaces {
         self.users.get(user).copied().unwrap_or_default()
     }
 
-    /// Sets the places of a user.
     pub fn put(&mut self, user: &str, places: UserPlaces) {
         if places.logs.iter().all(|place| place.bytes == 0) {
             self.users.remove(user);

@@ -60,7 +60,6 @@ impl<'a> UnreadLines<'a> {
         self.places
     }
 
-    /// True if more lines follow.
     pub fn has_more(&self) -> bool {
         self.has_more
     }

@@ -131,14 +131,12 @@ impl AttributeIndex {
         slots
     }
 
-    /// Approximate memory in bytes.
     pub fn heap_bytes(&self) -> usize {
         let maps = [&self.attributes, &self.values]
             .map(|map| map_of_lists_bytes::<u64, u32>(map.capacity(), map.len()));
         maps.iter().sum::<usize>() + block(self.stated.capacity() * size_of::<StatedValue>())
     }
 
-    /// Writes the index into a snapshot.
     pub fn pack(&self, packer: &mut ColumnPacker) {
         for map in [&self.attributes, &self.values] {
             let mut lists: Vec<(&u64, &Vec<u32>)> = map.iter().collect();
@@ -151,7 +149,6 @@ impl AttributeIndex {
         packer.column(&self.stated);
     }
 
-    /// Reads the index from a snapshot.
     pub fn unpack(unpacker: &mut ColumnUnpacker<'_>) -> Option<Self> {
         let mut map = || -> Option<FxHashMap<u64, Vec<u32>>> {
             let (keys, slots) = (unpacker.column::<u64>()?, ListColumn::unpack(unpacker)?);

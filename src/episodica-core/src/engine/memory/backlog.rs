@@ -41,12 +41,10 @@ impl UserBacklog {
         self.unembedded.insert(slot);
     }
 
-    /// A message became part of an episode.
     pub fn message_in_episode(&mut self, slot: u32) {
         self.buffer.remove(&slot);
     }
 
-    /// A message got its vector.
     pub fn message_embedded(&mut self, slot: u32) {
         self.unembedded.remove(&slot);
     }
@@ -56,7 +54,6 @@ impl UserBacklog {
         self.unembedded.retain(|slot| !has_vector(*slot));
     }
 
-    /// A message was deleted.
     pub fn message_deleted(&mut self, slot: u32) {
         self.buffer.remove(&slot);
         self.unembedded.remove(&slot);
@@ -98,7 +95,6 @@ impl UserBacklog {
         self.unlearned.remove(id);
     }
 
-    /// An episode was deleted.
     pub fn episode_deleted(&mut self, id: &str) {
         self.unlearned.remove(id);
         self.unwritten.remove(id);
@@ -145,27 +141,22 @@ impl UserBacklog {
         &self.unembedded
     }
 
-    /// Episodes to learn from: id to revision.
     pub fn unlearned(&self) -> &BTreeMap<String, u32> {
         &self.unlearned
     }
 
-    /// Episodes that a model is to write again.
     pub fn unwritten(&self) -> &BTreeSet<String> {
         &self.unwritten
     }
 
-    /// Episodes whose messages the model refused.
     pub fn refused(&self) -> &BTreeSet<String> {
         &self.refused
     }
 
-    /// Episodes that a model is to learn from again.
     pub fn relearn(&self) -> &BTreeSet<String> {
         &self.relearn
     }
 
-    /// Sessions that were closed and whose work is not finished.
     pub fn closing_sessions(&self) -> &BTreeSet<String> {
         &self.closing_sessions
     }
@@ -175,7 +166,6 @@ impl UserBacklog {
         self.unwritten.union(&self.relearn).count()
     }
 
-    /// True if no work is pending.
     pub fn is_empty(&self) -> bool {
         // Refused episodes wait for a request, and `learned_ahead` is not work.
         let Self { buffer, unembedded, unlearned, unwritten, relearn, closing_sessions, .. } = self;

@@ -22,7 +22,6 @@ use crate::store::{LoadedUser, StateRecord};
 /// The state of the view compared with the logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFreshness {
-    /// The view is up to date.
     Current,
     /// Records of other processes were added to the view.
     Followed,

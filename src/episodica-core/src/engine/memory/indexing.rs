@@ -41,7 +41,6 @@ pub(crate) fn all_rows<'a>(
     concatenate(Axis(0), &parts?).ok()
 }
 
-/// The settings for indexing texts.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexingSettings<'a> {
     pub config: &'a MemoryConfig,

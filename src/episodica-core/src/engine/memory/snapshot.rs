@@ -219,7 +219,6 @@ impl VectorSource<'_> {
     }
 }
 
-/// A packed view.
 pub(super) struct PackedView {
     /// The packs, end to end.
     pub pieces: Vec<Vec<u8>>,

@@ -22,7 +22,6 @@ enum TableCell<R> {
     Here(Arc<R>),
 }
 
-/// An earlier revision.
 struct EarlierRevision<R> {
     /// Its slot, or [`NONE`].
     slot: u32,
@@ -107,7 +106,6 @@ impl<R: InMemory> RecordTable<R> {
         Some(slot)
     }
 
-    /// Removes the earlier revisions of a record.
     pub fn remove_history(&mut self, id: &str) {
         let Some(number) = self.ids.number(id) else { return };
         let removed = self.history.remove(&number).unwrap_or_default();
@@ -176,7 +174,6 @@ impl<R: InMemory> RecordTable<R> {
         revisions.into_iter().flatten().filter_map(|one| self.read_earlier(one).cloned()).collect()
     }
 
-    /// Earlier revisions of all records.
     pub fn history(&self) -> History<R> {
         self.history
             .keys()
@@ -245,7 +242,6 @@ impl<R: InMemory> RecordTable<R> {
         self.shelf.is_unsound() || self.older.is_unsound()
     }
 
-    /// Approximate memory of the records and the table.
     pub fn heap_bytes(&self) -> usize {
         let history = map_of_lists_bytes::<u32, EarlierRevision<R>>(
             self.history.capacity(),
@@ -326,7 +322,6 @@ impl<R: InMemory> RecordTable<R> {
         Some(())
     }
 
-    /// Reads the table from a snapshot.
     pub fn unpack(
         unpacker: &mut ColumnUnpacker<'_>,
         read: impl Fn(&[u8]) -> Option<R> + Send + Sync + 'static,

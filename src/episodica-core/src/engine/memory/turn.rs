@@ -57,7 +57,6 @@ pub(crate) struct FormingTurn<'a>(&'a FormingTurns, PhantomData<*const ()>);
 pub(crate) struct HeldTurns(Vec<usize>);
 
 impl HeldTurns {
-    /// The turns of this thread.
     pub fn here() -> Self {
         HELD.with_borrow(|held| Self(held.clone()))
     }
@@ -150,7 +149,6 @@ impl FormingTurns {
         turn.map(Some)
     }
 
-    /// Takes the turn if it is free.
     pub fn try_take(&self) -> Option<FormingTurn<'_>> {
         let mut line = self.line.lock();
         let free = line.next == line.serving;

@@ -48,7 +48,6 @@ pub(crate) struct UserMemory {
     pub(super) snapshot: Mutex<Option<WrittenSnapshot>>,
 }
 
-/// State under the writer's lock.
 pub(crate) struct WriterState {
     /// Number of the next message.
     pub next_seq: u64,

@@ -48,7 +48,6 @@ impl UnsavedUses {
         }
     }
 
-    /// Removes and returns the counts.
     pub fn take(&self) -> FxHashMap<String, RecordUse> {
         self.answers.store(0, Ordering::Relaxed);
         std::mem::take(&mut *self.counts.lock())

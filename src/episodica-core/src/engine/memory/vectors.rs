@@ -51,14 +51,12 @@ impl std::ops::AddAssign for FilledCount {
     }
 }
 
-/// One text to be embedded.
 struct WantedVector<'a> {
     slot: u32,
     id: &'a str,
     text: Cow<'a, str>,
 }
 
-/// A text without a vector.
 pub(crate) struct MissingVector {
     /// `message`, `episodic`, `semantic`.
     pub kind: &'static str,
@@ -145,7 +143,6 @@ impl UserView {
         Ok(filled.computed > 0 || filled.taken < available)
     }
 
-    /// True if a record lacks a vector.
     pub(crate) fn lacks_vectors(&self) -> bool {
         let (episodes, facts) = (self.episodes.len(), self.facts.len());
         let counts = [
@@ -157,7 +154,6 @@ impl UserView {
         counts.iter().any(|(vectors, records)| vectors < records)
     }
 
-    /// The records that lack a vector.
     pub(crate) fn without_vector(&self) -> Vec<MissingVector> {
         let fields = [
             ("message", "", &self.messages.field, self.messages.len()),

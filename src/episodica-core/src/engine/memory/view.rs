@@ -56,9 +56,7 @@ impl FactStatus {
 /// The records of one user and their indexes.
 #[derive(Default)]
 pub(crate) struct UserView {
-    /// Messages, indexed.
     pub messages: MessageIndex,
-    /// Episodes.
     pub episodes: RecordTable<Episode>,
     /// L0 of the episodes.
     pub abstracts: TextIndex,
@@ -68,7 +66,6 @@ pub(crate) struct UserView {
     pub members: ListColumn<u32>,
     /// The slot of each message's episode, by the message's slot. May be shorter than the messages.
     pub(crate) episode_of: Vec<u32>,
-    /// Facts.
     pub facts: RecordTable<SemanticMemory>,
     /// The texts of the facts.
     pub statements: TextIndex,
@@ -78,15 +75,12 @@ pub(crate) struct UserView {
     pub(crate) sources: ListColumn<u32>,
     /// Subject, successor and state of each fact, by slot.
     pub(crate) standings: Vec<FactStatus>,
-    /// The subjects of the facts.
     pub(crate) subjects: StringInterner,
     /// Hash of a normalised text to the slot of its fact, for exact duplicates.
     pub(crate) fact_texts: FxHashMap<u64, u32>,
-    /// Facts by their subject and attribute.
     pub(crate) attributes: AttributeIndex,
     /// Episodes that were merged into others: old id to new.
     pub(crate) merged: HashMap<String, String>,
-    /// Pending work.
     pub backlog: UserBacklog,
     /// Boundary detection starts here: messages in lower slots have vectors and are in episodes or
     /// in open sessions. 0 after loading.
@@ -239,12 +233,10 @@ impl UserView {
         }
     }
 
-    /// The slot of a message's episode.
     pub fn episode_of(&self, message: u32) -> Option<u32> {
         self.episode_of.get(message as usize).copied().filter(|slot| *slot != NONE)
     }
 
-    /// The tokens of a fact's text.
     pub fn statement_tokens(&self, slot: u32) -> &[u16] {
         self.statement_tokens.get(slot)
     }
@@ -260,7 +252,6 @@ impl UserView {
         (number, self.subjects.key(number))
     }
 
-    /// The slot of the fact's successor.
     pub fn successor(&self, slot: u32) -> Option<u32> {
         self.facts.slot_of(self.standings[slot as usize].successor)
     }
@@ -349,7 +340,6 @@ impl UserView {
     }
 }
 
-/// The terms of an episode's L0 and L1.
 pub(crate) fn episode_terms(episode: &Episode) -> [TextTerms; 2] {
     [TextTerms::of(&episode.abstract_text()), TextTerms::of(&episode.content)]
 }

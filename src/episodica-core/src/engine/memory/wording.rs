@@ -7,7 +7,6 @@ use crate::index::TextTerms;
 use crate::score::TokenTable;
 use crate::text::normalized;
 
-/// The words of a fact.
 #[derive(Debug, Clone)]
 pub(crate) struct FactWording {
     pub terms: TextTerms,
@@ -17,7 +16,6 @@ pub(crate) struct FactWording {
 }
 
 impl FactWording {
-    /// Reads the text of a fact.
     pub fn of(content: &str, tokens: &dyn TokenTable) -> Self {
         Self {
             terms: TextTerms::of(content),

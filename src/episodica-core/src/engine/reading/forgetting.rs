@@ -204,7 +204,6 @@ impl RecordFacts {
     }
 }
 
-/// The outcome for one record.
 enum RecordProposal {
     Kept,
     Exempt,

@@ -49,7 +49,6 @@ impl RankedSlot {
         }
     }
 
-    /// The record.
     pub fn record(&self, view: &UserView) -> Option<HitRecord> {
         Some(match self.kind {
             HitKind::Message => HitRecord::Message(Arc::clone(view.messages.get(self.slot()))),

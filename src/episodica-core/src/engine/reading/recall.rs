@@ -33,7 +33,6 @@ pub(crate) struct RecalledLines {
 }
 
 impl RecalledLines {
-    /// Remembers the lines of a context.
     pub fn note(&mut self, text: &str) {
         for hash in text.lines().filter_map(line_hash) {
             if self.known.insert(hash.clone()) {

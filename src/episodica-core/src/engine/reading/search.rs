@@ -171,7 +171,6 @@ impl Engine {
     }
 }
 
-/// One search under way.
 pub(crate) struct SearchRun<'a> {
     pub engine: &'a Engine,
     pub view: &'a UserView,
@@ -338,7 +337,6 @@ pub(super) fn merge<T, K: Ord>(
     merged
 }
 
-/// Numbers hits in their order.
 pub(super) fn numbered(mut hits: Vec<SearchHit>) -> Vec<SearchHit> {
     (1..).zip(&mut hits).for_each(|(rank, hit)| hit.rank = rank);
     hits

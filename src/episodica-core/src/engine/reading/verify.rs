@@ -140,7 +140,7 @@ fn contradictions(view: &UserView) -> Vec<String> {
             found.push(format!("the fact `{id}` ends before it begins"));
         }
         if fact.superseded_by.is_some() && fact.valid_to.is_none() {
-            found.push(format!("the fact `{id}` was replaced and has no end"));
+            found.push(format!("the fact `{id}` was superseded and has no end"));
         }
     }
     for slot in view.episodes.slots() {

@@ -19,7 +19,6 @@ use crate::index::TextIndex;
 use crate::model::{Episode, SemanticMemory};
 use crate::store::StateRecord;
 
-/// The direction of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArchiveChange {
     Archive,

@@ -189,7 +189,6 @@ impl EngineServices {
         self.commit_terms(user, episodes, &[], &terms, rows, basis)
     }
 
-    /// Embeds episodes, then commits them.
     pub(crate) fn commit_with_vectors(
         &self,
         user: &OpenUser,

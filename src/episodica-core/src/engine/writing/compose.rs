@@ -23,7 +23,6 @@ use crate::parallel;
 /// Fallback reason of a text by the rules: the model failed. The model writes it again later.
 pub(crate) const OUTAGE: &str = "outage";
 
-/// The text of one episode.
 pub(crate) struct ComposedEpisode {
     pub text: EpisodeText,
     pub provenance: TextProvenance,

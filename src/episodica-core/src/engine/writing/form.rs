@@ -26,9 +26,7 @@ pub(crate) const MOST_DRAFTS: usize = 8;
 pub(crate) enum BufferCut<'a> {
     /// Only segments whose end is certain.
     Finished,
-    /// Everything.
     All,
-    /// Everything of one session.
     Session(&'a str),
 }
 
@@ -40,7 +38,6 @@ pub(crate) struct SessionGroup {
     pub complete: Option<BoundaryReason>,
 }
 
-/// A segment to be composed.
 pub(crate) struct EpisodeDraft {
     pub messages: Vec<Arc<Message>>,
     pub segment: BufferSegment,

@@ -15,7 +15,6 @@ use crate::model::NewMessage;
 /// The outcome of a batch; `None` if the user was deleted and the batch is untouched.
 pub(crate) type Outcome = Result<Option<StoredBatch>>;
 
-/// A batch that is in the log.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBatch {
     /// The id of every message, in order, known ones included.
@@ -39,7 +38,6 @@ pub(crate) struct CallerBatch {
 /// A batch shared by its caller and the caller who writes it.
 pub(crate) type SharedBatch = Arc<Mutex<CallerBatch>>;
 
-/// Batches in the order of arrival.
 #[derive(Default)]
 pub(crate) struct ArrivalQueue {
     line: Mutex<BatchQueue>,
@@ -49,7 +47,6 @@ pub(crate) struct ArrivalQueue {
 #[derive(Default)]
 struct BatchQueue {
     waiting: Vec<SharedBatch>,
-    /// True while a caller is writing.
     writing: bool,
 }
 

@@ -39,7 +39,6 @@ impl ImportedRecords {
     }
 }
 
-/// Records that were parsed and checked.
 #[derive(Clone, Default)]
 pub(crate) struct ParsedImport {
     messages: Vec<Message>,

@@ -237,7 +237,6 @@ fn changed_by_others() -> Error {
         .with_hint("call again; nothing was written")
 }
 
-/// Takes the messages of the next step.
 pub(crate) fn next_step(rest: &mut impl Iterator<Item = NewMessage>) -> Vec<NewMessage> {
     let (mut batch, mut bytes) = (Vec::new(), 0);
     while batch.len() < BATCH && bytes < BATCH_BYTES {

@@ -62,7 +62,6 @@ pub(crate) struct LearningStep<'a> {
 }
 
 impl<'a> LearningStep<'a> {
-    /// A step by the rules.
     pub fn by_rules(
         episodes: &'a [Arc<Episode>],
         found: &'a [Found<'a>],

@@ -36,7 +36,6 @@ struct EpisodeFindings {
     learns: bool,
 }
 
-/// A candidate to learn again.
 struct RelearnedCandidate {
     candidate: FactCandidate,
     /// The episode of the candidate; `None` if the application stated the candidate.
@@ -48,7 +47,6 @@ struct RelearnedCandidate {
     order: (Moment, u32, usize),
 }
 
-/// One step of learning again.
 enum RelearnStep {
     Learn(Box<RelearnedCandidate>),
     /// A fact that the rules did not find, before and after it loses source messages. The fact
@@ -56,7 +54,6 @@ enum RelearnStep {
     Keep(Arc<SemanticMemory>, Box<SemanticMemory>),
 }
 
-/// A fact that was learned again or kept.
 struct RelearnedFact {
     fact: SemanticMemory,
     tags: Vec<String>,
@@ -384,7 +381,6 @@ impl<'a> RelearnRun<'a> {
         (!loses_proofs || !lost.tells(self.view, &rest)).then_some(rest)
     }
 
-    /// Executes the steps in order.
     fn learn(&self, steps: Vec<RelearnStep>) -> Vec<RelearnedFact> {
         let mut entries: Vec<RelearnedFact> = Vec::new();
         for step in steps {

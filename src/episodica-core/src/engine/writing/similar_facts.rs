@@ -88,7 +88,6 @@ impl<'a> SimilarFacts<'a> {
         slots.filter_map(move |slot| view.facts.get(*slot))
     }
 
-    /// Marks a fact as found.
     pub fn find(&mut self, slot: u32) {
         self.found[slot as usize] = true;
     }

@@ -39,7 +39,6 @@ pub(crate) enum LooseMoment {
     /// Missing or null.
     #[default]
     Absent,
-    /// A readable date.
     At(Moment),
     /// Present, but not a date.
     Unreadable(String),
@@ -127,7 +126,6 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     })
 }
 
-/// Rejects a record that names another user.
 pub(super) fn check_owner(owner: &Owner, user_id: Option<&str>) -> Result<(), String> {
     match user_id {
         Some(user) if !user.is_empty() && user != owner.user => {

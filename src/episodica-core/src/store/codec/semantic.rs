@@ -61,7 +61,6 @@ struct SemanticRow {
     provenance: Option<TextProvenance>,
 }
 
-/// Reads a line of the fact log.
 pub(crate) fn read_semantic(owner: &Owner, line: &[u8]) -> Read<SemanticMemory> {
     let mut row: SemanticRow =
         serde_json::from_slice(line).map_err(|error| format!("not a semantic memory: {error}"))?;

@@ -94,7 +94,6 @@ pub(crate) struct LogHeader {
 }
 
 impl LogHeader {
-    /// The header of a user's log.
     pub fn new(owner: &Owner) -> Self {
         Self { tenant: owner.tenant.clone(), user_id: owner.user.clone() }
     }

@@ -145,7 +145,6 @@ impl EditableLog for RecordLog {
     }
 }
 
-/// The note of an erasure in a log.
 struct EraseNote<'a> {
     owner: &'a Owner,
     generation: u64,

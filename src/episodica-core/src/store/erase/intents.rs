@@ -16,7 +16,6 @@ use crate::store::layout::StoreLayout;
 use crate::store::line::{check_line, encode_line};
 use crate::store::shared::SharedStore;
 
-/// A pending deletion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct DeletionIntent {
     pub tenant: String,
@@ -25,7 +24,6 @@ pub(in crate::store) struct DeletionIntent {
     pub erasure: Option<UserErasure>,
 }
 
-/// The intent file of a user's deletion.
 pub(super) fn intent_path(layout: &StoreLayout, owner: &Owner) -> PathBuf {
     let hash = digest(&[owner.tenant.as_bytes(), owner.user.as_bytes()]);
     layout.intents().join(format!("{}.json", to_hex(&hash[..16])))

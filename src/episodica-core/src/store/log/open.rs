@@ -77,15 +77,12 @@ pub(super) enum LogHealth {
 /// The file of a log, and the permitted operations.
 #[derive(Debug, Clone)]
 pub(crate) struct LogFile {
-    /// The file operations.
     pub backend: Arc<dyn FileBackend>,
     /// The root of the store: directories are synced from here down.
     pub root: Arc<StoreRoot>,
     /// The file, somewhere below `root`; it need not exist yet.
     pub path: PathBuf,
-    /// Whether the file may be written.
     pub mode: OpenMode,
-    /// The cache of open files.
     pub handles: Arc<HandleCache>,
     /// Where opening stops reading, because other processes may be appending.
     pub until: Option<u64>,
@@ -130,7 +127,6 @@ impl RecordLog {
         Ok((log, recovery))
     }
 
-    /// A log that has not been read yet.
     fn unread(place: LogFile) -> Self {
         Self {
             handle: place.handles.handle(),
