@@ -177,7 +177,7 @@ impl<'a> Matrix<'a> {
                 let mut halves = vec![f16::ZERO; rows.len()];
                 halves.convert_from_f32_slice(rows.as_slice().expect("invariant: standard layout"));
                 Array2::from_shape_vec(rows.dim(), halves)
-                    .expect("invariant: as many as there were")
+                    .expect("invariant: one half for each value")
                     .into()
             }
         }

@@ -53,7 +53,7 @@ impl FlatIndex {
     pub(crate) fn restore(labels: Vec<u64>, rows: Matrix<'_>) -> Result<Self> {
         if rows.nrows() != labels.len() {
             return Err(failure(format!(
-                "{} labels do not go with the number of vectors: `{}`",
+                "the number of vectors is not that of the labels, {}: `{}`",
                 labels.len(),
                 rows.nrows()
             )));
@@ -187,7 +187,7 @@ impl VectorIndex for FlatIndex {
         if let Some(hits) = self.compared(query, k) {
             return Ok(input::best(hits, k));
         }
-        let native = self.rows.native().expect("invariant: what is not compared here FAISS has");
+        let native = self.rows.native().expect("invariant: FAISS has the rows not compared here");
         // FAISS breaks ties arbitrarily. Asks for one more row than wanted: if that row ties with
         // the last wanted one, asks for more until the whole tie is included.
         let mut asked = (k + 1).min(self.len());

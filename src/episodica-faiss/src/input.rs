@@ -12,8 +12,8 @@ use crate::rows::RowSlice;
 /// The smallest value that half precision rounds to infinity.
 const TOO_LARGE: f32 = 65_520.0;
 
-/// The rows as one contiguous slice, checked for shape and for values that are finite even in half
-/// precision, since an index may round them later.
+/// The rows as one contiguous slice. Checks their shape, and that all values are finite even in
+/// half precision, since an index may round them later.
 ///
 /// # Errors
 /// `Index` if a check fails.
@@ -30,7 +30,7 @@ pub(crate) fn rows<'a>(
     }
     if n != labels {
         return Err(failure(format!(
-            "{labels} labels do not go with the number of vectors: `{n}`"
+            "the number of vectors is not that of the labels, {labels}: `{n}`"
         )));
     }
     let rows = vectors.as_standard_layout();
@@ -154,7 +154,7 @@ mod tests {
         );
         assert_eq!(
             text(rows(&good.view(), 1, 2)),
-            "1 labels do not go with the number of vectors: `2`"
+            "the number of vectors is not that of the labels, 1: `2`"
         );
         let bad = array![[1.0_f32, 2.0], [3.0, f32::NAN]];
         assert_eq!(text(rows(&bad.view(), 2, 2)), "vector is not finite at row: `1`");

@@ -168,7 +168,7 @@ impl CallFailure {
         let error = Error::new(kind, self.message);
         match self.cause {
             FailureCause::Status(401 | 403) => {
-                error.with_hint("check the API key and what it may be used for")
+                error.with_hint("check the API key and its permissions")
             }
             FailureCause::Status(404) => error.with_hint(
                 "check `base_url` (it usually ends with `/v1`) and the name of the model",
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(leak.message(), "server `http://h:1` answered with status `401`");
         assert_eq!(
             leak.into_error(ErrorKind::Llm).hint(),
-            Some("check the API key and what it may be used for")
+            Some("check the API key and its permissions")
         );
     }
 

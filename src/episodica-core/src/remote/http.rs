@@ -163,7 +163,7 @@ impl HttpPool {
             !kind.contains("json") && !kind.contains("event-stream")
         };
         if header(CONTENT_TYPE).is_some_and(is_foreign) {
-            return Err(unusable("something else than JSON"));
+            return Err(unusable("something other than JSON"));
         }
         let mut body = Vec::new();
         match read(&mut response, MAX_ANSWER_BYTES, &mut body).await {
@@ -177,7 +177,7 @@ impl HttpPool {
         CallFailure::new(
             FailureCause::Timeout,
             format!(
-                "server gave no whole answer within {} s: `{}`",
+                "server gave no complete answer within {} s: `{}`",
                 (patience.as_secs_f64() * 100.0).round() / 100.0,
                 self.origin
             ),

@@ -187,7 +187,7 @@ fn what_cannot_be_an_answer_is_said_clearly_and_not_tried_again() {
     let cases = [
         (
             ScriptedAct::Typed("text/html", "<html>my secret</html>".into()),
-            "server answered with something else than JSON",
+            "server answered with something other than JSON",
         ),
         (ScriptedAct::Large(17 * 1024 * 1024), "server answered with more than 16 MB"),
     ];
@@ -216,7 +216,9 @@ fn a_stream_that_never_ends_stops_at_the_deadline() {
         let failure = call(&RemoteService::new(&endpoint).unwrap()).unwrap_err();
         assert_eq!(failure.cause(), FailureCause::Timeout);
         assert!(
-            failure.message().starts_with("server gave no whole answer within 0.3 s: `http://127"),
+            failure
+                .message()
+                .starts_with("server gave no complete answer within 0.3 s: `http://127"),
             "{}",
             failure.message()
         );

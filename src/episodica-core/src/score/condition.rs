@@ -150,9 +150,9 @@ fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Returns the connective that `key` denotes. mem0's names, without `$`, always count in capitals
-/// (`OR`), otherwise only if the operand consists of conditions, since `or` may also be a metadata
-/// key.
+/// Returns the connective that `key` denotes. mem0's names have no `$`. In capitals (`OR`) they
+/// always count; otherwise only if the operand consists of conditions, since `or` may also be a
+/// metadata key.
 fn connective(key: &str, operand: &Value) -> Option<&'static str> {
     let is_of_conditions = || match operand {
         Value::Array(list) => !list.is_empty() && list.iter().all(Value::is_object),
@@ -231,7 +231,7 @@ fn object<'a>(name: &str, operand: &'a Value) -> Result<&'a Map<String, Value>> 
 fn unknown(name: &str, known: &[&str]) -> Error {
     let name: String = name.chars().take(40).collect();
     Error::invalid(format!("unknown operator in where: `{name}`")).with_hint(format!(
-        "the operators here are {}; an object as a value is `{{\"$eq\": {{…}}}}`",
+        "the operators here are {}; write an object value as `{{\"$eq\": {{…}}}}`",
         known.join(", ")
     ))
 }

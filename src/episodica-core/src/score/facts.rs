@@ -50,7 +50,7 @@ pub fn score_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> ScoredRe
             f64::from(scores.meaning(slot)),
             "meaning like the question's",
         ),
-        ("subject", FACT_SUBJECT, flag(terms.about_named), "the question names whom it is about"),
+        ("subject", FACT_SUBJECT, flag(terms.about_named), "the question names the fact's subject"),
         ("current", FACT_CURRENT, flag(terms.current), "still holds"),
     ];
     let parts = parts

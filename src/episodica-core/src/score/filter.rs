@@ -77,8 +77,8 @@ impl RecordFilter {
     }
 
     /// Tests a fact by its period of validity, category, attribute and importance; by its metadata
-    /// combined with that of any one message that proves it; and by the session and agent named in
-    /// the metadata or by such a message.
+    /// combined with that of any one message that proves it; and by the session and agent of its
+    /// metadata or of such a message.
     pub(crate) fn admits_fact(&self, fact: &SemanticMemory, said: &MessageIndex) -> bool {
         let named = |key| fact.metadata.get(key).and_then(Value::as_str);
         let proofs = || {

@@ -118,8 +118,8 @@ fn best(values: &[f32], k: usize, admits: impl Fn(u32) -> bool) -> Vec<(f32, u32
     kept
 }
 
-/// For each of `counts`, in ascending order, a threshold that about this many of the `values` (0 to
-/// 1) reach, or the smallest value above zero if fewer values are above zero.
+/// For each of `counts` (ascending), a threshold that about this many of the `values` (0 to 1)
+/// reach; if fewer values are above zero, the smallest value above zero.
 pub(super) fn reached_by<const N: usize>(values: &[f32], counts: [usize; N]) -> [f32; N] {
     const BINS: usize = 1_024;
     let bins_from = |least: f32| {

@@ -258,8 +258,8 @@ struct TermReader<'a> {
 }
 
 impl TermReader<'_> {
-    /// Assigns each term its weight and variants. A word's weight is how informative it is in
-    /// general: the square of its row's norm in the token table relative to the typical norm, at
+    /// Assigns each term its weight and variants. A word's weight says how informative the word is
+    /// in general: the square of its row's norm in the token table relative to the typical norm, at
     /// most 1 (1 for a word of several tokens). A bigram weighs 1, and each of its characters a
     /// small constant.
     fn weigh(&self, terms: Vec<String>) -> Vec<QueryTerm> {

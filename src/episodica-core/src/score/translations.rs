@@ -26,7 +26,7 @@ const BEGINNING: f32 = 0.7;
 /// Maximum number of concepts per word.
 const MEANINGS: usize = 3;
 /// Messages count as written in a language if at least `MARKS` of its commonest words occur in
-/// them, in total in at least the share `SHARE` of the messages.
+/// them, and do so at least `SHARE` times per message in total.
 const MARKS: usize = 4;
 const SHARE: f32 = 0.05;
 /// Longest word of the lexicon in scripts without spaces, in characters.

@@ -121,7 +121,7 @@ impl EndpointEmbedder {
             )));
         }
         if settings.dimensions == Some(0) {
-            return Err(config("dimensions of the embedder is not above 0: `0`"));
+            return Err(config("dimensions of the embedder must be above 0: `0`"));
         }
         let remote = RemoteService::with_timer(&settings.endpoint, timer)?;
         let dimension = settings.dimensions.map_or_else(OnceLock::new, OnceLock::from);

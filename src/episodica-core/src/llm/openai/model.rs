@@ -45,7 +45,7 @@ impl OpenAiModel {
         if settings.max_tokens == Some(0) {
             return Err(Error::new(
                 ErrorKind::Config,
-                "max_tokens of the model is not above 0: `0`",
+                "max_tokens of the model must be above 0: `0`",
             ));
         }
         if settings.context_window.is_some_and(|window| window < MIN_WINDOW) {

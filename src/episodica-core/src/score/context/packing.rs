@@ -40,7 +40,7 @@ const CONSIDERED: usize = 512;
 /// falls: there is room for more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.5;
 /// If a model or the user worded one of the best facts, facts get at least this many tokens, up to
-/// two thirds of the budget: such a fact says in one line what a reader would look for in several
+/// two thirds of the budget. Such a fact says in one line what a reader would look for in several
 /// messages.
 const WORDED_TOKENS: f64 = 100.0;
 const WORDED_SHARE: f64 = 0.67;
@@ -50,8 +50,8 @@ const WORDED_BEST: usize = 3;
 /// budget (one in `BEST_PART`) that an excerpt of them gets.
 const BEST: usize = 3;
 const BEST_PART: usize = 3;
-/// Any other message of more than `LONG` tokens, or more than a third of the budget if that is
-/// more, is quoted in part: in `PART` tokens, or a tenth of the budget if that is more.
+/// Any other message is quoted in part if it has more than `LONG` tokens and more than a third of
+/// the budget. The part has `PART` tokens, or a tenth of the budget if that is more.
 const LONG: usize = 192;
 const PART: usize = 128;
 const PART_OF_BUDGET: usize = 10;
