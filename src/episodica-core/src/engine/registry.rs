@@ -30,8 +30,8 @@ pub(crate) enum MissingUser {
 pub(crate) enum FoundUser {
     /// Open already.
     Open(UserGuard),
-    /// Opened by this call: an earlier process may have left work. The second guard is of the
-    /// outdated open user that this one replaces.
+    /// Opened by this call: an earlier process may have left work. The second guard belongs to the
+    /// outdated open user that was replaced, if any.
     Opened(UserGuard, Option<UserGuard>),
     /// Open already; another process has added records.
     Followed(UserGuard),
@@ -43,8 +43,8 @@ pub(crate) enum FoundUser {
 ///
 /// Opening, erasing and evicting a user each hold the [`UserCell`] of that user, so that a user is
 /// never loaded twice and no other user waits for it. A thread holds at most one cell, and takes it
-/// before any lock of the user. The locks of the fields are held for a look-up only. The count of
-/// guards is the only thing locked under them.
+/// before any lock of the user. The locks of the fields are held for a look-up only; under them,
+/// only the count of guards is locked.
 #[derive(Default)]
 pub(crate) struct UserRegistry {
     users: Mutex<HashMap<String, Arc<OpenUser>>>,

@@ -1,4 +1,4 @@
-//! Whole files: atomic replacement, checksums, removal; and the store's errors about them.
+//! Whole files: atomic replacement, checksums, removal; and the store's errors about files.
 //!
 //! A file is replaced by writing and syncing `<file>.tmp`, renaming it over the file and syncing
 //! the directory: after a crash, either the old or the new file exists. A missing directory is

@@ -56,9 +56,9 @@ pub(crate) struct LogScan {
 pub(crate) struct ScanStart {
     /// Offset in bytes.
     pub bytes: u64,
-    /// Records before it.
+    /// Number of records before the offset.
     pub records: u64,
-    /// Checksum over the bytes before it.
+    /// Checksum of the bytes before the offset.
     pub checksum: crc32fast::Hasher,
 }
 

@@ -33,9 +33,9 @@ pub struct SnapshotHead {
     pub logs: [LogSum; 3],
     /// The vectors of each log: the length of its file at the time, and the checksum up to there.
     pub vectors: [Option<FileSum>; 3],
-    /// Number of these vectors.
+    /// Number of vectors of each log.
     pub rows: [usize; 3],
-    /// True for each log whose manifest names all of them.
+    /// True for each log whose manifest names all of its vectors.
     pub is_named: [bool; 3],
     /// Dimension of the vectors.
     pub dimension: usize,

@@ -30,8 +30,8 @@ pub struct UserStore {
     logs: Box<dyn UserLogs>,
     /// The head at opening.
     opened: LogHead,
-    /// The end of the caller's view, log by log. A log's lock is held during an append to it; all
-    /// three, in this order, during a rewrite of the logs.
+    /// The end of the caller's view, log by log. The lock of one log is held during an append to
+    /// that log; all three locks, taken in this order, during a rewrite.
     ends: [Mutex<u64>; 3],
     batches: AtomicU64,
     /// If the logs are on another medium: the files derived from them on this machine.

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkOutcome {
     Done,
-    /// Other users wait. The rest of the work is queued after theirs.
+    /// Other users wait: the rest of the work is queued after their work.
     More,
     /// A few messages wait for more, so that one request embeds them all.
     Lingers,

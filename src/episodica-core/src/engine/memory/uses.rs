@@ -90,8 +90,8 @@ fn add(
 }
 
 impl UserMemory {
-    /// How often the user's episodes and facts were returned: by this process, and by others as far
-    /// as they have written their counts.
+    /// How often the user's episodes and facts were returned: by this process, and by other
+    /// processes as far as they have written their counts.
     ///
     /// # Errors
     /// `Io`.

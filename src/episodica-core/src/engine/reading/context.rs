@@ -27,8 +27,8 @@ const TOKENS_PER_FACT: usize = 20;
 /// Lowest relevance of a fact or summary that enters a context on its own. Of the facts with this
 /// relevance, about half come from messages that answer the question.
 const BEARS: f64 = 0.3;
-/// Among this many of the best facts, those that a model or a user wrote enter a context whatever
-/// their relevance: they say in one line what the messages say in many.
+/// Of this number of best facts, those that a model or a user wrote enter a context whatever their
+/// relevance: such a fact says in one line what the messages say in many.
 const WORDED: usize = 8;
 /// Tokens of a short message. If not all messages are ranked, as many are ranked as would fit the
 /// budget at this length.

@@ -207,8 +207,8 @@ impl HitBuilder<'_> {
 
     /// Raises episodes whose messages superseded a message of an episode that may be a hit. If the
     /// superseded message is the earlier episode's best match, the later episode does not rank
-    /// below the earlier one; if the message matches less well, the later episode is raised in
-    /// proportion, so that a rounding error can't decide between nearly equal matches.
+    /// below the earlier one. If the message matches less well, the later episode is raised in
+    /// proportion: so a rounding error can't decide between nearly equal matches.
     fn raise_later_episodes(&self, ranked: &mut [ScoredRecord]) -> Result<()> {
         if self.view.superseded().is_empty() {
             return Ok(());

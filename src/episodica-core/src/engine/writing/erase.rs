@@ -111,7 +111,8 @@ impl EngineServices {
         let rows = self.embed_episodes(&erasure.replace_episodes, control)?;
         let fact_rows = self.embed_changed(user, &erasure.replace_semantic, control)?;
         let writer = user.lock_writer_on(basis, true, &self.indexing())?;
-        // The erasure removes these files; data kept in memory would restore them.
+        // The erasure removes the files of answers and traces; data kept in memory would restore
+        // them.
         user.notes.lock().close();
         *user.recalled.lock() = Default::default();
         self.counters.forget(&user.owner.user);

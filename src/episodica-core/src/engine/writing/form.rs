@@ -243,8 +243,8 @@ impl EngineServices {
             let Some(last) = messages.last() else { continue };
             let session = last.session_id.as_deref();
             // Another session went on for longer than the gap, so this session has ended without
-            // being closed. Messages that arrived before it do not count: an import may add old
-            // sessions after new ones.
+            // being closed. Messages that arrived before its end do not count: an import may add
+            // old sessions after new ones.
             let newest = slots.last().and_then(|slot| newest_since(*slot));
             let left = session.is_some()
                 && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);

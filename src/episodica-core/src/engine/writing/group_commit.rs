@@ -1,8 +1,8 @@
-//! Group commit: while one caller waits for the disk, the batches of others queue up, and the next
-//! writer writes all of them with one sync.
+//! Group commit: while one caller waits for the disk, the batches of other callers queue up, and
+//! the next writer writes all of these batches with one sync.
 //!
-//! This adds no waiting: a batch is written as soon as no other one is being written, together with
-//! the batches that have arrived by then.
+//! This adds no waiting: a batch is written as soon as no other batch is being written, together
+//! with the batches that have arrived by then.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The known facts that the model sees with an episode: those that the episode may change.
 //!
-//! An episode can change several things, so each sentence proposes the facts nearest to it, by the
-//! rare words that they share and by their vectors, and the sentences take turns.
+//! An episode can change several things. So each sentence proposes the facts nearest to it, by
+//! shared rare words and by vectors, and the sentences take turns.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

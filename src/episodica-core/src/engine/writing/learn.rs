@@ -31,7 +31,7 @@ use crate::parallel;
 use crate::store::StateRecord;
 
 /// Most episodes from which the rules learn in one step. Each candidate of a step is compared with
-/// all before it, so a long backlog takes several steps.
+/// all candidates before it, so a long backlog takes several steps.
 const STEP: usize = 32;
 
 /// A candidate, with its episode.
@@ -319,8 +319,8 @@ impl EngineServices {
                 (conflicts[row].reconcile(&view, candidate, &near), near)
             };
             let mut known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-            // A model names the facts that its facts end, and its attributes are not those of the
-            // rules.
+            // A model names the facts that end. The rules would misjudge it, because its attributes
+            // differ from theirs.
             if told.is_some() && matches!(decision.event, EventKind::Supersede | EventKind::Add) {
                 decision = FactDecision { event: EventKind::Add, target: None, ..decision };
             }

@@ -1,8 +1,8 @@
 //! Merging, if configured: an episode that continues the topic of a recent one is merged into it.
 //!
-//! Both must be of one session and close in time, and together no larger than the maximum size of
-//! an episode. The earlier episode keeps its id and gets a new text from the messages of both; the
-//! id of the later episode leads to it (`metadata.merged_from`).
+//! The two episodes must be of one session and close in time, and together no larger than the
+//! maximum size of an episode. The earlier episode keeps its id and gets a new text from the
+//! messages of both; the id of the later episode leads to it (`metadata.merged_from`).
 
 use std::sync::Arc;
 

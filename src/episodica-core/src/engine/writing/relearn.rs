@@ -531,7 +531,8 @@ impl<'a> RelearnRun<'a> {
                     let id = Value::String(ended.memory_id.clone());
                     kept.metadata.insert(SUPERSEDES.to_owned(), id);
                 }
-                // Without the deleted fact between them, this fact would have confirmed the other.
+                // Without the deleted fact between the two, this fact would have confirmed the
+                // earlier one.
                 (EventKind::Merge | EventKind::Ignore, Some(target))
                     if entries[target].is_kept && !kept.source_messages.is_empty() =>
                 {
@@ -584,11 +585,11 @@ impl<'a> RelearnRun<'a> {
         }
     }
 
-    /// The id of the fact that ends `fact` after the deletion. If the fact that ended it is gone
-    /// and was ended itself, the fact that ended that one counts.
+    /// The id of the fact that ends `fact` after the deletion: its successor or, if that is gone,
+    /// the successor's successor, and so on. `None` without any.
     fn ender<'f>(&'f self, fact: &'f SemanticMemory) -> Option<&'f str> {
         let mut by = fact.superseded_by.as_deref()?;
-        // Two facts may name each other after a correction.
+        // Bounded, because two facts may name each other after a correction.
         for _ in 0..=self.vanished.len() {
             if !self.vanished.contains(by) {
                 return Some(by);

@@ -137,8 +137,8 @@ pub(super) fn settle_directories(
         let mut place = directory.as_path();
         loop {
             let fail = |error| io_error("cannot sync the directory", place, error);
-            // A long id is split over directories named after its parts. They are removed too,
-            // unless another long id shares them.
+            // A long id is split over directories named after its parts. These directories are
+            // removed too, unless another long id shares them.
             let continues =
                 place.file_name().is_some_and(|name| name.to_string_lossy().ends_with('~'));
             if !(continues && backend.remove_dir(place).is_ok()) {

@@ -6,10 +6,10 @@
 //!   an unacknowledged call survives.
 //! * After a failed write the file is cut back to its last acknowledged byte before the next write.
 //!   After a failed *sync* the kernel may have dropped the pages and marked them clean, so the file
-//!   is unreliable: the acknowledged part is copied into a new file, which is synced and takes the
-//!   name.
+//!   is unreliable. The acknowledged part is then copied into a new file, which is synced and takes
+//!   the name.
 //! * Opening cuts off a torn last line and moves lines that are not records to
-//!   `<file>.quarantine.jsonl`; all others stay, in order.
+//!   `<file>.quarantine.jsonl`; all other lines stay, in order.
 //!
 //! The log does not interpret its records.
 

@@ -95,7 +95,7 @@ enum Outcome {
     Conflict,
 }
 
-/// A writer on one store, compared step by step with a writer on the other.
+/// A writer on one store, compared step by step with a writer on the other store.
 struct Writer {
     logs: Option<Box<dyn UserLogs>>,
     head: LogHead,
