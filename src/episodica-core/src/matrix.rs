@@ -192,7 +192,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Passes all rows to `each` in single precision, with the index of the first row:
-    /// half-precision rows some thousand at a time, others all at once.
+    /// half-precision rows some thousand at a time, single-precision rows all at once.
     ///
     /// # Errors
     /// The first error of `each`; then no more rows follow.

@@ -8,7 +8,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::fork::{PerProcess, is_forked};
 
-/// Up to this number of short texts, one thread is faster than handing some of them out.
+/// Up to this number of short texts, one thread is faster than handing some of them to others.
 pub(crate) const FEW_TEXTS: usize = 32;
 
 static POOLS: PerProcess<ThreadPool> = PerProcess::new();
@@ -34,7 +34,7 @@ pub(crate) fn map<T: Send, R: Send>(
     run(|| items.into_par_iter().map(make).collect())
 }
 
-/// Runs both, in parallel if a thread is free.
+/// Runs `a` and `b`, in parallel if a thread is free.
 pub(crate) fn join<A: Send, B: Send>(
     a: impl FnOnce() -> A + Send,
     b: impl FnOnce() -> B + Send,

@@ -1,4 +1,4 @@
-//! Checks arguments and orders results; shared by both structures.
+//! Checks arguments and orders results, for the flat index and for the graph.
 
 use std::cmp::Ordering;
 

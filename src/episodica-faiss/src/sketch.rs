@@ -1,13 +1,13 @@
 //! Sign bits as a filter: one bit per dimension is enough to choose a few thousand of many rows for
 //! exact comparison.
 //!
-//! Comparing all rows is limited by reading their bytes. The signs take a 32nd of these and cost
-//! nothing to append (inserting into a graph takes a millisecond per vector), and the rows whose
-//! signs differ least from the query's include its nearest neighbours. There are three steps, none
-//! of which reads the rows: the first half of the signs selects a few per cent of all rows; the
-//! second half selects a quarter of these; then products of the query's values with the rows' signs
-//! choose among that quarter. The caller compares the chosen rows exactly. Recall and gain:
-//! docs/performance.md.
+//! Comparing all rows is limited by reading their bytes. The signs take a 32nd of these bytes and
+//! cost nothing to append (inserting into a graph takes a millisecond per vector), and the rows
+//! whose signs differ least from the query's include its nearest neighbours. There are three steps,
+//! none of which reads the rows: the first half of the signs selects a few per cent of all rows;
+//! the second half selects a quarter of those rows; then products of the query's values with the
+//! rows' signs choose among that quarter. The caller compares the chosen rows exactly. Recall and
+//! gain: docs/performance.md.
 
 use episodica_core::index::sampled_bound;
 use episodica_simd::{ROWS, add_differing_bits, bits_of, differing_bits, no_greater, zeroed};

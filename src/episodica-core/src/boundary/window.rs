@@ -318,7 +318,7 @@ fn segments(
 }
 
 /// Only the place of a boundary is taken from the answer. The model's words about it may describe
-/// later messages, and deleting these would not remove the words.
+/// later messages, and deleting those messages would not remove the words.
 fn name(
     mut segment: BufferSegment,
     claim: Option<&ClaimedEpisode>,

@@ -1,11 +1,11 @@
 //! Converts words to feature ids: tokens of the vocabulary for the words that it contains, hash
-//! buckets for all others.
+//! buckets for all other words.
 //!
 //! The vocabulary is that of an English model. It splits words of other scripts into letters, which
 //! makes all Russian texts look alike, and it has no emoji. Therefore words of other scripts become
 //! hashes of themselves and of their character n-grams: texts with common words, stems or
-//! characters are near each other, others are not. Such features carry no further meaning: 猫 is
-//! not near "cat".
+//! characters are near each other, other texts are not. Such features carry no further meaning: 猫
+//! is not near "cat".
 //!
 //! Feature ids continue after the vocabulary in three ranges of buckets, one range per weight; the
 //! static table defines a vector for each bucket.

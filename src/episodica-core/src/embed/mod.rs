@@ -68,9 +68,9 @@ pub trait Embedder: Send + Sync {
         self.embed(texts)
     }
 
-    /// Embeds texts given as tokens of the package's table ([`StaticTable::token_ids`]), if this
-    /// embedder is based on them. A vector then takes microseconds, and a text need not be
-    /// tokenised twice.
+    /// Embeds texts given as tokens of the package's table ([`StaticTable::token_ids`]); `None` if
+    /// this embedder does not use the table. A vector then takes microseconds, and a text need not
+    /// be tokenised twice.
     fn embed_tokens(&self, _tokens: &[&[u16]]) -> Option<Array2<f32>> {
         None
     }

@@ -112,7 +112,7 @@ impl StaticTable {
 
     /// The tokens of `text` in order, repetitions included, at most [`STATIC_MAX_TOKENS`].
     ///
-    /// Ids below 30,522 are lines of the vocabulary, the others are hashed words and character
+    /// Ids below 30,522 are lines of the vocabulary; higher ids are hashed words and character
     /// n-grams. Function words and punctuation are included, with short vectors. Empty for a text
     /// without letters, digits or symbols.
     pub fn token_ids(&self, text: &str) -> Vec<u16> {

@@ -75,9 +75,9 @@ pub struct BackupReport {
 pub struct CompactReport {
     /// Users whose logs were read.
     pub users: usize,
-    /// Length of their logs before, in bytes.
+    /// Length of the users' logs before, in bytes.
     pub bytes_before: u64,
-    /// Length of their logs now.
+    /// Length of the users' logs now, in bytes.
     pub bytes_after: u64,
     /// Wall-clock seconds.
     pub seconds: f64,

@@ -1,8 +1,8 @@
 //! The circuit breaker: pauses calls to a server that is down.
 //!
 //! Each failed attempt counts, not each failed call. So a dead server costs `limit` attempts in
-//! total; after these, each call is rejected at once. After the pause, one call with a single
-//! attempt is admitted as a test, while others are still rejected. An error that concerns the
+//! total; after that, each call is rejected at once. After the pause, one call with a single
+//! attempt is admitted as a test, while other calls are still rejected. An error that concerns the
 //! request (400, 401, 404, ...) shows that the server is alive, so it counts as a success here.
 
 use crate::sync::Mutex;

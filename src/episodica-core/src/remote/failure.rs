@@ -155,7 +155,8 @@ impl CallFailure {
         }
     }
 
-    /// True if the failure is the server's, not the request's. The circuit breaker counts these.
+    /// True if the failure is the server's, not the request's. The circuit breaker counts such
+    /// failures.
     pub(crate) fn is_outage(&self) -> bool {
         self.is_temporary() || self.cause == FailureCause::Unusable
     }

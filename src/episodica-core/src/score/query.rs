@@ -71,7 +71,7 @@ pub struct ParsedQuery {
     pub text: String,
     /// Distinct index terms without speakers' names; with them if the question has nothing else.
     pub terms: Vec<QueryTerm>,
-    /// The same terms including names, for texts that mention people in the third person.
+    /// `terms` with the names, for texts that mention people in the third person.
     pub all_terms: Vec<QueryTerm>,
     /// The speakers that the question names, ascending.
     pub named: BTreeSet<SpeakerId>,

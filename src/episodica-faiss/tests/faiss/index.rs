@@ -1,4 +1,4 @@
-//! Both structures against brute force over a map of label to vector.
+//! The flat index and the graph against brute force over a map of label to vector.
 
 use std::collections::BTreeMap;
 

@@ -37,7 +37,7 @@ pub struct MessagePrior {
     pub speaker: SpeakerId,
     /// Share of the message's sentences that are questions, 0 to 1.
     pub question_share: f32,
-    /// The same share of the previous message; 0 without a previous message.
+    /// `question_share` of the previous message; 0 without a previous message.
     pub answers: f32,
     /// The message's day on its speaker's clock.
     pub day: LocalDay,

@@ -1,7 +1,7 @@
 //! Extracts from a long message the sentences that match a question.
 //!
-//! Sentences are those of [`sentences`], so logs and code are split at line ends. Text without
-//! sentence ends is split every [`PIECE_BYTES`] bytes.
+//! [`sentences`] splits the text, so logs and code are split at line ends. Text without sentence
+//! ends is split every [`PIECE_BYTES`] bytes.
 
 use std::ops::Range;
 

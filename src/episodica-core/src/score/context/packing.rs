@@ -331,8 +331,8 @@ impl PackingRun<'_> {
             if !fits || self.inside.contains(&message.slot) {
                 continue;
             }
-            // A long message gets the tokens that the others leave over: they may need less than
-            // the budget.
+            // A long message gets the tokens that the other messages leave over, which may need
+            // less than the budget.
             let others = all - message.cost;
             if !self.add_message(&mut room, message, others)? {
                 continue;

@@ -199,8 +199,8 @@ impl<'a> RankingInput<'a> {
         terms.into_iter().map(|term| weights[term] * f64::from(message.terms[term])).sum()
     }
 
-    /// Removes messages of a long conversation that rank only by their speaker, time and form.
-    /// Other methods have no such terms, so all messages stay.
+    /// Removes messages of a long conversation that rank only by their speaker, time and form. If
+    /// the method has no such terms, all messages stay.
     pub(crate) fn keep_content(&self, ranked: &mut Vec<ScoredMessage>) {
         let has_terms = |message: &ScoredMessage| message.terms.iter().any(|term| *term != 0.0);
         if self.corpus.messages().len() >= LONG_TALK && ranked.iter().any(has_terms) {

@@ -59,7 +59,7 @@ impl Ranking for HybridRanking {
 }
 
 /// Unweighted terms of every admitted fact. If there are many, only the [`COMPARED`] most promising
-/// ones are compared token by token; the others count as average in this term.
+/// ones are compared token by token; the other facts count as average in this term.
 fn fact_terms(asked: &RankingInput<'_>, scores: &FieldScores) -> Vec<(u32, FactTerms)> {
     let corpus = asked.corpus;
     // Many facts share a subject, so each subject is compared once.
