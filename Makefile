@@ -163,10 +163,6 @@ bench-guard: $(SETUP)  ## Compare instruction counts of the kernels with the com
 	cargo build $(PROFILE) --locked --workspace --bin once
 	$(BIN)/python tools/instruction_guard.py $(GUARD) "$(TARGET)/release/once"
 
-.PHONY: bench-serve
-bench-serve: $(NATIVE)  ## Measure the HTTP service and the same calls in the process, for docs/serve.md
-	$(BIN)/python -m evaluation speed serve
-
 .PHONY: bench-postgres
 bench-postgres: $(NATIVE)  ## Measure a store in PostgreSQL and one in a folder, for docs/scale.md
 	$(BIN)/python tests/support/postgres.py $(BIN)/python -m evaluation speed database

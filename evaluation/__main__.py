@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from evaluation import fit_relevance, nemori, reader, runner, table
-from evaluation.speed import database, report, serve, suite
+from evaluation.speed import database, report, suite
 
-SPEED = {"suite": suite, "report": report, "serve": serve, "database": database}
+SPEED = {"suite": suite, "report": report, "database": database}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

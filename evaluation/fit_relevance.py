@@ -176,9 +176,3 @@ def run(args: argparse.Namespace) -> int:
         lines = table(rows, kind, weights)
         print(f"{kind}:", fit(lines[:, :2], lines[:, 2]).round(3).tolist(), f"{len(lines)} hits")
     return 0
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_options(parser)
-    run(parser.parse_args())

@@ -19,6 +19,7 @@ from pathlib import Path
 from episodica import MemorySystem
 from evaluation.speed.process import child, disk_megabytes, resident
 from evaluation.speed.rows import Row
+from evaluation.speed.searching import median
 from evaluation.speed.stores import cache_folder
 from evaluation.speed.talk import Talk
 from evaluation.speed.timing import times
@@ -37,70 +38,12 @@ QUESTION = "What did they buy in May?"
 def many_users(users: int) -> tuple[int, list[Row]]:
     """The number of users that fitted, and their rows under the default memory budget."""
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
-        figures = child("evaluation.speed.crowd", str(users), folder)
-    filled, cold, warm, evicted, disk = (
-        figures[key] for key in ("filled", "cold", "warm", "evicted", "disk")
-    )
-    users = figures["users"]
-    rows = [
-        Row(
-            "users_resident",
-            f"highest resident memory, {users:,} users of {EACH} messages",
-            figures["peak"],
-            "MB",
-            filled,
-        ),
-        Row(
-            "users_resident_anonymous",
-            "the process's own (RssAnon) when all was added",
-            filled["anonymous"],
-            "MB",
-        ),
-        Row(
-            "users_resident_file",
-            "pages of files (RssFile) when all was added",
-            filled["file"],
-            "MB",
-        ),
-        Row("users_open", "users in memory then", figures["open_users"], ""),
-        Row(
-            "users_cold",
-            "first search of a user who is not in memory, p50",
-            cold["p50"],
-            "ms",
-            cold,
-            cold["cpu_p50"],
-        ),
-        Row("users_cold_p99", "the same, p99", cold["p99"], "ms", cpu=cold["cpu_p99"]),
-        Row(
-            "users_warm",
-            "second search of the same users, p50",
-            warm["p50"],
-            "ms",
-            warm,
-            warm["cpu_p50"],
-        ),
-        Row("users_ingest", "adding the messages, a user at a time", figures["rate"], "/s"),
-        Row("users_disk", "on disk", disk, "MB", {"each_kilobytes": 1000 * disk / users}),
-    ]
-    if evicted:
-        rows.insert(
-            6,
-            Row(
-                "users_evicted",
-                "first search of a user for whom another has to go, p50",
-                evicted["p50"],
-                "ms",
-                evicted,
-                evicted["cpu_p50"],
-            ),
-        )
-    return users, rows
+        made = child("evaluation.speed.crowd", str(users), folder)
+    return made["users"], [Row(**row) for row in made["rows"]]
 
 
-def main() -> None:
+def main(wanted: int, folder: Path) -> None:
     """The command."""
-    wanted, folder = int(sys.argv[1]), Path(sys.argv[2])
     talk = Talk(seed=3).messages(EACH * CONVERSATIONS)
     names: list[str] = []
     with MemorySystem(folder) as memory:
@@ -114,32 +57,32 @@ def main() -> None:
         rate = len(names) * EACH / (time.perf_counter() - started)
         filled = resident()
         opened = memory.stats()["open_users"]
-        # Whoever was not used for longest is no longer in memory.
+        # The users who were not used for longest are no longer in memory.
         longest = names[: min(ASKED, len(names) - opened)]
-        evicted = (
-            times(lambda user: memory.search(user, QUESTION), longest).to_dict()
-            if longest
-            else None
-        )
+        evicted = times(lambda user: memory.search(user, QUESTION), longest)
     asked = random.Random(len(names)).sample(names, min(len(names), ASKED))
-    # Opened anew, nobody is in memory.
+    # Opened anew, no user is in memory.
     with MemorySystem(folder) as memory:
         memory.search("nobody", QUESTION)
-        cold = times(lambda user: memory.search(user, QUESTION), asked)
-        warm = times(lambda user: memory.search(user, QUESTION), asked)
-        figures = {
-            "users": len(names),
-            "rate": rate,
-            "filled": filled.to_dict(),
-            "peak": resident().peak,
-            "open_users": opened,
-            "evicted": evicted,
-            "cold": cold.to_dict(),
-            "warm": warm.to_dict(),
-            "disk": disk_megabytes(folder),
-        }
-    print(json.dumps(figures))
+        cold, warm = (times(lambda user: memory.search(user, QUESTION), asked) for _ in range(2))
+    peak, disk, count = resident().peak, disk_megabytes(folder), len(names)
+    highest = f"highest resident memory, {count:,} users of {EACH} messages"
+    rows = [
+        Row("users_resident", highest, peak, "MB", filled.to_dict()),
+        Row("users_resident_anonymous", "RssAnon when all was added", filled.anonymous, "MB"),
+        Row("users_resident_file", "RssFile when all was added", filled.file, "MB"),
+        Row("users_open", "users in memory then", opened, ""),
+        median("users_cold", "first search of a user who is not in memory, p50", cold),
+        Row("users_cold_p99", "the same, p99", cold.p99, "ms", cpu=cold.cpu_p99),
+        median("users_warm", "second search of the same users, p50", warm),
+        Row("users_ingest", "adding the messages, a user at a time", rate, "/s"),
+        Row("users_disk", "on disk", disk, "MB", {"each_kilobytes": 1000 * disk / count}),
+    ]
+    if longest:
+        name = "first search of a user for whom another has to go, p50"
+        rows.insert(6, median("users_evicted", name, evicted))
+    print(json.dumps({"users": count, "rows": [row.to_dict() for row in rows]}))
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]), Path(sys.argv[2]))

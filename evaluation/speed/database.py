@@ -14,15 +14,16 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from episodica import MemorySystem, _native
-from evaluation.speed.serve import message, percentile, question, timed, warm
-from evaluation.speed.timing import SyncProbe
+from evaluation.speed.timing import SyncProbe, milliseconds, quantile
 
 CLIENTS = (1, 8, 32)
 USER = "alice"
+TOPICS = ("the flat", "her job", "the dog", "a marathon", "cooking", "her sister", "Lisbon")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -75,9 +76,9 @@ def of_a_user(name: str, place: str, args: argparse.Namespace) -> str:
 def sync_ms(folder: Path) -> float:
     """What one sync costs here, in milliseconds."""
     disk = SyncProbe(folder)
-    seconds, _ = timed(lambda n: disk.append(str(n)), 200, 1)
+    taken = [milliseconds(lambda: disk.append("")) for _ in range(200)]
     disk.close()
-    return percentile(seconds, 50)
+    return quantile(taken, 0.5)
 
 
 def measured(name: str, memory: MemorySystem, args: argparse.Namespace) -> Iterator[str]:
@@ -100,11 +101,11 @@ def measured(name: str, memory: MemorySystem, args: argparse.Namespace) -> Itera
             "search": lambda n: memory.search(USER, question(n)),
         }
         for operation, call in calls.items():
-            warm(call, clients)
-            seconds, total = timed(call, args.requests, clients)
+            timed(call, 2 * clients, clients)
+            taken, seconds = timed(call, args.requests, clients)
             yield (
-                f"| {operation}, {name} | {clients} | {len(seconds) / total:,.0f} "
-                f"| {percentile(seconds, 50):.2f} | {percentile(seconds, 99):.2f} |"
+                f"| {operation}, {name} | {clients} | {len(taken) / seconds:,.0f} "
+                f"| {quantile(taken, 0.5):.2f} | {quantile(taken, 0.99):.2f} |"
             )
         memory.wait()
 
@@ -112,27 +113,40 @@ def measured(name: str, memory: MemorySystem, args: argparse.Namespace) -> Itera
 def whole(name: str, place: str, args: argparse.Namespace) -> Iterator[str]:
     """What opening costs, and following another writer."""
     with MemorySystem(place) as here:
-        first = clocked(lambda: here.search(USER, question(0)))
+        first = milliseconds(lambda: here.search(USER, question(0)))
         yield f"* The first search among {args.messages:,} messages, {name}: {first:.0f} ms."
         # In a database another opening may be another machine: it has caches of its own.
         os.environ["EPISODICA_CACHE"] += "-2"
         with MemorySystem(place) as there:
-            first = clocked(lambda: there.search(USER, question(0)))
+            first = milliseconds(lambda: there.search(USER, question(0)))
             if name == "database":
                 yield f"* The same on a machine without caches: {first:.0f} ms."
             same, after = [], []
             for n in range(100):
-                same.append(clocked(lambda n=n: here.search(USER, question(n))))
+                same.append(milliseconds(lambda n=n: here.search(USER, question(n))))
                 there.add_messages(USER, [message(n, "there")])
-                after.append(clocked(lambda n=n: here.search(USER, question(n))))
+                after.append(milliseconds(lambda n=n: here.search(USER, question(n))))
             yield (
                 f"* A search after another opening has added a message, {name}: "
-                f"{percentile(after, 50):.2f} ms (without: {percentile(same, 50):.2f} ms)."
+                f"{quantile(after, 0.5):.2f} ms (without: {quantile(same, 0.5):.2f} ms)."
             )
 
 
-def clocked(call: Callable[[], Any]) -> float:
-    """Milliseconds of a call."""
-    started = time.perf_counter()
-    call()
-    return (time.perf_counter() - started) * 1_000
+def message(n: int, mark: str = "note") -> dict[str, Any]:
+    """A message, another one with each call."""
+    text = f"{mark} {n}: we talked about {TOPICS[n % len(TOPICS)]} and decided on plan {n % 97}."
+    dated = {"timestamp": 1_700_000_000 + 90 * n, "message_id": f"{n}-{time.monotonic_ns()}"}
+    return {"role": "user", "name": "Alice", "content": text, **dated}
+
+
+def question(n: int) -> str:
+    """A question."""
+    return f"What did Alice decide about {TOPICS[n % len(TOPICS)]}?"
+
+
+def timed(call: Callable[[int], Any], requests: int, clients: int) -> tuple[list[float], float]:
+    """Milliseconds of each call, and seconds of all."""
+    with ThreadPoolExecutor(clients) as threads:
+        started = time.perf_counter()
+        taken = list(threads.map(lambda n: milliseconds(lambda: call(n)), range(requests)))
+        return taken, time.perf_counter() - started

@@ -1,23 +1,19 @@
-"""Searches and contexts, the recall of nearest vectors, and the cost of a call to the engine."""
+"""Searches and contexts, and the recall of nearest vectors."""
 
 from __future__ import annotations
 
-import gc
 import statistics
-import tempfile
 import threading
 import time
-import timeit
 from collections.abc import Callable, Iterator
 from typing import Literal
 
 import numpy as np
 
-import episodica
-from episodica import Hit, MemorySystem, _native
+from episodica import MemorySystem
 from evaluation.speed.rows import Row
-from evaluation.speed.stores import USER, Store, Vectors, asked_vectors, cache_folder
-from evaluation.speed.timing import Times, spread, times
+from evaluation.speed.stores import USER, Store, Vectors, asked_vectors
+from evaluation.speed.timing import Times, times
 
 Kinds = tuple[Literal["episodic", "semantic", "message"], ...]
 
@@ -44,7 +40,7 @@ def searching(store: Store, runs: int) -> Iterator[Row]:
 
     with MemorySystem(store.path) as memory:
         hybrid = look(lambda text: memory.search(USER, text), runs)
-        yield _median("search", "hybrid search, episodes and facts, p50", hybrid)
+        yield median("search", "hybrid search, episodes and facts, p50", hybrid)
         yield Row(
             "search_p99",
             "hybrid search, episodes and facts, p99",
@@ -53,7 +49,7 @@ def searching(store: Store, runs: int) -> Iterator[Row]:
             cpu=hybrid.cpu_p99,
         )
         everything = look(lambda text: memory.search(USER, text, kinds=ALL), runs)
-        yield _median("search_messages", "hybrid search, with messages too, p50", everything)
+        yield median("search_messages", "hybrid search, with messages too, p50", everything)
         yield Row(
             "search_messages_p99",
             "hybrid search, with messages too, p99",
@@ -61,18 +57,18 @@ def searching(store: Store, runs: int) -> Iterator[Row]:
             "ms",
             cpu=everything.cpu_p99,
         )
-        yield _median(
+        yield median(
             "context",
             "context of 2,000 tokens, p50",
             look(lambda text: memory.context(USER, text, max_tokens=2000)),
         )
         bm25 = look(lambda text: memory.search(USER, text, kinds=MESSAGES, method="bm25"))
-        yield _median("bm25", "words alone (BM25), messages, p50", bm25)
+        yield median("bm25", "words alone (BM25), messages, p50", bm25)
         vector = look(lambda text: memory.search(USER, text, kinds=MESSAGES, method="vector"))
-        yield _median("vector", "nearest vectors alone, messages, p50", vector)
+        yield median("vector", "nearest vectors alone, messages, p50", vector)
         yield recall(memory, store, store.questions[:fewer])
         built = look(lambda text: list(memory.search(USER, text)))
-        yield _median("search_built", "hybrid search, all hits looked at, p50", built)
+        yield median("search_built", "hybrid search, all hits looked at, p50", built)
         ratios = speed_up(memory, questions, seconds=runs / 2_000)
         yield Row(
             "threads",
@@ -83,7 +79,8 @@ def searching(store: Store, runs: int) -> Iterator[Row]:
         )
 
 
-def _median(key: str, name: str, measured: Times) -> Row:
+def median(key: str, name: str, measured: Times) -> Row:
+    """The row of a median."""
     return Row(key, name, measured.p50, "ms", measured.to_dict(), measured.cpu)
 
 
@@ -155,54 +152,3 @@ def speed_up(
         return sum(done)
 
     return [run(2) / max(1, run(1)) for _ in range(trials)]
-
-
-def boundary() -> Iterator[Row]:
-    """What a call costs that does nothing, and whether a search builds what nobody looks at."""
-    count = episodica.count_tokens
-    native = per_call(_native.version)
-    yield Row(
-        "call_native", "a bare native call (the module's version)", native["p50"], "us", native
-    )
-    public = per_call(lambda: count(""))
-    detail = {**public, "note": "through the checks of the public API and a lambda around it"}
-    yield Row(
-        "call_public",
-        "the cheapest public call (tokens of an empty text)",
-        public["p50"],
-        "us",
-        detail,
-    )
-    with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, MemorySystem(folder) as memory:
-        memory.add_messages(
-            USER,
-            [{"role": "user", "content": f"I bought {number} apples."} for number in range(100)],
-        )
-        memory.get(USER, "0")
-        reading = per_call(lambda: memory.get(USER, "no such id"))
-        yield Row("call_get", "looking up an id that is not there", reading["p50"], "us", reading)
-        before = _hits()
-        results = memory.search(USER, "How many apples?", kinds=MESSAGES, top_k=100)
-        untouched = _hits() - before
-        built = list(results)
-        yield Row(
-            "hits_built",
-            "hits built in Python by a search before one is looked at",
-            untouched,
-            "",
-            {"found": len(built)},
-        )
-
-
-def per_call(call: Callable[[], object], count: int = 20_000, trials: int = 9) -> dict[str, float]:
-    """Microseconds a call, the loop included: median and middle half over trials."""
-    call()
-    return {
-        **spread([1e6 * seconds / count for seconds in timeit.Timer(call).repeat(trials, count)]),
-        "calls": count * trials,
-    }
-
-
-def _hits() -> int:
-    gc.collect()
-    return sum(type(one) is Hit for one in gc.get_objects())

@@ -24,7 +24,7 @@ from evaluation.speed.opening import TRIALS, opening
 from evaluation.speed.process import disk_megabytes, machine
 from evaluation.speed.processes import sharing
 from evaluation.speed.rows import ONCE, SIZES, USERS, Row, judged, short, shown, size
-from evaluation.speed.searching import boundary, searching
+from evaluation.speed.searching import searching
 from evaluation.speed.stores import cache_folder, settled
 from evaluation.speed.writing import EPISODES, building, one_episode, singles, tails
 
@@ -73,13 +73,9 @@ def run(options: argparse.Namespace) -> int:
         "reused": options.reuse,
         SIZES: {},
     }
-    title("once")
-    result[ONCE] = {
-        "count": 0,
-        "rows": shown_rows(
-            [*boundary(), *(() if "writing" in skipped else singles(options.runs // 4))]
-        ),
-    }
+    if "writing" not in skipped:
+        title("single messages")
+        result[ONCE] = {"count": 0, "rows": shown_rows(singles(options.runs // 4))}
     for count in sorted({size(text) for text in options.sizes.split(",")}):
         result[SIZES][str(count)] = measured(count, skipped, options)
         report.keep(out, finished(result, started))

@@ -6,7 +6,7 @@ import gc
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,13 +66,11 @@ def quantile(values: Iterable[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
 
 
-def spread(values: Sequence[float]) -> dict[str, float]:
-    """Median and middle half."""
-    return {
-        "p50": statistics.median(values),
-        "p25": quantile(values, 0.25),
-        "p75": quantile(values, 0.75),
-    }
+def milliseconds(call: Callable[[], object]) -> float:
+    """How long one call takes, by the wall clock."""
+    started = time.perf_counter()
+    call()
+    return 1_000 * (time.perf_counter() - started)
 
 
 def times(

@@ -9,15 +9,15 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from episodica import MemorySystem
-from evaluation.speed.episodes import stored
 from evaluation.speed.rows import MILLION, Row
 from evaluation.speed.searching import WARM_UP
 from evaluation.speed.stores import BATCH, USER, Store, cache_folder
 from evaluation.speed.talk import LATER, Talk, renamed
-from evaluation.speed.timing import times
+from evaluation.speed.timing import SyncProbe, Times, times
 
 EPISODES = 40
 _EPISODE = "storing one episode, synced, beyond the disk's own syncs, p50"
@@ -37,6 +37,40 @@ def one_episode(store: Store, count: int = EPISODES) -> Iterator[Row]:
     yield Row("episode", _EPISODE, value, "ms", detail, whole["cpu_p50"])
     yield Row("episode_whole", "the whole, p50", told.p50, "ms")
     yield Row("sync", "one sync of the disk, p50", synced.p50, "ms", synced.to_dict())
+
+
+def sessions(count: int, seed: int) -> list[list[dict[str, Any]]]:
+    """Sessions that no store holds yet, of some ten messages each."""
+    conversation, found = Talk(seed, after=LATER), list[list[dict[str, Any]]]()
+    while len(found) < count:
+        by_session: dict[str, list[dict[str, Any]]] = {}
+        for message in conversation.messages(200):
+            by_session.setdefault(message["session_id"], []).append(renamed(message, f"{seed}"))
+        # The last one is cut off in its middle.
+        found += list(by_session.values())[:-1]
+    return found[:count]
+
+
+def stored(path: Path, count: int, seed: int, warm_up: int = 3) -> tuple[Times, Times]:
+    """Times of storing a session as one episode, and of single syncs in between."""
+    told, synced = Times(), Times()
+    probe = SyncProbe(path.parent)
+    try:
+        with MemorySystem(path) as memory:
+            memory.search(USER, "warm")
+            coming = iter(sessions(warm_up + count, seed))
+
+            def tell(_: str) -> None:
+                memory.add_messages(USER, next(coming))
+                memory.flush(USER)
+
+            times(tell, [""] * warm_up)
+            for _ in range(count):
+                told.extend(times(tell, [""]))
+                synced.extend(times(probe.append, [""] * 2))
+    finally:
+        probe.close()
+    return told, synced
 
 
 def building(store: Store) -> Iterator[Row]:

@@ -6,8 +6,8 @@
 //! a hit is an answer: a logistic function of its distance to the best message and of the first
 //! step's result. Both rise with the raw score, so the order within a kind does not change.
 //!
-//! `python -m evaluation.fit_relevance` fits the constants on labelled questions. Some of these
-//! questions have no answer in the conversation; some are asked of another user's memory.
+//! `python -m evaluation fit` fits the constants on labelled questions. Some of these questions
+//! have no answer in the conversation; some are asked of another user's memory.
 
 use super::HitKind;
 
