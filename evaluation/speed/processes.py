@@ -3,7 +3,8 @@
     python -m evaluation.speed.processes STORE USER
 
 is one of the writers: it says when it is ready, adds single messages from one line of standard
-input to the next, and prints how many and the processor time they took.
+input to the next, and prints how many and the processor time they took. It ends with its input, so
+with a parent that was killed, too.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,12 @@ from typing import Any
 from evaluation.speed.process import child, environment
 from evaluation.speed.rows import Row
 from evaluation.speed.stores import USER, Store
-from evaluation.speed.timing import times
+from evaluation.speed.timing import milliseconds, times
 
 WRITERS = 8
 SECONDS = 3.0
 FOLLOWED = 50
-WARM_UP = 200
+WARM_UP = 50
 
 
 def sharing(store: Store, runs: int) -> Iterator[Row]:
@@ -65,13 +66,13 @@ def _adding(path: Path) -> Iterator[Row]:
 
 
 def _added(path: Path, count: int) -> dict[str, float]:
-    writers = [Writer(path, f"writer{number}") for number in range(count)]
-    for writer in writers:
-        writer.go()
-    time.sleep(SECONDS)
-    for writer in writers:
-        writer.go()
-    said = [writer.end() for writer in writers]
+    with _writing(path, *(f"writer{number}" for number in range(count))) as writers:
+        for writer in writers:
+            writer.go()
+        time.sleep(SECONDS)
+        for writer in writers:
+            writer.go()
+        said = [writer.end() for writer in writers]
     added = sum(one["added"] for one in said)
     return {
         "rate": sum(one["added"] / one["seconds"] for one in said),
@@ -82,13 +83,13 @@ def _added(path: Path, count: int) -> dict[str, float]:
 def _following(memory: Any, path: Path, store: Store) -> Iterator[Row]:
     """Searches after another process has added a message to the same user, and without that."""
     same, after = [], []
-    writer = Writer(path, USER)
-    for question in store.questions[:FOLLOWED]:
-        memory.search(USER, question)
-        same.append(_milliseconds(partial(memory.search, USER, question)))
-        writer.one()
-        after.append(_milliseconds(partial(memory.search, USER, question)))
-    writer.end()
+    with _writing(path, USER) as (writer,):
+        for question in store.questions[:FOLLOWED]:
+            search = partial(memory.search, USER, question)
+            search()
+            same.append(milliseconds(search))
+            writer.one()
+            after.append(milliseconds(search))
     yield Row(
         "followed",
         "a search after another process has added a message, beyond one without, p50",
@@ -103,36 +104,32 @@ def _beside_writers(memory: Any, path: Path, store: Store, runs: int) -> Iterato
     questions = store.questions[:runs]
     search = partial(memory.search, USER)
     idle = times(search, questions, time.thread_time)
-    for key, name, pause in (
-        ("tail_writers", "p99 of searches beside seven writing processes, against idle", 0.0),
-        ("tail_writers_pausing", "the same, if each writer pauses 50 ms between additions", 0.05),
-    ):
-        writers = [Writer(path, f"w{number}", pause) for number in range(WRITERS - 1)]
+    with _writing(path, *(f"w{number}" for number in range(WRITERS - 1))) as writers:
         for writer in writers:
             writer.go()
         busy = times(search, questions, time.thread_time)
-        for writer in writers:
-            writer.go()
-        for writer in writers:
-            writer.end()
-        detail = {"idle": idle.to_dict(), "busy": busy.to_dict()}
-        yield Row(key, name, busy.p99 / idle.p99, "x", detail)
-        yield Row(
-            f"{key}_cpu",
-            "of it by processor time of the searching thread",
-            busy.cpu_p99 / idle.cpu_p99,
-            "x",
-        )
+    yield Row(
+        "tail_writers",
+        "p99 of searches beside seven writing processes, against idle",
+        busy.p99 / idle.p99,
+        "x",
+        {"idle": idle.to_dict(), "busy": busy.to_dict()},
+    )
+    yield Row(
+        "tail_writers_cpu",
+        "of it by processor time of the searching thread",
+        busy.cpu_p99 / idle.cpu_p99,
+        "x",
+    )
 
 
 def _killed(path: Path, store: Store) -> Row:
     """Opening after SIGKILL, behind a snapshot and lines written since."""
     opened = []
     for _ in range(3):
-        writer = Writer(path, USER)
-        for _ in range(20):
-            writer.one()
-        writer.kill()
+        with _writing(path, USER) as (writer,):
+            for _ in range(20):
+                writer.one()
         opened.append(child("evaluation.speed.fresh", str(path), store.questions[0]))
     return Row(
         "killed_open",
@@ -144,18 +141,24 @@ def _killed(path: Path, store: Store) -> Row:
     )
 
 
-def _milliseconds(call: Any) -> float:
-    started = time.perf_counter()
-    call()
-    return 1_000 * (time.perf_counter() - started)
+@contextmanager
+def _writing(path: Path, *users: str) -> Iterator[list[Writer]]:
+    """A writer for each user, killed at the end."""
+    writers: list[Writer] = []
+    try:
+        writers.extend(Writer(path, user) for user in users)
+        yield writers
+    finally:
+        for writer in writers:
+            writer.kill()
 
 
 class Writer:
     """A process that adds messages to a user."""
 
-    def __init__(self, path: Path, user: str, pause: float = 0.0) -> None:
+    def __init__(self, path: Path, user: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "evaluation.speed.processes", str(path), user, str(pause)],
+            [sys.executable, "-m", "evaluation.speed.processes", str(path), user],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -183,19 +186,17 @@ class Writer:
         self._heard()
 
     def end(self) -> dict[str, Any]:
-        """What it has added, after it has closed the store."""
+        """What it has added."""
         self._tell("end")
-        said = self._heard()
-        self._process.communicate(timeout=120)
-        return said
+        return self._heard()
 
     def kill(self) -> None:
         """Ends it at once."""
-        self._process.send_signal(signal.SIGKILL)
-        self._process.communicate(timeout=120)
+        self._process.kill()
+        self._process.communicate()
 
 
-def main(path: str, user: str, pause: float) -> None:
+def main(path: str, user: str) -> None:
     """A writer."""
     from episodica import MemorySystem
 
@@ -208,24 +209,28 @@ def main(path: str, user: str, pause: float) -> None:
         spent += time.process_time() - worked
         added += 1
 
+    def say(**figures: Any) -> None:
+        print(json.dumps(figures), flush=True)
+
     with MemorySystem(path) as memory:
         # The first ones compile expressions and read tables.
         for _ in range(WARM_UP):
             add(memory)
-        print(json.dumps({"ready": True}), flush=True)
+        say(ready=True)
         added, spent = 0, 0.0
-        for line in iter(sys.stdin.readline, "end\n"):
-            if line == "one\n":
+        while line := sys.stdin.readline():
+            if line == "go\n":
+                began = time.perf_counter()
+                while not select.select([sys.stdin], [], [], 0)[0]:
+                    add(memory)
+                seconds += time.perf_counter() - began
+                sys.stdin.readline()
+            elif line == "one\n":
                 add(memory)
-                print(json.dumps({"added": added}), flush=True)
-                continue
-            began = time.perf_counter()
-            while not select.select([sys.stdin], [], [], pause)[0]:
-                add(memory)
-            seconds += time.perf_counter() - began
-            sys.stdin.readline()
-        print(json.dumps({"added": added, "cpu": spent, "seconds": seconds}), flush=True)
+                say(added=added)
+            else:
+                say(added=added, cpu=spent, seconds=seconds)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2])
