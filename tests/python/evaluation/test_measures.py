@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from evaluation.measures import (
     f1,
     flat,
     leaks,
-    ndcg,
     paired,
     recall,
     scores_of,
@@ -42,10 +40,6 @@ def packed(
 
 def test_rankings() -> None:
     assert recall(RANKED[:2], {"b", "x"}) == 0.5
-    # Gains at places 2 and 4 over the ideal at places 1 and 2.
-    by_hand = (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3))
-    assert ndcg(RANKED, {"b", "d"}, 4) == pytest.approx(by_hand)
-    assert ndcg(RANKED, {"a", "b"}, 10) == 1.0
 
 
 def test_the_scores_of_a_question() -> None:
@@ -53,7 +47,7 @@ def test_the_scores_of_a_question() -> None:
     contexts = {"400": packed(["a"], ["a", "d"]), "1000": packed(["a", "d"])}
     sessions = {"a": "s1", "b": "s3", "c": "s3", "d": "s2"}
     made = scores_of(question, Found(RANKED), contexts, sessions)
-    assert (made["recall@5"], made["all@10"], made["any@5"]) == (1.0, 1.0, 1.0)
+    assert (made["recall@5"], made["all@10"], made["any@10"]) == (1.0, 1.0, 1.0)
     assert (made["session_recall@5"], made["session_all@5"]) == (1.0, 1.0)
     assert (made["coverage@400"], made["quoted@400"], made["coverage@1000"]) == (0.5, 1.0, 1.0)
     assert (made["monotony"], made["answer_words@400"]) == (1.0, 1.0)
