@@ -13,7 +13,7 @@ use super::store::Store;
 use crate::error::Result;
 use crate::ids::Owner;
 
-/// Maximum bytes before a place that its checksum covers: the end of one line.
+/// A place's checksum covers at most this many bytes before it: the end of one line.
 const ANCHOR_BYTES: u64 = 64;
 /// Bytes of a log read at a time, unless a line is longer.
 const CHUNK_BYTES: u64 = 4 << 20;
@@ -253,7 +253,7 @@ impl FollowedLog<'_> {
     }
 }
 
-/// Checksum of the end of the last line of `bytes`, which end with its line feed.
+/// Checksum of the end of the last line of `bytes`, without its line feed.
 fn anchor(bytes: &[u8]) -> u32 {
     let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let start = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

@@ -220,7 +220,7 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     fn head(&self) -> Result<LogHead>;
 
     /// The ends that this opening has read or written. A difference from [`UserLogs::head`] means
-    /// that its view is outdated.
+    /// that the view of this opening is outdated.
     fn seen(&self) -> LogHead;
 
     /// True if the logs have not changed since this opening saw them: cheaper than comparing heads.

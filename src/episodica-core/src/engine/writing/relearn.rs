@@ -32,7 +32,7 @@ use crate::text::normalized;
 struct EpisodeFindings {
     before: Vec<FactCandidate>,
     left: Vec<FactCandidate>,
-    /// True if facts that the limit per episode excluded before may be learned now.
+    /// True if facts that the limit per episode excluded before the deletion may be learned now.
     learns: bool,
 }
 

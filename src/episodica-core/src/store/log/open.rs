@@ -228,8 +228,8 @@ impl RecordLog {
             self.replace_file(&found.bad, None, &mut drop_bad)?;
         }
         if self.unterminated {
-            // Other readers accept a line only with its line feed. On a full disk it is added
-            // before the next record.
+            // Other readers accept a line only with its line feed. On a full disk the line feed is
+            // added before the next record.
             let _ = self.terminate();
         }
         Ok(())
