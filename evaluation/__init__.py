@@ -1,4 +1,4 @@
-"""Benchmarks of `episodica`: LoCoMo and LongMemEval, with baselines, intervals and a report.
+"""Benchmarks of `episodica` on public and own conversations, with baselines, intervals and tables.
 
-Uses the public package only, and is not part of the wheel: run it from a checkout.
+Uses the public package only. It is not part of the wheel: run it from a checkout.
 """

@@ -1,4 +1,4 @@
-"""The command ``python -m evaluation``: what memory finds, answers and forgets, and how fast."""
+"""The command ``python -m evaluation``: what a memory finds, answers and forgets, and how fast."""
 
 from __future__ import annotations
 

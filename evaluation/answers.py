@@ -1,6 +1,7 @@
-"""Answers out of contexts by any OpenAI-compatible endpoint, and judges of them.
+"""Answers from contexts, by any OpenAI-compatible endpoint, and their judges.
 
-Never mixed with what needs no model. What can't be read counts as wrong, and is listed.
+Their figures never share a table with figures measured without a model. An unreadable reply counts
+as wrong, and is listed.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ LONGEST_WAIT_SECONDS = 60.0
 JUDGES = ("strict", "lenient")
 LEAST_RUNS = 3
 KINDS = ("right", "vague", "specific", "date_off_by_one")
-# By which prompt the lenient judge marks a type of LongMemEval: the rules that it publishes, in our
-# words.
+# The prompt with which the lenient judge marks a type of LongMemEval. The prompts state the set's
+# published rules in our words.
 RULES = {
     "temporal-reasoning": "longmemeval_temporal",
     "knowledge-update": "longmemeval_update",
@@ -63,7 +64,7 @@ Row = dict[str, Any]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Which models answer and judge. Without them a run needs no network."""
+    """Adds the models that answer and judge. Without models a run needs no network."""
     add = parser.add_argument
     add("--answer-model", metavar="NAME", help="answers from the contexts")
     add("--judge-model", metavar="NAME", help="marks the answers")
@@ -106,9 +107,9 @@ class ChatError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class ChatClient:
-    """Sends one prompt at a time; may be used from several threads.
+    """Sends one prompt at a time; several threads may use it.
 
-    ``options`` go into every request as they are (``temperature``, ``seed``, ...).
+    Every request contains ``options`` unchanged (``temperature``, ``seed``, ...).
     """
 
     base_url: str
@@ -119,7 +120,7 @@ class ChatClient:
     pause: Callable[[float], None] = time.sleep
 
     def ask(self, prompt: str, *, run: int = 0) -> Row:
-        """The reply's text, its model, tokens by the endpoint's own count, seconds and calls.
+        """Returns text, model, tokens (as counted by the endpoint), seconds and number of calls.
 
         ``run`` > 0 asks for another sample: it is added to the seed.
 
@@ -190,13 +191,13 @@ class Prompt:
     stamp: str
 
     def fill(self, **values: str) -> str:
-        """The prompt. Values are put in as they are: braces in them mean nothing."""
+        """Returns the prompt. Values are inserted unchanged, also values with braces."""
         return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], self.template)
 
 
 @cache
 def prompt(name: str) -> Prompt:
-    """Reads a prompt from its file: changed words show even where the version was forgotten."""
+    """Reads a prompt. The stamp has a checksum, which shows a change without a new version."""
     text = (Path(__file__).parent / "prompts" / f"{name}.txt").read_text(encoding="utf-8")
     head, _, template = text.partition("\n")
     template = template.strip()
@@ -205,7 +206,7 @@ def prompt(name: str) -> Prompt:
 
 
 def make_client(args: argparse.Namespace, role: str) -> ChatClient | None:
-    """The client for ``answer`` or ``judge``, noted in the manifest; ``None`` without a model."""
+    """The client for ``answer`` or ``judge``, added to the manifest; ``None`` without a model."""
     model = getattr(args, f"{role}_model")
     if not model:
         return None
@@ -242,7 +243,7 @@ def answer_all(args: argparse.Namespace, dataset: Dataset, measured: dict[str, A
 
 
 def answer(rows: Iterable[Row], folder: Path, client: ChatClient, workers: int) -> None:
-    """Answers each question from its context. Failed calls are kept, and tried again by a rerun."""
+    """Answers each question from its context. Records failed calls; a rerun tries them again."""
     template = prompt("answer")
     with Journal(folder / "answers.jsonl") as journal:
 
@@ -265,7 +266,7 @@ def answer(rows: Iterable[Row], folder: Path, client: ChatClient, workers: int) 
 
 
 def abstains(response: str) -> bool:
-    """Whether an answer says, in one of the usual phrases, that the answer is not known."""
+    """Whether an answer says, in one of the usual phrases, that it is not known."""
     return bool(_ABSTAINS.search(response))
 
 
@@ -278,7 +279,7 @@ def verdict(text: str) -> bool | None:
 def rule(row: Row, judge: str) -> str:
     """The name of the prompt by which a judge marks a row.
 
-    A preference has no single right answer, so both judges mark it by its description.
+    A preference has no single right answer, so both judges mark it by the preference's description.
     """
     if not row["answerable"]:
         return "judge_abstention"
@@ -302,7 +303,7 @@ def _judgements(rows: Iterable[Row], given: dict[str, Row], runs: int) -> list[t
 def ask_judges(
     label: str, tasks: list[tuple[Any, ...]], path: Path, client: ChatClient, workers: int
 ) -> None:
-    """Does the judgements that are missing, failed, or of another answer than the present one."""
+    """Does the judgements that are missing, have failed, or belong to an earlier answer."""
     with Journal(path) as journal:
 
         def key_of(task: tuple[Any, ...]) -> str:
@@ -335,7 +336,7 @@ def ask_judges(
 
 
 def scored(rows: dict[str, Row], folder: Path) -> dict[str, dict[str, float]]:
-    """The scores of the answers by question: 0 where one failed or a verdict is unreadable."""
+    """The scores of the answers by question; a failed answer or an unreadable verdict scores 0."""
     given = {row["key"]: row for row in rows_of(folder / "answers.jsonl")}
     marks: dict[tuple[str, str], list[float]] = {}
     for one in {row["key"]: row for row in rows_of(folder / "judgements.jsonl")}.values():
@@ -360,7 +361,7 @@ def scored(rows: dict[str, Row], folder: Path) -> dict[str, dict[str, float]]:
 
 
 def failures(rows: dict[str, Row], folder: Path) -> list[tuple[str, str]]:
-    """What failed of search, answers and judgements; each counts as wrong."""
+    """The failed searches, answers and judgements; each counts as wrong."""
     listed = [(key, row["failure"]) for key, row in rows.items() if row["failure"]]
     for name in ("answers", "judgements"):
         last = {row["key"]: row for row in rows_of(folder / f"{name}.jsonl")}.values()
@@ -373,7 +374,7 @@ def failures(rows: dict[str, Row], folder: Path) -> list[tuple[str, str]]:
 
 
 def vague(row: Row) -> str:
-    """An answer on the question's topic that says nothing."""
+    """An answer on the question's topic without content."""
     if "temporal" in row["category"]:
         return "Some time ago; they talked about it around then."
     topic = next((word for word in reversed(words(row["question"])) if len(word) > 4), "it")
@@ -381,7 +382,7 @@ def vague(row: Row) -> str:
 
 
 def specific(row: Row, others: list[Row]) -> str | None:
-    """The answer to another question of the category that shares no word with this one's."""
+    """The answer to another question of the category, without a word of this question's answer."""
     mine = set(words(row["gold"]))
     fitting = [
         one["gold"]
@@ -414,7 +415,7 @@ def _later(year: int, month: str, day: int) -> date | None:
 
 
 def calibrate(rows: list[Row], out: Path, client: ChatClient, args: argparse.Namespace) -> None:
-    """Marks known answers of a seeded sample of questions: what a judge lets pass."""
+    """Judges known answers to a random sample of questions, to see which ones a judge accepts."""
     asked = [row for row in rows if row["answerable"] and row.get("gold")]
     sample = random.Random("calibration").sample(asked, min(args.calibration, len(asked)))
     tasks = []
@@ -429,7 +430,7 @@ def calibrate(rows: list[Row], out: Path, client: ChatClient, args: argparse.Nam
 
 
 def calibrated(path: Path) -> dict[str, Any]:
-    """The rate of known answers accepted (by most runs), by judge and kind."""
+    """The rate at which most runs of a judge accept known answers, by judge and kind of answer."""
     marks: dict[tuple[str, str, str], list[float]] = {}
     for row in {row["key"]: row for row in rows_of(path)}.values():
         marks.setdefault((row["judge"], row["kind"], row["question"]), []).append(row["label"])
@@ -446,7 +447,7 @@ def calibrated(path: Path) -> dict[str, Any]:
 
 
 def _write_hypotheses(folder: Path, rows: dict[str, Row], given: dict[str, Row]) -> None:
-    """``hypotheses.jsonl``: what LongMemEval's own scorer reads, a line a question."""
+    """``hypotheses.jsonl``, the input of LongMemEval's own scorer, with a line per question."""
     lines = [
         json.dumps(
             {

@@ -18,9 +18,9 @@ Rows = npt.NDArray[np.float32]
 
 
 class MiniLm:
-    """Mean of the hidden states, of unit length, as sentence-transformers gives them.
+    """Means of the hidden states, scaled to length 1, as sentence-transformers computes them.
 
-    Keeps what it computed in a file, so that a repeated run computes nothing.
+    Saves its results in a file, so that a repeated run computes nothing.
     """
 
     model = "all-MiniLM-L6-v2, 256 tokens"
@@ -72,12 +72,12 @@ class MiniLm:
 
 @cache
 def embedder(file: Path) -> MiniLm:
-    """The one of a run."""
+    """The embedder of a run."""
     return MiniLm(file)
 
 
 def model_folder() -> Path | None:
-    """Where the model's files are; found, not imported, which would ask for more packages."""
+    """The folder of the model's files. Importing the package would need more packages."""
     spec = importlib.util.find_spec(_PACKAGE)
     places = (spec.submodule_search_locations if spec else None) or []
     found = [path for place in places for path in Path(place).rglob("model.safetensors")]

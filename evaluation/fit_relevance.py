@@ -2,15 +2,16 @@
 
     python -m evaluation fit locomo.json evaluation/data/languages/*.json
 
-Reads files in LoCoMo's format. Each question is asked of its own conversation and every third one
-of another conversation, too. Nothing is right for adversarial questions (category 5) and for the
-wrong conversation.
+Reads files in LoCoMo's format. Each question is asked of its own conversation, and every third
+question also of another conversation. Adversarial questions (category 5) and questions to another
+conversation have no right answer.
 
-First the probability that a question is answered, by logistic regression over six signs; then that
-a hit is right, which holds a message that the question cites as evidence, over its raw score and
-the logarithm of the first. What is printed before the constants was measured on conversations that
-the fit had not seen, each in turn: how well the relevance of the best message separates answerable
-questions from others (AUROC), and a reliability table.
+The first fit gives the probability that a question is answered: a logistic regression over six
+features. The second fit gives the probability that a hit is right, which means that it contains a
+message cited as evidence: a regression over the hit's raw score and the logarithm of the first
+probability. Before the constants, the command prints two measurements on conversations that a fit
+has not seen (each conversation in turn): how well the relevance of the best message separates
+answerable questions from others (AUROC), and a reliability table.
 """
 
 from __future__ import annotations
@@ -30,20 +31,20 @@ from evaluation.datasets.locomo import load
 from evaluation.measures import separation
 
 DEPTHS = {"message": 30, "episodic": 10}
-# As in the engine: what is compared of messages, the sizes that count, the weight of `words`.
+# As in the engine: the compared scores of messages, the sizes that count, the weight of `words`.
 CONTENT, SIZES, WORDS_WEIGHT = ("words", "tokens", "vector"), (100, 600), 3.0
 BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 ROUNDS, PENALTY = 100, 1e-5
 
 
 def is_right(hit: Hit, evidence: set[str]) -> bool:
-    """Whether the hit holds a message that is evidence."""
+    """Whether the hit contains a message that is evidence."""
     return any(message.message_id in evidence for message in hit.messages)
 
 
 @dataclass
 class Asked:
-    """A question put to a user, with what the search said."""
+    """A question to a user, with the results of the search."""
 
     group: str
     answerable: bool
@@ -53,7 +54,7 @@ class Asked:
 
 
 def ask(memory: MemorySystem, user: str, question: str, evidence: set[str]) -> Asked:
-    """Asks; ``signs`` as in ``relevance.rs``, ``hits`` by kind their raw scores and labels."""
+    """Asks a question: features as in ``relevance.rs``, and each hit's raw score and label."""
     messages = memory.search(user, question, kinds=["message"], top_k=1000)
     facts = memory.search(user, question, kinds=["semantic"], top_k=20)
     scores = [hit.scores for hit in messages]
@@ -81,7 +82,7 @@ def ask(memory: MemorySystem, user: str, question: str, evidence: set[str]) -> A
 
 
 def rows_of(talks: list[Conversation]) -> list[Asked]:
-    """Every question, put to its user and every third to another."""
+    """Asks every question of its user, and every third question also of another user."""
     rows = []
     with tempfile.TemporaryDirectory() as store, MemorySystem(store) as memory:
         for talk in talks:
@@ -113,7 +114,7 @@ def fit(features: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def fit_answered(rows: list[Asked]) -> np.ndarray:
-    """The weights of the signs."""
+    """The weights of the features."""
     labels = np.array([row.answerable for row in rows], dtype=float)
     return fit(np.array([row.signs for row in rows]), labels)
 
@@ -124,7 +125,7 @@ def likely(row: Asked, weights: np.ndarray) -> float:
 
 
 def table(rows: list[Asked], kind: str, weights: np.ndarray) -> np.ndarray:
-    """Of every hit its raw score (of messages, below the best), the chance, and the label."""
+    """For each hit its raw score (for messages, below the best), the probability, the label."""
     lines = []
     for row in rows:
         first = row.signs[0] if kind == "message" else 0.0

@@ -1,4 +1,4 @@
-"""Files of a run: rows that survive a kill, and what a stranger needs to repeat it."""
+"""Files of a run: rows that survive a kill, and a manifest with which a run can be repeated."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ import episodica
 from evaluation import measures
 from evaluation.datasets import Dataset, read
 
-# A run may only be continued while these stay as they were.
+# A run can be continued only if these are unchanged.
 FIXED = ("dataset", "data", "episodica", "settings")
 
 
 class ManifestError(ValueError):
-    """A folder holds another run's results."""
+    """The folder contains the results of another run."""
 
 
 class Journal:
-    """Rows by key, each on disk as soon as it is finished; a later row replaces an earlier one.
+    """Rows by key, each on disk as soon as it is finished; the last row of a key counts.
 
-    A last line that a kill cut off is removed at the next start. May be written by several threads.
+    The next start removes a last line that a kill cut off. Several threads may write rows.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,17 +47,17 @@ class Journal:
         return self._rows.get(key)
 
     def lacks(self, key: str) -> bool:
-        """Whether there is no row, or one of a failure."""
+        """Whether the row is missing or records a failure."""
         row = self._rows.get(key)
         return row is None or bool(row.get("failure"))
 
     def rows(self) -> dict[str, dict[str, Any]]:
-        """All rows, in the order in which their keys first came."""
+        """All rows, in the order in which their keys first appeared."""
         with self._lock:
             return dict(self._rows)
 
     def append(self, row: dict[str, Any]) -> None:
-        """Writes a row through to the operating system."""
+        """Writes a row and hands it to the operating system."""
         line = json.dumps(row, ensure_ascii=False)
         with self._lock:
             self._file.write(line + "\n")
@@ -72,7 +72,7 @@ class Journal:
 
 
 def rows_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a journal; none where there is no file."""
+    """The rows of a journal; none if the file does not exist."""
     if path.exists():
         with path.open(encoding="utf-8") as file:
             for line in file:
@@ -81,7 +81,7 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def write(path: Path, data: Any) -> None:
-    """Replaces a file in one step, a text or JSON: a kill leaves the old or the new one."""
+    """Replaces a file with a text or JSON in one step: a kill leaves the old or the new file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=1) + "\n"
     temporary = path.with_name(path.name + ".part")
@@ -90,13 +90,13 @@ def write(path: Path, data: Any) -> None:
 
 
 def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any]) -> dict[str, Any]:
-    """The manifest in ``out``, begun if there is none.
+    """Returns the manifest in ``out``, and begins one if the folder has none.
 
     Raises
     ------
     ManifestError
-        If the folder was begun with other data, another version or other settings: rows of two
-        configurations never mix.
+        If the folder was begun with other data, another version or other settings, since rows of
+        two configurations must not mix.
     """
     fresh = {
         "dataset": dataset.name,
@@ -108,7 +108,7 @@ def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any]) -> dict
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
         "seeds": {"bootstrap": measures.SEED, "resamples": measures.RESAMPLES},
-        # Names of files without the folders of the machine they lie on.
+        # File names without their folders on this machine.
         "command": [
             Path(one).name if "/" in one and "://" not in one else one for one in sys.argv[1:]
         ],
@@ -134,7 +134,7 @@ def note(out: Path, section: str, name: str, value: Any) -> None:
     Raises
     ------
     ManifestError
-        If the run has another value there already.
+        If the run already has another value there.
     """
     manifest = read(out / "manifest.json")
     known = manifest.setdefault(section, {}).setdefault(name, value)
@@ -147,7 +147,7 @@ def note(out: Path, section: str, name: str, value: Any) -> None:
 
 
 def in_parallel(label: str, items: list[Any], work: Any, workers: int) -> None:
-    """Does the work on each item; the first error ends it, after the work under way."""
+    """Does the work on each item. After the first error it only finishes the work under way."""
     said = Said(label, len(items))
     with ThreadPoolExecutor(max(1, workers)) as pool:
         futures = [pool.submit(work, item) for item in items]
@@ -161,7 +161,7 @@ def in_parallel(label: str, items: list[Any], work: Any, workers: int) -> None:
 
 
 class Said:
-    """Says on stderr how far a stage is, now and then."""
+    """Prints the progress of a stage to stderr, now and then."""
 
     SECONDS = 15.0
 

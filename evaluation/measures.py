@@ -1,6 +1,6 @@
-"""Scores of one question, intervals over many, and what separates answerable from other questions.
+"""Scores of one question, their intervals, and how well scores tell answerable questions apart.
 
-Rankings come best first; ``evidence`` is the ids that prove the answer.
+Rankings have the best first; ``evidence`` is the ids of the messages that prove the answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evaluation.datasets.gatemem import patterns_found
 
 KS = (5, 10, 20)
 DEPTH = 50
-# Whether old and new statement stand in a context is asked of a small one.
+# Tokens of the small context in which old and new statement are looked for.
 STALE_BUDGET = 400
 
 Z_95 = 1.959963984540054
@@ -28,7 +28,7 @@ RESAMPLES = 2000
 SEED = 20240101
 
 _ARTICLES = {"a", "an", "the", "and"}
-# Words that say nothing about whether a context holds the answer.
+# Words that do not matter for whether a context contains the answer.
 _FUNCTION_WORDS = _ARTICLES | set(
     re.findall(
         r"\w+",
@@ -40,7 +40,7 @@ _FUNCTION_WORDS = _ARTICLES | set(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search returned: ids of messages, best first, and how sure it is of the best."""
+    """The result of a search: ids of messages, best first, and the score of the best."""
 
     messages: list[str] | None
     top: float | None = None
@@ -54,13 +54,13 @@ class Packed:
     Parameters
     ----------
     text, tokens
-        What a reader is given, and its length (o200k_base).
+        The reader's text, and its length in tokens (o200k_base).
     whole
-        Ids of the messages whose whole words stand in it.
+        Ids of the messages that the text contains in full.
     quoted
-        Ids of those that stand in it in full or in part.
+        Ids of the messages that it contains in full or in part.
     cited
-        Ids behind its facts.
+        Ids of the source messages of its facts.
     """
 
     text: str
@@ -82,7 +82,7 @@ def flat(text: str) -> str:
 
 
 def stands_in(content: str, text: str) -> bool:
-    """Whether a sentence or line of a message stands in a flat text: claims are not enough."""
+    """Whether a flat text contains a sentence or line of a message; a claimed id is not enough."""
     pieces = re.split(r"\n+|(?<=[.!?。！？])\s*", content)  # noqa: RUF001
     return any(flat(one) in text for one in pieces if one.strip())
 
@@ -93,7 +93,7 @@ def scores_of(
     contexts: Mapping[str, Packed],
     session_of: Mapping[str, str],
 ) -> dict[str, float]:
-    """All scores of a question that its data allows; what a system can't have is absent."""
+    """All scores of a question that its data allows; scores that a system can't have are absent."""
     made: dict[str, float] = {}
     gold = question.messages
     if found.messages is not None and gold:
@@ -129,13 +129,13 @@ def scores_of(
 
 
 def _monotone(contexts: Mapping[str, Packed], gold: Iterable[str]) -> bool:
-    """Whether a greater budget never loses evidence that a smaller one had."""
+    """Whether no larger budget loses evidence that a smaller budget had."""
     held = [set(one.quoted) & set(gold) for one in contexts.values()]
     return all(before <= after for before, after in itertools.pairwise(held))
 
 
 def leaks(targets: Iterable[str], text: str) -> float:
-    """1 if a text holds one of the targets as whole words, capitals and line breaks aside."""
+    """1 if a text contains one of the targets as whole words, ignoring case and line breaks."""
     lower = flat(text).lower()
     patterns = (rf"(?<!\w){re.escape(flat(one).lower())}(?!\w)" for one in targets)
     return float(any(re.search(pattern, lower) for pattern in patterns))
@@ -148,7 +148,7 @@ def words(text: str) -> list[str]:
 
 
 def f1(answer: str, gold: str) -> float:
-    """F1 of the words, each counted as often as it occurs; 1 when both are empty."""
+    """F1 of the words, each counted as often as it occurs; 1 if both texts have none."""
     mine, theirs = Counter(words(answer)), Counter(words(gold))
     if not mine and not theirs:
         return 1.0
@@ -157,16 +157,16 @@ def f1(answer: str, gold: str) -> float:
 
 
 def word_recall(context: str, gold: str) -> float | None:
-    """Share of the gold answer's content words in a context; ``None`` without such words.
+    """Share of the gold answer's content words in a context; ``None`` if it has no such words.
 
-    Says whether the words could have been read, not that the context says what the answer says.
+    It says whether the words could be read there, not whether the context states the answer.
     """
     wanted = {word for word in words(gold) if word not in _FUNCTION_WORDS}
     return len(wanted & set(words(context))) / len(wanted) if wanted else None
 
 
 def separation(right: Sequence[float], wrong: Sequence[float]) -> float | None:
-    """Chance that a value of the first exceeds one of the second, ties half: the AUROC."""
+    """Chance that a value of ``right`` exceeds one of ``wrong``, ties counted half: the AUROC."""
     if not len(right) or not len(wrong):
         return None
     first, second = np.array(right)[:, None], np.array(wrong)[None]
@@ -175,7 +175,7 @@ def separation(right: Sequence[float], wrong: Sequence[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its 95 % interval over ``n`` questions; ``None`` without any."""
+    """A mean with its 95 % interval over ``n`` questions; ``None`` if there are none."""
 
     mean: float | None
     low: float | None
@@ -212,14 +212,14 @@ def bootstrap(values: Sequence[float], seed: int = SEED) -> Estimate:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Wilson's interval when all values are 0 or 1, the bootstrap's otherwise."""
+    """Wilson's interval if all values are 0 or 1, else the bootstrap's."""
     if all(value in (0, 1) for value in values):
         return wilson(sum(values), len(values))
     return bootstrap(values)
 
 
 def paired(first: Mapping[str, float], second: Mapping[str, float]) -> Estimate:
-    """Mean of ``second - first`` over the questions of both, with a bootstrap interval."""
+    """Mean of ``second - first`` over the questions that both have, with a bootstrap interval."""
     return bootstrap([second[key] - first[key] for key in first if key in second])
 
 

@@ -1,4 +1,4 @@
-"""mem0 on the vectors that the dense baseline is given.
+"""mem0, with the vectors of the dense baseline.
 
 It keeps messages as they are (``infer=False``) and finds them by vectors, without a model.
 """
@@ -33,7 +33,7 @@ class _Ready:
     def embed_batch(
         self, texts: Sequence[str], memory_action: str | None = None
     ) -> list[list[float]]:
-        """Several texts'."""
+        """The vectors of several texts."""
         return [[float(value) for value in row] for row in self.embedder(list(texts))]
 
 
@@ -52,7 +52,7 @@ class Mem0(Ranking):
         self._memory = Memory.from_config(
             {
                 "vector_store": {"provider": "qdrant", "config": {**store, "on_disk": True}},
-                # Never asked: messages are added as they are.
+                # Never called, since messages are added as they are.
                 "llm": {"provider": "openai", "config": {"api_key": "none"}},
                 "embedder": {"provider": "openai", "config": ready},
                 "history_db_path": str(folder / "history.db"),
@@ -68,7 +68,7 @@ class Mem0(Ranking):
         return importlib.util.find_spec("mem0") is not None
 
     def add(self, conversation: Conversation, start: int, end: int) -> dict[str, Any]:
-        """Each message with its id, its speaker in its text."""
+        """Adds each message with its id, and with its speaker in the text."""
         added = conversation.messages[start:end]
         self._embedder([spoken(one) for one in added])
         for one in added:
@@ -83,7 +83,7 @@ class Mem0(Ranking):
         return {"messages": len(added)}
 
     def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
-        """By its search; what it doesn't find has no place in the ranking."""
+        """The scores of its search; messages that it doesn't find are not ranked."""
         places = {one["message_id"]: at for at, one in enumerate(conversation.messages)}
         hits = self._memory.search(
             question.text, filters={"user_id": conversation.user}, top_k=said, threshold=0.0
@@ -94,7 +94,7 @@ class Mem0(Ranking):
         return made
 
     def erase(self, conversation: Conversation, ids: list[str]) -> bool:
-        """Deletes memory by memory."""
+        """Deletes one memory after the other."""
         for own, identity in list(self._own.items()):
             if identity in ids:
                 self._memory.delete(own)
@@ -103,5 +103,5 @@ class Mem0(Ranking):
         return True
 
     def forget(self, conversation: Conversation) -> None:
-        """Deletes the user's."""
+        """Deletes the user's memories."""
         self._memory.delete_all(user_id=conversation.user)

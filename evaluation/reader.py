@@ -1,15 +1,15 @@
-"""A reader by hand: blind packs for people or models, and what their answers are worth.
+"""Blind tests with people or models as readers: makes packs of contexts and scores the answers.
 
     python -m evaluation reader make OUT locomo --data locomo10.json --arm other=env/bin/python
     python -m evaluation reader judge OUT
     python -m evaluation reader score OUT
 
-`make` draws questions of every category, and packs a context of each system for each of them,
-shuffled and without names. Readers follow OUT/reader.md and write answers_N.json; `judge` puts the
-answers next to the right ones, without saying whose they are, for OUT/judge.md and verdicts.json;
-`score` prints the mean mark of each arm with its interval, and the arms' differences question by
-question. `--arm` adds the package of another Python environment, so that two versions are compared
-by the same readers.
+`make` draws questions of every category. Its packs have a context of each system for each question,
+shuffled and without the names of the systems. Readers follow OUT/reader.md and write
+answers_N.json. `judge` writes the answers next to the right ones, again without names; judges
+follow OUT/judge.md and write verdicts.json. `score` prints the mean mark of each arm with its
+interval, and the arms' differences question by question. `--arm` adds the package of another Python
+environment, so that the same readers compare two versions.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def make(args: argparse.Namespace) -> int:
-    """Draws, packs, shuffles, and writes packs, key and protocol."""
+    """Draws questions, packs contexts, shuffles them, and writes packs, key and protocol."""
     if (args.out / "key.json").exists():
         raise ValueError(f"{args.out} has packs already: name another folder")
     dataset = runner.data_of(args.set, args)
@@ -118,7 +118,7 @@ def make(args: argparse.Namespace) -> int:
 
 
 def draw(questions: list[Question], number: int, seed: int) -> list[Question]:
-    """A sample in which each category has its share, and none that has questions is missing."""
+    """A sample in which each category has its share, and at least one question."""
     by_category: dict[str, list[Question]] = defaultdict(list)
     for one in questions:
         if one.messages or not one.answerable:
@@ -161,7 +161,7 @@ def _contexts(
 
 
 def contexts(args: argparse.Namespace) -> int:
-    """Prints the contexts of this environment's package for the questions that were drawn."""
+    """Prints the contexts of this environment's package for the drawn questions."""
     about = read(args.out / "chosen.json")
     paths = {name: about[name] and Path(about[name]) for name in ("data", "talks", "corrections")}
     limits = dict.fromkeys(("only", "limit", "questions", "half"))
@@ -175,7 +175,7 @@ def contexts(args: argparse.Namespace) -> int:
 
 
 def judge(args: argparse.Namespace) -> int:
-    """Writes ``judge.json`` out of all answers."""
+    """Writes ``judge.json`` from all answers."""
     key, given = read(args.out / "key.json"), {}
     for file in sorted(args.out.glob("answers_*.json")):
         given |= read(file)
@@ -194,7 +194,7 @@ def judge(args: argparse.Namespace) -> int:
 
 
 def score(args: argparse.Namespace) -> int:
-    """Prints the marks by arm and category, the pairs of arms, and what is missing."""
+    """Prints the marks by arm and category, the pairs of arms, and the missing verdicts."""
     key = read(args.out / "key.json")
     judges = [read(file) for file in sorted(args.out.glob("verdicts*.json"))]
     wrong = [one for marks in judges for one, mark in marks.items() if mark not in MARKS]
@@ -206,7 +206,7 @@ def score(args: argparse.Namespace) -> int:
     for one, row in key.items():
         marks = [verdicts[one] for verdicts in judges if one in verdicts]
         missing += not marks
-        # What was not answered, or not judged, counts as wrong.
+        # A context without an answer or a verdict counts as wrong.
         arms[row["arm"]][row["key"]] = statistics.fmean(marks) if marks else 0.0
     answerable = {row["key"] for row in key.values() if row["gold"] != NOT_ANSWERABLE}
     groups = {"all": set(categories), "answerable": answerable}

@@ -1,6 +1,6 @@
-"""One run: every system takes the conversations in, is asked every question, and is scored.
+"""One run: every system gets the conversations, answers every question, and is scored.
 
-Each row is on disk as soon as it is finished; the same command goes on where it stopped.
+Each row is on disk as soon as it is finished; repeating the command continues a stopped run.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def add_options(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def add_data(parser: argparse.ArgumentParser, name: str) -> None:
-    """The options that say what is read."""
+    """The options for the data to read."""
     parser.add_argument(
         "--data",
         type=Path,
@@ -129,7 +129,7 @@ def add_data(parser: argparse.ArgumentParser, name: str) -> None:
 
 
 def data_of(name: str, args: argparse.Namespace) -> Dataset:
-    """Reads the set; ends with a message where it can't be read."""
+    """Reads the set; exits with a message if it can't be read."""
     try:
         dataset = load(name, args.data, talks=args.talks, corrections=args.corrections)
     except (OSError, ValueError, KeyError, TypeError, SyntaxError, ImportError) as error:
@@ -143,7 +143,7 @@ def data_of(name: str, args: argparse.Namespace) -> Dataset:
 
 
 def published(dataset: Dataset) -> Dataset:
-    """The set with the answers and the evidence that it was published with."""
+    """The set with the answers and the evidence with which it was published."""
 
     def as_published(question: Question) -> Question:
         if question.published is None:
@@ -161,7 +161,7 @@ def published(dataset: Dataset) -> Dataset:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs a set; Ctrl-C and known errors end with a line, and finished rows are kept."""
+    """Runs a set. Ctrl-C and known errors end it with a line; finished rows are kept."""
     dataset = data_of(args.set, args)
     limits = {name: getattr(args, name) for name in ("only", "limit", "questions", "half", "key")}
     settings = {"config": args.config, "budgets": list(args.budgets), **limits}
@@ -193,7 +193,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def systems_of(names: Iterable[str], dataset: Dataset) -> list[str]:
-    """Those that can run here and make sense on the set."""
+    """The systems that can run here and make sense for the set."""
     chats = any(one.with_assistant for one in dataset.conversations)
     kept = []
     for name in names:
@@ -211,7 +211,7 @@ def systems_of(names: Iterable[str], dataset: Dataset) -> list[str]:
 
 
 def make_system(name: str, out: Path, config: dict[str, Any]) -> System:
-    """A system under test. Stores stay in the run's folder."""
+    """Makes a system. Its store is in the folder of the run."""
     base = name.removesuffix("-user")
     users_only = name.endswith("-user")
     if name.startswith("episodica"):
@@ -235,9 +235,9 @@ def measure(
     budgets: tuple[int, ...],
     keep: int | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """The rows of a system by the keys of the questions. Failed ones are asked again.
+    """The rows of a system by the keys of the questions; questions that failed are asked again.
 
-    ``keep``: of which budget the context is kept for answers.
+    ``keep`` is the budget whose contexts are kept for answers.
     """
     with Journal(folder / "rows.jsonl") as rows, Journal(folder / "builds.jsonl") as builds:
         questions = dataset.questions
@@ -253,7 +253,8 @@ def measure(
                 continue
             whole = len(conversation.messages)
             if any(one.after is not None for one in conversation.questions):
-                # What was told after a question's turn can't be taken back: begin anew.
+                # Messages after a question's turn can't be removed again, so the system begins
+                # anew.
                 system.forget(conversation)
                 asked = list(conversation.questions)
             done = 0
@@ -309,7 +310,7 @@ def _row(
             old, new = map(set, question.updates)
             ended = system.ended(conversation, old - new)
     except EpisodicaError as error:
-        # Wrong in everything that it would have been measured by.
+        # Counts as wrong in all its measures.
         nothing = scores_of(question, Found([]), dict.fromkeys(names, _EMPTY), session_of)
         scores = {name: float(name.startswith(table.LESS_IS_BETTER)) for name in nothing}
         return {**row, "failure": f"{type(error).__name__}: {error}", "scores": scores}
@@ -331,7 +332,7 @@ def _row(
 def _erase(
     conversation: Conversation, system: System, rows: Journal, budgets: tuple[int, ...]
 ) -> None:
-    """Deletes the messages that hold what was to be deleted, and looks for it everywhere."""
+    """Deletes the messages with the text that must go, and looks for that text everywhere."""
     asked = [one for one in conversation.questions if one.leaks and one.category == "deletion"]
     targets = [target for one in asked for target in one.leaks]
     holding = [one["message_id"] for one in conversation.messages if leaks(targets, one["content"])]
@@ -353,7 +354,7 @@ def _kept(
     budget: int | None,
     folder: Path,
 ) -> dict[str, Any]:
-    """The context that an answer is given from; a long one once, in a file named by its content."""
+    """The context for an answer. A long context is stored once, in a file named by its content."""
     if budget is None:
         return {}
     try:
@@ -369,7 +370,7 @@ def _kept(
 
 
 def names(text: str) -> list[str]:
-    """Systems by their names, separated by commas."""
+    """Names of systems, separated by commas."""
     found = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in found if name not in SYSTEMS]
     if unknown or not found:
@@ -380,7 +381,7 @@ def names(text: str) -> list[str]:
 
 
 def _settings(text: str) -> dict[str, Any]:
-    """Settings of the memory. They end in the manifest, so they hold no secret."""
+    """Settings of the memory. The manifest shows them, so they must contain no secret."""
     settings = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text("utf-8"))
     rest: list[Any] = [settings]
     while rest:

@@ -1,7 +1,7 @@
-"""The systems under test: ``episodica`` itself, and what it has to beat.
+"""The systems under test: ``episodica`` itself, and the baselines.
 
-The baselines are written without the package's search: BM25, dense vectors, their sum, each over
-all messages and over the user's alone, the whole conversation, and chance.
+The baselines don't use the package's search: BM25, dense vectors and their sum, each over all
+messages and over the user's messages only; the whole conversation; and a random order.
 """
 
 from __future__ import annotations
@@ -23,58 +23,58 @@ from evaluation.datasets import Conversation, Question
 from evaluation.measures import DEPTH, Found, Packed, flat, stands_in
 
 Vector = npt.NDArray[np.float64]
-# Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009): the
-# usual middle of their ranges.
+# The usual middle of the ranges in Robertson and Zaragoza, "The Probabilistic Relevance Framework:
+# BM25 and Beyond" (2009).
 BM25_K1, BM25_B = 1.2, 0.75
 METHODS = ("hybrid", "rrf", "vector", "bm25", "norlift")
 
 
 class System:
-    """What remembers conversations and finds them again."""
+    """A memory that stores conversations and finds their messages again."""
 
     name = ""
     budgets = True
     """Whether contexts obey a token budget."""
 
     def add(self, conversation: Conversation, start: int, end: int) -> dict[str, Any]:
-        """Takes some of the messages in; returns counts for the ledger."""
+        """Stores some of the messages; returns counts for the ledger."""
         return {"messages": end - start}
 
     def ask(self, conversation: Conversation, question: Question, said: int) -> Found:
-        """Ranks the first ``said`` messages on a question."""
+        """Ranks the first ``said`` messages for a question."""
         raise NotImplementedError
 
     def pack(
         self, conversation: Conversation, question: Question, said: int, max_tokens: int
     ) -> Packed:
-        """Packs what it holds on a question into a text."""
+        """Packs a context for a question."""
         raise NotImplementedError
 
     def ended(self, conversation: Conversation, ids: Iterable[str]) -> bool | None:
-        """Whether a fact out of these messages is known and ended; ``None`` without facts."""
+        """Whether a fact from these messages is known and ended; ``None`` without facts."""
         return None
 
     def erase(self, conversation: Conversation, ids: list[str]) -> bool:
-        """Deletes messages and what came of them; whether it can."""
+        """Deletes messages and everything derived from them; ``False`` if the system can't."""
         return False
 
     def everything(self, conversation: Conversation, question: Question) -> str:
-        """The texts of all that it finds on a question, whatever the budget."""
+        """All texts that it finds for a question, whatever the budget."""
         return ""
 
     def forget(self, conversation: Conversation) -> None:
-        """Begins the conversation anew."""
+        """Deletes the conversation, so that it can be added again."""
 
     def describe(self) -> dict[str, Any]:
-        """Its configuration, for the manifest."""
+        """The configuration of the system, for the manifest."""
         return {}
 
     def close(self) -> None:
-        """Releases what it holds."""
+        """Releases its resources."""
 
 
 class Episodica(System):
-    """``episodica`` through its public API, one user a conversation."""
+    """``episodica`` through its public API; each conversation is a user."""
 
     def __init__(self, store: Path, settings: dict[str, Any], method: str = "hybrid") -> None:
         self.name = "episodica" if method == "hybrid" else f"episodica:{method}"
@@ -83,7 +83,7 @@ class Episodica(System):
         self._method: Any = method
 
     def add(self, conversation: Conversation, start: int, end: int) -> dict[str, Any]:
-        """Adds messages, closes the buffer and waits for the facts; what is there stays single."""
+        """Adds the messages that are new, closes the buffer and waits for the facts."""
         user = conversation.user
         added = self._memory.add_messages(user, conversation.messages[start:end])
         self._memory.flush(user)
@@ -96,7 +96,7 @@ class Episodica(System):
         return {"messages": count, "duplicates": added.duplicates, "complete": complete, **spent}
 
     def ask(self, conversation: Conversation, question: Question, said: int) -> Found:
-        """Messages by one search, and the relevance of the best record of any kind by another."""
+        """Ranks messages by one search, and takes the best relevance of any kind from another."""
         hits = self._search(conversation, question, DEPTH, ["message"])
         best = self._search(conversation, question, 1)
         messages = [message.message_id for hit in hits for message in hit.messages]
@@ -118,7 +118,7 @@ class Episodica(System):
     def pack(
         self, conversation: Conversation, question: Question, said: int, max_tokens: int
     ) -> Packed:
-        """The package's own packing; a message counts where its own words are in the text."""
+        """Uses the package's own packing; a message counts if its own words are in the text."""
         context = self._memory.context(
             conversation.user,
             question.text,
@@ -137,7 +137,7 @@ class Episodica(System):
         )
 
     def ended(self, conversation: Conversation, ids: Iterable[str]) -> bool | None:
-        """Asks all facts, the superseded ones too."""
+        """Looks at all facts, including superseded ones."""
         wanted = set(ids)
         facts = self._memory.semantic_memories(conversation.user, include_superseded=True)
         return any(
@@ -146,7 +146,7 @@ class Episodica(System):
         )
 
     def erase(self, conversation: Conversation, ids: list[str]) -> bool:
-        """Deletes by id."""
+        """Deletes the messages by id."""
         self._memory.delete(conversation.user, ids)
         return True
 
@@ -164,7 +164,7 @@ class Episodica(System):
         self._memory.delete_user_data(conversation.user)
 
     def describe(self) -> dict[str, Any]:
-        """Every setting in force."""
+        """All settings in use."""
         return {"method": self._method, "config": self._memory.config.to_dict()}
 
     def close(self) -> None:
@@ -200,22 +200,22 @@ class Ranking(System):
         raise NotImplementedError
 
     def top(self, scores: Vector) -> float | None:
-        """How sure the best score is; ``None`` where scores of two questions don't compare."""
+        """The best score; ``None`` if the scores of two questions can't be compared."""
         return float(scores.max(initial=0.0))
 
     def _prepared(self, conversation: Conversation) -> Any:
-        """What is derived once of a conversation; of the last one only."""
+        """Data derived once from a conversation; kept for the last conversation only."""
         if conversation.user not in self._known:
             self._known = {conversation.user: self.prepare(conversation)}
         return self._known[conversation.user]
 
     def prepare(self, conversation: Conversation) -> Any:
-        """What the scores need of a conversation."""
+        """Derives the data of a conversation that the scores need."""
 
     def _order(
         self, conversation: Conversation, question: Question, said: int
     ) -> tuple[list[int], float | None]:
-        """Places of the messages, best first; equal scores in the order of time."""
+        """Positions of the messages, best first; equal scores in the order of time."""
         if self._last[:2] != (question.key, said):
             scores = self.scores(conversation, question, said)
             if self._users_only:
@@ -234,7 +234,7 @@ class Ranking(System):
     def pack(
         self, conversation: Conversation, question: Question, said: int, max_tokens: int
     ) -> Packed:
-        """Takes lines by rank until the budget is used up. A line break may be a token."""
+        """Takes lines by rank until the budget is used up. Counts a token for each line break."""
         if self._costs[0] != conversation.user:
             costs = [count_tokens(rendered(one)) + 1 for one in conversation.messages]
             self._costs = (conversation.user, costs)
@@ -251,13 +251,13 @@ class Ranking(System):
 
 
 class Bm25(Ranking):
-    """BM25 over single messages with their speaker's name, English words stemmed."""
+    """BM25 over single messages with their speaker's name; English words are stemmed."""
 
     name = "bm25"
 
     def __init__(self, users_only: bool = False) -> None:
         super().__init__(users_only)
-        # Only who measures needs it.
+        # Imported here, since only the baseline needs it.
         import snowballstemmer
 
         self._stemmer = snowballstemmer.stemmer("english")
@@ -276,7 +276,7 @@ class Bm25(Ranking):
         return [Counter(self._terms(text)) for text in texts]
 
     def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
-        """By the statistics of what was said so far, or of the user's part of it."""
+        """Uses the statistics of the messages so far, or of the user's messages among them."""
         everything = self._prepared(conversation)[:said]
         mine = [
             not self._users_only or one["role"] == "user" for one in conversation.messages[:said]
@@ -302,7 +302,7 @@ class Bm25(Ranking):
 
 
 class Dense(Ranking):
-    """Cosine of vectors of all-MiniLM-L6-v2, message by message with the speaker's name."""
+    """Cosine of vectors of all-MiniLM-L6-v2; each message has a vector, with its speaker's name."""
 
     name = "dense"
 
@@ -311,28 +311,28 @@ class Dense(Ranking):
         self._embedder = embedder
 
     def prepare(self, conversation: Conversation) -> Vector:
-        """A row for each message; the questions are embedded along with them."""
+        """A row for each message; embeds the questions in the same call."""
         texts = [spoken(one) for one in conversation.messages]
         asked = [one.text for one in conversation.questions]
         return np.array(self._embedder([*texts, *asked])[: len(texts)])
 
     def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
-        """Exact."""
+        """Exact cosines."""
         rows: Vector = self._prepared(conversation)[:said]
         return rows @ self._embedder([question.text])[0]
 
     def describe(self) -> dict[str, Any]:
-        """Its model."""
+        """The name of its model."""
         return {"model": self._embedder.model}
 
 
 def spoken(message: dict[str, Any]) -> str:
-    """A message with its speaker, where it has one: what a dense index is given."""
+    """The text that a dense index gets: a message after its speaker, if it has one."""
     return f"{message['name']}: {message['content']}" if message.get("name") else message["content"]
 
 
 class Sum(Ranking):
-    """BM25 and dense, each scaled to 0 to 1 over the conversation, added."""
+    """The sum of BM25 and dense, each scaled to 0 to 1 over the conversation."""
 
     name = "sum"
 
@@ -341,7 +341,7 @@ class Sum(Ranking):
         self._parts = (Bm25(users_only), Dense(embedder, users_only))
 
     def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
-        """The sum of both."""
+        """The sum of the two scaled scores."""
         made = np.zeros(said)
         for part in self._parts:
             scores = part.scores(conversation, question, said)
@@ -349,22 +349,22 @@ class Sum(Ranking):
         return made
 
     def top(self, scores: Vector) -> None:
-        """Scaled within a question, so no measure between questions."""
+        """None, since the scores are scaled within a question."""
 
 
 class Chance(Ranking):
-    """An order drawn anew for every question, from a seed."""
+    """A random order for each question, drawn from a seed."""
 
     name = "random"
 
     def scores(self, conversation: Conversation, question: Question, said: int) -> Vector:
-        """The same for the same question."""
+        """The same scores each time for a question."""
         drawn = random.Random(f"1/{question.key}/{question.text}")
         return np.array([drawn.random() for _ in range(said)])
 
 
 class FullContext(System):
-    """The whole conversation, in order, whatever it costs; it ranks nothing."""
+    """The whole conversation, in order, whatever it costs. It ranks nothing."""
 
     name = "full-context"
     budgets = False
@@ -373,13 +373,13 @@ class FullContext(System):
         self._last: tuple[Any, Packed] = (None, packed([]))
 
     def ask(self, conversation: Conversation, question: Question, said: int) -> Found:
-        """Nothing is ranked."""
+        """Ranks nothing."""
         return Found(None)
 
     def pack(
         self, conversation: Conversation, question: Question, said: int, max_tokens: int
     ) -> Packed:
-        """Everything that was said so far; ``max_tokens`` is not obeyed."""
+        """All messages so far; ignores ``max_tokens``."""
         if self._last[0] != (conversation.user, said):
             self._last = ((conversation.user, said), packed(conversation.messages[:said]))
         return self._last[1]

@@ -1,4 +1,4 @@
-"""Every figure of a run with its interval, and the tables that show them."""
+"""Every figure of a run with its interval, and the tables of figures."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SUBJECT = "episodica"
 NONE = "n/a"
 NOTE = "≈ marks intervals that hold 0: no difference was shown."
 LESS_IS_BETTER = ("leak", "stale", "left", "abstained")
-# By these the halves, the groups and the pairs of systems are compared.
+# The metrics by which halves, groups and pairs of systems are compared.
 MAIN = ("recall@10", "any@10", "session_all@5", "quoted@1000", "parts@1000", "leak_deletion@1000")
 ANSWERS = ("judge_strict", "judge_lenient", "f1", "abstained", "knows_not_judge", "knows_not_rule")
-# Other names of one group of the questions in other languages.
+# Other names of the groups.
 TAGS = {"spelling": "typo", "compound": "inflection"}
 BY_CONVERSATION = ("languages", "real")
 MOST_LISTED = 12
@@ -59,7 +59,7 @@ def summarise(args: argparse.Namespace, dataset: Dataset, measured: Mapping[str,
 
 
 def groups_of(row: Mapping[str, Any], by_user: bool) -> list[str]:
-    """The groups whose means a row counts in."""
+    """The groups whose means include the row."""
     made = [OVERALL, row["half"], row["category"]]
     made += [TAGS.get(tag, tag) for tag in row["tags"]]
     return [*made, row["key"].rpartition("/")[0]] if by_user else made
@@ -130,7 +130,7 @@ def differences(
     metrics: Iterable[str],
     scores: Callable[[Mapping[str, Any]], Mapping[str, float]] = lambda row: row["scores"],
 ) -> list[dict[str, Any]]:
-    """Paired differences ``after - before``, metric by metric, over the questions of both."""
+    """Paired differences ``after - before`` for each metric, over the questions that both have."""
     made = []
     for metric in metrics:
         first, second = (
@@ -146,14 +146,14 @@ def differences(
 
 
 def cell(one: Mapping[str, Any] | None) -> str:
-    """A figure with its interval, or a mark that there is none."""
+    """A figure with its interval, or a mark if the figure is missing."""
     if not one or one["mean"] is None:
         return NONE
     return f"{one['mean']:.3f} [{one['low']:.2f}, {one['high']:.2f}]"
 
 
 def markdown(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], note: str = "") -> str:
-    """A table in GitHub's form; nothing without rows."""
+    """A table in GitHub's Markdown; empty without rows."""
     columns, cells = list(head), [list(row) for row in rows]
     if not cells:
         return ""
@@ -194,11 +194,11 @@ def page(summary: Summary) -> str:
 def _side_by_side(
     title: str, systems: Summary, level: str, metrics: Iterable[str] | None = None
 ) -> str:
-    """Systems side by side, a row a metric."""
+    """A table with a column for each system and a row for each metric."""
     with_level = {name: one[level] for name, one in systems.items() if one[level]}
     known = dict.fromkeys(metric for one in with_level.values() for metric in one)
     rows = []
-    # Of these the file has the figures.
+    # Only the file has the figures of these metrics.
     hidden = () if metrics or "recall@10" not in known else ("answer_words", "any_quoted")
     for metric in metrics or known:
         if metric.startswith(hidden):
@@ -215,7 +215,7 @@ def _side_by_side(
 
 
 def _halves(systems: Summary) -> str:
-    """Development and held-out half apart."""
+    """A table of the development half and the held-out half."""
     halves = (DEVELOPMENT, HELD_OUT)
     rows = []
     for metric in MAIN:
@@ -318,10 +318,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Compares two runs question by question, and writes ``comparison.md`` into the second.
+    """Compares two runs question by question, and writes ``comparison.md`` into the second folder.
 
-    A difference of two means with overlapping intervals may still be certain, as both runs answer
-    the same questions.
+    A difference of two means may be certain although their intervals overlap, since both runs
+    answer the same questions.
     """
     try:
         first, second = (read(run / "manifest.json") for run in (args.before, args.after))

@@ -1,4 +1,4 @@
-"""Conversations and their questions, whatever file they came from; the loaders by name."""
+"""Conversations and their questions, and the loaders of each file format by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-# Where a file dates sessions but not messages: keeps their order.
+# Time between messages of a session, if a file dates only sessions: keeps their order.
 SPACING = timedelta(seconds=5)
 # Sets with this many conversations are halved by conversation, smaller ones by question.
 HALVED_BY_CONVERSATION = 6
@@ -19,28 +19,28 @@ DEVELOPMENT, HELD_OUT = "development", "held out"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, and what proves a right answer.
+    """One question, and the evidence for its right answer.
 
     Parameters
     ----------
     user, number
-        Of which conversation, and which of its questions.
+        Its conversation, and its number among the conversation's questions.
     messages, sessions
-        Ids that hold the answer; those that the conversation lacks are left out.
+        Ids that contain the answer, without those that the conversation lacks.
     answerable
-        Whether the conversation says it; else ``answer`` says why not.
+        Whether the conversation contains the answer; if not, ``answer`` says why.
     after
-        How many messages were said when it is asked; ``None`` = all.
+        The number of messages before the question; ``None`` = all.
     asked_at, now
-        The day of the question in the file's words, and as a moment.
+        The day of the question in the file's words, and as a date and time.
     parts
-        Patterns that all stand in a sufficient context (GateMem).
+        Patterns that a sufficient context all contains (GateMem).
     leaks
-        Texts that no context may hold any more (GateMem).
+        Texts that no context may contain any more (GateMem).
     updates
-        Ids of messages with the old statement, and with the new one (BEAM).
+        Ids of the messages with the old statement, and of those with the new one (BEAM).
     published
-        Answer and messages of the published key, where an audit corrected them.
+        Answer and messages of the published key, if an audit corrected them.
     """
 
     user: str
@@ -62,7 +62,7 @@ class Question:
 
     @property
     def key(self) -> str:
-        """Names the question within its dataset."""
+        """The name of the question within its dataset."""
         return f"{self.user}/{self.number}"
 
 
@@ -76,13 +76,13 @@ class Conversation:
 
     @property
     def with_assistant(self) -> bool:
-        """Whether one person talks to an assistant, so that the user's messages are a group."""
+        """Whether one person talks to an assistant, so that the user's messages form a group."""
         return any(one["role"] == "assistant" and not one.get("name") for one in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A set of conversations, the checksums of its files, and what is wrong with it."""
+    """A set of conversations, the checksums of its files, and the problems found in it."""
 
     name: str
     conversations: tuple[Conversation, ...]
@@ -96,14 +96,14 @@ class Dataset:
         return [question for one in self.conversations for question in one.questions]
 
     def half_of(self, question: Question) -> str:
-        """The half that a question belongs to, by a hash that depends on nothing else."""
+        """The half of a question, by a hash of its text or of its conversation's name."""
         by_user = self._halved() == "conversation"
         name = question.user if by_user else f"{question.user}/{question.text}"
         odd = hashlib.sha256(name.encode()).digest()[0] % 2
         return HELD_OUT if odd else DEVELOPMENT
 
     def _halved(self) -> str:
-        """Whether halves are made of conversations or of questions: as in the whole set."""
+        """The unit of halves, conversation or question, as in the whole set."""
         many = len(self.conversations) >= HALVED_BY_CONVERSATION
         return self.halved or ("conversation" if many else "question")
 
@@ -114,7 +114,7 @@ class Dataset:
         half: str | None = None,
         only: list[str] | None = None,
     ) -> Dataset:
-        """The first conversations, or some by name, with at most so many questions each."""
+        """The first conversations, or named ones, with at most so many questions each."""
         chosen = [one for one in self.conversations if only is None or one.user in only]
         kept = tuple(
             replace(
@@ -132,12 +132,12 @@ class Dataset:
 
 
 def files_of(data: Path, pattern: str = "*.json", beside: str = "_corrections") -> list[Path]:
-    """The file, or the files of a folder, without those that accompany others.
+    """The file, or the files of a folder, without corrections and notes.
 
     Raises
     ------
     FileNotFoundError
-        If there are none.
+        If the folder has no such file.
     """
     if data.is_file():
         return [data]
@@ -165,7 +165,7 @@ def checksums(*files: Path) -> dict[str, str]:
 
 
 def iso(moment: datetime) -> str:
-    """A moment as text; one without a zone is UTC."""
+    """A date and time as text; without a zone it is UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
@@ -175,7 +175,7 @@ def load(name: str, data: Path, **options: Any) -> Dataset:
     Raises
     ------
     ValueError, KeyError, OSError
-        For files that aren't in its format.
+        For files in another format.
     """
     from evaluation.datasets import beam, gatemem, locomo, locomo_plus, longmemeval
 

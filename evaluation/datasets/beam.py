@@ -1,9 +1,9 @@
 """BEAM (Tavakoli et al., 2025): long chats with an assistant, questions of ten kinds.
 
 From https://huggingface.co/datasets/Mohammadta/BEAM (CC BY-SA 4.0) or the repository
-mohammadtavakoli78/BEAM. Read are: rows with ``chat`` and ``probing_questions`` (JSON, JSONL, or
-Parquet where pyarrow is installed), a folder ``chats/100K`` of the repository, and the plain form
-``[{"id", "messages", "questions"}]``, whose messages are as ``add_messages`` takes them.
+mohammadtavakoli78/BEAM. Reads three forms: rows with ``chat`` and ``probing_questions`` (JSON,
+JSONL, or Parquet if pyarrow is installed), a folder ``chats/100K`` of the repository, and a list
+``[{"id", "messages", "questions"}]`` with messages as for ``add_messages``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evaluation.datasets import Conversation, Dataset, Question, checksums, iso,
 
 UNANSWERABLE = "abstention"
 _MINUTE = timedelta(minutes=1)
-# The generator's own numbering, at the end of what the user says.
+# The numbering by BEAM's generator, at the end of a user's message.
 _MARK = re.compile(r"\s*->->[\s\d,]*$")
 _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary", "expected_compliance")
 _FORMATS = ("%B-%d-%Y", "%B %d, %Y", "%Y-%m-%d")
@@ -68,7 +68,7 @@ def _rows(data: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 
 def _literal(value: Any) -> Any:
-    """A field that may be text: JSON, or a Python literal."""
+    """A field that may contain JSON or a Python literal as text."""
     if not isinstance(value, str):
         return value
     try:
@@ -78,7 +78,7 @@ def _literal(value: Any) -> Any:
 
 
 def _batches(value: Any) -> Iterator[list[Mapping[str, Any]]]:
-    """Lists of turns, however deep the file nests them: batches, then pairs of turns."""
+    """Lists of turns, at any depth of the file: batches, then pairs of turns."""
     if isinstance(value, Mapping):
         if "turns" in value:
             yield [turn for part in value["turns"] for turn in _flat(part)]
@@ -97,7 +97,7 @@ def _flat(part: Any) -> list[Mapping[str, Any]]:
 
 
 def _messages(chat: Any, user: str, problems: list[Any]) -> list[dict[str, Any]]:
-    """The turns: a batch is a session, dated by its first anchor, a minute between turns."""
+    """The turns. A batch is a session, dated by its first anchor, with a minute between turns."""
     made: list[dict[str, Any]] = []
     seen: set[str] = set()
     when = datetime(2024, 1, 1, 9, tzinfo=UTC)

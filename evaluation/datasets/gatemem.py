@@ -1,4 +1,4 @@
-"""GateMem: talk of several speakers, asked at a given turn, with what must be gone after deletion.
+"""GateMem: conversations of several speakers, with questions in between and deletions.
 
 From https://github.com/rzhub/GateMem (MIT): ``bench/data/<domain>/episodes.jsonl`` and
 ``checkpoints.jsonl``, or files ``<domain>_episodes.jsonl`` and ``<domain>_checkpoints.jsonl``.
@@ -15,8 +15,8 @@ from typing import Any
 
 from evaluation.datasets import Conversation, Dataset, Question, checksums, lines_of
 
-# What the three types of checkpoints ask for: an answer, silence towards this person, and silence
-# about what was deleted.
+# The three types of checkpoints: the memory must answer, must not tell this person, or must not
+# tell deleted texts.
 CATEGORIES = {"utility": "utility", "privacy": "privacy", "safety": "deletion"}
 SHORTEST_LEAK = 4
 _START = datetime(2026, 3, 1, 9)
@@ -46,7 +46,7 @@ def load(data: Path, **_: Any) -> Dataset:
 
 
 def patterns_found(patterns: tuple[str, ...], text: str) -> bool:
-    """Whether all patterns are found; one that is no regular expression is taken as it is."""
+    """Whether all patterns are found; an invalid regular expression is taken as plain text."""
     return all(_found(one, text) for one in patterns)
 
 
@@ -87,7 +87,7 @@ def _conversation(
             problems.append((f"{user}/{number}", "asked at a turn that is not there", turn))
         parts = tuple(spec.get("include") or ()) if kind == "utility" else ()
         leaks = tuple(point.get("leak_targets") or ()) if kind != "utility" else ()
-        # "yes", "no" or "17" give nothing away, and stand in any text.
+        # "yes", "no" or "17" reveal nothing, and occur in any text.
         short = [one for one in leaks if len(one) < SHORTEST_LEAK]
         problems += [(f"{user}/{number}", "leak too short to look for", one) for one in short]
         leaks = tuple(one for one in leaks if len(one) >= SHORTEST_LEAK)
@@ -104,7 +104,7 @@ def _conversation(
                 leaks=leaks,
             )
         )
-    # Asked in the order of time, as the memory is told things.
+    # Questions are asked in the order of time, since the memory gets the messages in that order.
     return Conversation(user, messages, tuple(sorted(questions, key=lambda one: one.after or 0)))
 
 

@@ -1,7 +1,7 @@
-"""LoCoMo (Maharana et al., 2024), and other talk in its format: real chats, eight languages.
+"""LoCoMo (Maharana et al., 2024) and other conversations in its format.
 
-From https://github.com/snap-research/locomo (CC BY-NC 4.0). ``<name>_corrections.json`` beside a
-file holds an audit's answers and evidence, which are then the key.
+From https://github.com/snap-research/locomo (CC BY-NC 4.0). ``<name>_corrections.json`` next to a
+file has the answers and evidence of an audit, which then count.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 from evaluation.datasets import SPACING, Conversation, Dataset, Question, checksums, files_of, read
 from evaluation.datasets.wording import asking, shared
 
-# As the dataset's own evaluation code numbers them; papers often swap 1 and 4.
+# The numbers of the dataset's own evaluation code; papers often swap 1 and 4.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _TURN = re.compile(r"D\d+:\d+")
-# In English whatever the locale.
+# In English, whatever the locale.
 _MONTHS = re.findall(
     r"\w+",
     "january february march april may june july august september october november december",
@@ -67,13 +67,13 @@ def sessions_of(talk: Mapping[str, Any]) -> list[tuple[str, datetime, list[dict[
 
 
 def text_of(turn: Mapping[str, Any]) -> str:
-    """What a turn says, and in brackets what its picture shows."""
+    """The text of a turn, followed by the caption of its picture in brackets."""
     caption = turn.get("blip_caption")
     return f"{turn['text']} [Image: {caption}]" if caption else str(turn["text"])
 
 
 def messages_of(talk: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The turns as messages, the turn's id as ``message_id``."""
+    """The turns as messages, with the turn's id as ``message_id``."""
     return [
         {
             "role": "user" if turn["speaker"] == talk["speaker_a"] else "assistant",
@@ -107,7 +107,7 @@ def _conversation(
 def _with_paraphrases(
     questions: list[Question], messages: list[dict[str, Any]], names: list[str]
 ) -> list[Question]:
-    """Tags the questions that share no content word with their evidence, names aside."""
+    """Tags the questions that share no content word with their evidence, except names."""
     texts = {one["message_id"]: one["content"] for one in messages}
     common = asking([one.text for one in questions], names)
 

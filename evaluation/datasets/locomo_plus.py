@@ -1,8 +1,8 @@
-"""LoCoMo-Plus: things said in passing that matter weeks later in other words.
+"""LoCoMo-Plus: remarks in passing that matter weeks later in other words.
 
 Pairs of a cue and a trigger (``data/locomo_plus.json`` of https://github.com/xjtuleeyf/Locomo-Plus,
-which states its licence) are put between the sessions of LoCoMo's conversations (``--talks``). A
-session is ten days after the one before it; the cues follow a day after theirs.
+which states its licence) are put between the sessions of LoCoMo's conversations (``--talks``). Each
+session is ten days after the session before it; cues follow their session by a day.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPEAKER = re.compile(r"^A:\s*")
 
 
 def load(data: Path, talks: Path | None = None, **_: Any) -> Dataset:
-    """Reads the pairs, and the conversations that they are put into."""
+    """Reads the pairs, and the conversations into which they are put."""
     if talks is None:
         raise ValueError("LoCoMo-Plus needs LoCoMo's conversations: --talks locomo10.json")
     pairs, samples = read(data), read(talks)

@@ -1,7 +1,7 @@
 """LongMemEval (Wu et al., 2025): one long chat history per question, six types and abstention.
 
 From https://github.com/xiaowu0162/LongMemEval (MIT), the files S, M and oracle. Each question has a
-history of its own, so each is a user of its own.
+history of its own, so each question becomes a user.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _conversation(
 
 
 def _single(ids: Iterable[str]) -> list[str]:
-    """The ids, a repeated one numbered: turns of two sessions never share an id."""
+    """The ids, with a number added to repeated ones: turns of two sessions never share an id."""
     seen: Counter[str] = Counter()
     made = []
     for one in map(str, ids):

@@ -1,6 +1,7 @@
-"""Whether a question repeats its evidence: the content words of both, roughly, in any language.
+"""Compares the content words of a question and its evidence, roughly, in any language.
 
-Used to keep the questions paraphrases and to report those that share nothing with their evidence.
+A test keeps the questions paraphrases, and the tables report questions that share no word with
+their evidence.
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-# A word in more than this share of a file's questions asks ("which", 什么) and describes nothing.
+# A word in a larger share of a file's questions only asks ("which", 什么) and describes nothing.
 ASKING = 0.1
 _WORD = re.compile(r"\w+")
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _KATAKANA = re.compile(r"[\u30a0-\u30ff]{2,}")
 _HANGUL = re.compile(r"[\uac00-\ud7af]{2,}")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-# Of a word of other scripts the first letters count, so that most inflections are the same word.
+# In other scripts only the first letters of a word count, so that most inflections are equal.
 _SHORTEST, _STEM, _HANGUL_STEM = 4, 5, 2
 
 
 def content(text: str, names: Iterable[str]) -> set[str]:
-    """Content words without names and whatever has a digit; of Chinese characters, the pairs."""
+    """Content words without names and words with digits; for Chinese, pairs of characters."""
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, " ")
     found: set[str] = set()
@@ -39,7 +40,7 @@ def content(text: str, names: Iterable[str]) -> set[str]:
 
 
 def asking(questions: Iterable[str], names: Iterable[str]) -> set[str]:
-    """The words that occur in so many of a file's questions that they describe nothing."""
+    """The words in so many of a file's questions that they describe nothing."""
     sets = [content(question, names) for question in questions]
     counts = Counter(word for words in sets for word in words)
     return {word for word, count in counts.items() if count > ASKING * len(sets)}

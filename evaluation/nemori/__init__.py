@@ -1,4 +1,4 @@
-"""Runs Nemori's own evaluation scripts with `episodica` in the place of Nemori.
+"""Runs Nemori's own evaluation scripts with `episodica` in place of Nemori.
 
     git clone https://github.com/nemori-ai/nemori
     python -m venv env
@@ -6,9 +6,9 @@
     env/bin/python -m evaluation nemori --scripts nemori
 
 The scripts are copied into a temporary folder and run there unchanged, in the order of their
-`run.sh`: add, search, evals, generate_scores, and those for LongMemEval. A scripted model on the
-loopback interface answers them and the engine, so the scores say nothing; what counts is that each
-script finds what it looks for.
+`run.sh`: add, search, evals, generate_scores, and the scripts for LongMemEval. A scripted model on
+the loopback interface answers the scripts and the engine, so the scores mean nothing; the test is
+that each script gets the data that it needs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from evaluation.nemori.server import StandIn
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = ROOT / "python" / "episodica" / "compat" / "nemori" / "shim"
-# In the order of Nemori's `run.sh`, with their own defaults.
+# In the order of Nemori's `run.sh`, with the scripts' own defaults.
 SCRIPTS = (
     "locomo/add.py",
     "locomo/search.py",
@@ -66,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the scripts; the status is the number of those that failed."""
+    """Runs the scripts; returns the number of scripts that failed."""
     source = args.scripts / "evaluation"
     if not (source / "locomo" / "add.py").is_file():
         sys.stderr.write(f"error: no evaluation scripts of Nemori in `{args.scripts}`\n")
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         shutil.copy(args.data, place / "dataset" / "locomo10.json")
         shutil.copy(args.longmemeval, place / _LONGMEMEVAL)
         for benchmark in ("locomo", "longmemeval"):
-            # Some versions are published without the settings that their scripts read.
+            # Some versions are published without the settings file that their scripts read.
             config = place / benchmark / "config.json"
             if not config.exists():
                 config.write_text('{"storage_path": "./evaluation_memories"}', encoding="utf-8")
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(place: Path, script: str, server: StandIn) -> bool:
-    """Runs one script and shows the end of what it said; whether it succeeded."""
+    """Runs one script, shows the end of its output, and returns whether it succeeded."""
     arguments = [sys.executable, script, *_arguments(place, script)]
     started = time.monotonic()
     done = subprocess.run(
@@ -121,20 +121,21 @@ def _run(place: Path, script: str, server: StandIn) -> bool:
 
 
 def _arguments(place: Path, script: str) -> list[str]:
-    """What a script of the later versions must be told about LongMemEval."""
+    """The arguments that a script of the later versions needs for LongMemEval."""
     search = (place / "longmemeval/search.py").read_text(encoding="utf-8")
     if not script.startswith("longmemeval/") or '"--data"' not in search:
         return []
     if script == "longmemeval/search.py":
         return ["--data", _LONGMEMEVAL, "--output", "longmemeval/results.json"]
-    # It would add to another store than the one that its search reads from the settings.
+    # Without this it would add to another store than the one that its search reads from the
+    # settings.
     config = json.loads((place / "longmemeval/config.json").read_text(encoding="utf-8"))
     takes_path = '"--storage_path"' in (place / script).read_text(encoding="utf-8")
     return ["--storage_path", config["storage_path"]] if takes_path else []
 
 
 def _found(path: Path) -> list[int]:
-    """The number of memories for each question, in any version's form of the results."""
+    """The number of memories for each question, in the result format of any version."""
     results = json.loads(path.read_text(encoding="utf-8"))
     rows = chain(*results.values()) if isinstance(results, dict) else results
     counted = ("num_episodic_memories", "num_semantic_memories")
@@ -146,7 +147,7 @@ def _found(path: Path) -> list[int]:
 
 
 def _environment(url: str) -> dict[str, str]:
-    """The shim and the stand-ins on the path, and the scripted model for everybody who asks."""
+    """Puts the shim and the stand-ins on the path, and sends all requests to the scripted model."""
     path = [SHIM, Path(__file__).parent / "standins", ROOT / "python"]
     names = {
         pattern.format(party): value

@@ -1,4 +1,4 @@
-"""A scripted model for the engine and for Nemori's scripts, which ask it in other forms."""
+"""A scripted model for the engine and for Nemori's scripts, whose requests differ in form."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _GIVEN = re.compile(r"(?:Generated answer:|<RESPONSE>\s*A:)\s*(.*)")
 
 
 class StandIn(ModelServer):
-    """Answers the engine as in the tests, questions with the nearest line, judges by words."""
+    """Answers the engine as in the tests, questions with the nearest line, and judges by words."""
 
     def __init__(self) -> None:
         self.of_scripts: Counter[str] = Counter()
         super().__init__(most=_MOST_REQUESTS)
 
     def summary(self) -> str:
-        """Requests by what they were for."""
+        """The number of requests by purpose."""
         asked = [one for one in self.requests if _of_the_engine(one)]
         steps = Counter(
             "vectors" if one.path.endswith("/embeddings") else "memory" for one in asked
@@ -73,7 +73,7 @@ class StandIn(ModelServer):
 
 
 def _of_the_engine(request: Request) -> bool:
-    """Whether the engine asks: it gives a task, a schema and no gold answer."""
+    """Whether the engine asks: its requests have a task, a schema and no gold answer."""
     if request.path.endswith("/embeddings"):
         return True
     said = request.body["messages"]

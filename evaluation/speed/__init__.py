@@ -1,1 +1,1 @@
-"""Benchmarks of the package itself: what finds best, and how fast."""
+"""Benchmarks of the speed and scale of the package."""

@@ -2,8 +2,8 @@
 
     python -m evaluation.speed.crowd USERS FOLDER
 
-A process of its own, as memory of others would be counted, too. Prints one line of JSON; the caller
-removes the folder.
+Runs in a process of its own, so that no other memory is counted. Prints one line of JSON; the
+caller removes the folder.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from evaluation.speed.talk import Talk
 from evaluation.speed.timing import times
 
 EACH = 100
-# Users share conversations, fifty different ones.
+# The number of different conversations, which the users share.
 CONVERSATIONS = 50
-# Users that are asked.
+# The number of users that are searched.
 ASKED = 1_000
-# Bytes of the disk that stay free: then no more users are added, and the rows say how many there
-# are.
+# Bytes of the disk that must stay free. When they are reached, no more users are added, and the
+# rows give the number of users.
 LEFT_FREE = 4e9
 QUESTION = "What did they buy in May?"
 
 
 def many_users(users: int) -> tuple[int, list[Row]]:
-    """The number of users that fitted, and their rows under the default memory budget."""
+    """Returns the number of users that fitted, and their rows with the default memory budget."""
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
         made = child("evaluation.speed.crowd", str(users), folder)
     return made["users"], [Row(**row) for row in made["rows"]]
@@ -57,11 +57,11 @@ def main(wanted: int, folder: Path) -> None:
         rate = len(names) * EACH / (time.perf_counter() - started)
         filled = resident()
         opened = memory.stats()["open_users"]
-        # The users who were not used for longest are no longer in memory.
+        # The users not used for longest are no longer in memory.
         longest = names[: min(ASKED, len(names) - opened)]
         evicted = times(lambda user: memory.search(user, QUESTION), longest)
     asked = random.Random(len(names)).sample(names, min(len(names), ASKED))
-    # Opened anew, no user is in memory.
+    # After the new opening no user is in memory.
     with MemorySystem(folder) as memory:
         memory.search("nobody", QUESTION)
         cold, warm = (times(lambda user: memory.search(user, QUESTION), asked) for _ in range(2))

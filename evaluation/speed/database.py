@@ -3,7 +3,7 @@
     python tests/support/postgres.py python -m evaluation speed database
 
 The server, its disk and the clients (threads of this process) share the machine. The address of the
-server is in ``EPISODICA_TEST_POSTGRES``; the folder lies beside the server's own.
+server is in ``EPISODICA_TEST_POSTGRES``; the folder is next to the server's own folder.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def of_a_user(name: str, place: str, args: argparse.Namespace) -> str:
-    """What users with a hundred messages each take, with episodes and facts."""
+    """The bytes that a user with a hundred messages takes, with episodes and facts."""
 
     def kept() -> int:
         if name == "database":
@@ -74,7 +74,7 @@ def of_a_user(name: str, place: str, args: argparse.Namespace) -> str:
 
 
 def sync_ms(folder: Path) -> float:
-    """What one sync costs here, in milliseconds."""
+    """The time of one sync of the disk, in milliseconds."""
     disk = SyncProbe(folder)
     taken = [milliseconds(lambda: disk.append("")) for _ in range(200)]
     disk.close()
@@ -87,7 +87,7 @@ def measured(name: str, memory: MemorySystem, args: argparse.Namespace) -> Itera
     memory.flush(USER)
     memory.wait()
     for clients in CLIENTS:
-        # Each client has a user of its own, or all have one.
+        # Each client has a user of its own, or all clients have the same user.
         calls: dict[str, Callable[[int], Any]] = {
             "add one message, users of their own": lambda n, of=clients: memory.add_messages(
                 f"u{n % of}", [message(n, "own")]
@@ -111,11 +111,11 @@ def measured(name: str, memory: MemorySystem, args: argparse.Namespace) -> Itera
 
 
 def whole(name: str, place: str, args: argparse.Namespace) -> Iterator[str]:
-    """What opening costs, and following another writer."""
+    """The times of opening a store and of following another writer."""
     with MemorySystem(place) as here:
         first = milliseconds(lambda: here.search(USER, question(0)))
         yield f"* The first search among {args.messages:,} messages, {name}: {first:.0f} ms."
-        # In a database another opening may be another machine: it has caches of its own.
+        # In a database another opening may be another machine, so it gets caches of its own.
         os.environ["EPISODICA_CACHE"] += "-2"
         with MemorySystem(place) as there:
             first = milliseconds(lambda: there.search(USER, question(0)))

@@ -1,9 +1,9 @@
-"""The new process that opens a store and asks.
+"""A new process that opens a store and searches once.
 
     python -m evaluation.speed.fresh STORE QUESTION
 
-Prints one line of JSON: milliseconds for importing the package and for opening with the first
-answer, and what is then in memory.
+Prints one line of JSON: the milliseconds for importing the package, the milliseconds from opening
+to the first answer, and the memory that the process then uses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Opening a store in a new process: what that takes, and what the process then has in memory."""
+"""Opening a store in a new process: the time, and the memory of the process afterwards."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class Resident:
     """Megabytes of a process that are in memory.
 
-    Pages of mapped files can be taken back by the kernel, anonymous ones can't.
+    The kernel can take back pages of mapped files, but no anonymous pages.
     """
 
     total: float
@@ -34,7 +34,7 @@ class Resident:
 
 
 def resident(status: str | None = None) -> Resident:
-    """Of this process now; of the given text of ``/proc/<process>/status`` in tests."""
+    """Of this process, or in tests from the given text of ``/proc/<process>/status``."""
     text = Path("/proc/self/status").read_text(encoding="ascii") if status is None else status
     kilobytes = {
         key: int(value) for key, value in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)
@@ -71,13 +71,13 @@ def child(module: str, *arguments: str) -> dict[str, Any]:
 
 
 def disk_megabytes(folder: Path) -> float:
-    """What the files below a folder take on disk, in whole blocks."""
+    """The size of the files below a folder on disk, in whole blocks."""
     blocks = sum(path.lstat().st_blocks for path in folder.rglob("*"))
     return blocks * 512 / 1e6
 
 
 def machine() -> dict[str, object]:
-    """What it runs on, and how busy that is."""
+    """The machine, and its load."""
     info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = next(
         (

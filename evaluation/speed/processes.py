@@ -1,10 +1,10 @@
-"""Several processes on one store: adding, following, searching beside writers, a killed one.
+"""Several processes on one store: adding, following, searching while others write, a killed one.
 
     python -m evaluation.speed.processes STORE USER
 
-is one of the writers: it says when it is ready, adds single messages from one line of standard
-input to the next, and prints how many and the processor time they took. It ends with its input, so
-with a parent that was killed, too.
+is one of the writers. It prints when it is ready, adds single messages between two lines of
+standard input, and prints their number and processor time. It ends when its input ends, which also
+happens if its parent is killed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WARM_UP = 50
 
 
 def sharing(store: Store, runs: int) -> Iterator[Row]:
-    """What it costs to share a store with other processes."""
+    """The cost of sharing a store with other processes."""
     from episodica import MemorySystem
 
     with store.copied() as path:
@@ -51,7 +51,7 @@ def _adding(path: Path) -> Iterator[Row]:
     alone = _added(path, 1)
     together = _added(path, WRITERS)
     cores = os.cpu_count() or 1
-    # All processors could do no more than this, if nothing else took time.
+    # The best possible ratio, if only the processors limited it.
     bound = cores / together["cpu_each"] / alone["rate"]
     yield Row(
         "writers",
@@ -100,7 +100,7 @@ def _following(memory: Any, path: Path, store: Store) -> Iterator[Row]:
 
 
 def _beside_writers(memory: Any, path: Path, store: Store, runs: int) -> Iterator[Row]:
-    """The tail of searches while seven processes add to users of their own."""
+    """The tail of search times while seven processes add messages to users of their own."""
     questions = store.questions[:runs]
     search = partial(memory.search, USER)
     idle = times(search, questions, time.thread_time)
@@ -124,7 +124,7 @@ def _beside_writers(memory: Any, path: Path, store: Store, runs: int) -> Iterato
 
 
 def _killed(path: Path, store: Store) -> Row:
-    """Opening after SIGKILL, behind a snapshot and lines written since."""
+    """Opening after SIGKILL, with a snapshot and lines written since the snapshot."""
     opened = []
     for _ in range(3):
         with _writing(path, USER) as (writer,):
@@ -177,7 +177,7 @@ class Writer:
         self._process.stdin.flush()
 
     def go(self) -> None:
-        """Begins to add, or ends it."""
+        """Starts or stops the additions."""
         self._tell("go")
 
     def one(self) -> None:
@@ -186,12 +186,12 @@ class Writer:
         self._heard()
 
     def end(self) -> dict[str, Any]:
-        """What it has added."""
+        """Returns the counts of the additions."""
         self._tell("end")
         return self._heard()
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Kills the process."""
         self._process.kill()
         self._process.communicate()
 
@@ -213,7 +213,7 @@ def main(path: str, user: str) -> None:
         print(json.dumps(figures), flush=True)
 
     with MemorySystem(path) as memory:
-        # The first ones compile expressions and read tables.
+        # The first messages compile expressions and read tables.
         for _ in range(WARM_UP):
             add(memory)
         say(ready=True)

@@ -1,8 +1,8 @@
-"""Tables of a run: in the terminal, as `speed.md`, and inside a page of the documentation.
+"""Tables of a run: in the terminal, as `speed.md`, and in a page of the documentation.
 
     python -m evaluation speed report speed.json docs/performance.md
 
-puts the figures between the page's comments `<!-- measured: NAME -->` and `<!-- end -->`.
+writes the figures between the page's comments `<!-- measured: NAME -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _BLOCK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def keep(out: Path, result: Result) -> None:
-    """`speed.json`: what is known so far."""
+    """Writes the results so far to `speed.json`."""
     (out / "speed.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def write(out: Path, result: Result) -> None:
-    """`speed.json` and `speed.md`."""
+    """Writes `speed.json` and `speed.md`."""
     keep(out, result)
     (out / "speed.md").write_text(markdown(result), encoding="utf-8")
 
 
 def markdown(result: Result) -> str:
-    """The whole report: budgets first, then what is behind them."""
+    """The whole report: budgets first, then their details."""
     parts = [
         f"# Speed of episodica {result['version']}",
         machine(result),
@@ -46,7 +46,7 @@ def markdown(result: Result) -> str:
 
 
 def machine(result: Result) -> str:
-    """What it was measured on, and when."""
+    """The machine and the date of the measurement."""
     one = result["machine"]
     reused = (
         " Stores, and the rates at which they grew, are those of an earlier run."
@@ -71,7 +71,7 @@ def budgets(result: Result) -> str:
 
 
 def tally(result: Result) -> str:
-    """How many budgets are met."""
+    """The number of budgets that are met."""
     judged = [one["met"] for one in result["budgets"]]
     met, missed, later = (judged.count(answer) for answer in (True, False, None))
     return f"{met} met, {missed} not met, {later} not due at these sizes"
@@ -92,7 +92,7 @@ def _verdict(one: Mapping[str, Any]) -> str:
 
 
 def details(result: Result) -> str:
-    """All rows: those of sizes side by side."""
+    """All rows, with a column for each size."""
     parts = [figures(result, ())]
     for part, title in ((ONCE, "at any size"), (USERS, "many users")):
         if result.get(part):
@@ -110,7 +110,7 @@ _SHORT = (
 
 
 def figures(result: Result, keys: Sequence[str] = _SHORT) -> str:
-    """The rows with these keys, all if there are none, side by side for all sizes."""
+    """The rows with these keys (all without keys), with a column for each size."""
     sizes: Mapping[str, Any] = result[SIZES]
     counts = [
         f"{short(int(count))}: {part['counts']['episodes']:,} episodes, "
@@ -152,7 +152,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {"machine": machine, "figures": fig
 
 
 def fill(page: Path, result: Result) -> None:
-    """Writes the figures into the page; its prose stays as it is."""
+    """Writes the figures into the page and leaves its other text unchanged."""
     text = page.read_text(encoding="utf-8")
     filled = _BLOCK.sub(lambda one: f"{one[1]}{BLOCKS[one[2]](result)}\n{one[3]}", text)
     page.write_text(filled, encoding="utf-8")

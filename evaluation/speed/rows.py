@@ -1,4 +1,4 @@
-"""The budgets of speed, in their order, and what rows of figures look like; no measuring."""
+"""The performance targets (budgets) in their order, and the form of the measured rows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# A store of 100,000 messages has some 10,000 episodes and 20,000 facts: what most budgets are
-# for.
+# Most budgets are for a store of 100,000 messages, which has some 10,000 episodes and 20,000 facts.
 FULL = 100_000
 MILLION = 1_000_000
 CROWD = 100_000
 
-# What is independent of any store's size stands under this name.
+# Section of the figures that don't depend on the size of a store.
 ONCE = "once"
 USERS = "users"
 SIZES = "sizes"
@@ -21,10 +20,10 @@ SIZES = "sizes"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure.
+    """A measured figure.
 
-    ``key`` says what it is, the same in every run; ``cpu`` is its processor time, ``detail`` what
-    stands behind it.
+    ``key`` names the figure, the same in every run; ``cpu`` is its processor time, ``detail`` has
+    the numbers from which it was computed.
     """
 
     key: str
@@ -60,15 +59,15 @@ class Budget:
     due: int | None
 
     def met(self, value: float) -> bool:
-        """Whether the figure keeps it."""
+        """Whether the figure is within the limit."""
         return value <= self.limit if self.most else value >= self.limit
 
     def bound(self) -> str:
-        """The limit, to read."""
+        """The limit as text."""
         return f"{'≤' if self.most else '≥'} {plain(self.limit)} {self.unit}".rstrip()
 
 
-# key, row | what is limited | the limit, unit | where the row stands, and the size for which it is
+# key, row | limited figure | limit, unit | section of the row, and the size for which the limit is
 _BUDGETS = """
 search_p50 search|hybrid search, episodes and facts, p50|<= 2 ms|sizes 100k
 search_p99 search_p99|hybrid search, episodes and facts, p99|<= 8 ms|sizes 100k
@@ -111,7 +110,7 @@ def plain(value: float) -> str:
 
 
 def shown(value: float) -> str:
-    """A measured number, to three digits that mean something; a count as it is."""
+    """A measured number with three significant digits; a count in full."""
     if isinstance(value, int):
         return f"{value:,}"
     if value == 0 or not math.isfinite(value):
@@ -121,7 +120,7 @@ def shown(value: float) -> str:
 
 
 def short(count: int) -> str:
-    """A size as one writes it: 100k, 1m."""
+    """A size in short form: 100k, 1m."""
     for unit, name in ((1_000_000, "m"), (1_000, "k")):
         if count >= unit and count % (unit // 10) == 0:
             return f"{plain(count / unit)}{name}"
@@ -139,10 +138,11 @@ BUDGETS = tuple(map(_budget, _BUDGETS.strip().splitlines()))
 
 
 def judged(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every budget with its measured value, in their order.
+    """Every budget with its measured value, in order.
 
-    ``value`` is the one at the size that is due, else at the largest that was measured (``at``);
-    ``met`` is ``None`` where the budget was not due, and ``value`` where nothing was measured.
+    ``value`` is the value at the size of the budget, or at the largest measured size (``at``).
+    ``met`` is ``None`` if the budget's size was not measured, ``value`` is ``None`` if nothing was
+    measured.
     """
     return [_judge(budget, result) for budget in BUDGETS]
 

@@ -18,19 +18,19 @@ from evaluation.speed.timing import Times, times
 Kinds = tuple[Literal["episodic", "semantic", "message"], ...]
 
 WARM_UP = 50
-# What only has a median takes fewer searches than what has a 99th percentile.
+# Figures with only a median take fewer searches than figures with a 99th percentile.
 FEWER = 300
 ALL: Kinds = ("episodic", "semantic", "message")
 MESSAGES: Kinds = ("message",)
 K = 10
-# Inner products that differ by less come from the order in which their terms were added.
+# Smaller differences of inner products come from the order of addition.
 _ROUNDING = 1e-5
-# Rows whose products are held at once.
+# Number of rows whose products are in memory at once.
 _CHUNK = 50_000
 
 
 def searching(store: Store, runs: int) -> Iterator[Row]:
-    """Times of every way to ask; ``runs`` searches for a 99th percentile."""
+    """Times of every kind of search; a 99th percentile takes ``runs`` searches."""
     questions = store.questions[: runs + WARM_UP]
     fewer = min(FEWER, runs)
 
@@ -87,7 +87,7 @@ def median(key: str, name: str, measured: Times) -> Row:
 def recall(memory: MemorySystem, store: Store, questions: list[str]) -> Row:
     """The share of the ten nearest messages, by exact inner products, that a vector search finds.
 
-    Of messages that are equally near, any will do.
+    Any of several equally near messages counts.
     """
     ids, rows = store.vectors()
     places = {identity: place for place, identity in enumerate(ids)}
@@ -131,7 +131,7 @@ def _nearest(rows: Vectors, asked: Vectors) -> Vectors:
 def speed_up(
     memory: MemorySystem, questions: list[str], seconds: float, trials: int = 5
 ) -> list[float]:
-    """How many times as many searches two threads do as one in the same time, by trial."""
+    """The ratio of searches that two threads do to those of one in the same time, per trial."""
 
     def run(threads: int) -> int:
         done = [0] * threads

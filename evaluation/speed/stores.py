@@ -1,6 +1,6 @@
-"""Stores of a given size, built through the public API, with the rates at which they grew.
+"""Stores of a given size, built through the public API, with the rates of adding messages.
 
-Kept in a folder that `BENCH_CACHE` names.
+The folder `BENCH_CACHE` keeps them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from evaluation.speed.talk import ROOT, Talk
 
 USER = "user"
 BATCH = 4_096
-# Questions of a store: some to warm up, and a thousand for a 99th percentile.
+# Number of questions of a store: some to warm up, and a thousand for a 99th percentile.
 QUESTIONS = 1_100
 
 Vectors = npt.NDArray[np.float32]
@@ -44,9 +44,9 @@ class Store:
     Parameters
     ----------
     path
-        Where it is.
-    built
-        When.
+        The folder of the store.
+        built
+            When the store was built.
     counts
         ``messages``, ``episodes``, ``semantic_memories``, ``superseded``, as the store counts them.
     rates
@@ -71,7 +71,7 @@ class Store:
 
     @contextmanager
     def copied(self, folder: Path | None = None) -> Iterator[Path]:
-        """A copy that may be written to, gone afterwards."""
+        """A copy that may be changed, and is removed afterwards."""
         with tempfile.TemporaryDirectory(dir=folder or cache_folder()) as top:
             path = Path(top) / "store"
             shutil.copytree(self.path, path)
@@ -79,9 +79,9 @@ class Store:
 
 
 def cache_folder() -> Path:
-    """Where built stores are kept.
+    """The folder of the built stores.
 
-    What is written for a moment goes there, too, so that it is the same disk.
+    Temporary files also go there, so that they are on the same disk.
     """
     folder = Path(os.environ.get("BENCH_CACHE") or ROOT / "target" / "bench")
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,15 +89,15 @@ def cache_folder() -> Path:
 
 
 def settled(count: int, reuse: bool = False) -> Store:
-    """A store of ``count`` messages: with ``reuse`` one that this engine built before, else new."""
+    """A store of ``count`` messages; with ``reuse`` an earlier one of this engine, if it exists."""
     folder = cache_folder() / f"{count}-{_made_by()}"
     note = folder / "built.json"
     if not (reuse and note.exists()):
         for stale in cache_folder().glob(f"{count}-*"):
             shutil.rmtree(stale)
         folder.mkdir()
-        # In a process of its own: what it leaves behind in memory would be in the way of the
-        # searches that are measured next.
+        # Builds in another process, since the memory that building leaves would disturb the
+        # searches measured next.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as builder:
             built = builder.submit(_build, folder / "store", count).result()
         note.write_text(json.dumps(built), encoding="utf-8")
@@ -105,7 +105,7 @@ def settled(count: int, reuse: bool = False) -> Store:
 
 
 def _made_by() -> str:
-    """Names the engine and the talk: a store of another one is no measure of this one."""
+    """A name for engine and conversation: a store of another engine does not measure this one."""
     files = (Path(_native.__file__), Path(talk.__file__), Path(__file__))
     made = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files))
     return f"{episodica.__version__}-{made.hexdigest()[:10]}"
@@ -134,7 +134,8 @@ def _build(path: Path, count: int) -> dict[str, Any]:
     }
     if counts["messages"] != count:
         raise RuntimeError(f"{count} messages were added, the store counts `{counts['messages']}`")
-    # One part of the conversation after the other would let caches of processors learn it.
+    # Questions in the order of the conversation would let the processor's caches adapt to its
+    # parts.
     Talk.shuffle(questions)
     return {
         "built": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -147,8 +148,7 @@ def _build(path: Path, count: int) -> dict[str, Any]:
 def asked_vectors(memory: MemorySystem, questions: list[str]) -> dict[str, Vectors]:
     """The query vectors with which a search finds the user's nearest messages.
 
-    The embedder in the package is given the words of a question without the names of those who
-    speak.
+    The embedder in the package gets the words of a question without the speakers' names.
     """
     speakers = {message.name or "" for message in memory.messages(USER, limit=100)}
     names = {word for speaker in speakers for word in _words(speaker)}
@@ -165,7 +165,7 @@ def _words(text: str) -> list[str]:
 
 
 def embedded(texts: list[str]) -> dict[str, Vectors]:
-    """The vectors that the package gives texts: a store of their own embeds them as messages."""
+    """The package's vectors of texts. A store of their own embeds the texts as messages."""
     distinct = sorted(set(texts))
     with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
         path = Path(folder) / "store"

@@ -2,9 +2,9 @@
 
     python -m evaluation speed suite [--sizes 1k,10k,100k] [--users 2k] [--out target/bench/results]
 
-Sizes are messages of one user; 100k comes with some 10,000 episodes and 20,000 facts, which is
-what most budgets are for. Writes `speed.json` and `speed.md`. Times of a shared machine are
-noise: read medians, ratios within the run, and processor time.
+Sizes are numbers of messages of one user. Most budgets are for the size 100k, which has some 10,000
+episodes and 20,000 facts. Writes `speed.json` and `speed.md`. Times on a shared machine vary:
+compare medians, ratios within the run, and processor times.
 """
 
 from __future__ import annotations
@@ -128,12 +128,12 @@ def shown_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def title(words: str) -> None:
-    """What comes now."""
+    """Prints the title of the next part."""
     print(f"\n{words}", flush=True)
 
 
 def finished(result: dict[str, Any], started: float) -> dict[str, Any]:
-    """The result with what follows from its rows."""
+    """Adds the figures derived from the rows."""
     result["seconds"] = time.monotonic() - started
     result["budgets"] = judged(result)
     return result

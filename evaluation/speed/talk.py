@@ -1,11 +1,11 @@
-"""Generated conversations of any length: deterministic, with the vocabulary of real talk.
+"""Generated conversations of any length: deterministic, with the vocabulary of real ones.
 
-Random vectors and random words behave like nothing that people say: graphs collapse on them,
-postings are all alike. So sentences come from the conversations of the test fixtures and of the
-demo, and what makes talk differ is exchanged: content words for others that are about as frequent,
-names for made-up ones (new ones keep coming, as in life), numbers and days for others. A session
-keeps to the words of one source session, which gives it a topic; every session also holds
-facts worth remembering. The same seed gives the same talk on every machine.
+Random vectors and random words do not behave like language: vector graphs degrade, and all postings
+are alike. So the sentences come from the conversations of the test fixtures and of the demo. Parts
+of them are replaced at random: content words by words that are about as frequent, names by made-up
+ones (new names keep coming), numbers and days by others. A session keeps to the words of one source
+session, which gives it a topic; every session also has facts worth remembering. The same seed gives
+the same conversation on every machine.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SOURCES = [
     ROOT / "python/episodica/data/sample_conversation.json",
     *sorted((ROOT / "tests/fixtures/conversations").glob("*.json")),
 ]
-# Sessions that are before what is added to a store, more than any of them has.
+# Number of earlier sessions for messages added to a store, larger than the number in any store.
 LATER = 150_000
 START = datetime(2019, 1, 1, 8, tzinfo=UTC)
 
 _WORD = re.compile(r"[A-Za-z][a-z]{3,}")
 _NUMBER = re.compile(r"\d+")
 _SENTENCE = re.compile(r"[^.!?。！？]+[.!?。！？]*\s*")  # noqa: RUF001
-# Share of content words that are exchanged.
+# Share of content words that are replaced.
 _EXCHANGED = 0.35
 _ONSETS = re.findall(r"\w+", "b br d dr f g gr h j k l m n p r s st t tr v w z")
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ea", "io")
@@ -77,16 +77,16 @@ class Talk:
     Parameters
     ----------
     seed
-        Another seed is another conversation.
+        Another seed gives another conversation.
     length
         Messages in a session, on average.
     after
-        Sessions that were before the first one, in another talk: this one goes on at their end.
+        Number of earlier sessions in another conversation; this one continues after them.
     """
 
     def __init__(self, seed: int = 1, length: int = 10, after: int = 0) -> None:
         self._chance = random.Random(seed)
-        # Questions draw from their own, so that the talk is the same whoever asks about it.
+        # Questions use a random generator of their own, so that they don't change the conversation.
         self._asking = random.Random(f"questions {seed}")
         self._length = length
         self._sources = [_read(path) for path in SOURCES]
@@ -96,7 +96,7 @@ class Talk:
                 for _, text in session:
                     counts.update(word.lower() for word in _WORD.findall(text))
         ranked = [word for word, _ in counts.most_common()]
-        # The most frequent are function words, and stay what they are.
+        # The most frequent words are function words, and are not replaced.
         self._words = ranked[120:]
         self._ranks = {word: rank for rank, word in enumerate(self._words)}
         self._names: list[str] = [self._invent() for _ in range(40)]
@@ -114,7 +114,7 @@ class Talk:
         return made
 
     def questions(self, messages: list[dict[str, Any]], count: int) -> list[str]:
-        """Questions with the words of some of the messages."""
+        """Questions with words of some of the messages."""
         chance = self._asking
         asked: list[str] = []
         fit = [
@@ -142,7 +142,7 @@ class Talk:
 
     @staticmethod
     def shuffle(questions: list[str]) -> None:
-        """Puts questions in an order that is the same each time."""
+        """Shuffles the questions, in the same order each time."""
         random.Random(len(questions)).shuffle(questions)
 
     def _known(self, text: str) -> list[str]:
@@ -224,7 +224,7 @@ class Talk:
 
 
 def renamed(message: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """The same message with other ids: another message in another session."""
+    """The same message with other ids, as another message in another session."""
     return {**message, **{key: f"{prefix}-{message[key]}" for key in ("message_id", "session_id")}}
 
 

@@ -1,4 +1,4 @@
-"""Comparable times: wall clock beside processor time, medians and tails."""
+"""Comparable times: wall clock and processor time, medians and tails."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The operation's own share of what the process does: with threads of others beside it,
-# `time.thread_time` is the one to take.
+# Measures the processor time of an operation. While other threads run, use `time.thread_time`.
 Clock = Callable[[], float]
 
 
@@ -61,13 +60,13 @@ class Times:
 
 
 def quantile(values: Iterable[float], share: float) -> float:
-    """The value below which ``share`` of the values lie; the nearest one that was measured."""
+    """The value below which ``share`` of the values lie; always a measured value."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
 
 
 def milliseconds(call: Callable[[], object]) -> float:
-    """How long one call takes, by the wall clock."""
+    """The time of one call, by the wall clock."""
     started = time.perf_counter()
     call()
     return 1_000 * (time.perf_counter() - started)
@@ -76,9 +75,9 @@ def milliseconds(call: Callable[[], object]) -> float:
 def times(
     operation: Callable[[str], object], inputs: Iterable[str], clock: Clock = time.process_time
 ) -> Times:
-    """Runs the operation once for each input, with the collector of garbage out of the way.
+    """Runs the operation once for each input, with garbage collection off.
 
-    Processor time is that of all threads of the process: what a quiet machine would take at most.
+    Processor time is the sum over all threads, the most that an idle machine would take.
     """
     result = Times()
     gc.collect()
@@ -95,7 +94,7 @@ def times(
 
 
 class SyncProbe:
-    """Appends a page to a file and makes it durable: what the disk itself takes for that."""
+    """Appends a page to a file and syncs it, to measure the disk alone."""
 
     def __init__(self, folder: Path, size: int = 4096) -> None:
         self._path = folder / "sync-probe"
@@ -103,7 +102,7 @@ class SyncProbe:
         self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def append(self, _: str) -> None:
-        """One page."""
+        """Appends one page."""
         os.write(self._descriptor, self._page)
         os.fdatasync(self._descriptor)
 

@@ -1,4 +1,4 @@
-"""Storing one episode, adding many messages, and searching meanwhile."""
+"""Storing one episode, adding many messages, and searching while messages are added."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from evaluation.speed.timing import SyncProbe, Times, times
 
 EPISODES = 40
 _EPISODE = "storing one episode, synced, beyond the disk's own syncs, p50"
-# Each writes once and syncs once for a session that ends: messages, episodes, facts
+# Number of logs with one write and one sync for a session that ends: messages, episodes, facts
 # (docs/format.md, "Promises").
 _LOGS = 3
 _CHUNK = 256
 
 
 def one_episode(store: Store, count: int = EPISODES) -> Iterator[Row]:
-    """The time of storing one episode without the disk's syncs, one for each log."""
+    """The time of storing one episode, without the disk's sync of each log."""
     with store.copied() as path:
         told, synced = stored(path, count, seed=77)
     whole, less = told.to_dict(), told.p50 - _LOGS * synced.p50
@@ -97,7 +97,7 @@ def building(store: Store) -> Iterator[Row]:
     if len(rates) >= 10:
         tenth = len(rates) // 10
         last, first = rates[-tenth:], rates[:tenth]
-        # Processor time, as what else a machine does changes over the minutes of this.
+        # Processor time, since the machine's other load changes over the minutes of the build.
         kept = _middle(last, "cpu") / _middle(first, "cpu")
         wall = _middle(last, "wall") / _middle(first, "wall")
         name = "a million" if messages >= MILLION else f"{messages:,}"
@@ -115,7 +115,7 @@ def _middle(rates: list[dict[str, float]], kind: str) -> float:
 
 
 def singles(each: int, trials: int = 3) -> Iterator[Row]:
-    """Rates of single calls from 16 threads, each of which makes so many."""
+    """Rates of single additions from 16 threads, with ``each`` additions per thread."""
     for key, users in (("ingest_one_user", 1), ("ingest_many_users", 16)):
         rates = [_singles(users, each) for _ in range(trials)]
         whose = "one user" if users == 1 else f"{users} users"
@@ -151,7 +151,7 @@ def _singles(users: int, each: int, threads: int = 16) -> float:
 
 
 def tails(store: Store, runs: int) -> Iterator[Row]:
-    """Tails of searches while another thread adds messages, against the same searches alone."""
+    """The tail of search times while another thread adds messages, and without that."""
     questions = store.questions[WARM_UP : WARM_UP + runs]
     messages = Talk(seed=5, after=LATER).messages(10_000)
     for key, user, whose in (
@@ -161,7 +161,7 @@ def tails(store: Store, runs: int) -> Iterator[Row]:
         with store.copied() as path, MemorySystem(path) as memory:
             search = partial(memory.search, USER)
             times(search, store.questions[:WARM_UP])
-            # Alone before and after, as the store grows meanwhile.
+            # Measured alone before and after, as the store grows meanwhile.
             idle = times(search, questions, time.thread_time)
             adding = _Adding(memory, user, messages)
             busy = times(search, questions, time.thread_time)
@@ -207,7 +207,7 @@ class _Adding:
                 self._added += memory.add_messages(user, new).messages_added
 
     def stop(self) -> dict[str, float]:
-        """Ends it; how many it added, and how fast."""
+        """Stops the thread; returns the number of additions and their rate."""
         self._stop.set()
         self._thread.join()
         return {"added": self._added, "rate": self._added / (time.perf_counter() - self._started)}

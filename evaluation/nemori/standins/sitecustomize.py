@@ -1,7 +1,7 @@
-"""Stand-ins for packages that Nemori's `metrics/utils.py` imports, and never uses for its scores.
+"""Stand-ins for packages that Nemori's `metrics/utils.py` imports but does not use for its scores.
 
-Python imports this module first, in the scripts' processes only. Where `nltk` lacks its data, words
-are split without it.
+Python imports this module first, in the scripts' processes only. If `nltk` has no data, words are
+split without it.
 """
 
 import contextlib
