@@ -213,7 +213,7 @@ def test_an_event_is_a_point_in_time() -> None:
         one = replace(fact(5, "e1"), kind=kind, valid_to=None)
         figure = plot_timeline.draw("u", [episode(1), episode(9)], [one], 3, False, "light")
         key = " ".join(text.get_text() for text in figure.findobj(Text))
-        assert ("still holds" in key) == (kind != "event")
+        assert ("current" in key) == (kind != "event")
         assert ("event" in key) == (kind == "event")
         return sorted(len(line.get_xdata()) for line in figure.axes[0].lines)  # type: ignore[arg-type]
 

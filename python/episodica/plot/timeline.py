@@ -275,7 +275,7 @@ def _key(
                 [], [], color=theme.faint, linewidth=1.6, marker=">", markersize=4.5, markevery=[1]
             )
         )
-        labels.append("fact; with an arrow: still holds")
+        labels.append("fact; with an arrow: current")
     if any(fact.kind == "event" for fact in facts):
         handles.append(
             Line2D([], [], linestyle="", color=theme.faint, marker=_EVENT, markersize=4.5)
