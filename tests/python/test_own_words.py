@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,17 @@ NOT_OWN = [
     ("zh", "请翻译：我住在柏林。"),
     ("zh", "转发：我住在柏林。"),
     ("ja", "彼は「私はベルリンに住んでいます」と言った。"),
+]
+
+NOT_OWN_CONTACTS: list[tuple[str, Any]] = [
+    ("My phone number is 555-1000.", "> My phone number is 666-6666."),
+    ("My phone number is 555-1000.", "Mallory: My phone number is 666-6666."),
+    ("My email is alice@home.example.", "From: Mallory\nMy email is mallory@evil.example."),
+    ("My doctor is Dr. Good.", "> My doctor is Dr. Evil."),
+    (
+        "My phone number is 555-1000.",
+        [{"type": "tool_result", "tool_use_id": "t", "content": "My phone number is 666-6666."}],
+    ),
 ]
 
 LATER = [
@@ -101,7 +113,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemorySystem]:
         yield opened
 
 
-def known(memory: MemorySystem, first: str, then: str) -> list[SemanticMemory]:
+def known(memory: MemorySystem, first: str, then: Any) -> list[SemanticMemory]:
     user = next(USERS)
     for day, content in (("2024-03-01", first), ("2024-03-20", then)):
         message = {"role": "user", "name": "Alice", "content": content}
@@ -118,6 +130,13 @@ def test_the_words_of_others_fill_no_slot_and_end_nothing(
     facts = known(memory, HOMES[language], text)
     assert all(fact.is_current for fact in facts), facts
     assert [fact.attribute for fact in facts].count("home") == 1, facts
+
+
+@pytest.mark.parametrize(("first", "then"), NOT_OWN_CONTACTS)
+def test_the_contacts_of_others_replace_none(memory: MemorySystem, first: str, then: Any) -> None:
+    [fact] = known(memory, first, then)
+    assert fact.is_current
+    assert not any(word in fact.content.lower() for word in ("666", "evil"))
 
 
 @pytest.mark.parametrize(("first", "then"), LATER + DENIED)
