@@ -380,7 +380,8 @@ async def test_requests_without_a_right_key_are_refused(store: Path) -> None:
                 given = {"Authorization": f"Bearer {alice}"}
                 limited.append(await web.post(address, json=call, headers={**accept, **given}))
             assert {one.status_code for one in limited} == {403, 429}
-            assert int(limited[-1].headers["Retry-After"]) >= 1
+            waits = [one.headers["Retry-After"] for one in limited if one.status_code == 429]
+            assert all(int(seconds) >= 1 for seconds in waits)
     assert messages(store) == []
 
 
