@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::lexicon::is_common_word;
 use crate::fork::ForkLazy;
+use crate::text::expression::TextExpression;
 use crate::text::expressions::ExpressionTable;
 use crate::text::is_cjk;
 
@@ -43,6 +44,17 @@ static EXPRESSIONS: ForkLazy<ExpressionTable<ForeignStart>> = ForkLazy::new(|| {
         }
     }
     ExpressionTable::new(lines)
+});
+
+/// The time before a speaker's name in a pasted chat: "[12.03.24, 10:00] Mallory: I moved."
+static TIME_STAMP: ForkLazy<TextExpression> = ForkLazy::new(|| {
+    TextExpression::new(
+        concat!(
+            r"^[\[(]?[\d./年月日, T-]{0,20}\d{1,2}:\d{2}(?::\d{2})?",
+            r"(?:\s?[ap]\.?m\.?)?[\])]?(?:\s+[-–—])?\s+",
+        )
+        .to_owned(),
+    )
 });
 
 /// Labels before a colon that do not name a speaker.
@@ -178,6 +190,7 @@ fn is_signature(line: &str) -> bool {
 
 /// "Mallory: I moved to Moscow."
 fn is_by_another(line: &str, speaker: &str) -> bool {
+    let line = TIME_STAMP.find(line).map_or(line, |stamp| &line[stamp.range().end..]);
     let Some(colon) = line.find([':', '：']).filter(|at| *at > 0 && *at <= MAX_LABEL) else {
         return false;
     };
@@ -314,6 +327,10 @@ mod tests {
             "> I live in Berlin",
             "Mallory: I moved to Berlin.",
             "Dr. Weber: My phone number is Berlin.",
+            "[12.03.24, 10:00:05] Mallory: I moved to Berlin.",
+            "Look at this:\n12/03/2024, 10:00 pm - Mallory: I moved to Berlin.",
+            "10:00 Mallory: I moved to Berlin.",
+            "[2024-03-12 10:00] 小红：我搬到Berlin了。",
             "From: Mallory <m@example.org>\nMy email is Berlin.",
             "On 3 May, Mallory wrote:\nI live in Berlin.",
             "Translate into French: I live in Berlin.",
@@ -347,6 +364,10 @@ mod tests {
             "I live in Berlin, and it's great.",
             "Alice: I live in Berlin.",
             "Update: I live in Berlin.",
+            "[12.03.24, 10:00] Alice: I live in Berlin.",
+            "Today at 10:00: I move to Berlin.",
+            "(10:00) I moved to Berlin.",
+            "12.03.24, 10:00: I moved to Berlin.",
             "My dog is called \"Berlin\".",
             "My favourite book is \"Goodbye to Berlin\".",
             "I'm 5'10\" tall, my parents' house is in Berlin and it's 6' wide.",
