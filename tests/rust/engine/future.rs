@@ -1,6 +1,7 @@
 //! A wrong clock does no lasting damage: a fact dated ahead of the clock ends nothing.
 
 use episodica_core::engine::{AnyRecord, Engine, RecordKind};
+use episodica_core::model::{NewMessage, SemanticMemory};
 use episodica_core::score::SearchMethod;
 use episodica_core::store::testing::MemoryBackend;
 
@@ -40,6 +41,42 @@ fn a_message_from_the_future_is_stored_and_ends_nothing() {
     };
     assert_eq!(stored.timestamp, moment(50 * 365 * DAY), "stored with its date");
     assert!(found(&engine, "alice", "Moscow", SearchMethod::Bm25)[0].contains("Moscow"));
+}
+
+#[test]
+fn what_a_clock_ahead_of_time_ended_holds_again_when_the_next_message_is_learned() {
+    let disk = Disk::new(MemoryBackend::new());
+    let say = |days, id, text| {
+        let engine = open_days_later(&disk, days).unwrap();
+        let undated = NewMessage { timestamp: None, ..said(id, text, 0, Some(id)) };
+        engine.add_messages("alice", vec![undated], None, &NOW).unwrap();
+        engine.flush("alice", &NOW).unwrap();
+        assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0);
+        engine
+    };
+    let home = |engine: &Engine, town: &str| {
+        let facts = records(engine, "alice", RecordKind::Semantic).into_iter();
+        let mut facts = facts.filter_map(|record| match record {
+            AnyRecord::Semantic(fact) => Some((*fact).clone()),
+            _ => None,
+        });
+        let fills =
+            |fact: &SemanticMemory| fact.metadata.get("value").is_some_and(|one| one == town);
+        facts.find(fills).unwrap()
+    };
+    drop(say(0, "m1", "I live in Paris."));
+    let ahead = say(4_000, "m2", "I moved to Moscow.");
+    assert!(!home(&ahead, "paris").is_current());
+    drop(ahead);
+    let engine = say(2, "m3", "I moved to Lyon.");
+    let (paris, lyon) = (home(&engine, "paris"), home(&engine, "lyon"));
+    assert_eq!(
+        (paris.valid_to, paris.superseded_by),
+        (Some(moment(2 * DAY)), Some(lyon.memory_id))
+    );
+    assert!(lyon.valid_to.is_none());
+    let moscow = home(&engine, "moscow");
+    assert!(!moscow.metadata.contains_key("supersedes") && moscow.valid_to.is_none());
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::control::{CallControl, patiently};
 use crate::engine::asking::conversation::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::memory::indexing::{FactTexts, all_rows, rows_of};
+use crate::engine::memory::view::UserView;
 use crate::engine::memory::wording::FactWording;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
@@ -25,7 +26,9 @@ use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::facts::model::FactDetails;
 use crate::generate::facts::{FactCandidate, FactExtraction, extract_offline};
-use crate::generate::reconcile::{FactDecision, SUPERSEDES, apply, close, is_ahead};
+use crate::generate::reconcile::{
+    FactDecision, SUPERSEDES, apply, close, is_ahead, restore, superseded,
+};
 use crate::model::{Episode, EventKind, Message, SemanticMemory, TextProvenance};
 use crate::parallel;
 use crate::store::StateRecord;
@@ -197,16 +200,9 @@ impl EngineServices {
                 fact.superseded_by.as_ref().is_some_and(|by| withdrawn.contains(by))
                     && !withdrawn.contains(&fact.memory_id)
             };
-            let restore = |fact: &Arc<SemanticMemory>| {
-                Arc::new(SemanticMemory {
-                    valid_to: None,
-                    superseded_by: None,
-                    updated_at: self.clock.now(),
-                    revision_count: fact.revision_count + 1,
-                    ..(**fact).clone()
-                })
-            };
-            let restored: Vec<_> = facts().filter(is_ended).map(restore).collect();
+            let restored = facts().filter(is_ended);
+            let restored = restored.map(|fact| Arc::new(restore(fact, self.clock.now())));
+            let restored: Vec<_> = restored.collect();
             (withdrawn, restored)
         };
         let texts: Vec<&str> = restored.iter().map(|fact| fact.content.as_str()).collect();
@@ -315,6 +311,10 @@ impl EngineServices {
             let (mut decision, known) = {
                 let view = user.view.read();
                 let mut near = learned.concerned(&view, candidate, &conflicts[row]);
+                // A model was not shown the facts that were ended.
+                if told.is_none() && self.reopen(&view, &near, now, &mut learned) {
+                    near = learned.concerned(&view, candidate, &conflicts[row]);
+                }
                 near.retain(|known| !is_ahead(known.valid_from, now));
                 (conflicts[row].reconcile(&view, candidate, &near), near)
             };
@@ -384,6 +384,40 @@ impl EngineServices {
             }
         }
         learned
+    }
+
+    /// Reopens the facts that one of `near` ended on a day ahead of the clock, which was wrong when
+    /// that fact was learned. Returns whether there were any.
+    fn reopen(
+        &self,
+        view: &UserView,
+        near: &[Arc<SemanticMemory>],
+        now: Moment,
+        learned: &mut LearnedFacts,
+    ) -> bool {
+        let ahead: Vec<_> = near.iter().filter(|fact| is_ahead(fact.valid_from, now)).collect();
+        if ahead.is_empty() {
+            return false;
+        }
+        let is_ended = |fact: &&Arc<SemanticMemory>| {
+            let by = fact.superseded_by.as_deref();
+            fact.valid_to.is_some_and(|until| is_ahead(until, now))
+                && ahead.iter().any(|ahead| by == Some(&ahead.memory_id))
+                && !learned.latest.contains_key(&fact.memory_id)
+        };
+        let facts = view.facts.iter().map(|(_, fact)| fact);
+        let reopened: Vec<_> = facts.filter(is_ended).map(|fact| restore(fact, now)).collect();
+        let is_reopened = |id: &str| reopened.iter().any(|fact| fact.memory_id == id);
+        let enders = ahead.into_iter().filter(|fact| superseded(fact).is_some_and(is_reopened));
+        let mut changed: Vec<_> = enders.map(|fact| restore(fact, now)).collect();
+        changed.iter_mut().for_each(|fact| drop(fact.metadata.remove(SUPERSEDES)));
+        changed.extend(reopened);
+        let is_any = !changed.is_empty();
+        for fact in changed {
+            let wording = Arc::new(FactWording::of(&fact.content, self.tokens));
+            learned.put(fact, wording, None);
+        }
+        is_any
     }
 
     /// Appends the facts, together with notes that mark these episodes as learned; then updates the
