@@ -35,7 +35,7 @@ def instructions(once: Path, kernel: str, count: int) -> int:
         kernel,
         str(count),
     ]
-    # Without FAISS. With one thread, rayon does not move work between threads.
+    # The program has no FAISS in it. With one thread, rayon does not move work between threads.
     outcome = subprocess.run(
         command,
         check=True,

@@ -1,8 +1,8 @@
 """Runs a small real model: ingests two sessions, checks invariants, evaluates some questions.
 
 `tools/test_llm` installs model and server and calls this script. Requests go through a proxy that
-counts them like the server; the server is stopped in any case. The model is far too small to write
-well, on purpose: the engine must cope.
+counts answers and tokens as the server reports them; the server is stopped in any case. The model
+is far too small to write well, on purpose: the engine must cope.
 """
 
 from __future__ import annotations

@@ -83,8 +83,7 @@ def _conversation(
         asked_at=entry["question_date"],
         now=asked,
     )
-    # The oracle files don't sort their sessions; a memory is told things in the order in which
-    # they happened.
+    # The oracle files don't sort their sessions, but a memory gets messages in the order of time.
     return Conversation(user, sorted(messages, key=lambda one: one["timestamp"]), (question,))
 
 

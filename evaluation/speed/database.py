@@ -87,7 +87,7 @@ def measured(name: str, memory: MemorySystem, args: argparse.Namespace) -> Itera
     memory.flush(USER)
     memory.wait()
     for clients in CLIENTS:
-        # Each client has a user of its own, or all clients have the same user.
+        # Either each client has a user of its own, or all clients share one user.
         calls: dict[str, Callable[[int], Any]] = {
             "add one message, users of their own": lambda n, of=clients: memory.add_messages(
                 f"u{n % of}", [message(n, "own")]

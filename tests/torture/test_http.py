@@ -123,7 +123,7 @@ class Client:
         self.counts: Counter[str] = Counter()
 
     def run(self, end: threading.Event) -> None:
-        """Acts until the end."""
+        """Acts until ``end`` is set."""
         try:
             with httpx.Client(base_url=self._url, timeout=60) as http:
                 while not end.is_set():

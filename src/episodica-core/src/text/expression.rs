@@ -1,9 +1,9 @@
 //! One expression of a table: an automaton finds the end of a match, and backtracking finds its
 //! groups.
 //!
-//! The engines of the `regex` crate would also search backwards for the start of a match. Their
-//! automata for that take two thirds of the memory, since a class of letters is three times as
-//! large when it is read backwards, and most texts lead them into states not built yet.
+//! The engines of the `regex` crate would also search backwards for the start of a match. Automata
+//! for that would take two thirds of the memory, since a class of letters is three times as large
+//! when it is read backwards. They would also have to build new states for most texts.
 
 use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -16,8 +16,8 @@ static O200K: ForkLazy<&'static CoreBpe> = ForkLazy::new(|| {
     tiktoken::get_encoding("o200k_base").expect("invariant: the build carries the o200k_base table")
 });
 
-/// Longer texts are counted in blocks of this many bytes. To merge one unbroken run takes a heap as
-/// large as the run, which soon exceeds the processor's caches.
+/// Longer texts are counted in blocks of this many bytes. Counting an unbroken run takes a heap as
+/// large as the run, and a larger heap soon exceeds the processor's caches.
 const BLOCK_BYTES: usize = 16 * 1024;
 
 /// Maximum length of a token, in bytes.

@@ -52,7 +52,8 @@ pub(in crate::generate) struct ToldSentence {
 /// The words of a sentence, counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::generate) struct WordCounts {
-    /// Distinct words that are not function words; half the characters in unspaced scripts.
+    /// Number of distinct words that are not function words; in scripts without spaces, half the
+    /// number of characters.
     pub content: usize,
     /// True if a capitalised word in mid-sentence is not a speaker's name.
     pub has_name: bool,
@@ -243,7 +244,7 @@ fn form(
     form
 }
 
-/// True if a sentence opens with a word that refers to an earlier one.
+/// True if a sentence opens with a word that refers to an earlier sentence.
 fn dangles(said: &str) -> bool {
     let first = said.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’')).next();
     first.is_some_and(|word| class_of(word).dangles())
@@ -278,8 +279,8 @@ const OPENERS_HAN: [&str; 16] = [
     "是啊",
 ];
 
-/// A sentence without opening words that carry no content: "Yeah, by the way, I moved." `None` if
-/// it has no such words.
+/// The sentence without its openers: "I moved." for "Yeah, by the way, I moved."; `None` if it has
+/// no openers.
 fn without_openers(said: &str) -> Option<String> {
     let mut rest = said;
     loop {

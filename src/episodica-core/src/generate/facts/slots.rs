@@ -314,7 +314,7 @@ fn with_object(slot: &str, object: Option<&str>) -> String {
     }
 }
 
-/// "my wife's number is".
+/// True if the text before a value names an owner: "my wife's number is".
 fn has_owner(before: &str) -> bool {
     before.match_indices("'s ").any(|(at, _)| {
         let owner = before[..at].rsplit(' ').next().unwrap_or_default();

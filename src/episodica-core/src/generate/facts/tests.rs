@@ -1,4 +1,4 @@
-//! Extraction tests: speakers, gates, sources and arbitrary input.
+//! Tests of the extraction: speakers, rejections, sources and arbitrary input.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::text::{PhraseTable, is_cjk};
 pub(super) struct WordSigns(u16);
 
 impl WordSigns {
-    /// The past.
+    /// A verb in the past tense.
     pub const PAST: Self = Self(1);
     /// Opens a supposition.
     pub const HYPOTHETICAL: Self = Self(1 << 1);

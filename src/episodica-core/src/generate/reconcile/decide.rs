@@ -97,7 +97,7 @@ pub fn is_single_valued(attribute: &str) -> bool {
 /// A candidate, prepared for comparison with many known facts.
 pub(crate) struct CandidateWords<'a> {
     candidate: &'a FactCandidate,
-    /// Its [`normalized`](crate::text::normalized) text.
+    /// The candidate's [`normalized`](crate::text::normalized) text.
     normalized: &'a str,
     /// Returns the time at which a known fact was last said. Without it, the two starts of validity
     /// are compared.
@@ -198,8 +198,8 @@ fn by_attribute(
     }
 }
 
-/// True if the two cannot both hold: they state different values of a single-valued slot, or one
-/// denies the other.
+/// True if a candidate and a known fact cannot both hold: they state different values of a
+/// single-valued slot, or one denies the other.
 fn contradicts(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
     let (new, old) = (candidate.value.as_str(), known_value(known));
     if !known.is_current()
