@@ -60,8 +60,8 @@ mod tests {
         assert_eq!(day(2023, LunarFeast::MidAutumn), date(2023, 9, 29));
         assert_eq!(day(2025, LunarFeast::DragonBoat), date(2025, 5, 31));
         assert_eq!(day(1999, LunarFeast::MidAutumn), None);
-        // 端午节 is the fifth day of the fifth month, four to five months after the new year; 中秋节
-        // is the fifteenth day of the eighth month, seven to eight and a half months after it.
+        // 端午节 is the fifth day of the fifth month, four to five months after the new year.
+        // 中秋节 is the fifteenth day of the eighth, seven to eight and a half months after it.
         for year in FIRST_YEAR..FIRST_YEAR + DAYS.len() as i64 {
             let days = |feast| {
                 (day(year, feast).unwrap() - day(year, LunarFeast::NewYear(0)).unwrap()).get_days()
