@@ -259,9 +259,9 @@ const SECOND: [&str; 12] = [
 ];
 
 /// True if the conversation names the subject, but only far from the cited messages: neither these
-/// nor the two messages before each of them are by the subject or name it. Confirmations by an agent
-/// or a tool may concern any participant. If the language capitalises every noun, a subject need not
-/// be a name.
+/// nor the two messages before each of them are by the subject or name it. Confirmations by an
+/// agent or a tool may concern any participant. If the language capitalises every noun, a subject
+/// need not be a name.
 fn is_never_named(subject: &str, sources: &[&Message], context: &[&Message]) -> bool {
     let words = keys(subject);
     let names = |message: &&Message| {
