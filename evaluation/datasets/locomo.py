@@ -1,7 +1,8 @@
 """LoCoMo (Maharana et al., 2024) and other conversations in its format.
 
-From https://github.com/snap-research/locomo (CC BY-NC 4.0). ``<name>_corrections.json`` next to a
-file has the answers and evidence of an audit, which then count.
+From https://github.com/snap-research/locomo (CC BY-NC 4.0). The answers and evidence of an audit
+count if there is one: ``audit`` of https://github.com/dial481/locomo-audit, or
+``<name>_corrections.json`` next to the file.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from evaluation.datasets.wording import asking, shared
 # The numbers of the dataset's own evaluation code; papers often swap 1 and 4.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _TURN = re.compile(r"D\d+:\d+")
+# The audit names a question by the numbers of its conversation and of itself.
+_AUDITED = re.compile(r"locomo_(\d+)_qa(\d+)")
 # In English, whatever the locale.
 _MONTHS = re.findall(
     r"\w+",
@@ -33,17 +36,27 @@ def load(data: Path, corrections: Path | None = None, **_: Any) -> Dataset:
     """Reads a file, or every ``.json`` file of a folder."""
     files = files_of(data)
     samples: list[Mapping[str, Any]] = []
-    beside = [corrections] if corrections else []
+    beside = files_of(corrections, "errors_conv_*.json") if corrections else []
     for file in files:
         content = read(file)
         samples += content if isinstance(content, list) else [content]
         candidate = file.with_name(f"{file.stem}_corrections.json")
         if corrections is None and candidate.exists():
             beside.append(candidate)
-    fixes = {(row["sample_id"], row["qa_index"]): row for file in beside for row in read(file)}
+    users = [str(one.get("sample_id") or f"conversation-{at}") for at, one in enumerate(samples, 1)]
+    fixes = {_audited(row, users): row for file in beside for row in read(file)}
     problems: list[tuple[str, str, str]] = []
-    made = tuple(_conversation(one, at, fixes, problems) for at, one in enumerate(samples))
+    made = tuple(
+        _conversation(one, user, fixes, problems) for one, user in zip(samples, users, strict=True)
+    )
     return Dataset("LoCoMo", made, checksums(*files, *beside), tuple(problems))
+
+
+def _audited(row: Mapping[str, Any], users: list[str]) -> tuple[str, int]:
+    """Which question a row of an audit is about."""
+    if found := _AUDITED.fullmatch(row.get("question_id", "")):
+        return users[int(found[1])], int(found[2])
+    return row["sample_id"], row["qa_index"]
 
 
 def session_date(text: str) -> datetime:
@@ -90,9 +103,8 @@ def messages_of(talk: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _conversation(
-    sample: Mapping[str, Any], index: int, fixes: Mapping[Any, Any], problems: list[Any]
+    sample: Mapping[str, Any], user: str, fixes: Mapping[Any, Any], problems: list[Any]
 ) -> Conversation:
-    user = str(sample.get("sample_id") or f"conversation-{index + 1}")
     messages = messages_of(sample["conversation"])
     session_of = {one["message_id"]: one["session_id"] for one in messages}
     questions = [

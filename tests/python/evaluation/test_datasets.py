@@ -53,6 +53,16 @@ def test_the_audited_key_is_taken_and_the_published_one_kept(talk: Path) -> None
     assert trap.answer == "not said; tempting but wrong: the oboe"
 
 
+def test_the_audit_is_read_as_it_is_published(talk: Path, tmp_path: Path) -> None:
+    audit = tmp_path / "audit"
+    audit.mkdir()
+    row = {"question_id": "locomo_0_qa1", "correct_answer": "4 March 2024"}
+    row |= {"correct_evidence": ["D1:1"]}
+    (audit / "errors_conv_0.json").write_text(json.dumps([row]), encoding="utf-8")
+    (audit / "conv_0.json").write_text("not read", encoding="utf-8")
+    assert load("locomo", talk, corrections=audit).questions == load("locomo", talk).questions
+
+
 def test_messages_are_dated_attributed_and_captioned(talk: Path) -> None:
     third = load("real", talk).conversations[0].messages[2]
     assert third["content"] == "Look at it. [Image: a red cello on a chair]"
