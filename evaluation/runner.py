@@ -16,28 +16,12 @@ from typing import Any
 
 from episodica import EpisodicaError
 from evaluation import answers, table
-from evaluation.datasets import (
-    DEVELOPMENT,
-    HELD_OUT,
-    Conversation,
-    Dataset,
-    Question,
-    load,
-)
+from evaluation.datasets import DEVELOPMENT, HELD_OUT, Conversation, Dataset, Question, load
 from evaluation.embedding import embedder, model_folder
 from evaluation.journal import Journal, ManifestError, Said, note, open_manifest, write
 from evaluation.measures import Found, Packed, leaks, scores_of
 from evaluation.peers import Mem0
-from evaluation.systems import (
-    METHODS,
-    Bm25,
-    Chance,
-    Dense,
-    Episodica,
-    FullContext,
-    Sum,
-    System,
-)
+from evaluation.systems import METHODS, Bm25, Chance, Dense, Episodica, FullContext, Sum, System
 
 FOLDER = Path(__file__).parent
 LANGUAGES = FOLDER / "data" / "languages"
@@ -50,18 +34,10 @@ SETS = {
     "real": "your own or other real chats in LoCoMo's format",
     "languages": "conversations in eight languages, which are in the repository",
 }
-BASELINES = (
-    "bm25",
-    "dense",
-    "sum",
-    "bm25-user",
-    "dense-user",
-    "sum-user",
-    "full-context",
-    "random",
-)
-SYSTEMS = ("episodica", *(f"episodica:{one}" for one in METHODS[1:]), *BASELINES, Mem0.name)
-DEFAULT = ("episodica", *BASELINES[:-1])
+RANKINGS = ("bm25", "dense", "sum")
+DEFAULT = ("episodica", *RANKINGS, *(f"{one}-user" for one in RANKINGS), "full-context")
+OTHERS = (*(f"episodica:{one}" for one in METHODS[1:]), "random", Mem0.name)
+SYSTEMS = (*DEFAULT, *OTHERS)
 BUDGETS = (400, 1000, 2000, 4000)
 LONG_CONTEXT = 32_000
 _EMPTY = Packed("", 0, [], [], [])
@@ -132,8 +108,8 @@ def data_of(name: str, args: argparse.Namespace) -> Dataset:
     """Reads the set; exits with a message if it can't be read."""
     try:
         dataset = load(name, args.data, talks=args.talks, corrections=args.corrections)
-    except (OSError, ValueError, KeyError, TypeError, SyntaxError, ImportError) as error:
-        what = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+    except (OSError, ValueError, LookupError, TypeError, SyntaxError, ImportError) as error:
+        what = f"{type(error).__name__}: {error}" if isinstance(error, LookupError) else str(error)
         raise SystemExit(f"error: {args.data} is not read as {name}: {what}") from error
     if args.key == "published":
         dataset = published(dataset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +152,15 @@ def cell(one: Mapping[str, Any] | None) -> str:
     return f"{one['mean']:.3f} [{one['low']:.2f}, {one['high']:.2f}]"
 
 
+def _row(
+    label: str,
+    cells: Sequence[Mapping[str, Any] | None],
+    show: Callable[[Mapping[str, Any] | None], str] = cell,
+) -> list[str]:
+    """A label, the number of questions, and the figures."""
+    return [label, next(str(one["n"]) for one in cells if one), *map(show, cells)]
+
+
 def markdown(title: str, head: Iterable[str], rows: Iterable[Iterable[str]], note: str = "") -> str:
     """A table in GitHub's Markdown; empty without rows."""
     columns, cells = list(head), [list(row) for row in rows]
@@ -205,12 +214,9 @@ def _side_by_side(
             continue
         cells = [one.get(metric, {}).get(OVERALL) for one in with_level.values()]
         if any(cells):
-            n = str(next(one["n"] for one in cells if one))
-            rows.append([metric, n, *map(cell, cells)])
+            rows.append(_row(metric, cells))
     if level == "scores" and any(one["auroc"] for one in systems.values()):
-        cells = [systems[name]["auroc"] for name in with_level]
-        n = str(next(one["n"] for one in cells if one))
-        rows.append(["auroc", n, *map(cell, cells)])
+        rows.append(_row("auroc", [systems[name]["auroc"] for name in with_level]))
     return markdown(title, ["metric", "n", *with_level], rows)
 
 
@@ -221,10 +227,10 @@ def _halves(systems: Summary) -> str:
     for metric in MAIN:
         found = {name: one["scores"].get(metric, {}) for name, one in systems.items()}
         if any(all(half in one for half in halves) for one in found.values()):
-            for half in halves:
-                cells = [one.get(half) for one in found.values()]
-                n = str(next(one["n"] for one in cells if one))
-                rows.append([f"{metric}, {half}", n, *map(cell, cells)])
+            rows += [
+                _row(f"{metric}, {half}", [one.get(half) for one in found.values()])
+                for half in halves
+            ]
     return markdown("Halves", ["metric", "n", *systems], rows)
 
 
@@ -233,12 +239,8 @@ def _groups(metric: str, systems: Summary) -> str:
     found = {name: one for name, one in found.items() if one}
     aside = (OVERALL, DEVELOPMENT, HELD_OUT)
     groups = sorted({group for one in found.values() for group in one} - {*aside})
-    rows = []
-    for group in groups if len(groups) > 1 else ():
-        cells = [one.get(group) for one in found.values()]
-        n = str(next(one["n"] for one in cells if one))
-        rows.append([group, n, *map(cell, cells)])
-    return markdown(f"{metric} by group", ["group", "n", *found], rows)
+    rows = [_row(group, [one.get(group) for one in found.values()]) for group in groups]
+    return markdown(f"{metric} by group", ["group", "n", *found], rows if len(rows) > 1 else [])
 
 
 def _pairs(pairs: list[dict[str, Any]]) -> str:
@@ -246,8 +248,7 @@ def _pairs(pairs: list[dict[str, Any]]) -> str:
     rows = []
     for metric in dict.fromkeys(one["metric"] for one in pairs):
         known = {one["other"]: one for one in pairs if one["metric"] == metric}
-        n = str(next(iter(known.values()))["n"])
-        rows.append([metric, n, *(changed(known.get(other)) for other in others)])
+        rows.append(_row(metric, [known.get(other) for other in others], changed))
     return markdown(
         f"{SUBJECT} minus each, question by question", ["metric", "n", *others], rows, NOTE
     )

@@ -41,8 +41,6 @@ SCRIPTS = (
 _LONGMEMEVAL = "dataset/longmemeval_s.json"
 _SHOWN_LINES = 12
 _TIMEOUT_SECONDS = 600
-_ENVIRONMENT = ("{}_API_KEY", "{}_BASE_URL")
-_PARTIES = ("OPENAI", "LLM", "EMBEDDING")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -149,14 +147,11 @@ def _found(path: Path) -> list[int]:
 def _environment(url: str) -> dict[str, str]:
     """Puts the shim and the stand-ins on the path, and sends all requests to the scripted model."""
     path = [SHIM, Path(__file__).parent / "standins", ROOT / "python"]
-    names = {
-        pattern.format(party): value
-        for pattern, value in zip(_ENVIRONMENT, ("none", url), strict=True)
-        for party in _PARTIES
-    }
+    parties = ("OPENAI", "LLM", "EMBEDDING")
     return {
         **os.environ,
-        **names,
+        **{f"{party}_API_KEY": "none" for party in parties},
+        **{f"{party}_BASE_URL": url for party in parties},
         "PYTHONPATH": os.pathsep.join(map(str, path)),
         "PYTHONIOENCODING": "utf-8",
         "no_proxy": "*",

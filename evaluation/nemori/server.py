@@ -43,12 +43,8 @@ class StandIn(ModelServer):
         gold, given = _GOLD.findall(prompt), _GIVEN.findall(prompt)
         if gold and given:
             kind, right = "judgements", _words(gold[-1]) <= _words(given[-1])
-            text = json.dumps(
-                {
-                    "label": "CORRECT" if right else "WRONG",
-                    "is_correct": "yes" if right else "no",
-                }
-            )
+            label, correct = ("CORRECT", "yes") if right else ("WRONG", "no")
+            text = json.dumps({"label": label, "is_correct": correct})
         else:
             kind, text = "answers", _nearest_line(prompt)
         with self._lock:

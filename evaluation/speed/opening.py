@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from evaluation.speed.process import Resident, child
+from evaluation.speed.process import child
 from evaluation.speed.rows import Row
 
 TRIALS = 5
@@ -37,32 +37,15 @@ def opening(path: Path, question: str, trials: int = TRIALS) -> Iterator[Row]:
         "ms",
         {"runs": cold},
     )
-    after, empty = (
-        Resident(
-            **{
-                kind: statistics.median(one[when][kind] for one in warm)
-                for kind in Resident.__slots__
-            }
+    for key, name, kind in (
+        ("resident", "resident memory of that process after 20 searches", "total"),
+        ("resident_anonymous", "of it the process's own (RssAnon)", "anonymous"),
+        ("resident_file", "of it pages of files (RssFile)", "file"),
+    ):
+        after, empty = (
+            statistics.median(one[when][kind] for one in warm) for when in ("resident", "empty")
         )
-        for when in ("resident", "empty")
-    )
-    yield Row(
-        "resident",
-        "resident memory of that process after 20 searches",
-        after.total,
-        "MB",
-        {**after.to_dict(), "empty": empty.total},
-    )
-    yield Row(
-        "resident_anonymous",
-        "of it the process's own (RssAnon)",
-        after.anonymous,
-        "MB",
-        {"empty": empty.anonymous},
-    )
-    yield Row(
-        "resident_file", "of it pages of files (RssFile)", after.file, "MB", {"empty": empty.file}
-    )
+        yield Row(key, name, after, "MB", {"empty": empty})
 
 
 def _forget(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 # Most budgets are for a store of 100,000 messages, which has some 10,000 episodes and 20,000 facts.
@@ -35,14 +35,7 @@ class Row:
 
     def to_dict(self) -> dict[str, Any]:
         """For the JSON file."""
-        return {
-            "key": self.key,
-            "name": self.name,
-            "value": self.value,
-            "unit": self.unit,
-            "cpu": self.cpu,
-            "detail": dict(self.detail),
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

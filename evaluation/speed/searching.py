@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 import numpy as np
@@ -134,21 +134,16 @@ def speed_up(
     """The ratio of searches that two threads do to those of one in the same time, per trial."""
 
     def run(threads: int) -> int:
-        done = [0] * threads
         stop = time.perf_counter() + seconds
 
-        def work(number: int) -> None:
-            at = number
+        def work(number: int) -> int:
+            done = 0
             while time.perf_counter() < stop:
-                memory.search(USER, questions[at % len(questions)])
-                at += threads
-                done[number] += 1
+                memory.search(USER, questions[(number + done * threads) % len(questions)])
+                done += 1
+            return done
 
-        workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-        return sum(done)
+        with ThreadPoolExecutor(threads) as pool:
+            return sum(pool.map(work, range(threads)))
 
     return [run(2) / max(1, run(1)) for _ in range(trials)]

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,12 +142,9 @@ def _singles(users: int, each: int, threads: int = 16) -> float:
             for message in lists[number]:
                 memory.add_messages(f"user-{number % users}", [message])
 
-        workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
         started = time.perf_counter()
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))
         return threads * each / (time.perf_counter() - started)
 
 
