@@ -175,7 +175,7 @@ def __dir__() -> list[str]:
 
 
 def _present_as_public() -> None:
-    """Tracebacks, pickles and help name the classes by where users import them."""
+    """Makes tracebacks, pickles and ``help`` name this package as the module of its classes."""
     for name in __all__:
         item = globals()[name]
         if isinstance(item, type):

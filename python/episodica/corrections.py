@@ -126,8 +126,8 @@ class Corrections(MemoryReader):
             derived from messages follow them; an episode of which one message meets the conditions
             goes with all its messages, if episodes are asked for.
         fact_kinds
-            Only facts of this category, such as ``"preference"``, or of these. Nothing else has
-            one, so ``kinds`` is ``"semantic"`` then.
+            Only facts of this category, such as ``"preference"``, or of these. Only facts have a
+            category, so ``kinds`` is ``"semantic"`` by default then.
         since
             Nothing before this time.
         until
@@ -203,7 +203,8 @@ class Corrections(MemoryReader):
         max_importance
             Only facts of this importance at most, 0 to 1 or a label as for :meth:`search`.
         kinds
-            ``"semantic"``, ``"episodic"``, or both. With an episode its messages leave searches.
+            ``"semantic"``, ``"episodic"``, or both. Archiving an episode also takes its messages
+            out of searches.
         fact_kinds
             Only facts of this category, or of these.
         exempt_kinds
@@ -345,7 +346,7 @@ class Corrections(MemoryReader):
         requests, name = RequestRecord(self._folder), user_hash(self._tenant, user)
         requests.forget(name)
         report = engine.delete_user_data(user)
-        # Of a request that was under way.
+        # Again, for a request that was under way.
         requests.forget(name)
         return report
 
@@ -367,8 +368,8 @@ class Corrections(MemoryReader):
         """Keeps how an agent went about a goal, verbatim. It survives a power cut.
 
         It is a fact of its own, found by its goal and its steps, and shown in contexts as what
-        worked and what failed. Other facts neither replace it nor repeat it; the same again is
-        kept once.
+        worked and what failed. Other facts neither replace it nor repeat it. Stating the same again
+        adds nothing.
 
         Parameters
         ----------
@@ -382,12 +383,12 @@ class Corrections(MemoryReader):
         outcome
             The result, in words. ``None``: the last words of the assistant in ``messages``.
         worked
-            Whether the goal was reached. ``None``: no, if the last step has an error, else not
-            known.
+            Whether the goal was reached. ``None``: ``False`` if the last step has an error,
+            otherwise unknown.
         messages
-            The chat in which it was done, in place of steps: messages of OpenAI, Anthropic, Gemini
-            or LangChain with calls of tools and their results. Those that were added under these
-            ids are its source messages; deleting one of them deletes the procedure.
+            The chat in which it was done, instead of ``steps``: messages of OpenAI, Anthropic,
+            Gemini or LangChain with calls of tools and their results. Messages that were added
+            under these ids are its source messages; deleting one of them deletes the procedure.
         kind
             ``"procedure"`` (how something is done) or ``"case"`` (a problem and its solution).
         agent_id

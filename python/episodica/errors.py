@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from .visible import visible
 
-# Characters that a failure, its hint or its cause may have: names of files are the longest.
+# The most characters of a failure, hint or cause. Only long names of files come near it.
 _LONGEST = 4_000
 
 
@@ -84,10 +84,10 @@ class ConfigError(EpisodicaError, ValueError):
 
 
 class StoreLockedError(EpisodicaError, RuntimeError):
-    """Another process holds a lock for longer than it takes to write: it may have been stopped.
+    """Another process holds a lock for longer than a write takes: it may have been stopped.
 
     Any number of processes may write a store; each holds a user's lock while it appends. The
-    message names the process that holds it.
+    message names the process that holds the lock.
     """
 
     kind = "store_locked"

@@ -1,7 +1,7 @@
 """Texts out of memory in a prompt: fenced as data, with their source and time.
 
-An instruction in an old message stays a quotation: the mark of a fence follows from the text and
-stands nowhere in it, so no text can close its own fence. The text itself stays as it is.
+An instruction in an old message stays a quotation: the mark of a fence is a hash of the text and
+occurs nowhere in it, so no text can close its own fence. The text itself does not change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOTE = (
 _DIGITS = 8
 # Letters of a source that are shown.
 _SOURCE = 80
-# A text whose neighbours cost more tokens than expected is packed anew.
+# How often a text is packed: again if the fence costs more tokens than expected.
 _ATTEMPTS = 6
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Packed(Protocol):
 
 
 def source_of(tenant: str, user: str) -> str:
-    """The address of a user's memory; those of records begin with it."""
+    """The address of a user's memory, with which the addresses of the user's records begin."""
     return f"episodica://{quote(tenant, safe='')}/{quote(user, safe='')}"
 
 
@@ -61,7 +61,8 @@ def fenced(text: str, *, source: str = "", times: Iterable[datetime] = ()) -> st
     source
         Where it comes from.
     times
-        When its parts were said: the first and the last day are shown, of one part the time.
+        When its parts were said. The fence shows the time of one part, or the first and the last
+        day of several.
 
     Examples
     --------
@@ -97,12 +98,12 @@ async def within(
     Parameters
     ----------
     budget
-        Maximum number of tokens of everything.
+        Maximum number of tokens of the whole answer.
     length
-        Tokens of text to begin with.
+        Maximum number of tokens of the text in the first attempt.
     pack
-        Packs a text of at most this many tokens. Returns its tokens, those of everything, and the
-        answer.
+        Packs a text of at most this many tokens. Returns the tokens of the text, the tokens of the
+        whole answer, and the answer.
     """
     for _ in range(_ATTEMPTS):
         inside, whole, answer = await pack(max(1, length))

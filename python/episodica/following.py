@@ -15,7 +15,7 @@ from .reports import Event, Events
 
 # Seconds between two looks at the logs: at first, and at most while nothing happens.
 _PAUSES = (0.02, 0.5)
-# Of the time that a follower of very many users spends, the share that its looks may take.
+# The largest share of its time that a follower of very many users spends on looks.
 _LOOKS_SHARE = 0.1
 _PAGE = 500
 
@@ -45,15 +45,15 @@ class EventStream(Iterator[Event], AsyncIterator[Event]):
     cursor : str
         What to pass as ``since`` to continue after the last event that was delivered.
     complete : bool
-        ``False`` if the logs of a user did not continue the part that was read before. An event
-        ``DELETE`` without id said so, and everything of the user came again.
+        ``False`` if a user's logs no longer began with the part that was read before. Then an event
+        ``DELETE`` without an id came, and after it all records of the user again.
     """
 
     def __init__(self, memory: Source, since: str | None, user_id: str | None) -> None:
         self._memory = memory
         self._user_id = user_id
         self._page: deque[Event] = deque()
-        # A mistake in a cursor is told at once.
+        # A wrong cursor fails here, not when the first event is read.
         start = memory.events(since, user_id=user_id, limit=_PAGE)
         self._end = self.cursor = start.cursor if since == "latest" else since or ""
         self.complete = True
@@ -145,7 +145,7 @@ class Subscription:
     delivered : int
         Events that the callback was called with.
     errors : int
-        Calls of it that failed.
+        Calls of the callback that failed.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class Subscription:
             self._ended.set()
 
     def close(self, timeout: float = 5.0) -> None:
-        """Ends it, and waits for a call under way.
+        """Ends the subscription, and waits for a running call of the callback.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Subscription:
 
 
 class _Weakly:
-    """A memory that this does not keep from being given up."""
+    """A weak reference to a memory, with the interface of the memory."""
 
     def __init__(self, memory: Source) -> None:
         self._memory = weakref.ref(memory)
@@ -246,7 +246,7 @@ class _Weakly:
 
 
 def _log(message: str) -> None:
-    """Puts the exception that is being handled into the log."""
+    """Logs the exception that is being handled."""
     import logging
 
     logging.getLogger("episodica").exception(message)

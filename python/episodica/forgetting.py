@@ -73,7 +73,7 @@ class ForgettingReport(Portable):
     candidates : tuple of ForgettingCandidate
         The records with reasons.
     exempt : int
-        Facts that met the conditions and are never proposed.
+        The number of facts that met the conditions but are never proposed.
     """
 
     candidates: tuple[ForgettingCandidate, ...] = ()

@@ -11,7 +11,7 @@ from .errors import MissingExtraError
 if TYPE_CHECKING:
     import pandas as pd
 
-# Microseconds, not nanoseconds, which end in 1677 and 2262: a memory may know of older dates.
+# Microseconds: nanoseconds only reach from 1677 to 2262, and a memory may know of older dates.
 DATE = "datetime64[us]"
 
 
@@ -41,7 +41,7 @@ def data_frame(columns: Mapping[str, Column]) -> pd.DataFrame:
     def series(column: Column) -> Any:
         if column.type != DATE:
             return pandas.Series(column.values, dtype=column.type)
-        # By way of NumPy: pandas before 3 would go by way of nanoseconds.
+        # Through NumPy: pandas before 3 would convert to nanoseconds first.
         naive = [moment and moment.astimezone(UTC).replace(tzinfo=None) for moment in column.values]
         return pandas.Series(np.array(naive, dtype=DATE)).dt.tz_localize("UTC")
 

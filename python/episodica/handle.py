@@ -89,7 +89,7 @@ class EngineHandle:
                 engine.close(timeout)
 
     def _abandon(self) -> None:
-        """After a fork, the engine is the parent's; a thread that is lost may hold its lock."""
+        """Gives up the parent's engine and lock, which a thread missing in the child may hold."""
         self._lock = threading.Lock()
         self._finalizer.detach()
         if self._engine is not None:
@@ -97,7 +97,7 @@ class EngineHandle:
 
 
 def _close_quietly(engine: _native.Engine, forks: int) -> None:
-    """For engines whose owner was collected, or is still there when the interpreter ends.
+    """Closes an engine whose owner was collected, or still exists when the interpreter ends.
 
     A failure can no longer be reported.
     """
@@ -117,10 +117,10 @@ def _after_fork_in_child() -> None:
 
 
 def _give_up_locks(files: list[int]) -> None:
-    """Lets go of the locks that the parent held at the fork.
+    """Closes the child's copies of the locked files that the parent had open at the fork.
 
-    The child shares the open files; if the parent were killed, its locks would last as long as the
-    child.
+    A lock lasts as long as any copy is open: if the parent were killed, its locks would last as
+    long as the child.
     """
     if not files:
         return

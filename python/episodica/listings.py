@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PAGE = 256
 
 T = TypeVar("T", bound=Message | Episode | SemanticMemory)
-# Reads at most a number of records from a place on; counts all of them.
+# `Pages` reads records from a place on, at most a number of them; `Count` counts all of them.
 Pages = Callable[[int, int | None], Iterator[Record]]
 Count = Callable[[], int]
 
@@ -139,7 +139,7 @@ class Records(Sequence[T], Generic[T]):
 class AsyncRecords(AsyncIterator[T], Generic[T]):
     """The records of a listing for ``async for``; reads each page in a thread.
 
-    They are read once; ``len`` and indexes are those of the listing of :class:`MemorySystem`.
+    They are read once. For ``len`` and indexes, use the listing of :class:`MemorySystem`.
     """
 
     __slots__ = ("_page", "_records", "_rest")

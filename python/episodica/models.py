@@ -34,9 +34,10 @@ _KEYWORDS = ("response_format", "max_tokens", "temperature")
 
 
 def adapt(function: Callable[..., Any]) -> Callable[[str, str, str, str, int], Answer]:
-    """The function as the engine calls it: system, user, name and JSON of the schema, most tokens.
+    """The function as the engine calls it.
 
-    Text and tokens back.
+    The engine passes the system prompt, the user prompt, the name and the JSON of the answer's
+    schema, and the maximum number of tokens; it gets the text and its tokens back.
     """
     keywords = _accepted(function)
 
@@ -64,7 +65,7 @@ class _Loop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, awaitable: Awaitable[Any]) -> Any:
-        """Waits for what ``awaitable`` gives."""
+        """Waits for the result of ``awaitable``."""
         import asyncio
 
         with self._lock:

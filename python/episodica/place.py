@@ -15,7 +15,7 @@ def is_address(where: object) -> bool:
 
 
 def cache_directory() -> str:
-    """Where this machine keeps what can be made again from a database.
+    """Where this machine keeps caches of stores in databases.
 
     ``EPISODICA_CACHE``, else ``episodica`` in the user's directory of caches.
     """

@@ -1,4 +1,4 @@
-"""Refuses in one line to load the engine where it can't run.
+"""Refuses to load the engine where it can't run, with an error of one line.
 
 Importing this module is the check; the package imports it before ``_native``.
 

@@ -1,7 +1,7 @@
 """Profiles: the facts about a user that hold now, by category, with their earlier versions.
 
-A view over the facts: nothing is stored. What a category has no room for leaves the profile, not
-the memory.
+A view over the facts: nothing is stored. Facts that a category has no room for are left out of the
+profile; the memory keeps them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .reports import Event
 from .value import Value, clip, jsonable
 from .visible import visible
 
-# Cortex-Mem's categories and their limits; the least important facts leave first.
+# Cortex-Mem's categories and their limits; the least important facts are left out.
 LIMITS: dict[str, int] = {
     "personal_info": 50,
     "work_history": 100,
@@ -51,20 +51,20 @@ _SINCE = {"en": " (since {date}{before})", "zh": "（自 {date}{before}）"}  # 
 _BEFORE = {"en": "; before: {text}", "zh": "；此前：{text}"}  # noqa: RUF001
 _OTHER = {"en": " [another person: other letters]", "zh": "［另一个人：字母不同］"}  # noqa: RUF001
 LANGUAGES = tuple(_HEADINGS)
-# A user whose facts have Chinese characters in this share is told in Chinese.
+# The headings are Chinese if at least this share of the facts has Chinese characters.
 _CHINESE_SHARE = 0.5
-# Of a category, each person but the user has this share at most, and all of them half.
+# The largest share of a category for one person other than the user, and for all of them.
 _SHARE = 0.1
 _SHARE_OF_OTHERS = 0.5
 # Letters of other scripts that look like Latin ones.
 _LOOKS_LIKE = str.maketrans("аеорсухіјѕԁһԛԝкмтвнαενορτυχικ", "aeopcyxijsdhqwkmtbhaevoptuxik")
-# Former texts are told in a few words.
+# The most characters of a former text.
 _FORMER = 120
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProfileLine(Value):
-    """A fact of a profile, and how it came to be as it is.
+    """A fact of a profile, and its history.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class ProfileLine(Value):
         Returns
         -------
         dict of str to Any
-            Id, URI, text, date, weights, proofs and history of the fact.
+            Id, URI, text, date, weights, source messages and history of the fact.
 
         Examples
         --------
@@ -131,7 +131,7 @@ class Profile(Value):
     left_out : dict of str to int
         How many facts a category had no room for.
     language : str
-        Of the headings: ``"en"`` or ``"zh"``.
+        The language of the headings: ``"en"`` or ``"zh"``.
     """
 
     user_id: str
@@ -192,7 +192,7 @@ class Profile(Value):
         return self._written(ranked[: self._fits(ranked, max_tokens, history)], history)
 
     def _fitting(self, max_tokens: int) -> Profile:
-        """The profile without its least important facts, so that its Markdown has room."""
+        """The profile without its least important facts, so that its Markdown fits."""
         ranked = self._ranked()
         chosen = {line.fact.memory_id for line in ranked[: self._fits(ranked, max_tokens, False)]}
         sections, left_out = {}, dict(self.left_out)
@@ -283,7 +283,7 @@ def profile_of(
     language: str | None = None,
     limits: Mapping[str, int] = LIMITS,
 ) -> Profile:
-    """The profile that facts make, those that no longer hold among them.
+    """The profile of a user; ``facts`` has current and superseded facts.
 
     ``revisions`` has all revisions of the facts that were changed, oldest first.
     """
@@ -309,7 +309,7 @@ def profile_of(
 
 
 def _person(fact: SemanticMemory) -> str:
-    """The person that a fact is about, a sister being Alice's."""
+    """The person that a fact is about; "Alice's sister" counts as Alice."""
     return fact.subject.split("'s ")[0].casefold()
 
 
@@ -417,7 +417,7 @@ def _changes(user: str, earlier: list[SemanticMemory], now: SemanticMemory) -> I
 
 
 def language_of(texts: Iterable[str]) -> str:
-    """The language in which a user is told: Chinese if most of the texts have its characters."""
+    """The language of a profile: Chinese if at least half of the texts have Chinese characters."""
     counted = [any("\u4e00" <= letter <= "\u9fff" for letter in text) for text in texts]
     return "zh" if counted and sum(counted) / len(counted) >= _CHINESE_SHARE else "en"
 

@@ -100,9 +100,9 @@ def _notebook_display() -> Callable[..., Any] | None:
 
 
 class Reporter:
-    """What ``progress=`` asked for, as the callback that the engine takes.
+    """The value of ``progress=`` as the callback that the engine takes.
 
-    A context manager, so that the bar goes away.
+    A context manager, so that the bar is removed at the end.
     """
 
     def __init__(self, progress: Progress) -> None:

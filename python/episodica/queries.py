@@ -46,7 +46,7 @@ from .results import Context, SearchResults
 from .status import TraceStep
 from .store import OpenStore
 
-# The field of each kind of record that names it.
+# The field with the id of a record, by its kind.
 ID_FIELDS = {"message": "message_id", "episode": "episode_id", "semantic": "memory_id"}
 
 # Levels that `tree` reads, at most.
@@ -171,11 +171,11 @@ class MemoryReader(OpenStore):
         """Packs the memories that answer a query into text for a prompt.
 
         The text opens with the current facts that answer the question, each with its date. Then
-        come messages in the order of time, with ``[…]`` where others are left out. Of the best that
-        are too long for the budget, the sentences that match are quoted. An outdated message is
-        marked ``[outdated]`` and comes together with the fact that superseded it. Further lines of
-        a message begin with a space, so that a message can't pass for a heading, a fact or another
-        speaker.
+        come messages in the order of time, with ``[…]`` where others are left out. Of messages that
+        match best but are too long for the budget, only the matching sentences are quoted. An
+        outdated message is marked ``[outdated]`` and comes together with the fact that superseded
+        it. Further lines of a message begin with a space, so that a message can't pass for a
+        heading, a fact or another speaker.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class MemoryReader(OpenStore):
         return bool(counts["messages"] or counts["semantic_memories"])
 
     def _refuse_turned(self, user: str, query: str, name: str) -> None:
-        """Refuses a call for an unknown user whose query is a user."""
+        """Refuses a call whose user is unknown but whose query is the name of a user."""
         if query not in self._engine.users():
             return
         raise InvalidInputError(
@@ -321,7 +321,7 @@ class MemoryReader(OpenStore):
         min_importance, about
             Only facts of this importance or more, about the user or agents, as for :meth:`search`.
         user_id, since, until, session_id, agent_id, where, include_archived, newest_first, limit
-            As for :meth:`episodes`. The time of a fact is that from which it held.
+            As for :meth:`episodes`. The time of a fact is when it began to hold.
 
         Returns
         -------
@@ -518,9 +518,9 @@ class MemoryReader(OpenStore):
         user_id
             User id. An unknown user has an empty profile.
         max_tokens
-            Maximum length as Markdown, in tokens of o200k_base: more facts are left out.
+            Maximum length as Markdown, in tokens of o200k_base; facts beyond it are left out.
         language
-            Of the headings, ``"en"`` or ``"zh"``; ``None``: that of the facts.
+            Language of the headings, ``"en"`` or ``"zh"``; ``None``: the language of the facts.
 
         Returns
         -------
@@ -558,9 +558,10 @@ class MemoryReader(OpenStore):
     def ls(self, uri: str = "cortex://", *, user_id: str | None = None) -> Sequence[Entry]:
         """The entries of a folder of the tree, with names and titles.
 
-        ``cortex://`` has ``session/ID/timeline/YYYY-MM/DD``, ``user/ID/preferences`` and its like,
-        and ``agent/ID/cases``. ``episodica://TENANT/USER`` has the records by kind, at their own
-        ``uri``. Names are percent-encoded ids. A folder is read when it is listed.
+        ``cortex://`` has ``session/ID/timeline/YYYY-MM/DD``, a folder for each category of facts
+        such as ``user/ID/preferences``, and ``agent/ID/cases``. ``episodica://TENANT/USER`` has the
+        records by kind, at their own ``uri``. Names are percent-encoded ids. A folder is read when
+        it is listed.
 
         Parameters
         ----------
@@ -578,7 +579,7 @@ class MemoryReader(OpenStore):
         Raises
         ------
         InvalidInputError
-            For text that is not an address, and where nothing is.
+            If ``uri`` is not an address, or nothing is there.
 
         Examples
         --------
@@ -633,13 +634,13 @@ class MemoryReader(OpenStore):
         """A text of the tree, in one of three layers.
 
         L0 is an abstract of at most 100 tokens, L1 an overview (of an episode: its narrative), L2
-        the thing itself (of an episode: its messages, verbatim). Folders have layers too.
+        the whole record (of an episode: its messages, verbatim). Folders have layers too.
 
         Parameters
         ----------
         uri
-            Its address: one of :meth:`ls`, or the ``uri`` of a record. ``….abstract.md`` and
-            ``….overview.md`` name the layers L0 and L1.
+            The address of the text: from :meth:`ls`, or the ``uri`` of a record.
+            ``….abstract.md`` and ``….overview.md`` name the layers L0 and L1.
         layer
             ``"L0"``, ``"L1"`` or ``"L2"``. ``None``: the one that the address names, else L2.
         user_id
@@ -653,7 +654,7 @@ class MemoryReader(OpenStore):
         Raises
         ------
         InvalidInputError
-            For text that is not an address, where nothing is, and for another layer.
+            If ``uri`` is not an address or nothing is there, and for an unknown layer.
 
         Examples
         --------
@@ -688,8 +689,8 @@ class MemoryReader(OpenStore):
         Returns
         -------
         Exploration
-            The places that it looked at, each with its score and whether it went on there, and the
-            hits that it found.
+            The places that the walk looked at, each with its score and whether the walk went on
+            there, and the hits that it found.
 
         Raises
         ------
@@ -723,8 +724,8 @@ class MemoryReader(OpenStore):
         """Writes all records of a user to a file, or their tree to a directory.
 
         JSONL has a record a line, which :meth:`MemorySystem.import_` reads: messages, episodes and
-        facts with their ids and all their versions. Prompts and answers of a model (:meth:`trace`)
-        and vectors stay here. Markdown is for people. A tree is a directory of Markdown files, as
+        facts with their ids and all their versions, but not vectors, nor prompts and answers of a
+        model (:meth:`trace`). Markdown is for people. A tree is a directory of Markdown files, as
         :meth:`tree` shows them; ``import_`` takes over the corrections in them.
 
         Parameters
@@ -732,7 +733,7 @@ class MemoryReader(OpenStore):
         user_id
             User id.
         path
-            The file; one that exists is replaced, but only by a whole export. Of a tree: a
+            The file. An existing file is replaced when the export is complete. For a tree, a
             directory that does not exist yet or is empty.
         format
             ``None``: Markdown if the name ends in ``.md``, else JSONL.

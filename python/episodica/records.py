@@ -1,7 +1,7 @@
 """The records of the memory: messages, the episodes they form, and the facts learned from them.
 
-Values are frozen and equal by content. Their dates are aware: by the clock of the message that they
-come from, unless the setting ``timezone`` names a zone.
+Values are frozen and equal by content. Their dates have an offset: that of the message from which
+they come, unless the setting ``timezone`` names a zone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Message(Keyed):
     Attributes
     ----------
     message_id : str
-        Unique among the user's messages: the caller's own id, or one that follows from the message.
+        Unique among the user's messages: the caller's own id, or one made from the message.
     uri : str
         Its address.
     role : str
@@ -99,7 +99,7 @@ class Episode(Keyed):
     original_messages : tuple of Message
         The messages, verbatim, in order.
     message_count : int
-        How many.
+        The number of messages.
     boundary_reason : str
         Why it ended where it ended, for people.
     timestamp, ended_at, created_at : datetime
@@ -258,8 +258,8 @@ class SemanticMemory(Keyed):
     superseded_by : str or None
         The fact that superseded it.
     source_episodes, source_messages : tuple of str
-        Ids of the episodes and the messages it was learned from; beyond 64
-        messages, one a day.
+        Ids of the episodes and the messages it was learned from; of more than 64 messages, one for
+        each day.
     subject, attribute : str
         Its subject, a person or a thing, and the attribute of the subject that it states.
     created_at, updated_at : datetime
@@ -306,7 +306,7 @@ class SemanticMemory(Keyed):
         """The state of a fact that is not current, in a word; else empty."""
         if self.valid_to is not None or self.superseded_by is not None:
             return "outdated"
-        # What takes place or is wanted later is known now.
+        # A future event or goal is current now.
         is_state = self.kind not in ("event", "goal")
         return "not yet" if is_state and self.valid_from > datetime.now(UTC) else ""
 
@@ -369,4 +369,4 @@ class SemanticMemory(Keyed):
 
 
 Record: TypeAlias = Message | Episode | SemanticMemory
-"""Whatever has an id of its own."""
+"""A record: it has an id of its own."""

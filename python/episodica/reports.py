@@ -14,7 +14,7 @@ from .visible import visible
 
 
 class _Counts(Portable):
-    """A report whose fields are all numbers: read by name, absent ones 0."""
+    """A report of numbers, which are read by name; an absent number is 0."""
 
     __slots__ = ()
 
@@ -23,7 +23,7 @@ class _Counts(Portable):
         return cls(**{field.name: data.get(field.name, 0) for field in fields(cls)})  # type: ignore[arg-type]
 
 
-# Ids that a line for a terminal has room for.
+# The most ids in a line for a terminal.
 _MAX_IDS = 3
 # Changes that are not about a candidate for a fact.
 _NOT_LEARNED = ("MESSAGE", "SESSION", "EPISODE", "DELETE", "ARCHIVE", "RESTORE")
@@ -103,12 +103,12 @@ class Event(Portable):
     change : str
         ``"MESSAGE"`` (stored), ``"SESSION"`` (closed), ``"EPISODE"`` (written, or written again),
         ``"DELETE"``; of facts ``"ADD"`` (new), ``"UPDATE"`` (another text, or it holds no longer
-        or again), ``"MERGE"`` (said again: one more proof), ``"SUPERSEDE"`` (a new fact that ended
-        an older one) and ``"IGNORE"`` (a candidate that said nothing new);
-        of episodes and facts ``"ARCHIVE"`` and ``"RESTORE"``.
+        or again), ``"MERGE"`` (said again: one more source message), ``"SUPERSEDE"`` (a new fact
+        that ended an older fact) and ``"IGNORE"`` (a candidate that said nothing new); of episodes
+        and facts ``"ARCHIVE"`` and ``"RESTORE"``.
     id : str
-        The record or session; empty if everything of the user is void: deleted, or to be read
-        anew. Of a record that another process deleted, a mark: see :meth:`concerns`.
+        The id of the record or session. Empty if everything of the user is void: deleted, or to be
+        read anew. For a record that another process deleted, a mark: see :meth:`concerns`.
     statement : str
         The fact, or the title of the episode.
     previous : str or None
@@ -116,12 +116,12 @@ class Event(Portable):
     previous_id : str or None
         The fact with that text, if it is another one.
     evidence : tuple of str
-        Ids of the messages that prove the fact.
+        Ids of the messages that state the fact.
     reason : str
         Why, for people.
     cursor : str
-        What to pass as ``since`` to continue after it. Empty within a page of the events of more
-        than 64 users, where only the page has one.
+        What to pass as ``since`` to continue after this event. Empty in a page with the events of
+        more than 64 users, where only the page has a cursor.
     """
 
     at: datetime
@@ -143,7 +143,7 @@ class Event(Portable):
     def concerns(self, record_id: str) -> bool:
         """Whether the event is about the record with this id.
 
-        Of a deleted record the logs keep a mark that recognises a known id, but not the id.
+        The logs keep no id of a deleted record, only a mark by which a known id is recognised.
 
         Parameters
         ----------
@@ -193,8 +193,8 @@ class Events(Portable):
     cursor : str
         What to pass as ``since`` next time.
     complete : bool
-        ``False`` if the logs of a user do not continue the part that was read before: after a
-        ``DELETE`` without id, everything of the user comes again.
+        ``False`` if a user's logs no longer begin with the part that was read before. Then a
+        ``DELETE`` without an id comes, and after it all records of the user again.
     """
 
     events: tuple[Event, ...] = ()
@@ -229,9 +229,9 @@ class LearningReport(Portable):
     cursor : str
         What to pass as ``since`` next time.
     turned_down : tuple of Event
-        The sentences that the rules turned down, oldest first: their ``change`` is
-        ``"REJECT"``, their ``id`` that of the message, their ``reason`` one of those of
-        ``stats().rejected_statements``. What a language model turned down is only counted there.
+        The sentences that the rules turned down, oldest first: ``change`` is ``"REJECT"``, ``id``
+        the message's id, and ``reason`` a key of ``stats().rejected_statements``, which also counts
+        what a language model turned down.
     """
 
     done: bool
@@ -272,7 +272,7 @@ class DeleteReport(_Counts):
     episodes_rewritten : int
         Episodes written again without the messages that were removed.
     semantic_memories_rewritten : int
-        Facts that lost a proof and keep what the others support.
+        Facts that lost a source message and keep what the others support.
     message_ids, episode_ids, fact_ids : tuple of str
         Ids of removed records; none after ``delete_user_data``.
     """
@@ -309,7 +309,7 @@ class ImportReport(_Counts):
     skipped : int
         Parts of a chat history that were left out.
     left_out : tuple of str
-        Each of them: its place in the file, and why. Messages without words are among them.
+        The place of each such part in the file, and why. Messages without words are among them.
     notes : tuple of str
         Changes made to read the file, such as a repaired letter.
     updated : int
@@ -416,7 +416,7 @@ class RebuildReport(_Counts):
     vectors : int
         Vectors in the indexes.
     embedded : int
-        Of them, computed anew.
+        Vectors that were computed anew.
     seconds : float
         Wall-clock time.
     """
@@ -446,7 +446,7 @@ class Problem(Portable):
     path : str
         The file.
     line : int or None
-        Line from 1, where there is one.
+        The line in it, from 1; ``None`` if the problem has no line.
     message : str
         Description of the problem.
     remedy : str
@@ -485,11 +485,11 @@ class VerifyReport(Portable):
     total : int
         Records and vectors looked at.
     indexed : int
-        Of them, present in the indexes and equal to the log.
+        Those that are in the indexes and equal to the log.
     skipped : int
-        Of them, passed over for a good reason (superseded text, no vector wanted).
+        Those passed over for a good reason (superseded text, no vector wanted).
     errors : int
-        Of them, wrong. 0 is a sound store.
+        Those that are wrong. 0 is a sound store.
     problems : tuple of Problem
         One entry for each error, and warnings.
     """

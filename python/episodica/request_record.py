@@ -1,7 +1,7 @@
 """The record of repeatable requests: which were acknowledged, and which records they stored.
 
 One SQLite file in the store's directory, so that all processes of a service see it, also after a
-restart. It has hashes, ids and counts, no texts. The rows of a user go with the user.
+restart. It has hashes, ids and counts, no texts. Deleting a user deletes the user's rows.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RequestRecord:
         return Claim(found[0], None if found[1] is None else json.loads(found[1]))
 
     def finish(self, user: bytes, request: bytes, body: bytes, outcome: dict[str, Any]) -> None:
-        """Notes what a request stored. If two ran at the same time, the first note counts."""
+        """Notes what a request stored. If it ran twice at the same time, the first note counts."""
         with self._open() as database, database:
             database.execute(
                 "INSERT INTO requests VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -101,7 +101,7 @@ def user_hash(tenant: str, user: str) -> bytes:
 
 
 def digest(*parts: str) -> bytes:
-    """A hash of texts, in which no two lists of them meet."""
+    """A hash of a list of texts. The lists ``ab, c`` and ``a, bc`` have different hashes."""
     import hashlib
 
     text = "".join(f"{len(part)}:{part}" for part in parts)

@@ -22,12 +22,12 @@ from .value import Fields
 
 Reranker: TypeAlias = Callable[[str, list[str]], Iterable[float]]
 
-# Hits that are judged, and characters of each: a cross-encoder reads a few hundred tokens.
+# The most hits that are judged, and characters of each: a cross-encoder reads a few hundred tokens.
 DEPTH = 50
 MAX_CHARS = 4_000
-# The key of an endpoint that a command or the service is told.
+# The variable with the key of an endpoint that a command or the service uses.
 KEY_VARIABLE = "EPISODICA_RERANK_API_KEY"
-# Bytes of an answer that are read: fifty results with their documents are far below.
+# The most bytes of an answer that are read: fifty results with their documents need far fewer.
 MAX_ANSWER = 4_000_000
 
 
@@ -81,7 +81,7 @@ class RerankEndpoint(Fields):
         query
             The question.
         texts
-            What may answer it.
+            The texts that may answer it.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class RerankEndpoint(Fields):
 
 
 def _posted(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> Any:
-    """What the endpoint answers.
+    """The answer of the endpoint.
 
     Follows no redirect, which would take the key to another host.
     """

@@ -110,7 +110,8 @@ class Hit(Keyed):
     explanation : Explanation or None
         The tree that :meth:`explain` prints; ``None`` unless the search was asked to ``explain``.
     superseded_by : tuple of str
-        Ids of the facts that superseded this fact, or what this message says; empty for episodes.
+        Ids of the facts that superseded this fact, or a fact that this message states; empty for
+        episodes.
     """
 
     kind: str
@@ -410,7 +411,7 @@ class Context(Portable):
         The hits it was made from, best first.
     messages : tuple of Message
         Every original message that ``text`` quotes, in full or in part (:attr:`excerpts`): word
-        for word, further lines indented by a space, or escaped as JSON and tags want it.
+        for word, with further lines indented by a space, or escaped in JSON and XML.
     facts : tuple of SemanticMemory
         The facts that open ``text``, in its order.
     token_count : int
@@ -418,9 +419,9 @@ class Context(Portable):
     excerpts : tuple of str
         The ids of the messages that ``text`` quotes in part, with ``[…]`` for omissions.
     reasons : mapping of str to str
-        Why messages are inside that did not match by themselves, by id: ``"reply"`` to the question
-        of a hit, ``"question"`` that a hit of few words answers, or ``"later"``, what the speaker
-        of the best hit says later about the same thing.
+        Why ``text`` has a message that did not match by itself, by the message's id: ``"reply"``
+        (to the question of a hit), ``"question"`` (that a short hit answers) or ``"later"`` (the
+        best hit's speaker says it later, about the same thing).
     """
 
     text: str

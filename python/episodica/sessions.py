@@ -21,12 +21,12 @@ class Session(Portable):
     Attributes
     ----------
     user_id, session_id : str
-        Whose, and its id.
+        The user, and the id of the session.
     state : str
         ``"active"`` (takes messages), ``"closing"`` (its last messages become episodes),
         ``"extracting"`` (facts are learned from them), ``"indexing"`` or ``"closed"``. The state is
-        in the log, so that work which a crash cut off goes on. A message after the end makes it
-        active again.
+        in the log, so that work which a crash cut off goes on. A message after the end makes the
+        session active again.
     changed_at : datetime or None
         When it came into this state; ``None`` if it was never closed.
     messages, episodes : int
@@ -83,7 +83,7 @@ class SessionReport(Portable):
     episodes : tuple of Episode
         All its episodes.
     facts : tuple of SemanticMemory
-        The facts that hold and were learned from them.
+        The facts that hold and were learned from these episodes.
     """
 
     done: bool

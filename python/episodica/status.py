@@ -80,7 +80,7 @@ class UserStats(Report):
     messages : int
         Messages in the log.
     buffered : int
-        Of them, in the buffer: in no episode yet.
+        Messages in the buffer: in no episode yet.
     episodes : int
         Episodes.
     semantic_memories : int
@@ -135,7 +135,7 @@ class StoreStats(Report):
     open_users : int
         Users whose indexes are in process memory.
     memory_bytes : int
-        Bytes of process memory that they take.
+        Bytes of process memory that these users take.
     embedding_model : str
         The embedder's model.
     embedding_dimension : int or None
@@ -155,17 +155,17 @@ class StoreStats(Report):
         ``unsupported_number``, ``unsupported_date``, ``unsupported_words`` or ``echo``.
     mended : dict of str to int
         Counts of repairs, replacements by the rules, and failures, by kind. With a language
-        model: ``failures_survived`` (calls that failed), ``episodes_by_rules``,
-        ``facts_by_rules`` (steps that the rules did in its place),
-        ``answers_refused`` (questions whose content it refused), ``facts_replaced`` (the rules', by
-        the model's), ``unsupported_sentences`` (of its texts, left out),
+        model: ``failures_survived`` (calls that failed), ``episodes_by_rules`` and
+        ``facts_by_rules`` (steps that the rules did in the model's place), ``answers_refused``
+        (questions whose content the model refused), ``facts_replaced`` (facts of the rules, by
+        facts of the model), ``unsupported_sentences`` (left out of the model's texts),
         ``boundaries_by_keyword_overlap``, ``episodes_written_again`` (by the model, later),
-        ``answers_salvaged``, ``boundary_indexes_repaired``, and ``..._answers_malformed`` (answers
-        that could not be used), ``facts_answers_unsupported`` (most of whose facts no message bears
-        out) and ``facts_answers_empty`` (without a fact where the rules find some);
-        ``episodes_merged``,
-        ``episodes_without_facts``, ``messages_with_recalled_context`` and ``dead_letters``
-        (episodes that the model was asked about in vain too often).
+        ``answers_salvaged``, ``boundary_indexes_repaired``, ``..._answers_malformed`` (answers
+        that could not be used), ``facts_answers_unsupported`` (answers with facts that mostly no
+        message states) and ``facts_answers_empty`` (answers without a fact where the rules find
+        some). Also ``episodes_merged``, ``episodes_without_facts``,
+        ``messages_with_recalled_context`` and ``dead_letters`` (episodes for which the model
+        failed too often).
     """
 
     _title = "stats"
@@ -186,7 +186,7 @@ class StoreStats(Report):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ServiceHealth(Report):
-    """How an endpoint or a callable does. Holds no secret.
+    """The state of an endpoint or a callable. Holds no secret.
 
     Attributes
     ----------
@@ -204,9 +204,9 @@ class ServiceHealth(Report):
     requests : int
         Requests sent.
     retries : int
-        Requests after the first of a call.
+        Requests after the first request of a call.
     failures : int
-        Calls without an answer after the last attempt.
+        Calls whose last attempt failed, too.
     refused : int
         Calls that the circuit breaker refused.
     failing : bool
@@ -217,7 +217,7 @@ class ServiceHealth(Report):
     cache_entries : int
         Texts whose vectors are kept in memory; 0 for a language model.
     fallback : ServiceHealth or None
-        The endpoint that is asked when this one has no answer.
+        The endpoint that is asked if this one gives no answer.
     """
 
     _title = "service"
@@ -239,12 +239,12 @@ class ServiceHealth(Report):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EmbeddingHealth(Report):
-    """How the embedder does.
+    """The state of the embedder.
 
     Attributes
     ----------
     model : str
-        Its model.
+        The embedder's model.
     failures : int
         Calls that failed since the store was opened.
     endpoint : ServiceHealth or None
@@ -260,14 +260,14 @@ class EmbeddingHealth(Report):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LLMHealth(Report):
-    """How the language model does.
+    """The state of the language model.
 
     Attributes
     ----------
     configured : bool
-        Whether there is one.
+        Whether a language model is configured.
     model : str or None
-        Its name; ``None`` without one.
+        The model's name; ``None`` without a model.
     available : bool
         Whether a call would be sent now; ``False`` without a model, and while the circuit breaker
         refuses all calls.
@@ -285,7 +285,7 @@ class LLMHealth(Report):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StoreHealth(Report):
-    """What the store stands on, and how it does.
+    """Where the store is kept, and its state.
 
     Attributes
     ----------
@@ -296,7 +296,7 @@ class StoreHealth(Report):
     server_version : str or None
         Version of the database's server.
     failure : str or None
-        Why the last request to the database failed; ``None`` if it did not.
+        Why the last request to the database failed; ``None`` if it did not fail.
     format : int
         Version of the file format that this release writes.
     read_only : bool
@@ -367,7 +367,7 @@ class Cost(Report):
     failures : int
         Calls without an answer; not among ``calls``.
     retries : int
-        Requests after the first, of answered calls.
+        Requests after the first request of an answered call.
     counted_locally : int
         Answered calls whose tokens were counted here because the server did not.
     """
@@ -432,7 +432,7 @@ class TraceStep(Report):
     tokens : int
         Prompt and completion tokens.
     at : datetime
-        When.
+        When the call was made.
     """
 
     _title = "call of a model"

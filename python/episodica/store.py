@@ -1,4 +1,4 @@
-"""An open store: where it is, how it is, its copies and its end. The base of all readers.
+"""An open store: its place, state, events, checks, copies and end. The base of all readers.
 
 Checks arguments, calls the engine, wraps its answers. No logic of its own.
 """
@@ -118,7 +118,7 @@ class OpenStore:
         return f"a {type(self).__name__} has no `{shown(name)}`{operation_hint(name)}"
 
     def in_timezone(self, timezone: str) -> Self:
-        """The same memory, which shows dates in another time zone: for one of many users.
+        """The same memory with dates in another time zone, such as that of one of many users.
 
         Dates of records and contexts are those of the zone, and "yesterday" in a question is the
         zone's. Nothing is opened again: closing either object closes both.
@@ -300,9 +300,9 @@ class OpenStore:
     ) -> Events | EventStream:
         """What happened to records: stored, written, learned, deleted, and sessions closed.
 
-        Read from the logs, so events of other processes and earlier runs are included. With the
-        cursor of the last event, each comes exactly once, across restarts and processes. The events
-        of a user are in the order of the references between records: messages, episodes, facts.
+        Read from the logs, so events of other processes and earlier runs are included. If each call
+        passes the cursor of the last event, every event comes exactly once, across restarts and
+        processes. A user's messages come before the episodes and facts that refer to them.
 
         Parameters
         ----------
@@ -312,10 +312,10 @@ class OpenStore:
         user_id
             Only this user.
         limit
-            Maximum number of events; what one deletion removed comes together, though. With
-            ``follow`` all come.
+            Maximum number of events; more if one deletion removed more records, since these come
+            together. Ignored with ``follow``.
         follow
-            Return an iterator that waits for more, for ``for`` and ``async for``.
+            Return an iterator that waits for more events, for ``for`` and ``async for``.
 
         Returns
         -------
@@ -350,7 +350,7 @@ class OpenStore:
     ) -> Subscription:
         """Calls a function with each event, in a thread of its own, until the memory is closed.
 
-        It may call the memory. Its exceptions are counted and logged, and hurt nothing.
+        The function may call the memory. Its exceptions are counted and logged, and end nothing.
 
         Parameters
         ----------
@@ -417,8 +417,8 @@ class OpenStore:
     def backup(self, path: str | os.PathLike[str], *, progress: Progress = None) -> BackupReport:
         """Copies the whole store, all tenants, to a directory that opens as a store.
 
-        Others may write meanwhile: the copy is as whole as the store would be after a power cut at
-        that moment. Everything acknowledged before the call is in it.
+        Others may write meanwhile: the copy is as complete as the store would be after a power cut
+        at that moment. Everything acknowledged before the call is in the copy.
 
         Parameters
         ----------

@@ -129,16 +129,16 @@ class MemorySystem(Corrections):
             Mappings with ``role`` and ``content`` (text, or a chat API's list of parts), and
             optionally ``name``, ``timestamp`` (ISO 8601, ``datetime``, or seconds or milliseconds
             since 1970; without offset: UTC; default: the neighbours' in the list, else now),
-            ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id`` (a known id is
-            not added again; without one, the same text of the same speaker, time and session is
-            not). The names that other programs use do as well, such as ``createdAt``, ``sender``
+            ``session_id``, ``agent_id``, ``metadata`` (any JSON) and ``message_id``. A known id is
+            not added again; nor is, without an id, the same text of the same speaker, time and
+            session. Names of other programs are known, too, such as ``createdAt``, ``sender``
             or ``thread_id``. Messages and items of OpenAI, Anthropic, Gemini, Bedrock, LangChain,
             LlamaIndex, Pydantic AI and the AI SDK, objects with these attributes, and data frames
             with these columns go in as they are. A text is one message of the user. Other keys
             become ``metadata``, unless they look like a misspelling.
         session_id, agent_id
-            The session and the agent of messages that name none. The agent is the one that a
-            message is from or for, where a user talks with several.
+            The session and the agent of messages that name none. The agent is the one that wrote a
+            message or gets it, where a user talks with several.
         progress
             ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
             ``(step, done, total)``.
@@ -230,9 +230,10 @@ class MemorySystem(Corrections):
     ) -> SemanticMemory:
         """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
 
-        The rules reconcile it with known facts, as they do with facts learned from messages: one
-        that says the same is returned instead of a second one, one that the statement contradicts
-        is superseded. The fact has no source message; it stays until it is deleted or superseded.
+        The rules reconcile it with known facts, as they do with facts learned from messages: a
+        known fact that says the same is returned instead of a second one, and a known fact that the
+        statement contradicts is superseded. The new fact has no source message; it stays until it
+        is deleted or superseded.
 
         Parameters
         ----------
@@ -250,9 +251,9 @@ class MemorySystem(Corrections):
             The agent that states it; kept as ``metadata["agent_id"]``, and a filter of
             :meth:`search`.
         expires_after
-            For how long it is found from now on: seconds or a ``timedelta``. Then it is as if it
-            was archived; :meth:`forgetting` lists it, :meth:`restore` takes it back. A fact that is
-            stated again lasts for the longer time.
+            For how long searches find the fact from now on: seconds or a ``timedelta``. After that
+            it counts as archived; :meth:`forgetting` lists it, :meth:`restore` takes it back. If a
+            fact is stated again, the longer time counts.
         about
             ``"agent"`` for a fact about the agent, which contexts show apart.
 
@@ -291,10 +292,10 @@ class MemorySystem(Corrections):
         """Adds what a file holds: an export of this package, or a chat history of another program.
 
         An export's records keep their ids and versions; those that the user has are left out, so
-        a second import adds nothing. Read as well are exports of assistants, coding agents,
-        messengers and other memories, messages of chat APIs as JSON or JSONL, CSV, letters, and
+        a second import adds nothing. Chat histories are exports of assistants, coding agents,
+        messengers and other memories, messages of chat APIs as JSON or JSONL, CSV, e-mails, and
         plain text with ``Name:`` on each line. Their last messages stay in the buffer until
-        :meth:`flush`. What of a chat history can't be read is left out and named in the report.
+        :meth:`flush`. Parts that can't be read are left out and named in the report.
 
         Parameters
         ----------
@@ -319,8 +320,9 @@ class MemorySystem(Corrections):
         Raises
         ------
         InvalidInputError
-            For a file that is damaged, or of which nothing is understood; naming file and line. Of
-            an export nothing is added then, of a chat history the conversations before it are.
+            For a file that is damaged, or of which nothing is understood; the error names file and
+            line. Of an export, nothing is added then; of a chat history, the conversations before
+            the fault are.
         StoreIOError
             If the file can't be read.
 
@@ -380,10 +382,10 @@ class MemorySystem(Corrections):
     def compact(self, user_id: str | None = None, *, progress: Progress = None) -> CompactReport:
         """Makes the logs of one user or of all smaller.
 
-        What nothing follows from any more goes: versions of a record that more than eight later
-        ones follow, and notes that later ones replace. Messages, episodes and facts stay. A user
-        more than half of whose log is of that kind is compacted without being asked. On PostgreSQL
-        the lines are removed; the server's autovacuum gives the room back.
+        Removes lines that no longer have an effect: versions of a record that more than eight later
+        versions follow, and notes that later notes replace. Messages, episodes and facts stay. If
+        more than half of a user's log are such lines, it is compacted without a call. On
+        PostgreSQL, the server's autovacuum gives the room of removed lines back.
 
         Parameters
         ----------
@@ -520,8 +522,8 @@ class MemorySystem(Corrections):
     ) -> list[Episode] | SessionReport:
         """Ends a session: turns its buffered messages into episodes, and returns these.
 
-        Its state goes from ``closing`` to ``closed`` as facts are learned and indexed. It is in the
-        log: what a crash cut off goes on when the store is opened again.
+        Its state goes from ``closing`` to ``closed`` as facts are learned and indexed. The state is
+        in the log: work that a crash cut off goes on when the store is opened again.
 
         Parameters
         ----------

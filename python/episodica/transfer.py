@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ._native import Engine
 
 VERSION = 1
-# The first line of an export is longer only with very many unlearned episodes.
+# The most characters of the first line, which is long only with very many unlearned episodes.
 _LONGEST_HEAD = 16 << 20
 _KINDS = {"message": 0, "episode": 1, "fact": 2}
 _MARKDOWN = (".md", ".markdown")
@@ -322,13 +322,13 @@ def _named(file: str | os.PathLike[str]) -> str:
 def owned(
     conversations: Iterator[Conversation], user: str | None, missing: InvalidInputError
 ) -> Iterator[tuple[str, Conversation]]:
-    """Each conversation with its user: the one that was named, else the file's.
+    """Each conversation with its user: the user of the call, else the file's.
 
     Raises
     ------
     InvalidInputError
-        ``missing`` if neither the call nor the file names a user. Before the first conversation, if
-        those of several users are to become one user's.
+        ``missing`` if neither the call nor the file names a user. Also, before the first
+        conversation, if conversations of several users would become one user's.
     """
     for conversation in conversations:
         if user is None and conversation.user_id is None:
@@ -381,7 +381,7 @@ def import_file(
 def refuse_nothing(
     total: ImportReport, fault: LeftOut | None, file: str | os.PathLike[str]
 ) -> None:
-    """An error for a file of which nothing was understood."""
+    """Raises an error for a file of which nothing was understood."""
     if fault is not None and not total.messages + total.semantic_memories + total.known:
         raise InvalidInputError(
             f"{fault.place} of {_named(file)}: {fault.why}",

@@ -22,10 +22,10 @@ _OTHER_NAMES = {
 
 
 class Fields:
-    """Mixin of frozen data classes: how they compare and look follows from their fields.
+    """Mixin of frozen data classes: compares and shows them by their fields.
 
-    It stands here once, and they say ``eq=False, repr=False``: writing and compiling these
-    functions for each of them would take a fifth of the import.
+    The classes say ``eq=False, repr=False``, because writing and compiling these functions for each
+    class would take a fifth of the import.
     """
 
     __slots__ = ()
@@ -106,7 +106,7 @@ class Portable(Value):
 class Keyed(Portable):
     """A record or a hit, whose fields can be read as those of a mapping, too.
 
-    What other libraries call a field leads to it: ``hit["memory"]`` and ``hit.text`` are
+    Other libraries' names of a field work, too: ``hit["memory"]`` and ``hit.text`` are
     ``hit.content``.
     """
 
@@ -162,7 +162,7 @@ class Keyed(Portable):
 
 
 def _nothing() -> None:
-    """Stands for a missing field: a method is not a value either."""
+    """Stands for a missing field; it is callable, as methods are, which are not fields either."""
 
 
 def _fields(value: Fields) -> tuple[Field[Any], ...]:

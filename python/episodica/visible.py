@@ -12,7 +12,8 @@ import json
 import re
 
 # Controls (C0 and C1), separators of lines, what changes the writing direction, annotations, lone
-# surrogates, and tags, which hide letters. The flags of England, Scotland and Wales are tags, too.
+# surrogates, and tags, which hide letters. Only the flags of England, Scotland and Wales, which are
+# made of tags, stay.
 _FLAG = "\U0001f3f4[\U000e0061-\U000e007a]{1,6}\U000e007f"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"
 _ACTING = f"\x7f-\x9f\u2028\u2029{_DIRECTIONS}\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f"

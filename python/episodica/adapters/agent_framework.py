@@ -40,8 +40,8 @@ __all__ = ["EpisodicaContextProvider", "EpisodicaHistoryProvider"]
 class EpisodicaContextProvider(ContextProvider):
     """Adds a context to an agent's instructions, and remembers each run at its end.
 
-    A streamed run stores the question when the answer begins, and the part that arrived if it
-    breaks off or is left. Any other run that fails stores nothing.
+    A streamed run stores the question when the answer begins, and the part of the answer that
+    arrived if the run breaks off or its stream is left. Any other run that fails stores nothing.
 
     Parameters
     ----------
@@ -152,13 +152,13 @@ class EpisodicaContextProvider(ContextProvider):
 
 
 class _Listener(ChatMiddleware):
-    """Hears the pieces of streamed answers on their way to the caller."""
+    """Notes the pieces of streamed answers on their way to the caller."""
 
     def __init__(self, turn: ArrivingTurn) -> None:
         self._turn = turn
 
     async def process(self, context: ChatContext, call_next: Callable[[], Any]) -> None:
-        """Lets the call happen, and listens to its stream."""
+        """Makes the call, and notes the pieces of its stream."""
         await call_next()
         if not context.stream or context.result is None:
             return
@@ -175,7 +175,7 @@ class _Listener(ChatMiddleware):
 
         stream: Any = context.result
         stream.with_transform_hook(hear)
-        # A stream that breaks, is cancelled or left reports no end: it is dropped.
+        # A stream that breaks, is cancelled or is left reports no end, but it is garbage-collected.
         weakref.finalize(stream, turn.leave)
 
 
@@ -219,7 +219,7 @@ class EpisodicaHistoryProvider(HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Appends the new ones among messages, durably, all or none."""
+        """Appends the messages that are not stored yet: durably, and all or none."""
         if messages:
             await settle(self._save, self._log(session_id), list(messages))
 

@@ -26,7 +26,7 @@ def wrap(
     max_tokens: int = 1000,
     **search: Any,
 ) -> Client:
-    """A client whose messages are remembered and get contexts.
+    """A client that adds contexts to its prompts and remembers its messages.
 
     This applies to ``messages.create``, ``parse`` and ``stream`` of ``Anthropic`` and
     ``AsyncAnthropic``. The context is added to ``system``. All other calls pass through unchanged.
@@ -68,7 +68,7 @@ class Messages(Protocol):
         return _EventReply()
 
 
-# Where the pieces of each type of block arrive.
+# For each type of block, the key whose value arrives in pieces.
 _PIECES = {"text": "text", "thinking": "thinking", "tool_use": "input", "server_tool_use": "input"}
 
 

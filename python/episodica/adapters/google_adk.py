@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["EpisodicaMemoryService"]
 
 _MARK = "event"
-# Begins the ids of entries that come without one. Unlike an event, such an entry may be added again
-# after it was deleted: no framework reports it a second time.
+# Begins the ids of entries that come without an id. After its deletion, such an entry may be added
+# again. An event may not: adding its session again must not bring it back.
 _BY_CONTENT = "entry:"
-# The session of events that come without one.
+# The session of events that come without a session.
 _NO_SESSION = "events"
 
 
@@ -60,7 +60,7 @@ class EpisodicaMemoryService(BaseMemoryService):
 
     @staticmethod
     def memory_user(app_name: str, user_id: str) -> str:
-        """The user of the memory that a user of an app is.
+        """The id that a user of an app has in the memory.
 
         >>> EpisodicaMemoryService.memory_user("assistant", "alice")
         'adk:assistant/alice'
@@ -87,7 +87,7 @@ class EpisodicaMemoryService(BaseMemoryService):
     ) -> None:
         """Remembers events that are not remembered yet.
 
-        Those without words are left out, and the pieces of a stream, which its last event repeats.
+        Leaves out events without words, and the pieces of a stream: its last event repeats them.
         """
         session = session_id or _NO_SESSION
         messages = [
@@ -145,7 +145,7 @@ class EpisodicaMemoryService(BaseMemoryService):
         if record is None:
             return
         if isinstance(record, Message) and not memory_id.startswith(_BY_CONTENT):
-            # First: a session that is added again meanwhile must not bring it back.
+            # Before the deletion: a session that is added in between must not bring it back.
             note = {"role": "deletion", "content": "deleted", "message_id": memory_id}
             memory.add_messages(_deleted(user), [note])
         memory.delete(user, memory_id)

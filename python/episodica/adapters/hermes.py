@@ -114,7 +114,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         self._turn = turn_number
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
-        """A context for the coming turn; Hermes fences it."""
+        """A context for the coming turn, without a fence: Hermes adds its own."""
         if not query.strip():
             return ""
         found = self._memory.memory.context(self._user, query, max_tokens=self._max_tokens)
@@ -162,13 +162,13 @@ class EpisodicaMemoryProvider(MemoryProvider):
         rewound: bool = False,
         **kwargs: Any,
     ) -> None:
-        """Continues in another session; a conversation that is over gets its last episode."""
+        """Continues in another session; ``reset`` completes the last episode of the old one."""
         if reset:
             self.on_session_end([])
         self._session = new_session_id or None
 
     def on_pre_compress(self, messages: list[dict[str, Any]]) -> str:
-        """A context for the latest question, for the summary of the discarded messages."""
+        """A context for the latest question, for Hermes's summary of the messages it discards."""
         asked = [message for message in messages if message.get("role") == "user"]
         return self.prefetch(words(asked[-1])) if asked else ""
 

@@ -36,7 +36,7 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
     max_tokens
         Budget of the recalled text.
     name, description, priority, accept_short_term_memory
-        As for every block; with a ``priority`` above 0 the text gets shorter when space is short.
+        As for every block. With a ``priority`` above 0, the text is cut when space is short.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
         self._connection.close()
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        """The context of the latest question; empty without one."""
+        """The context for the latest question; empty without a question."""
         asked = [message for message in messages or [] if message.role == MessageRole.USER]
         question = _text(asked[-1]) if asked else ""
         if not question:

@@ -26,14 +26,15 @@ def wrap(
     max_tokens: int = 1000,
     **search: Any,
 ) -> Client:
-    """A client whose chat completions and responses are remembered and get contexts.
+    """A client that adds contexts to its prompts and remembers its turns.
 
     This applies to ``create``, ``parse`` and ``stream`` of ``chat.completions`` and of
     ``responses``, of ``OpenAI`` and ``AsyncOpenAI``. A context for the user's question is added to
-    the prompt, and the turn is remembered when the answer is complete. Of a streamed answer, what
-    was asked is remembered when the stream begins, and what arrived when it ends, is left, breaks
-    or is cancelled; asking again after that stores the question once. A call that fails stores
-    nothing. All other calls pass through unchanged, ``with_raw_response`` too.
+    the prompt, and the turn is remembered when the answer is complete. A streamed call stores the
+    question when the stream begins, and the part of the answer that arrived when the stream ends,
+    breaks, is left or is cancelled. Asking again after a broken stream does not store the question
+    twice. A call that fails stores nothing. All other calls pass through unchanged, as does
+    ``with_raw_response``.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ def wrap(
         A path, an open system, or an ``AsyncMemorySystem``.
     user
         Whose memory: an id, or a function that returns it at each call, for clients that serve
-        many.
+        many users.
     session_id
-        The session of the messages, likewise.
+        The session of the messages: an id, or such a function.
     max_tokens, **search
         As for :meth:`MemorySystem.context`.
     """
@@ -96,7 +97,7 @@ class ChatCompletions(Protocol):
 
 
 _PROMPTS = ("system", "developer")
-# What a message of the model says, thinks or does.
+# The keys of a model's message that are remembered.
 _ANSWERED = (
     *("content", "refusal", "audio", "tool_calls", "function_call"),
     *("reasoning_content", "reasoning"),
@@ -165,7 +166,7 @@ class Responses(Protocol):
         return _ResponseReply(self)
 
 
-# Items that a model makes; those of them that report its actions or thoughts.
+# Roles and types of items that a model makes; then the types that report its actions or thoughts.
 _SPOKEN = frozenset(("assistant", "function_call", "reasoning", "custom_tool_call"))
 _DONE = frozenset(("function_call", "custom_tool_call", "reasoning"))
 

@@ -25,7 +25,7 @@ __all__ = ["EpisodicaSession"]
 
 
 class EpisodicaSession(SessionABC):
-    """A session that returns equal items and whose items can be found by meaning.
+    """A session that returns its items unchanged, and whose items can be found by meaning.
 
     Each item is a message of the user's memory, so ``memory.search(user_id, ...)`` finds the items
     of all sessions. Tool calls, reasoning and other items without words are kept, too.
@@ -37,21 +37,21 @@ class EpisodicaSession(SessionABC):
     where
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory the items belong to; by default the session is a user of its own,
-        ``session:`` and its id.
+        Whose memory the items belong to; by default the session is a user of its own, named
+        ``session:`` and the session's id.
     session_settings
         The SDK's settings, such as the default ``limit`` of :meth:`get_items`.
     keep_items
-        With this, :meth:`get_items` without a limit returns only the latest items whole, and before
-        them a context made of the older ones. It cuts before a message of the user, so that no tool
-        call loses its result.
+        The number of latest items that :meth:`get_items` without a limit returns whole, after a
+        context made of the older items. Some more come whole, so that the first is a message of the
+        user and no tool call loses its result.
     max_tokens
         Budget of that context.
 
     Raises
     ------
     InvalidInputError
-        When an item is added that is not JSON; then none of the list is added.
+        If an added item is not JSON; then no item of the list is added.
 
     Examples
     --------
@@ -82,9 +82,10 @@ class EpisodicaSession(SessionABC):
         self._log = SessionLog(self._connection.memory, user, session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The latest ``limit`` items in their order; all without one, or a context and some.
+        """The latest ``limit`` items in their order.
 
-        Where the limit would part the result of a tool from its call, some more items come.
+        Without a limit, all items, or with ``keep_items`` a context and the latest ones. Where the
+        limit would part the result of a tool from its call, some more items come.
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
@@ -111,7 +112,7 @@ class EpisodicaSession(SessionABC):
         self._connection.close()
 
     def _latest(self, limit: int | None) -> list[TResponseInputItem]:
-        # As in the SDK's own sessions, a negative limit is none.
+        # As in the SDK's own sessions, a negative number means no limit.
         wanted = None if limit is not None and limit < 0 else limit
         items: list[TResponseInputItem] = list(map(item_of, self._log.latest(wanted)))
         if not wanted or not _lacks_call(items):
@@ -151,7 +152,7 @@ def _entry(item: TResponseInputItem) -> Entry:
 
 
 def _lacks_call(items: Sequence[Any]) -> bool:
-    """Whether the result of a tool stands there without its call."""
+    """Whether the items contain the result of a tool without its call."""
     called: set[Any] = set()
     for item in items:
         kind, call_id = item.get("type"), item.get("call_id")

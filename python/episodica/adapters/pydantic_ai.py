@@ -40,9 +40,9 @@ _message_json: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 class EpisodicaMemory(AbstractCapability[Any]):
     """Adds a context to an agent's instructions, and remembers each run that succeeds.
 
-    The session of the messages is the run's conversation. A streamed run stores the
-    question when the answer begins, and the part that arrived if it breaks off or is left. Any
-    other run that fails stores nothing.
+    The session of the messages is the run's conversation. A streamed run stores the question when
+    the answer begins, and the part of the answer that arrived if the run breaks off or its stream
+    is left. Any other run that fails stores nothing.
 
     Parameters
     ----------
@@ -85,11 +85,11 @@ class EpisodicaMemory(AbstractCapability[Any]):
 
     @property
     def has_wrap_run_event_stream(self) -> bool:
-        """No: runs that are not streamed stay so."""
+        """``False``, since ``True`` would make the framework stream every run."""
         return False
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> AgentRunResult[Any]:
-        """Lets the run happen. If a streamed run breaks off, remembers the part that arrived."""
+        """Makes the run. If a streamed run breaks off, remembers the part that arrived."""
         words = _words(ctx.prompt)
         asked = [{"message_id": f"{ctx.run_id}-0", "role": "user", "content": words}]
         turn = self._turns[ctx.run_id] = ArrivingTurn(
@@ -111,7 +111,7 @@ class EpisodicaMemory(AbstractCapability[Any]):
     async def wrap_run_event_stream(
         self, ctx: RunContext[Any], *, stream: AsyncIterable[Any]
     ) -> AsyncIterator[Any]:
-        """Hears the pieces of a streamed answer on their way to the caller."""
+        """Notes the pieces of a streamed answer on their way to the caller."""
         turn = self._turns.get(ctx.run_id)
         try:
             async for event in stream:
@@ -169,8 +169,9 @@ async def _hear(turn: ArrivingTurn, event: Any) -> None:
 class EpisodicaConversationStore(ConversationStore):
     """Conversations on disk: every message once, with branches and forks.
 
-    A save is checked against the revision that was loaded and written under a lock of the process.
-    Deleting a conversation erases its messages, except those that another one shares.
+    A save compares the stored revision with the one that was loaded, and writes, under a lock of
+    the process. Deleting a conversation erases its messages, except those that another conversation
+    shares.
 
     Parameters
     ----------
@@ -211,7 +212,7 @@ class EpisodicaConversationStore(ConversationStore):
         await settle(self._write, record, list(new_entries), expected_revision)
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
-        """Erases a conversation, and its messages that no other one shares.
+        """Erases a conversation, and its messages that no other conversation shares.
 
         Raises
         ------
@@ -277,7 +278,7 @@ class EpisodicaConversationStore(ConversationStore):
             )
             if unknown or (stored.revision if stored else None) != expected:
                 raise ConversationConflict(record.conversation_id)
-            # First: what the record names is there whenever the record is.
+            # The entries first, so that a stored record never names a missing entry.
             for shard in {_shard(entry.id) for entry in entries}:
                 drafts = {entry.id: _draft(entry) for entry in entries if _shard(entry.id) == shard}
                 self._items.write(shard, drafts)
@@ -314,7 +315,7 @@ def _draft(entry: ConversationEntry) -> Draft:
     message = _message_json.dump_python(entry.message, mode="json")
     texts = [text for _, text in _said([entry.message])]
     value = {"parent_id": entry.parent_id, "message": message}
-    # JSON has no bytes; those of results of tools would come back as text.
+    # JSON has no bytes: those in results of tools would come back as text.
     held = [
         [number, path, base64.b64encode(data).decode()]
         for number, part in enumerate(entry.message.parts)

@@ -29,7 +29,7 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 async def run_in(
     threads: Executor | None, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """The result of ``function``, computed in one of these threads; ``None``: in the loop's."""
+    """The result of ``function``, computed in ``threads`` (``None``: the loop's executor)."""
     import asyncio
 
     cancellation = _native.Cancellation()
@@ -62,7 +62,7 @@ async def run_alone(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
             outcome = functools.partial(done.set_result, result)
         except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             outcome = functools.partial(done.set_exception, error)
-        # Without a loop, no coroutine waits.
+        # Fails if the loop is closed: then no coroutine waits.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, outcome)
 

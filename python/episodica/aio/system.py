@@ -120,7 +120,7 @@ class AsyncMemorySystem:
         return AsyncPlots(self._memory.plot)
 
     def in_timezone(self, timezone: str) -> Self:
-        """The same memory, which shows dates in another time zone: for one of many users.
+        """The same memory with dates in another time zone, such as that of one of many users.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ def coroutine(
 
 
 def awaits(method: Callable[..., Any]) -> Callable[[F], F]:
-    """Makes ``coroutine(method)`` of a function that only declares the method's overloads."""
+    """Replaces a function that only declares the method's overloads by ``coroutine(method)``."""
     made: Any = coroutine(method)
     return lambda _: made
 
@@ -41,7 +41,7 @@ def awaits(method: Callable[..., Any]) -> Callable[[F], F]:
 def async_listing(
     method: Callable[Concatenate[Any, P], Records[Listed]],
 ) -> Callable[Concatenate[Any, P], AsyncRecords[Listed]]:
-    """The method with an ``AsyncRecords`` in the place of its ``Records``."""
+    """The method, which then returns ``AsyncRecords`` instead of ``Records``."""
 
     def call(self: Any, /, *args: P.args, **options: P.kwargs) -> AsyncRecords[Listed]:
         return AsyncRecords(getattr(self._memory, method.__name__)(*args, **options))

@@ -25,7 +25,7 @@ def add_arguments(
     parser.add_argument(
         "--user",
         metavar="U",
-        help="whose memory; agents see no other (or $EPISODICA_MCP_USER; over HTTP a key may tell)",
+        help="the user whose memory agents see (or $EPISODICA_MCP_USER; over HTTP, or a key's)",
     )
     parser.add_argument(
         "--transport",
@@ -56,7 +56,7 @@ def add_arguments(
     entering.set_defaults(command=install)
     entering.add_argument("client", choices=tuple(CLIENTS), help="the client")
     entering.add_argument(
-        "--user", metavar="U", default=argparse.SUPPRESS, help="whose memory it sees"
+        "--user", metavar="U", default=argparse.SUPPRESS, help="the user whose memory it sees"
     )
     entering.add_argument(
         "--project", action="store_true", help="for the project in this directory only"
@@ -64,8 +64,10 @@ def add_arguments(
     entering.add_argument(
         "--name", default="episodica", help="the server's name there (default episodica)"
     )
-    file = entering.add_argument("--file", metavar="FILE", help="the settings, if elsewhere")
-    entering.add_argument("--undo", action="store_true", help="make the settings what they were")
+    file = entering.add_argument(
+        "--file", metavar="FILE", help="the client's settings, if elsewhere"
+    )
+    entering.add_argument("--undo", action="store_true", help="restore the settings")
     entering.add_argument("--yes", action="store_true", help="do not ask")
     return entering, file
 

@@ -201,7 +201,9 @@ class CommandLine:
         )
         imported = self._add("import", transfers.import_, "add the memories of an export")
         self._add_file(imported, f"an export; or {_FILE}")
-        imported.add_argument("-u", "--user", metavar="U", help="the user, unless the file's own")
+        imported.add_argument(
+            "-u", "--user", metavar="U", help="the user, unless the file names it"
+        )
         imported.add_argument("--format", choices=FILE_FORMATS, help=_FORMAT)
         backup = self._add("backup", transfers.backup, "copy the store, while others write")
         self.folders.append(
@@ -278,7 +280,7 @@ class CommandLine:
         overviews.add_profile_arguments(known)
         _add_user(self._add("sessions", overviews.sessions, "list a user's sessions"))
         overviews.add_tree_arguments(self._add("ls", overviews.ls, "list a folder of the tree"))
-        drawn = self._add("tree", overviews.tree, "draw a folder of the tree with what is below")
+        drawn = self._add("tree", overviews.tree, "draw a folder of the tree and the levels below")
         overviews.add_tree_arguments(drawn)
         drawn.add_argument(
             "--depth", type=int, default=2, metavar="N", help="levels below (default 2)"

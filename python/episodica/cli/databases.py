@@ -15,9 +15,9 @@ from ..visible import visible
 from .output import Output, counted
 from .stores import store_of
 
-# Users that a note names.
+# The most users that a note names.
 _NAMED = 12
-# What no command here reaches. docs/guide/postgresql.md says what to do about each.
+# Copies of deleted texts that no command reaches. docs/guide/postgresql.md says what to do.
 BEYOND_REACH = (
     "the write-ahead log that was archived or sent to a standby",
     "backups of the database, and snapshots of its disks",
@@ -36,7 +36,7 @@ def add_store_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argume
             ("migrate", "bring the tables up to the version of this package"),
             ("check", "look at the server and the tables"),
             ("grant", "let a role of the database read the tenant"),
-            ("revoke", "take the tenant from a role again"),
+            ("revoke", "end a role's right to read the tenant"),
             ("purge", "write the tables anew without what was deleted"),
         )
     ]
@@ -142,7 +142,7 @@ def nodes(args: argparse.Namespace, out: Output) -> int:
 
 
 def copy(args: argparse.Namespace, out: Output) -> int:
-    """Copies a store, all tenants, or one user of it; goes on where an earlier copy stopped."""
+    """Copies all tenants of a store, or one user; continues where an earlier copy stopped."""
     source, target = check.store_place(args.source), check.store_place(args.target)
     owner = None if args.user is None else (args.tenant, check.user(args.user))
     with Reporter(True) as callback:

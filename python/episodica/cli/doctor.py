@@ -23,13 +23,13 @@ from ..place import cache_directory, is_address
 from .output import Output
 from .stores import opened, store_of
 
-# Where keys of endpoints are looked for.
+# Environment variables that may have the key of an endpoint.
 _KEYS = ("OPENAI_API_KEY", "EPISODICA_LLM_API_KEY", "EPISODICA_EMBEDDING_API_KEY")
-# What the kernel calls the file systems on which the engine makes no store.
+# The kernel's names of the file systems on which the engine makes no store.
 _NETWORK = frozenset(
     {"afs", "ceph", "cifs", "lustre", "nfs", "nfs4", "smb2", "smb3", "smbfs"},
 )
-# Less is a problem: an episode takes kilobytes, a rewritten log as much as it holds.
+# Less free space is a problem, because a log is copied when it is rewritten.
 _LEAST_FREE_BYTES = 100_000_000
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
@@ -74,7 +74,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _extras() -> dict[str, list[str]]:
-    """The extras of the package whose packages are here, and those that need more."""
+    """The extras whose packages are installed, and those that lack a package."""
     missing: dict[str, list[str]] = {}
     for requirement in metadata.requires("episodica") or ():
         named = re.match(r"([\w.-]+)[^;]*;.*extra\s*==\s*['\"]([\w-]+)['\"]", requirement)
@@ -100,7 +100,7 @@ def _keys() -> list[str]:
 
 
 def directory(store: Path, problems: list[str]) -> dict[str, Any]:
-    """What the store's directory is like, or the one in which it would be made.
+    """The state of the store's directory, or of the one in which it would be made.
 
     Appends to ``problems`` what would keep the engine from writing there.
     """
@@ -129,7 +129,7 @@ def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
     for line in lines:
         _, point, kind, *_ = line.split(" ")
         mounted = Path(_OCTAL.sub(lambda escape: chr(int(escape[1], 8)), point))
-        # Of two mounts at one place the later one is seen.
+        # Of two mounts at one place, the later one hides the earlier one.
         if len(mounted.parts) >= found[0] and (path == mounted or mounted in path.parents):
             found = (len(mounted.parts), kind)
     return found[1]

@@ -1,6 +1,6 @@
 """The output of commands: text that fits the terminal, or JSON; notes and errors on stderr.
 
-Control characters of stored texts never reach a terminal, from neither of the two streams.
+Control characters of stored texts never reach a terminal through either stream.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Output:
 
     def line(self, text: str = "") -> None:
         """One line of data."""
-        # What `style` wrote stands at the odd places.
+        # Odd places have the output of `style`, which has escaped its text already.
         parts = _STYLED.split(text) if self._colour else [text]
         parts[::2] = (visible(part, lines=True) for part in parts[::2])
         sys.stdout.write("".join(parts) + "\n")
@@ -90,7 +90,7 @@ class Output:
         sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
 
     def tree(self, data: Mapping[str, Any]) -> None:
-        """Names and values, those of inner mappings under the path of names; or JSON."""
+        """Prints nested mappings, as a table of paths and values or as JSON."""
         if self.as_json:
             self.json(data)
         else:
@@ -107,7 +107,7 @@ class Output:
         return f"\x1b[{_STYLES[style]}m{shown}\x1b[0m" if self._colour and text else shown
 
     def heading(self, text: str) -> None:
-        """An empty line and a bold one."""
+        """An empty line, then the text in bold."""
         self.line()
         self.line(self.style(text, "bold"))
 
@@ -129,7 +129,7 @@ class Output:
     def table(self, head: Sequence[str], rows: Iterable[Sequence[object]], indent: int = 0) -> None:
         """Columns as wide as their widest cell, cut to what the terminal has room for.
 
-        Columns of numbers stand to the right, uncut.
+        Columns of numbers are aligned to the right and never cut.
         """
         cells = [[printable(str(cell)) for cell in row] for row in rows]
         by_column = list(zip(*cells, strict=True)) or [()] * len(head)
@@ -260,9 +260,9 @@ def wrap(text: str, room: int, max_lines: int) -> list[str]:
 
 
 def _wants_colour(stream: TextIO, choice: str) -> bool:
-    """What ``--color`` says.
+    """Whether to use colours: as ``--color`` says.
 
-    Without it, terminals do unless ``NO_COLOR`` (https://no-color.org) or ``TERM=dumb`` says no.
+    Without it, on terminals, unless ``NO_COLOR`` (https://no-color.org) or ``TERM=dumb`` is set.
     """
     if choice != "auto":
         return choice == "always"

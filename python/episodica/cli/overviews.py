@@ -20,10 +20,10 @@ def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-tokens", type=int, metavar="N", help="maximum length of the text (default: all)"
     )
     parser.add_argument(
-        "--history", action="store_true", help="tell what was said in the place of each fact before"
+        "--history", action="store_true", help="add the earlier values of each fact"
     )
     parser.add_argument(
-        "--language", choices=LANGUAGES, help="of the headings (default: that of the facts)"
+        "--language", choices=LANGUAGES, help="language of the headings (default: the facts')"
     )
 
 

@@ -15,7 +15,7 @@ from ..server.settings import ServerSettings
 from .output import Output
 from .stores import check_store, store_of
 
-# All users: a key opens them unless it names one.
+# Stands for all users, to whose memories a key without a user gives access.
 _ALL = "*"
 
 
@@ -84,7 +84,7 @@ def explore(args: argparse.Namespace, out: Output) -> int:
             out.note("good once, for ten minutes; Ctrl-C ends the explorer")
         sys.stdout.flush()
         if args.browser:
-            # Some browsers return when they are closed.
+            # In a thread: some browsers return only when they are closed.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     status: int = _server().explore(settings, announce)
@@ -104,7 +104,7 @@ def _server() -> Any:
 
 
 def create_key(args: argparse.Namespace, out: Output) -> int:
-    """Makes a key and prints it, this once."""
+    """Makes a key and prints it: it can't be shown again."""
     ring = keys_of(args)
     text, key = ring.create(
         tenant=args.tenant,
@@ -218,7 +218,7 @@ def add_keys_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argumen
         "--scopes",
         default="read,write",
         metavar="LIST",
-        help=f"of {', '.join(SCOPES)}, with commas (default read,write)",
+        help=f"with commas: {', '.join(SCOPES)} (default read,write)",
     )
     create.add_argument("--name", default="", metavar="TEXT", help="a note for people")
     create.add_argument("--rate", type=int, metavar="N", help="requests per minute")

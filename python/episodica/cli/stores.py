@@ -18,7 +18,7 @@ from ..queries import MemoryReader
 from ..rerankers import named_endpoint
 from ..system import LightweightSearchSystem, MemorySystem
 
-# Users that an error names.
+# The most users that an error names.
 _SHOWN_USERS = 5
 
 
@@ -53,7 +53,7 @@ def writing(args: argparse.Namespace, create: bool = False) -> Iterator[MemorySy
 
 
 def check_store(args: argparse.Namespace) -> None:
-    """Refuses a store that is not there, which is more likely misspelled than wanted."""
+    """Refuses a store that does not exist: its name is probably misspelled."""
     store = store_of(args)
     path = Path(store).expanduser()
     if not is_address(store) and not path.exists():
@@ -87,7 +87,7 @@ def filters_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def where_of(given: Sequence[str] | None) -> dict[str, Any] | None:
-    """``KEY=VALUE``, where VALUE is JSON or else text, or a JSON object; several must all hold."""
+    """The filter of all ``--where``: each is ``KEY=VALUE`` (VALUE as JSON or text) or an object."""
     found: dict[str, Any] = {}
     for text in given or ():
         if text.lstrip().startswith("{"):
@@ -119,9 +119,10 @@ def _value(written: str) -> Any:
 
 
 def user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, str]:
-    """``USER QUERY…``; the user is that of ``--user`` or the store's only one if left out.
+    """The user and the query of ``USER QUERY…``.
 
-    With one user in the store all words are the query, unless the first one names the user.
+    Without USER, the user is that of ``--user`` or the store's only one. With one user in the
+    store, all words are the query, unless the first word names the user.
     """
     words: list[str] = args.words
     if args.user is not None:

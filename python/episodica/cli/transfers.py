@@ -30,7 +30,7 @@ from .stores import known, only_user, opened, text_of, writing
 _COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "seconds")
 _NAMED = ("left_out", "notes")
 _USER_AND_FILE = 2
-# Places that a line for people has room for.
+# The most places, or notes, that are listed.
 _PLACES = 3
 _COLUMNS = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
 
@@ -50,7 +50,7 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
             )
         talks = owned(iter_conversations(source, args.format), args.user, missing)
         first = next(talks, None)
-        # A file that can't be read makes no store.
+        # The store is made only now: a file that can't be read makes no store.
         with writing(args, create=True) as memory:
             total, fault = ImportReport(), None
             for user, talk in chain([first] if first else [], talks):
@@ -91,7 +91,7 @@ def _told(name: str, user: str, row: dict[str, Any]) -> str:
 
 
 def _tell(report: ImportReport, out: Output) -> None:
-    """Lists left out parts, the most frequent reasons first, and changes."""
+    """Lists the parts that were left out, the most frequent reasons first, and the notes."""
     reasons: dict[str, list[str]] = {}
     for text in report.left_out:
         place, _, why = text.partition(": ")
@@ -273,7 +273,7 @@ def _to_stdout(memory: MemoryReader, user: str, format: Any) -> int:
 
 
 def _user_and_file(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, Path]:
-    """The user, or the store's only one, and the file; a lone name of a user is not a file."""
+    """The user (by default the store's only one) and the file, which can't be a user's name."""
     words: list[str] = args.words
     if len(words) > _USER_AND_FILE:
         raise InvalidInputError(f"more than a user and a file: `{shown(' '.join(words))}`")

@@ -55,7 +55,7 @@ def stats(args: argparse.Namespace, out: Output) -> int:
 
 
 def _totals(memory: MemoryReader) -> dict[str, Any]:
-    """The sums over all users, then what the store says of itself."""
+    """The sums over all users, and the figures of the store itself."""
     names = ("messages", "buffered", "episodes", "semantic_memories", "superseded", "archived")
     sums = dict.fromkeys(names, 0)
     all_users = memory.users()
@@ -173,7 +173,7 @@ def _confirmed(what: str, out: Output) -> bool:
 
 
 def rebuild(args: argparse.Namespace, out: Output) -> int:
-    """Computes the indexes of one user or of all again."""
+    """Computes the indexes again, of one user or of all."""
     named = args.user_id or args.user
     with writing(args) as memory:
         report = memory.rebuild_indices(known(named, memory) if named else None, progress=True)
@@ -188,7 +188,7 @@ def rebuild(args: argparse.Namespace, out: Output) -> int:
 
 
 def compact(args: argparse.Namespace, out: Output) -> int:
-    """Makes the logs of one user or of all smaller."""
+    """Makes the logs smaller, of one user or of all."""
     named = args.user_id or args.user
     with writing(args) as memory:
         report = memory.compact(known(named, memory) if named else None, progress=True)

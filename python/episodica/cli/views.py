@@ -22,7 +22,7 @@ from .stores import fact_filters_of, filters_of, opened, user_and_query, user_of
 _DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
 _NARROW_COLUMNS = 60
 _BAR_COLUMNS, _NARROW_BAR_COLUMNS = 20, 8
-# The timeline shows longer pauses.
+# The timeline shows pauses of at least this length.
 _LONG = timedelta(hours=1)
 
 

@@ -1,4 +1,4 @@
-"""Errors in the words of the command line: ``--top-k`` where the package says ``top_k``."""
+"""Puts errors into the words of the command line: ``--top-k`` instead of ``top_k``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from ..errors import EpisodicaError
 
-# Arguments of the package by the option that sets them.
+# The option that sets each argument of the package.
 _OPTIONS = {
     "agent_id": "--agent",
     "facts": "--facts",
@@ -29,7 +29,7 @@ _OPTIONS = {
 }
 _ARGUMENT = re.compile(rf"^(?:{'|'.join(_OPTIONS)})(?= |\b[.:])")
 _INNER = re.compile(r"(?<=than )(?:since|until)(?=:)|`(user_id|limit|top_k)`")
-# Calls of the package by the command that makes them.
+# Calls of the package in hints, and the commands that make them.
 _CALLS = re.compile(r"`memory\.(\w+)\(user_id\)`")
 _COMMANDS = {"semantic_memories": "facts", "rebuild_indices": "rebuild"}
 _USERS = "leave the user out: the file names its own"

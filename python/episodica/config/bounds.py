@@ -12,7 +12,7 @@ from ..hints import shown
 
 
 def as_float(value: float) -> float:
-    """A number as a float; infinite where it is too large for one."""
+    """A number as a float; infinity if it is too large for a float."""
     try:
         return float(value)
     except OverflowError:
@@ -20,7 +20,7 @@ def as_float(value: float) -> float:
 
 
 def bounded(value: Any, name: str, row: Mapping[str, Any], where: str) -> Any:
-    """``value`` itself, if it is none that the table of settings excludes."""
+    """``value`` itself, if it is within the bounds of ``row`` in the table of settings."""
     if isinstance(value, (bool, str)) or not row:
         return value
     minimum, above, maximum = row["minimum"], row["above"], row["maximum"]
@@ -36,7 +36,7 @@ def bounded(value: Any, name: str, row: Mapping[str, Any], where: str) -> Any:
 
 
 def mapping(value: Any, name: str, *, texts: bool) -> dict[str, Any] | None:
-    """A section of names and values, which are JSON or, with ``texts``, texts."""
+    """A section of names and values; the values are texts if ``texts`` is true, else JSON."""
     if value is None:
         return None
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):

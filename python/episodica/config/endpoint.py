@@ -1,6 +1,6 @@
 """An endpoint's address, key and proxy: from the settings, else from the environment.
 
-And what of them may be shown: addresses without passwords and keys.
+Also the form in which they may be shown: addresses without passwords and keys.
 """
 
 from __future__ import annotations

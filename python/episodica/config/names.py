@@ -10,9 +10,9 @@ from ..errors import ConfigError
 from ..hints import nearest_hint, shown
 
 SECTIONS = ("llm", "embedding")
-# Settings of what happens before the engine is called: it does not know them.
+# Settings that apply before the engine is called; the engine does not know them.
 BEFORE_ENGINE = ("keep_thinking",)
-# Texts and numbers that may be absent: what a present value looks like.
+# Settings that may be absent, each with an example of its type.
 OPTIONAL: dict[str, Any] = {
     "model": "",
     "base_url": "",
@@ -30,7 +30,7 @@ MAPPINGS = ("headers", "extra")
 # Settings that a single environment variable has no room for.
 NESTED = (*MAPPINGS, "fallback")
 
-# Settings of other libraries that this one does not have.
+# Hints for settings of other libraries that this library does not have.
 _MISTAKEN = {
     **dict.fromkeys(
         ("store", "storage", "storage_path", "store_path", "db_path", "directory"),

@@ -58,13 +58,15 @@ class LLMConfig(Fields):
     breaker_failures
         Failed requests in a row after which no call is sent for ``breaker_seconds``.
     breaker_seconds
-        How long no call is sent then, until a single one tests the endpoint, 0 to 3600.
+        How long no call is sent after such failures, 0 to 3600; then a single call tests the
+        endpoint.
     max_tokens
-        Maximum number of tokens of any answer. Without a value: 200 to 6,000, more once it ran dry.
+        Maximum number of tokens of any answer. Without a value: 200 to 6,000 by the kind of prompt,
+        and more after an answer was cut off.
     context_window
         Tokens of prompt and answer together, at least 2,048. Without a value: 32,768 or more.
     fallback
-        Asked when this endpoint has no answer.
+        The endpoint to ask if this one gives no answer.
     extra
         Further fields of every request, e.g. ``{"seed": 7}``.
 
@@ -129,7 +131,7 @@ class EmbeddingConfig(Fields):
     api_key
         As for :class:`LLMConfig`.
     dimension
-        Length of its vectors, for models that can give several; otherwise what the endpoint sends.
+        Length of the vectors, for models that offer several lengths. By default the endpoint's.
     path
         A folder with ``config.json``, ``tokenizer.json`` and ``model.safetensors`` (BERT family).
     timeout_seconds, organization, headers, proxy, max_attempts

@@ -14,9 +14,8 @@ from ..regular import read_regular
 from .names import NESTED, OPTIONAL, SECTIONS, check_names, type_name
 
 _PREFIX = "EPISODICA_"
-# Read elsewhere: this module's own file name, the command line's store and tenant, where a machine
-# keeps what can be made again from a database, and the key of the reranker that the command line
-# or the service is told.
+# Variables that are not settings: the folder for caches of stores in databases, the settings file,
+# the command line's store and tenant, and the key of a reranker.
 _OTHER_VARIABLES = ("CACHE", "CONFIG", "STORE", "TENANT", "RERANK_API_KEY")
 # Variables of the project's own tests, of the HTTP service and of the MCP server.
 _OTHER_PREFIXES = ("TEST_", "SERVER_", "MCP_")

@@ -1,8 +1,8 @@
 """Building blocks of the notebook display: escaped HTML and one style sheet.
 
 Lines, fills and faint text are mixed from the colour of the surrounding text, so they fit any
-theme. Only the few hues need to know light from dark: from the notebook's own attribute
-(JupyterLab, VS Code, Material, Colab), else from the system. The tags are semantic, so a viewer
+theme. Only the few hues differ between light and dark themes: the notebook's own attribute
+(JupyterLab, VS Code, Material, Colab) decides, else the system. The tags are semantic, so a viewer
 that strips style sheets still shows readable text.
 """
 
@@ -17,7 +17,7 @@ MAX_ROWS = 20
 _MAX_CELL = 240
 MAX_PARAGRAPH = 1200
 _MAX_VERBATIM = 6000
-# The second and third keep notebooks from reading dollar signs as formulas.
+# The second and third class keep notebooks from reading dollar signs as formulas.
 _CLASSES = "episodica mathjax_ignore tex2jax_ignore"
 
 # Blue and vermilion of Okabe and Ito, for every kind of colour vision, adjusted for contrast.
@@ -114,7 +114,7 @@ def more(count: int) -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], total: int, kinds: str) -> str:
     """Rows of cells that are HTML already.
 
-    ``kinds`` has a letter a column: ``n`` a number, ``s`` short, ``t`` text.
+    ``kinds`` has a letter for each column: ``n`` a number, ``s`` short, ``t`` text.
     """
     style = [{"n": ' class="ep-number"', "s": ' class="ep-short"'}.get(kind, "") for kind in kinds]
     lines = [

@@ -1,7 +1,7 @@
 """What values look like in a notebook: small HTML, every text in it escaped and cut.
 
 ``_repr_html_`` of the values calls ``value.to_html``, where this module registers its functions.
-How things look is in ``display.html``; terminals get ``repr`` and ``str``.
+Colours and layout are in ``display.html``; terminals get ``repr`` and ``str``.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ def _(value: Events) -> str:
 
 
 def _events(events: tuple[Event, ...]) -> str:
-    """What happened to which text, and the text before."""
+    """A row for each event: the user, the change, the text with the text before, the reason."""
 
     def text(event: Event) -> str:
         before = event.previous if event.previous != event.statement else None
@@ -408,7 +408,7 @@ def _terms(tree: Explanation, depth: int) -> Iterator[tuple[int, str, float, str
 
 
 def _struck(text: str) -> str:
-    """An outdated fact; in words too, for readers that strip styles."""
+    """The text of an outdated fact, marked in words too for viewers without styles."""
     return f'<s>{text}</s> <span class="ep-warn">outdated</span>'
 
 

@@ -1,7 +1,8 @@
-"""Calls as people from other libraries write them: understood where they are plain, else explained.
+"""Calls in the style of other libraries: understood if they are unambiguous, else explained.
 
 mem0 puts the user last and by name, so ``search(query, user_id="alice")`` is a call with its
-arguments turned round. What can't be understood raises what Python would, with the right call.
+arguments turned round. A call that can't be understood raises Python's own error, with the right
+call as a hint.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _OTHER_NAMES = {
 }
 
 
-# What these operations take, as an example.
+# Example arguments of these operations.
 _TAKES = {
     "add_messages": '"alice", [{"role": "user", "content": "I moved to Lyon."}]',
     "context": '"alice", "where does she live?"',
@@ -49,7 +50,7 @@ _TAKES = {
 
 
 def operation_hint(name: str) -> str:
-    """What to call in the place of another library's operation; empty for unknown names."""
+    """A hint that names the operation for another library's name; empty for unknown names."""
     meant = _OTHER_NAMES.get(name)
     if meant is None:
         return ""
@@ -107,7 +108,7 @@ def _fits(method: Callable[..., Any], args: tuple[Any, ...], options: Mapping[st
 
 
 def user_first(user: Any, other: Any) -> tuple[Any, Any]:
-    """User and messages in their order; a list in the place of the user is the messages."""
+    """User and messages in this order: exchanged if the list of messages came first."""
     is_turned = isinstance(other, str) and isinstance(user, (list, tuple, Mapping))
     return (other, user) if is_turned else (user, other)
 
@@ -117,7 +118,7 @@ _SENTENCE = 4
 
 
 def refuse_turned(user: str, text: str, name: str, is_user: Callable[[str], bool]) -> None:
-    """Refuses a text in the place of the user, which would be kept for a user of that name.
+    """Refuses a text in the place of the user, which would become a user of that name.
 
     Raises
     ------

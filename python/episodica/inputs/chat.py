@@ -1,7 +1,7 @@
 """Messages of chat APIs and frameworks, turned into mappings with a text as ``content``.
 
 Content that is not text leaves a mark like ``[image]``; calls of tools and their results keep their
-words. Thinking is told apart. ``pieces`` decodes the parts, ``forms`` the containers of messages.
+words. Thinking is kept apart. ``pieces`` decodes the parts, ``forms`` the containers of messages.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["ToolCall", "ToolResult"]
 # A message with one of these keys may have no content.
 _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio", "toolInvocations")
 _PARTS = ("content", "parts", "blocks")
-# Attributes of a message that its class may have for all.
+# Attributes that a message may have from its class.
 _ATTRIBUTES = ("role", "type", "content", "parts", "name", "id", *_INSTEAD_OF_CONTENT)
 
 
 def rows(table: Any) -> Iterator[dict[str, Any]] | None:
-    """The rows of a data frame (pandas, polars) without missing values; ``None`` for others."""
+    """The rows of a data frame (pandas, polars) without missing values; ``None`` if it is none."""
     if hasattr(table, "to_dicts"):
         found = table.to_dicts()
     elif hasattr(table, "columns") and hasattr(table, "to_dict"):
@@ -54,7 +54,7 @@ def _is_missing(value: object) -> bool:
 
 def as_mapping(message: object) -> Mapping[str, Any] | None:
     """The message as a mapping: itself, or the attributes of an object; else ``None``."""
-    # The abstract class takes ten times as long to ask.
+    # `dict` first: a check against the abstract class takes ten times as long.
     if isinstance(message, (dict, Mapping)):
         return message
     if isinstance(message, (type, str, bytes)) or message is None:
@@ -110,12 +110,12 @@ def role_in(message: Mapping[str, Any]) -> object:
 
 
 def read(message: Mapping[str, Any]) -> list[Piece]:
-    """Everything that a message holds, in its order.
+    """Everything that a message holds, in order.
 
     Raises
     ------
     InvalidInputError
-        For parts that are formed like those of no API.
+        For parts that have the form of no API.
     """
     found = list(_said(message))
     if message.keys().isdisjoint(_INSTEAD_OF_CONTENT):
@@ -182,7 +182,7 @@ def text_of(message: Mapping[str, Any], keeps_thinking: bool = False) -> tuple[o
     Raises
     ------
     InvalidInputError
-        For parts that are formed like those of no API.
+        For parts that have the form of no API.
     """
     content = message.get("content")
     if content is not None and not isinstance(content, (str, list, tuple)):

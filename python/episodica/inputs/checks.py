@@ -31,7 +31,7 @@ def text(value: object, what: str) -> str:
 
 
 def user(value: object) -> str:
-    """A user id. Its length is the engine's business."""
+    """A user id. The engine checks its length."""
     return text(value, "user_id")
 
 
@@ -50,7 +50,7 @@ def optional_user(value: object) -> str | None:
 
 
 def query(value: object) -> str:
-    """A query with something in it."""
+    """A query that is not blank."""
     checked = text(value, "query")
     if not checked.strip():
         raise InvalidInputError(

@@ -30,7 +30,7 @@ About: TypeAlias = Literal["user", "agent"]
 ABOUT: tuple[About, ...] = get_args(About)
 
 Importance: TypeAlias = Literal["low", "medium", "high", "critical"]
-# How Cortex-Mem's labels are read: as the least of their quarter.
+# Cortex-Mem's labels of importance, each as the number that it stands for.
 IMPORTANCES: dict[str, float] = {"low": 0.25, "medium": 0.5, "high": 0.75, "critical": 1.0}
 
 
@@ -82,7 +82,7 @@ def stated_fact(
     expires_after: object,
     about: object,
 ) -> dict[str, Any]:
-    """What ``Engine.remember`` takes.
+    """The arguments of ``Engine.remember``.
 
     Raises
     ------

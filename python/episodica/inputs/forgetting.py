@@ -28,7 +28,7 @@ def policy(
     where: object,
     agent_id: object,
 ) -> dict[str, Any]:
-    """What ``Engine.forgetting`` takes.
+    """The arguments of ``Engine.forgetting``.
 
     Raises
     ------

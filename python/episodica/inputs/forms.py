@@ -24,7 +24,7 @@ def expanded(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The messages that a mapping holds, each with role and content; mostly the mapping itself.
 
     An item of the Responses API without a role becomes a call of a tool, its result, or thinking.
-    One that says nothing becomes an empty turn of the assistant.
+    An item that says nothing becomes an empty turn of the assistant.
     """
     message = _unwrapped(message)
     if message.get("kind") in ("request", "response") and _parts_of(message):
@@ -38,7 +38,7 @@ def expanded(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message in what a program wrote around it, with the time and the ids that stand there."""
+    """The message inside the wrapper of a program, with the time and the ids of the wrapper."""
     inner = message.get("kwargs") if message.get("lc") is not None else message.get("data")
     path = message.get("id")
     if isinstance(inner, Mapping) and "content" in inner:
@@ -65,7 +65,7 @@ def _parts_of(message: Mapping[str, Any]) -> list[Any]:
 
 
 def _of_pydantic(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A request holds what the user, the tools and the program said; a response, the model."""
+    """A request holds words of the user, the tools and the program; a response, of the model."""
     when = message.get("timestamp")
     if message["kind"] == "response":
         yield {"role": "assistant", "parts": _parts_of(message), "timestamp": when}
@@ -124,9 +124,9 @@ def _is_part(part: object) -> bool:
 
 
 def with_whole_chunks(messages: Iterable[Any]) -> Iterator[Any]:
-    """The messages, pieces of a stream put together: chunks of LangChain that follow each other.
+    """The messages, with successive chunks of a LangChain stream joined to one message.
 
-    A message that follows its own pieces, under their id, stands for them.
+    A whole message that follows its own chunks, under their id, replaces them.
     """
     held: Any = None
     for message in messages:
@@ -151,7 +151,7 @@ def _is_chunk(message: Any) -> bool:
 
 
 def _belongs(held: Any, message: Any) -> bool:
-    """Whether a chunk goes on with the one before it."""
+    """Whether a chunk continues the chunk before it."""
     same = get(held, "type") == get(message, "type") and get(held, "type") == "AIMessageChunk"
     return same and (get(held, "id") == get(message, "id") or get(message, "id") is None)
 

@@ -1,7 +1,7 @@
 """Messages as callers hand them over, checked and brought into the one form that the engine takes.
 
-All or nothing: the first message that can't be right stops the call before anything is stored. The
-text of a valid message is never changed; only its wrapping is. Left out parts are counted.
+All or nothing: the first invalid message stops the call before anything is stored. The text of a
+valid message is never changed, only its form. Parts that are left out are counted.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .forms import expanded, with_whole_chunks
 from .names import KEYS, READ_ELSEWHERE, renamed
 from .texts import check_text, json_text
 
-# Unknown keys of a message that are looked at for typing errors: more are data.
+# The most unknown keys of a message that are checked for typing errors: more are data.
 _MOST_UNKNOWN_KEYS = 64
-# How alike an unknown key and one of ours have to be to be a typing error.
+# How alike an unknown key and a known key are, at least, if the unknown key is a typing error.
 _ALIKE = 0.8
 _SHORT_NAME = 4
-# Keys that a note names, and notes of one call.
+# The most unknown keys of a call that get a note each; one more note counts the rest.
 _NAMED = 12
 # Undated messages follow their neighbour in steps of this size, which keeps them apart.
 _STEP = timedelta(microseconds=1)
-# Clocks differ by less: a later date is in the future.
+# Clocks differ by less than this: a date further ahead is in the future.
 _AHEAD = timedelta(days=1)
 _USUAL_ROLES = frozenset(("user", "assistant", "system", "tool"))
 
@@ -49,7 +49,7 @@ class Incoming:
     thoughts
         Messages whose thinking was left out.
     unknown
-        Keys that are none of a message's, and in how many messages each was kept as metadata.
+        Unknown keys of messages, and in how many messages each was kept as metadata.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Incoming:
     unknown: Counter[str] = field(default_factory=Counter)
 
     def notes(self) -> tuple[str, ...]:
-        """What a caller should know, a sentence each; empty if everything is as it came."""
+        """What a caller should know, a sentence each; empty if nothing was left out or changed."""
         found = [
             f"`{shown(key)}` is no key of a message: kept in `metadata` of {_count(count)}"
             for key, count in self.unknown.most_common(_NAMED)
@@ -144,7 +144,7 @@ def _take(done: Incoming, raw: object, agent_id: str | None, keeps_thinking: boo
         )
     role, content = message.get("role"), message.get("content")
     if type(role) is str and type(content) is str and KEYS.issuperset(message):
-        # Most messages: nothing is to be told apart.
+        # Most messages need no further reading.
         is_plain = role in _USUAL_ROLES and (role != "assistant" or "<" not in content)
         if is_plain and content and not content.isspace():
             done.messages.append(_made(message, role, content, agent_id))
@@ -216,7 +216,7 @@ def _dated(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _moment_of_interface(metadata: object) -> Any:
-    """The AI SDK keeps the time of a message where an application puts it: in its metadata."""
+    """The time in a message's metadata, where applications of the AI SDK put it."""
     if not isinstance(metadata, Mapping):
         return None
     return metadata.get("createdAt") or metadata.get("timestamp")

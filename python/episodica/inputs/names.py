@@ -1,4 +1,4 @@
-"""What other programs call the parts of a message, and the roles in it: one table for every door.
+"""Other programs' names for the parts of a message and for roles: one table for all callers.
 
 ``add_messages``, the HTTP service, the MCP server, the wrapped clients, the adapters and the
 importers read names through :func:`renamed` or :func:`named`, and roles through :func:`role_of`.
@@ -68,7 +68,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "when",
         "at",
         "day",
-        # A message that changed was said before; no other name is worse.
+        # The worst name: a message that changed was said earlier.
         "updated_at",
         "update_time",
         "modified_at",
@@ -117,7 +117,7 @@ _ROLES = {
     "system": ("system", "developer"),
     "tool": ("tool", "function", "observation", "function response", "tool result"),
 }
-# Programs that speakers are named after.
+# Programs whose name a speaker may have.
 _ASSISTANTS = ("bard", "bing", "chatgpt", "claude", "copilot", "deepseek", "gemini", "gpt", "grok")
 # LangChain's classes: `AIMessageChunk` says the role `AI`.
 _CLASS = re.compile(r"(.+?)(?:Message)?(?:Chunk)?")
@@ -187,10 +187,10 @@ def named(message: Mapping[Any, Any], field: str) -> Any:
 
 
 def renamed(message: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A message under our names, and what of it has none of them and is not empty.
+    """A message under our names, and its values under other names, unless they are empty.
 
-    Of several values for one part the one under the best name is taken; the others are among what
-    has no name. Keys that are read elsewhere stay as they are.
+    If several names stand for one part, the value under the best name is taken; the others join the
+    values under other names. Keys that are read elsewhere stay as they are.
     """
     own: dict[str, Any] = {}
     rest: dict[str, Any] = {}
@@ -217,7 +217,7 @@ def renamed(message: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _tell_role(own: dict[str, Any]) -> None:
-    """The role of a message that says only who speaks."""
+    """Sets the role of a message that says only who speaks."""
     name = own.get("name")
     if not isinstance(name, str) or (own.get("type") and _role(str(own["type"]))):
         return
@@ -250,7 +250,7 @@ def _identity(value: Any, own: Mapping[str, Any]) -> str | None:
 
 
 def _speaker(value: Any, own: Mapping[str, Any]) -> str | None:
-    """The name of a speaker, also from a description; a word for a role is not a name."""
+    """The name of a speaker, also from an object that describes the speaker."""
     if isinstance(value, Mapping):
         names = (named(value, "name"), value.get("first_name"), value.get("global_name"))
         value = next((name for name in names if isinstance(name, str) and name), None)

@@ -149,7 +149,7 @@ def search_options(
 ) -> dict[str, Any]:
     """The options of a search as the engine takes them; ``None`` leaves ``top_k`` to the engine.
 
-    ``zone`` is the one whose days are meant by dates without a time.
+    Dates without a time are days in ``zone``.
     """
     options = _with_defaults(given, SEARCH_DEFAULTS)
     now = options["now"]

@@ -72,7 +72,7 @@ class Mark(str):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ToolCall(Fields):
-    """What an assistant asked a tool to do; ``arguments`` as they came, see :meth:`read`."""
+    """What an assistant asked a tool to do; ``arguments`` are as they came, see :meth:`read`."""
 
     id: str | None
     name: str
@@ -107,7 +107,7 @@ def pieces(part: object, number: int = 0, depth: int = 0) -> Iterator[Piece]:
     Raises
     ------
     InvalidInputError
-        For a part that is formed like those of no API.
+        For a part that has the form of no API.
     """
     if isinstance(part, str):
         yield part
@@ -265,7 +265,7 @@ def _joined(content: Iterable[Any], depth: int) -> str:
 
 
 def written(value: object) -> str:
-    """Arguments and results as text: themselves, or JSON."""
+    """Arguments and results as text: unchanged if they are text, else JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -294,7 +294,7 @@ def first(holder: object, names: Iterable[str]) -> Any:
 
 def get(holder: object, name: str) -> Any:
     """A value of a mapping or an attribute of an object; ``None`` where there is none."""
-    # The abstract class takes ten times as long to ask.
+    # `dict` first: a check against the abstract class takes ten times as long.
     if type(holder) is dict or isinstance(holder, Mapping):
         return holder.get(name)
     return getattr(holder, name, None)

@@ -16,7 +16,7 @@ from .names import named
 from .texts import json_text
 
 _STEP_KEYS = ("action", "arguments", "result", "error")
-# The categories that what an agent did may have.
+# The categories of facts about what an agent did.
 _KINDS = ("procedure", "case")
 
 
@@ -30,7 +30,7 @@ def stated_procedure(
     kind: object,
     **stated: object,
 ) -> dict[str, Any]:
-    """What ``Engine.remember`` takes.
+    """The arguments of ``Engine.remember``.
 
     Raises
     ------

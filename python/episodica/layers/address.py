@@ -30,11 +30,11 @@ class Address(Fields):
         return f"{self.scheme}://{'/'.join(self.names)}"
 
     def child(self, name: str) -> Address:
-        """The address below, by a name as it stands in a URI."""
+        """The address of ``name`` in this folder; ``name`` is already :func:`encoded`."""
         return Address(self.scheme, (*self.names, name))
 
     def contains(self, other: Address) -> bool:
-        """Whether the other is this place or below it."""
+        """Whether ``other`` is this place or below it."""
         return self.scheme == other.scheme and self.names == other.names[: len(self.names)]
 
     def missing(self) -> InvalidInputError:

@@ -2,7 +2,7 @@
 
 A file begins with lines between ``---`` that name its record, the layer and the revision. Changes
 are read back: the text of a fact, and the overview (L1) of an episode. Nothing is ever
-deleted, and messages stay as they were said. Where a file lies means nothing when it is read.
+deleted, and messages stay as they were said. The place of a file in the directory does not matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .values import LAYERS, Layer
 
 _FENCE = "---\n"
 _ENDINGS: dict[Layer, str] = {"L0": ".abstract.md", "L1": ".overview.md", "L2": ".md"}
-# Parts of a path are cut to this length: the file has the full name.
+# Parts of a path are cut to this length: the text of the file has the full name.
 _LONGEST_NAME = 160
 _LARGEST_FILE = 64 << 20
 
@@ -137,7 +137,7 @@ def read_back(memory: _Memory, user: str, directory: Path) -> ImportReport:
 
 
 def _refusal(record: Record, layer: Layer, revision: str | None, body: str) -> str | None:
-    """Why a change can't be taken over."""
+    """Why a change can't be taken over; ``None`` if it can."""
     if not isinstance(record, SemanticMemory) and not (
         isinstance(record, Episode) and layer == "L1"
     ):

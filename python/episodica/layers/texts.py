@@ -1,4 +1,4 @@
-"""The layers of a record as text: L0 an abstract, L1 an overview, L2 the thing itself."""
+"""The layers of a record as text: L0 an abstract, L1 an overview, L2 the whole record."""
 
 from __future__ import annotations
 

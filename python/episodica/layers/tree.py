@@ -1,4 +1,4 @@
-"""Maps addresses to records. Folders are read when they are listed, and only their names."""
+"""Maps addresses to records. Listing a folder reads only names."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Source(Protocol):
 
 
 class Tree:
-    """The tree of one user, or of all of a tenant.
+    """The tree of one user, or of all users of a tenant.
 
     Parameters
     ----------
@@ -395,7 +395,7 @@ def _outline(fact: SemanticMemory) -> Outline:
 
 
 def _without_ending(name: str) -> tuple[str, Layer | None]:
-    """A name without the ending that tells its layer."""
+    """A name without its ending, and the layer that the ending tells."""
     for ending, layer in _ENDINGS:
         if name.endswith(ending):
             return name.removesuffix(ending), layer

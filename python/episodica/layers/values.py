@@ -24,7 +24,7 @@ class Entry(Value):
     uri : str
         Its address, for ``ls`` and ``read``.
     name : str
-        Its last part.
+        The last part of the address.
     kind : str
         ``"folder"``, ``"episode"``, ``"fact"``, ``"message"`` or ``"profile"``.
     title : str

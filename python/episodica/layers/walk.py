@@ -12,7 +12,7 @@ from .address import CORTEX, Address, decoded
 from .tree import Tree
 from .values import LAYERS, Entry, Exploration, Step
 
-# Texts that a walk compares, and folders of a level that it enters.
+# The most texts that a walk compares, and folders of a level that it enters.
 _CANDIDATES = 50
 _BREADTH = 3
 
@@ -28,7 +28,7 @@ class _Searcher(Protocol):
 def explore(memory: _Searcher, tree: Tree, query: str, at: Address, top_k: int) -> Exploration:
     """Walks from a folder down to the texts that answer a question.
 
-    One search scores the texts of each user by all layers; a folder is worth what its best text is.
+    One search scores the texts of each user by all layers; a folder has the score of its best text.
     """
     found: list[tuple[Address, Hit, str]] = []
     for user in _users(tree, at):

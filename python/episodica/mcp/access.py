@@ -1,6 +1,6 @@
 """Who calls over HTTP: the keys of ``episodica keys``, their users and scopes.
 
-A key with one user reaches that user's memory and no other; one for all users reaches the user
+A key with one user reaches that user's memory and no other; a key for all users reaches the user
 that the server was started for. Without keys the server answers on this machine only.
 """
 
@@ -27,7 +27,7 @@ from ..server.local import is_foreign
 # Requests per minute of a key that has no limit of its own.
 _PER_MINUTE = 6_000
 _LOCAL = "local"
-# Seconds between two looks at the key of a stream.
+# Seconds between two checks of the key of a stream.
 _LOOK_SECONDS = 0.2
 
 # The scope that a request needs, by its method and parameters; `None` for any.
@@ -44,7 +44,7 @@ class Caller:
 
 
 def caller_of(context: Any, user: str | None) -> Caller:
-    """The caller of a request; without HTTP that of the process."""
+    """The caller of a request; without HTTP, the user that the process was started for."""
     request = getattr(context, "request", None)
     found = None if request is None else request.scope.get("user")
     if isinstance(found, AuthenticatedUser):
@@ -65,7 +65,7 @@ class _RefusedError(Exception):
 
 
 class Guard:
-    """Lets requests pass that a key allows.
+    """Passes on the requests that their key allows.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         try:
-            # The transport lets a session be used by the caller that opened it only.
+            # The transport lets only the caller that opened a session use it.
             headers = Headers(scope=scope)
             scope["user"] = self._authenticated(headers)
             if scope["method"] == "GET":
@@ -124,7 +124,7 @@ class Guard:
         self._is_draining = True
 
     async def _follow(self, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a stream until the server stops or its key opens nothing any more."""
+        """Serves a stream until the server stops or the stream's key is no longer valid."""
         is_open = False
 
         async def passing(message: Message) -> None:
@@ -153,7 +153,7 @@ class Guard:
         return True
 
     async def _check(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses what the scopes of the key don't cover before the server sees it."""
+        """Refuses a request that the scopes of the key don't cover, before the server sees it."""
         first = await receive()
         scopes = scope["user"].scopes
         for method, params in _calls(first.get("body", b"")):

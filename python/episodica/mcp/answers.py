@@ -79,7 +79,7 @@ class Found(Page):
 
 
 class Recalled(Answer):
-    """A context: fenced text, and how much it is made of."""
+    """A context: fenced text, and counts of its parts."""
 
     text: str
     token_count: int
@@ -101,7 +101,7 @@ class Fetched(Answer):
 
 
 class Moments(Page):
-    """Episodes, newest first, and how many messages are in none yet."""
+    """Episodes, newest first, and how many messages are in no episode yet."""
 
     buffered: int
 
@@ -170,7 +170,7 @@ def item(record: Record, url: str, layer: Layer = "L0", score: float | None = No
 
 
 def moment_of(record: Record) -> datetime:
-    """When it was said, or from when it held."""
+    """When a record was said, or from when a fact held."""
     return record.valid_from if isinstance(record, SemanticMemory) else record.timestamp
 
 
@@ -197,7 +197,7 @@ def filled(items: Iterable[Item], budget: int, answer: Answering) -> tuple[list[
     Parameters
     ----------
     items
-        What there is to return.
+        The results to return.
     budget
         Maximum length of the answer in tokens.
     answer
@@ -206,11 +206,11 @@ def filled(items: Iterable[Item], budget: int, answer: Answering) -> tuple[list[
     Returns
     -------
     items
-        Those that fit.
+        The items that fit.
     left_out : int
-        Those that would not fit alone, without their text.
+        The number of items that do not fit even alone and without their text.
     seen : int
-        How many were looked at: fitting and left out.
+        The number of items that were looked at: those that fit and those left out.
     """
     taken: list[Item] = []
     left_out = seen = 0
@@ -265,7 +265,7 @@ def place(asked: Arguments, kind: type[T]) -> T | None:
     Raises
     ------
     InvalidInputError
-        For a text that is not a cursor, or one of a call with other arguments.
+        For a text that is not a cursor, or for a cursor of a call with other arguments.
     """
     given: str | None = getattr(asked, "cursor", None)
     if given is None:

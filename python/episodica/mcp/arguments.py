@@ -15,7 +15,7 @@ Layer: TypeAlias = Literal["L0", "L1", "L2"]
 MIN_TOKENS = 200
 MAX_TOKENS = 10_000
 _MAX_LIMIT = 100
-# Mistakes that an error names.
+# The most mistakes that an error names.
 _TOLD = 3
 
 

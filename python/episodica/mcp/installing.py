@@ -80,7 +80,7 @@ CLIENTS = {
 
 @dataclass(frozen=True)
 class Change:
-    """A change of one file: its texts, and the text to keep for the way back.
+    """A change of one file: the texts before and after, and the text to keep for an undo.
 
     ``None`` stands for a missing file, and for a text that need not be kept any more.
     """
@@ -151,13 +151,13 @@ def installation(client: Client, file: Path, name: str, entry: Entry) -> Change:
     """
     file = file.expanduser().resolve()
     before = _read(file)
-    # The way back leads through earlier installations to the text before these.
+    # Undoing several installations restores the text before the first.
     first = (before or "") if (kept := _undone(client, file, before, name)) is None else kept
     return Change(file, before, changed(client, file, before or "", name, entry), first)
 
 
 def removal(client: Client, file: Path, name: str) -> Change:
-    """The change that undoes an installation: of the whole file, or of the entry if others changed.
+    """The change that undoes an installation.
 
     Raises
     ------
@@ -176,7 +176,11 @@ def removal(client: Client, file: Path, name: str) -> Change:
 
 
 def _undone(client: Client, file: Path, text: str | None, name: str) -> str | None:
-    """The kept text, if adding the server to it gives this text; empty for a missing file."""
+    """The text before the installation, from the kept copy; empty if there was no file.
+
+    ``None`` without a copy, or if the file was changed since: then adding the server's entry to
+    the copy does not give ``text``.
+    """
     kept = _read(_kept(file))
     if text is None or kept is None:
         return None
@@ -330,7 +334,7 @@ def _read(file: Path) -> str | None:
 
 
 def _replace(file: Path, text: str, like: Path) -> None:
-    """Replaces a file at once, with the rights of ``like``, else for the owner only."""
+    """Replaces a file atomically, with the permissions of ``like``, else for the owner only."""
     mode = like.stat().st_mode & 0o777 if like.exists() else 0o600
     new = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:

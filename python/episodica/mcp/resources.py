@@ -32,7 +32,7 @@ from .arguments import MAX_TOKENS, Recall
 from .tools import Tools
 
 _MARKDOWN = "text/markdown"
-# Episodes that the list of resources names.
+# The most episodes that the list of resources names.
 _LISTED = 20
 _FOLDERS = ("episodes", "facts", "messages")
 
@@ -141,7 +141,7 @@ class Resources:
 
 
 def _capped(text: str, write: Callable[[str], str]) -> str:
-    """``write(text)``, of as much text as fits."""
+    """The result of ``write`` for as much of the text as fits."""
     length = longest(len(text), lambda n: _native.count_tokens(write(text[:n])) < MAX_TOKENS)
     whole = length == len(text)
     return write(text if whole else f"{text[:length]}…")

@@ -164,7 +164,7 @@ _READING = ("resources/list", "resources/read", "prompts/get")
 
 
 def needed_scope(method: str, params: Mapping[str, Any]) -> str | None:
-    """The scope that a request needs; ``None`` for any. Candidates of a deletion are read."""
+    """The scope that a request needs; ``None`` for any. Listing what to delete needs ``read``."""
     if method in _READING:
         return "read"
     if method != "tools/call":

@@ -28,7 +28,7 @@ from .stdio import standard_streams
 
 # Seconds from a signal to the end of the process.
 _STOP_SECONDS = 10.0
-# Seconds without a request after which a session of a client over HTTP ends, and most of them.
+# Seconds without a request after which a session over HTTP ends, and the most sessions.
 _IDLE_SECONDS = 900.0
 _MOST_SESSIONS = 1_000
 # Seconds for which a connection may be idle: longer than clients keep it.
@@ -96,7 +96,7 @@ def serve_http(
     host, port
         Where to listen; port 0 takes a free one.
     keys
-        The keys of clients. While there are none, programs on this machine need none.
+        The keys of clients. Without keys, only programs on this machine are served.
     announce
         Gets the address once the server listens.
 
@@ -144,7 +144,7 @@ def serve_http(
 
 
 class _Web(uvicorn.Server):
-    """The server, which says when it is told to stop."""
+    """A server that reports when it is told to stop."""
 
     at_signal: tuple[Callable[[], None], ...] = ()
 
@@ -175,7 +175,7 @@ def guarded(
     idle_seconds: float = _IDLE_SECONDS,
 ) -> Guard:
     """The server as an ASGI application with its guard."""
-    # The guard refuses foreign hosts and origins where no key is needed.
+    # Off, because the guard refuses foreign hosts and origins where no key is needed.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.streamable_http_app(
         transport_security=security, session_idle_timeout=idle_seconds, max_sessions=_MOST_SESSIONS

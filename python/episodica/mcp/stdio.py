@@ -1,8 +1,7 @@
 """The transport over standard input and output: one JSON message a line.
 
-Reads in a thread that does not keep the process: a client may hold the other end open for ever,
-and a signal ends the server all the same. Every line that asks for something is answered, also one
-that can't be read.
+Reads in a thread that the process does not wait for: a signal ends the server even if a client
+holds the other end open. Every request is answered, also a line that can't be read.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ Reading: TypeAlias = MemoryObjectReceiveStream[SessionMessage | Exception]
 Writing: TypeAlias = MemoryObjectSendStream[SessionMessage]
 
 _PIECE = 1 << 16
-# Bytes of a line; a longer one is passed over.
+# The most bytes of a line; a longer line is answered with an error.
 _LONGEST_LINE = 64 << 20
-# Lines that wait to be worked on.
+# The most lines that wait to be worked on.
 _WAITING = 16
 # The id of a request that is not JSON, if it is written as usual.
 _ID = re.compile(r'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{0,100}")')
@@ -38,8 +37,8 @@ _ID = re.compile(r'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{0,100}")')
 async def standard_streams() -> AsyncIterator[tuple[Reading, Writing]]:
     """The messages of the client, and where answers go.
 
-    Meanwhile file 0 is empty and file 1 is standard error, so that nothing else that reads or
-    prints gets in the way.
+    Meanwhile descriptor 0 is empty and descriptor 1 is standard error, so that other code that
+    reads or prints does not get in the way.
     """
     source, target = _diverted(0, os.devnull), _diverted(1, None)
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(_WAITING)
@@ -49,7 +48,7 @@ async def standard_streams() -> AsyncIterator[tuple[Reading, Writing]]:
     lock, stop = anyio.Lock(), anyio.CancelScope()
 
     async def write(text: str) -> None:
-        # Threads of anyio don't keep the process if the client does not read.
+        # The process does not wait for a thread of anyio, even if the client does not read.
         data = text.encode("utf-8", "surrogatepass") + b"\n"
         async with lock:
             await anyio.to_thread.run_sync(_write_all, target, data, abandon_on_cancel=True)
@@ -84,13 +83,13 @@ async def standard_streams() -> AsyncIterator[tuple[Reading, Writing]]:
 
 
 async def _quietly(work: Any) -> None:
-    """Ends with the other side of a stream, and when the client reads no more."""
+    """Awaits ``work``, and ends without an error if a stream or the client's pipe is closed."""
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, BrokenPipeError):
         await work()
 
 
 def _diverted(number: int, path: str | None) -> int:
-    """A new descriptor for a standard file. The old one then leads to ``path``, or to stderr."""
+    """A new descriptor for a standard stream. ``number`` then leads to ``path``, or to stderr."""
     wire = os.dup(number)
     other = os.open(path, os.O_RDONLY) if path is not None else os.dup(2)
     os.dup2(other, number)
@@ -120,7 +119,7 @@ def _read_lines(
                     hand_over(bytes(line))
                     line.clear()
                 line += rest
-                # The skipped part stays longer than a line may be, and is answered as such.
+                # What is kept is still longer than a line may be, so the line is refused.
                 del line[_LONGEST_LINE + 1 :]
             hand_over(bytes(line))
             hand_over(None)

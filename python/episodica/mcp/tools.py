@@ -38,10 +38,10 @@ from .arguments import (
     Timeline,
 )
 
-# Hits that a search can return, and candidates of one deletion.
+# The most hits that a search can return, and candidates of one deletion.
 _MAX_HITS = 1000
 _CANDIDATES = 10
-# Messages that prove a fact, as far as an answer names them.
+# The most messages that an answer names as evidence of a fact.
 _EVIDENCE = 5
 # Tokens of a context's fence and of the other fields of the answer.
 _AROUND = 90
@@ -148,7 +148,7 @@ class Tools:
         return answer or answers.Recalled(text="", token_count=0, messages=0, facts=0)
 
     async def fetch(self, asked: Fetch) -> answers.Fetched:
-        """Reads one record, or what else is in the tree."""
+        """Reads one record, or another text of the tree."""
         if (asked.id is None) == (asked.uri is None):
             raise InvalidInputError("give either `id` or `uri`")
         name = asked.id or asked.uri or ""
@@ -345,10 +345,10 @@ def _said(asked: Remember) -> list[dict[str, Any]]:
 
 
 def _identified(asked: Remember, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Undated messages with ids that follow from the call, as clients repeat calls.
+    """Gives undated messages ids that follow from the call, because clients repeat calls.
 
-    The store knows a dated message by its words, speaker, time and session; an undated one would
-    be new each time.
+    The store recognises a dated message by its words, speaker, time and session; an undated message
+    would be new each time.
     """
     call = json.dumps([asked.session_id, messages], sort_keys=True)
     digest = hashlib.sha256(call.encode()).hexdigest()[:24]

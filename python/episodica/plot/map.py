@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .source import Source
 
-# Longest query of title and summary: more changes no vector by much, and costs time.
+# The longest query of title and summary: more text hardly changes its vector, and costs time.
 _QUESTION_CHARACTERS = 600
 _MAX_TOP_K = 1000
 _SIDE = 5.6
@@ -60,7 +60,7 @@ def similarities(memory: Source, user_id: str, episodes: Sequence[Episode]) -> N
 def coordinates(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
     """The two main axes, shape (episodes, 2), scaled into the square from 0 to 1.
 
-    Signs by the first episode, so that they stay.
+    The first episode decides the signs of the axes, so that later episodes don't flip them.
     """
     count = len(cosines)
     centred = cosines - cosines.mean(0) - cosines.mean(1)[:, None] + cosines.mean()
@@ -80,7 +80,7 @@ def apart(points: NDArray[np.float64], distance: float) -> NDArray[np.float64]:
     """The points, moved until no two are nearer than ``distance``, if the unit square has room."""
     moved = points.astype(float)
     count = len(moved)
-    # Points in one place part along a spiral: without chance, so the chart is reproducible.
+    # Points in one place move apart along a spiral: without chance, so the chart is reproducible.
     turns = np.arange(count) * 2.399963
     moved += 1e-4 * np.stack([np.cos(turns), np.sin(turns)], axis=1)
     for _ in range(400):
@@ -103,14 +103,14 @@ def landmarks(
 ) -> list[int]:
     """The points that get a number and a title: large ones, from all parts of the map.
 
-    The largest comes first, then always the one that is large and far from those chosen.
+    The largest comes first; each following one is large and far from those already chosen.
     """
     weights = np.sqrt(np.maximum(np.asarray(sizes, dtype=float), 1.0))
     chosen = [int(np.argmax(weights))]
     nearest = np.full(len(points), np.inf)
     while len(chosen) < min(most, len(points)):
         nearest = np.minimum(nearest, np.hypot(*(points - points[chosen[-1]]).T))
-        # Those in one place with a chosen one come last, by size.
+        # Points in the place of a chosen one come last, by size.
         worth = weights * (nearest + 1e-9)
         worth[chosen] = -1.0
         chosen.append(int(np.argmax(worth)))
@@ -187,7 +187,7 @@ def _luminance(colour: Any) -> float:
 
 
 def _list(figure: MemoryFigure, episodes: Sequence[Episode], total: int) -> None:
-    """The legend of the numbers, which ``episodes`` have of all."""
+    """The legend of the numbers: the titles of ``episodes``, which are some of ``total``."""
     theme = figure.theme
     top = _BOTTOM + _SIDE - 0.1
     if len(episodes) < total:

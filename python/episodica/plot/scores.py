@@ -1,7 +1,7 @@
 """The chart of ``memory.plot.scores``: the terms of each hit's score, end to end.
 
-Raw scores compare within a kind only, so every kind has an axis of its own; the number at the end
-of a bar is the relevance, which compares across kinds.
+Raw scores are comparable only within a kind, so every kind has an axis of its own. The number at
+the end of a bar is the relevance, which is comparable across kinds.
 """
 
 from __future__ import annotations

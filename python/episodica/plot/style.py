@@ -38,7 +38,7 @@ PALETTE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, YELLOW)
 WIDTH_INCHES = 11.0
 SIZE = 9.0
 SMALL = 8.0
-# Sharp on dense screens; notebooks are told the size in inches of 96 dots.
+# Images have 150 dots per inch, which is sharp on dense screens; notebooks show an inch as 96 dots.
 _DOTS_PER_INCH = 150
 _SCREEN_DOTS_PER_INCH = 96
 # Fallback fonts for scripts that matplotlib's own font lacks.
@@ -107,7 +107,7 @@ def date_labels(
 ) -> ConciseDateFormatter:
     """Labels of an axis of time.
 
-    By default only the first day of a month says which month it is, which may be off the axis.
+    Matplotlib's own labels name the month only on its first day, which may be off the axis.
     """
     formats = ["%Y", "%b", "%-d %b", "%H:%M", "%H:%M", "%S.%f"]
     first_of_unit = ["", "%Y", "%b", "%-d %b", "%H:%M", "%H:%M"]

@@ -216,7 +216,7 @@ def _draw_fact(
         )
         dashes = (0, (2, 1))
     if fact.kind == "event":
-        # It happened; it does not go on.
+        # An event happened; it does not go on.
         marker = "<" if start < low else ">" if start > high else _EVENT
         axes.plot(
             [min(max(start, low), high)],

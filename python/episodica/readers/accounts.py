@@ -70,7 +70,7 @@ def _mapping(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         for child in one.get("children") or ()
         if isinstance(child, str)
     }
-    # Some programs write the links in one direction only, or none: then it is a list.
+    # Some programs write the links in one direction only. Without links, it is a list.
     is_linked = bool(parents) or any(one.get("parent") for one in nodes.values())
     before: str | None = None
     for key, one in nodes.items():
@@ -101,7 +101,7 @@ def _branch(mapping: Mapping[str, Any], last: object) -> list[Mapping[str, Any]]
 
 
 def _last_node(mapping: Mapping[str, Any]) -> str | None:
-    """The end of the branch of last children; without children, the latest node without any."""
+    """The end of the branch of last children; if no node lists children, the latest leaf."""
     node = next((key for key, one in mapping.items() if not one.get("parent")), None)
     seen: set[str] = set()
     if any(one.get("children") for one in mapping.values()):
@@ -202,7 +202,7 @@ def deepseek(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
         added = {"id": key, "timestamp": message.get("inserted_at")}
         fragments = message.get("fragments")
         if fragments is None:
-            # Questions and answers take turns; only answers are thought about.
+            # Questions and answers take turns; only answers have reasoning.
             depth = len(list(_ancestors(mapping, key)))
             is_answer = bool(message.get("reasoning_content")) or depth % 2 == 0
             said = [("assistant" if is_answer else "user", message.get("content"))]

@@ -1,8 +1,8 @@
 """Transcripts of coding agents: Claude Code, Codex, Gemini CLI and opencode.
 
-What a person and the agent said, calls of tools and their results are kept; results are messages of
-the tool, so that no log passes for speech. Thinking, states of the program and texts
-that it writes in the name of the user are left out.
+The words of a person and of the agent, calls of tools and their results are kept. Results are
+messages of the tool, so that its output does not pass for speech. Thinking, states of the program
+and texts that the program writes in the name of the user are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .source import Item, Source
 
 _THOUGHTS = frozenset(("thinking", "redacted_thinking", "reasoning"))
 _RESULTS = frozenset(("tool_result", "function_call_output", "custom_tool_call_output"))
-# What programs put into the words of a user: states, rules, output of commands.
+# Texts that programs insert into the words of a user: states, rules, output of commands.
 _INSERTED = re.compile(
     r"<(system-reminder|local-command-[a-z]+|command-(?:name|message|args)|bash-(?:input|stdout|stderr)"
     r"|environment_context|user_instructions|permissions instructions|ide_[a-z_]+|INSTRUCTIONS"
@@ -236,7 +236,7 @@ def _session_of_gemini(value: Mapping[str, Any], source: Source) -> Conversation
 
 
 def _continue_gemini(session: dict[str, Any], line: Mapping[str, Any]) -> None:
-    """Takes one line: a message, a newer state of a message, or how far the talk was undone."""
+    """Takes one line: a message, a newer state of a message, or how far the chat was undone."""
     messages: list[Any] = session["messages"]
     back, own = line.get("$rewindTo"), line.get("id")
     ids = [one.get("id") for one in messages]
@@ -303,7 +303,7 @@ def opencode(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
 
 
 def _created(info: Mapping[str, Any]) -> float | None:
-    """Opencode counts thousandths of seconds."""
+    """The time of creation in seconds; opencode counts milliseconds."""
     time = info.get("time")
     created = time.get("created") if isinstance(time, Mapping) else None
     return created / 1000 if isinstance(created, (int, float)) else None

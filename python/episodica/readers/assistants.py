@@ -25,7 +25,7 @@ _FOLDED = re.compile(
     r"<details\b[^>]*type=\"(?:reasoning|code_interpreter)\".*?</details>\s*", re.DOTALL
 )
 _PROMPTED = re.compile(r"(?:Prompted|Said|Asked)\s+", re.IGNORECASE)
-# The first word of at least this many titles is the program's.
+# A first word is the program's only if at least this many titles begin with it.
 _ENOUGH_TITLES = 3
 
 
@@ -66,7 +66,7 @@ def grok(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk
 
 
 def _wrapped(date: object) -> Any:
-    """A date as MongoDB writes it: thousandths of seconds in objects."""
+    """The date from MongoDB's form: milliseconds in objects."""
     while isinstance(date, Mapping) and date:
         date = date.get("$date", date.get("$numberLong"))
     if isinstance(date, str) and date.isdecimal():
@@ -84,7 +84,7 @@ def is_takeout(value: Mapping[str, Any]) -> bool:
 
 
 def takeout(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """The questions to Gemini and its answers, which Takeout lists from the newest on."""
+    """The questions to Gemini and its answers, which Takeout lists newest first."""
     activities = [item for item in items if isinstance(item.value, Mapping)]
     activities.sort(key=lambda item: str(item.value.get("time")))
     prefix = _common_word(item.value for item in activities if _answer(item.value))
@@ -261,7 +261,7 @@ def is_roleplay(value: Mapping[str, Any]) -> bool:
 
 
 def roleplay(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """A chat of SillyTavern: a head, then a message a line."""
+    """A chat of SillyTavern: a head, then one message per line."""
     talk = Talk(source.name)
     for item in items:
         value = item.value if isinstance(item.value, Mapping) else {}

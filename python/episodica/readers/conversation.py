@@ -11,7 +11,7 @@ from ..hints import shown
 from ..inputs.chat import may_be_silent
 from ..inputs.names import place_of
 
-# Messages of a long file that are handed over together.
+# The most messages of a long file that are handed over together.
 PART = 5_000
 NO_WORDS = "no words"
 _LINE = re.compile(r"\bline (\d+)$")
@@ -61,9 +61,9 @@ class Conversation:
     ``user_id`` is ``None`` where the file names none; ``name`` says which conversation this is, for
     people; ``chat`` is its identity in the file. A long file comes in parts: ``first`` is the
     position of the first message here. ``lines`` holds the line of each message where the format
-    has lines. ``left_out`` names the parts that were not read, ``notes`` the changes. ``date``
-    dates messages that have none, that of the file as the last resort; ``ids`` are the ids of
-    messages that have none.
+    has lines. ``left_out`` names the parts that were not read, ``notes`` the changes. ``date`` is
+    the date of messages without a date, at worst the date of the file. ``ids`` has an id for each
+    message without an id.
     """
 
     name: str
@@ -150,7 +150,7 @@ class Talk:
         self._left.append(LeftOut(place, why, is_fault))
 
     def leave_branches(self, count: int) -> None:
-        """Names the messages of answers and questions in whose place others were shown last."""
+        """Notes messages that are left out because another branch of the chat was shown last."""
         if count > 0:
             place = f"{count} message{'s' * (count > 1)} of `{shown(self._name)}`"
             self._left.append(LeftOut(place, "of another branch"))

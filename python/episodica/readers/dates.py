@@ -1,8 +1,8 @@
 """Dates as people and chat programs write them.
 
 ISO 8601, ``11.03.24, 09:30``, ``3/11/24, 9:30 PM``, ``11 March 2024 at 09:30``,
-``2024年3月11日 9:30``, with the halves of the day of many languages. Without an offset a date is in
-UTC, as everywhere.
+``2024年3月11日 9:30``, with AM and PM in the words of many languages. Dates without an offset
+are in UTC, as everywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MONTHS = (
     "november",
     "december",
 )
-# The half of the day in words of the languages of messengers, before the time or after it.
+# AM and PM in the words of the languages of messengers, before the time or after it.
 _MORNING = (
     r"a\.?\s?m\.?", "上午", "凌晨", "清晨", "早上", "오전", "午前", "ص", r"ق\.\s?ظ\.?", "öö",
     r"π\.?\s?μ\.?", r"de\.", "sa", "pg", r"\u043f\u0440\.\s?\u043e\u0431\.",
@@ -63,7 +63,7 @@ _FORMS = (
     rf"(?P<day>\d{{1,2}})-(?P<name>{_NAMES})[a-z]*-(?P<year>\d{{4}})",
     rf"(?P<name>{_NAMES})[a-z]*\.?\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}})",
 )
-# The time before the day, as in Vietnam.
+# A date with the time before the day, as in Vietnam.
 _TURNED = (
     r"(?<!\d)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?,?\s+"
     r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<other>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})(?!\d)"
@@ -85,12 +85,12 @@ _WEEKDAY_NAME = re.compile(rf"\b({'|'.join(_WEEKDAYS)})", re.IGNORECASE)
 _ZONE_NAME = re.compile(r"(?<=\d)\s?\(?([A-Z]{2,5})\)?$")
 _CENTURY = 2000
 _NOON = 12
-# Some phones count the first hour of a day as the 24th.
+# Some phones write the first hour of a day as 24.
 _MIDNIGHT = 24
 
 
 class Order:
-    """Whether dates like 03/04/24 begin with the day: what all dates of a file agree on."""
+    """Decides by all dates of a file whether dates like 03/04/24 begin with the day."""
 
     def __init__(self) -> None:
         self._never_days = False
@@ -107,7 +107,7 @@ class Order:
         first, other = int(found["first"]), int(found["other"])
         self._never_months |= first > _NOON
         self._never_days |= other > _NOON
-        # Only the United States write `AM` in capitals and the month first.
+        # `AM` in capitals is American, where the month comes first.
         self._american |= found.groupdict().get("half") in ("AM", "PM")
         for day_first in (True, False):
             moment = _read(found, day_first)
@@ -119,13 +119,13 @@ class Order:
 
     @property
     def is_told(self) -> bool:
-        """Whether the dates themselves tell; they do where none depends on the order."""
+        """Whether the dates decide the order; also true if no date depends on it."""
         differ = self._backwards[True] != self._backwards[False]
         return not self._last or differ or self._never_days != self._never_months
 
     @property
     def day_first(self) -> bool:
-        """The verdict: impossible months, else dates that never go back, else AM and PM."""
+        """Decided by impossible months, else by fewer steps back in time, else by AM and PM."""
         if self._never_days != self._never_months:
             return self._never_months
         if self._backwards[True] != self._backwards[False]:
@@ -134,7 +134,7 @@ class Order:
 
 
 def parse(text: str, day_first: bool = True) -> datetime | None:
-    """The moment; ``None`` for other values."""
+    """The moment that a date names; ``None`` for other texts."""
     found = _matched(text)
     return _of_mail(text) if found is None else _read(found, day_first)
 
@@ -159,7 +159,10 @@ def _of_mail(text: str) -> datetime | None:
 
 
 def in_unknown_zone(text: str) -> tuple[datetime, str] | None:
-    """The moment by the clock, and the name of the zone, which many countries share."""
+    """A date and time, and the abbreviation after it, which can mean several zones (``CST``).
+
+    ``None`` if the text does not end in such an abbreviation, or the rest is not a date.
+    """
     found = _ZONE_NAME.search(text)
     moment = parse(text[: found.start()]) if found else None
     return None if found is None or moment is None else (moment, found[1])
@@ -218,7 +221,7 @@ def plain(text: str) -> str:
 
 def split(text: str) -> tuple[str, str] | None:
     """A date at the beginning of a plain text, and the rest; ``None`` without one."""
-    # Nearly every line of a text begins with another word.
+    # Saves time: nearly every line of a text begins with another word.
     if not (text[:1].isdecimal() or text[:3].lower() in _SHORT_NAMES):
         return None
     found = [one for form in _DATES if (one := form.match(text))]
@@ -239,7 +242,7 @@ def split_end(text: str) -> tuple[str, str] | None:
     return None
 
 
-# A line is asked several times.
+# Cached, because several functions look for a date in the same line.
 @lru_cache(maxsize=1 << 12)
 def _matched(text: str) -> re.Match[str] | None:
     if not _ENDS.search(text):
@@ -297,7 +300,7 @@ def _month(name: str) -> int:
 
 
 def _moved(moment: datetime, zone: str) -> datetime:
-    """The moment with the offset after it."""
+    """The moment with the offset of ``zone``."""
     return datetime.fromisoformat(moment.replace(tzinfo=None).isoformat() + _colon(zone))
 
 

@@ -112,7 +112,7 @@ def _is_edge(value: Mapping[str, Any]) -> bool:
 
 
 def zep(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """Facts of Zep with the date from which they hold; ended ones are left out by name."""
+    """Facts of Zep with the date from which they hold; ended facts are left out and listed."""
     facts = _Facts(source.name)
     talk = Talk(source.name)
     for item in items:

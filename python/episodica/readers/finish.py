@@ -1,4 +1,4 @@
-"""The last step of all readers: ids from content, dates from neighbours, whole letters.
+"""The last step of all readers: ids from content, dates from neighbours, no lone surrogates.
 
 The name of a file says nothing about its content, so ids do not depend on it: the same chat under
 another name adds nothing.
@@ -21,9 +21,9 @@ from .conversation import Conversation, Statement
 
 # Shorter ids of a file are numbers within a chat; longer ones are unique by themselves.
 _LONG_ID = 16
-# Messages by which a chat without identity and dates is known.
+# First messages by which a chat without identity and dates is recognised.
 _BEGINNING = 2
-# Undated conversations at the beginning of a file that wait for a date.
+# The most undated conversations at the beginning of a file that wait for a date.
 _MOST_WAITING = 20
 _DEEPEST = 50
 # Undated messages follow each other in steps of this size.
@@ -35,7 +35,7 @@ _SAID = ("role", "type", "name", "content", "parts", "blocks", "tool_calls", "to
 def finished(
     conversations: Iterable[Conversation], file_date: str | None
 ) -> Iterator[Conversation]:
-    """The conversations with ids, whole letters and dates; ``file_date`` is the last resort."""
+    """The conversations with ids and dates, ``file_date`` as the last resort."""
     ids = _Ids()
     for conversation in _dated(map(_repaired, conversations), file_date):
         yield replace(conversation, ids=ids.of(conversation))
@@ -77,7 +77,7 @@ class _Ids:
         place = self._beginnings[chat] if when is None else chat
         base = _hash([place, own, when, said])
         count = self._counts.get(base, 0)
-        # A number is given once in a chat: an item with the same number is a repetition.
+        # A file numbers each message of a chat once: the same number and content is a repetition.
         self._counts[base] = count if own else count + 1
         return _hash([base.hex(), count]).hex()[:_LENGTH]
 
@@ -148,7 +148,7 @@ def _is_date(value: object) -> bool:
 
 
 def _repaired(conversation: Conversation) -> Conversation:
-    """The conversation without halves of letters, which no file can hold."""
+    """The conversation without lone surrogates (halves of letters), which no file can hold."""
     notes = []
     messages = conversation.messages
     for position, message in enumerate(messages):

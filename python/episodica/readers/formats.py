@@ -30,7 +30,7 @@ from .conversation import Conversation, LeftOut, Talk
 from .finish import finished
 from .source import Item, Source, is_document
 
-# Characters, and values of JSON, by which a format is recognised.
+# The first characters, and the first values of JSON, by which a format is recognised.
 _HEAD = 1 << 16
 _SAMPLE = 40
 EXPORT = "episodica-export"
@@ -138,7 +138,7 @@ _TEXT: dict[str, _Text] = {
     "whatsapp": _Text(transcript.is_messenger, transcript.messenger),
     "text": _Text(transcript.is_transcript, transcript.transcript),
 }
-# Formats of whole archives and folders; each gives `None` for those of others.
+# Formats of whole archives and folders; each function gives `None` for other archives and folders.
 _BUNDLES: dict[str, Callable[[Source], Iterator[Conversation] | None]] = {
     "slack": messengers.slack_archive,
     "discord": messengers.discord_package,
@@ -216,7 +216,7 @@ def in_file(error: InvalidInputError, source: Source) -> InvalidInputError:
 
 
 def _with_content(conversations: Iterable[Conversation]) -> Iterator[Conversation]:
-    """The conversations; an error if nothing came of the file and some of it was not understood."""
+    """The conversations; an error if the file gave none and some of it was not understood."""
     waiting: list[Conversation] = []
     is_read = False
     for conversation in conversations:

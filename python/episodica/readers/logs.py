@@ -1,7 +1,8 @@
 """Messages of chat APIs in files: lists of messages, and logs of requests with their answers.
 
 A log holds each conversation again and again, longer by a turn each time. A request that begins
-with all messages of an earlier one goes on with its session, and only its new messages are read.
+with all messages of an earlier request continues the session of that request, and only the new
+messages are read.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ..inputs.names import named, renamed
 from .conversation import Conversation, Talk
 from .source import Item, Source
 
-# What encloses a request in a log, and an answer.
+# Keys that enclose a request in a log, and an answer.
 _REQUEST = ("request", "body", "kwargs", "params", "values", "channel_values", "state", "thread")
 _LISTS = ("messages", "contents", "chat_history", "data")
 _RESPONSE = ("response", "completion", "output", "result")
@@ -95,7 +96,7 @@ def is_log(value: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Where a request ended: its session, and whether an answer is known that followed."""
+    """The end of a request: its session, and whether its answer is known."""
 
     session: str | None
     is_answered: bool
@@ -242,7 +243,7 @@ def _hashes(said: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
 
 
 def _words(content: object) -> object:
-    """Text is the same with and without parts around it."""
+    """The words of a content: a text is the same with and without parts around it."""
     if not isinstance(content, list):
         return content
     texts = [part.get("text") if isinstance(part, Mapping) else part for part in content]

@@ -1,7 +1,7 @@
 """Chats of messengers that export JSON: Telegram, Slack, Discord, Messenger, Google Chat.
 
-People are ``user`` under their names, programs are ``assistant``. Notices of the messenger,
-and photos and the like without words, are left out by name.
+People are ``user`` under their names, programs are ``assistant``. Notices of the messenger, and
+photos and files without words, are left out and listed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def telegram(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
 
 
 def _forwarded(text: str, author: object) -> str:
-    """The words of another, quoted: they are not the sender's own."""
+    """Forwarded words, marked as a quotation: they are not the sender's own."""
     if not text.strip():
         return text
     quoted = "\n".join(f"> {line}" for line in text.splitlines())
@@ -378,7 +378,7 @@ def _sent_at(message: Mapping[str, Any]) -> float:
 
 
 def _mended(text: str) -> str:
-    """The text of which each byte was written as a letter."""
+    """The text, repaired if each byte of it was written as a letter."""
     if text.isascii():
         return text
     try:

@@ -31,15 +31,15 @@ STDIN = "-"
 # Standard input is kept in memory up to this size, then in a temporary file.
 _IN_MEMORY = 32 << 20
 _PIECE = 1 << 20
-# Characters of a line: the longest message, with every character escaped.
+# The most characters of a line: the longest message, with every character escaped.
 _LONGEST_LINE = 64 << 20
-# An error this near to the end of the part that was read may only mean that it is too short.
+# An error this near to the end of the part in memory may only mean that more must be read.
 _NEAR_END = 16
-# Lines by which a file with a document a line is recognised.
+# First lines by which a file with one document per line is recognised.
 _FIRST_LINES = 20
-# A text between quotes, so that brackets inside are passed over, or a bracket.
+# A string, whose brackets don't count, or a bracket.
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]')
-# Python reads no longer ones; see `sys.set_int_max_str_digits`.
+# A number with more digits than Python reads; see `sys.set_int_max_str_digits`.
 _LONG_NUMBER = re.compile(r"[0-9]{4301}")
 _SPACE = " \t\r\n"
 # Files that programs put into archives and folders for themselves.
@@ -54,7 +54,7 @@ _ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 class Item:
     """A JSON value of a file: a value at the top, or an element of a list there.
 
-    ``group`` numbers the lists of a file that has one a line.
+    ``group`` is the number of its list in a file with one list per line.
     """
 
     value: Any
@@ -65,9 +65,8 @@ class Item:
 class Source:
     """An open file that can be read several times; ``name`` is for people.
 
-    Of an archive or a folder ``members`` are the names of the files in it, else it is ``None``.
-    ``date`` is that of the file. ``left_out`` names the places that are not JSON, as far as it was
-    read.
+    ``members`` has the names of the files in an archive or a folder, else it is ``None``. ``date``
+    is the date of the file. ``left_out`` names the places read so far that are not JSON.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -163,7 +162,7 @@ class Source:
         return file
 
     def _kept(self, stream: IO[bytes]) -> IO[bytes]:
-        """All bytes of a stream, which can be read only once."""
+        """A copy of a stream, because the stream can be read only once."""
         kept = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._stack.callback(kept.close)
         shutil.copyfileobj(stream, kept)
@@ -205,14 +204,14 @@ class Source:
             yield number, line
 
     def items(self) -> Iterator[Item]:
-        """The values of a JSON file: one document, a list, or a document a line.
+        """The values of a JSON file: one document, the elements of a list, or a document per line.
 
-        A line that is not a document is left out; elsewhere reading ends where the JSON does.
+        A line that is not a document is left out. In other files, reading ends at the first fault.
 
         Raises
         ------
         InvalidInputError
-            For a file that begins with no JSON, with its line.
+            If the file does not begin with JSON; the error has the line.
         """
         text = self.text()
         head = text.read(_PIECE)
@@ -252,7 +251,7 @@ class Source:
 
 
 def _has_document_a_line(head: str) -> bool:
-    """Whether most of the first lines are values of JSON, each for itself."""
+    """Whether at least half of the first lines are JSON documents, each complete."""
     lines = [line for line in head.split("\n", _FIRST_LINES)[:_FIRST_LINES] if line.strip(_SPACE)]
     if len(lines) > 1 and is_document(lines[0]):
         return True
@@ -261,7 +260,7 @@ def _has_document_a_line(head: str) -> bool:
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
-    """The names that a user knows, numbers in them in their order."""
+    """The names of files that are not hidden, with numbers in numeric order."""
 
     def key(name: str) -> list[tuple[int, str]]:
         newest = _NEWEST_FIRST.search(name)
@@ -314,7 +313,7 @@ def _invalid(line: int) -> InvalidInputError:
 
 
 def _unusable(error: Exception, text: str, line: int) -> InvalidInputError:
-    """The error for JSON that Python does not read. ``line`` is the first one of the text."""
+    """The error for JSON that Python does not read. ``line`` is the number of the first line."""
     if isinstance(error, RecursionError):
         place, fault = _deepest(text), "nested too deeply"
     else:
@@ -375,7 +374,7 @@ class _Scanner:
         self.line = 1
 
     def _read(self) -> bool:
-        """Reads as much again as is there; ``False`` at the end."""
+        """Reads on, at least as much again as is in memory; ``False`` at the end."""
         left = self._buffer[self._at :]
         more = self._text.read(max(_PIECE, len(left)))
         self._buffer, self._at = left + more, 0
@@ -403,7 +402,7 @@ class _Scanner:
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._at)
             except json.JSONDecodeError as error:
-                # A string without an end is found at its beginning.
+                # A string without an end is reported at its beginning.
                 cut = error.msg.startswith("Unterminated") or (
                     error.pos > len(self._buffer) - _NEAR_END
                 )
@@ -414,7 +413,7 @@ class _Scanner:
                 raise _invalid(self.line + passed.count("\n")) from error
             except (ValueError, RecursionError) as error:
                 raise _unusable(error, self._buffer[self._at :], self.line) from error
-            # A number at the end may go on.
+            # A number at the end of the part in memory may go on.
             if end == len(self._buffer) and not self._ended and self._read():
                 continue
             self.line += self._buffer.count("\n", self._at, end)

@@ -16,17 +16,18 @@ from . import dates
 from .conversation import NO_WORDS, Conversation, Talk
 from .source import Source
 
-# Names of columns that only tables have, and ours for them.
+# Names of columns that only tables have, and our names for them.
 _MORE = {"channel": "session_id", "contents": "content", "datum": "timestamp"}
 _DELIMITERS = ",;\t|"
 # Excel names the delimiter on the first line.
 _SEPARATOR = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 # A cell may be as long as a message.
 _LONGEST_CELL = 64 << 20
-# Dates that are looked at to find out whether the day comes first.
+# The most dates that are looked at to find out whether the day comes first.
 _DATES = 10_000
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-# Days since 1899 as spreadsheets count them, from 1954 to 2119; seconds, and thousandths of them.
+# Spreadsheets count days since 1899: these are the years 1954 to 2119. Other numbers are seconds
+# since 1970, or from `_THOUSANDTHS` on milliseconds.
 _SERIAL = (20_000, 80_000)
 _EXCEL = datetime(1899, 12, 30, tzinfo=UTC)
 _THOUSANDTHS = 10**11
@@ -68,10 +69,10 @@ def table(source: Source) -> Iterator[Conversation]:
 def _message(row: dict[str, Any], day_first: bool) -> dict[str, Any]:
     own, rest = renamed(row)
     message = {key: value for key, value in own.items() if value}
-    # A speaker called `Bot` has a role by the name, and keeps the name.
+    # The name `Bot` gives the speaker a role; the speaker also keeps the name.
     called = (row[key] for key in row if (place := place_of(key)) and place[0] == "name")
     message.setdefault("name", next(called, None) or None)
-    # A number that counts the rows of one table.
+    # Not yet a message's id: it may only number the rows of this table.
     message["id"] = message.pop("message_id", None)
     if not message.get("role"):
         message["role"] = role_of_speaker(message["name"] or "")

@@ -18,7 +18,7 @@ from .source import Source
 from .transcript import Form, Start, read_lines
 
 _LOOKED_AT = 2_000
-# Share of lines that have to fit, among this many lines with text from the first fitting one on.
+# Lines with text that are looked at, and the share that must fit, counted from the first that fits.
 _FIRST_LINES = 40
 _LEAST_SHARE = 0.3
 _WEEKDAY = re.compile(
@@ -37,7 +37,7 @@ def _day(text: str) -> str | None:
 def of_lines(
     form: Form,
 ) -> tuple[Callable[[str], bool], Callable[[Source], Iterator[Conversation]]]:
-    """How a form of lines is recognised, and how it is read."""
+    """The functions that recognise and read a form of lines."""
 
     def recognises(head: str) -> bool:
         lines = [line for line in head.splitlines() if line.strip()][:_FIRST_LINES]
@@ -140,7 +140,7 @@ _RECEIPT = re.compile(r"\s*\(Read by .*\)$")
 
 
 def imessage(text: str) -> tuple[str, bool]:
-    """A line with a date and time alone, as exporters of iMessage have it above a name."""
+    """A line in plain form, and whether it is only a date and time, as in exports of iMessage."""
     written = _RECEIPT.sub("", dates.plain(text))
     written = re.sub(r"\s+", " ", written)
     return written, dates.is_date(written) and dates.has_time(written)

@@ -3,7 +3,7 @@
 Understood are ``Alice: hello``, ``[11.03.24, 09:30:12] Alice: hello``, ``11/03/2024, 09:30 - Alice:
 hello``, ``2024-03-11 09:30 Alice: hello``, a head of name and date above the text, and headings
 like ``## User``. A line with nothing but a date dates the next messages; a line of another form
-goes on with the message before it.
+continues the message before it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import dates
 from .conversation import NO_WORDS, Conversation, Talk
 from .source import Source
 
-# A colon, of full width in Chinese.
+# A colon; in Chinese it has full width.
 _COLON = "[:\uff1a]"
 _SPEAKER = re.compile(
     rf"\*{{0,2}}(?P<name>[^\s:\uff1a*][^:\uff1a*]{{0,60}}?)\*{{0,2}}\s*{_COLON}\*{{0,2}}\s*(?P<text>.*)"
@@ -53,10 +53,11 @@ _LONGEST_NAME = 40
 _LOOKED_AT = 10_000
 # Minimum share of the lines with text that begin a message in a transcript.
 _LEAST_SHARE = 0.1
-# With text before the first message, speakers need this share of lines, and more than one each.
+# The most lines before the first message, and the share of the lines after them that must begin a
+# message.
 _LONGEST_HEAD = 10
 _LEAST_SHARE_BELOW = 0.3
-# Messengers mark notices of their own, and media, by a sign of direction.
+# Messengers mark their own notices, and media, by a mark of writing direction.
 _MARKED = re.compile(r"[:\uff1a][ \u00a0\u202f]?\u200e")
 _EDITED = re.compile(r"\s*\u200e<[^<>]{3,60}>\s*$")
 _MEDIA = re.compile(
@@ -64,11 +65,11 @@ _MEDIA = re.compile(
     r"|(?:image|video|audio|sticker|GIF|document|Contact card) omitted",
     re.IGNORECASE,
 )
-# WhatsApp puts names that are mentioned between these.
+# WhatsApp puts these marks around mentioned names.
 _ISOLATES = dict.fromkeys(range(0x2066, 0x206A))
 _HALF_A_DAY = timedelta(hours=12)
 _TIME_AHEAD = re.compile(r"\D{0,16}?\d{1,2}[:.]\d{2}(?:\D|$)")
-# A word for the half of the day that is not known would become a part of the name.
+# An unknown word for AM or PM, which would become a part of the name.
 _UNKNOWN_HALF = re.compile(r"\s+[^\W\d_]{1,6}\.?(?:\s?[^\W\d_]{1,4}\.?)?\s+[-\u2013\u2014]\s")
 _QUOTES = (("\u201e", "\u201c"), ("\u201c", "\u201d"), ("\u00ab", "\u00bb"))
 _CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[AaPp]\.?[Mm]\.?)?"
@@ -284,7 +285,7 @@ class _Clock:
         return self._day + (self._on_day - 1) * dates.STEP
 
     def _at(self, time: timedelta) -> datetime | None:
-        """A time of the day that was named last, else of the day of the file."""
+        """A time on the day that was named last, else on the day of the file."""
         if self._day is None:
             if self._file_date is None:
                 return None
@@ -300,9 +301,10 @@ class _Clock:
 
 
 def _form_of(lines: list[str]) -> Form:
-    """The form of this file's lines: that which finds most messages.
+    """The form of this file's lines: the one that finds most messages.
 
-    A date before a name is surer than a colon somewhere in a text, so it may find fewer.
+    A date before a name is surer than a colon somewhere in a text, so a third of the messages
+    suffices for it.
     """
     counts = {
         form: sum(bool((start := form(line)) and start.name) for line in lines) for form in _FORMS
@@ -375,7 +377,7 @@ def _offset(line: str) -> Start | None:
     return Start(found["name"].strip(), "", "") if found and _is_name(found["name"]) else None
 
 
-# From the surest on.
+# The surest form first.
 _FORMS: tuple[Form, ...] = (_dated, _headed, _timed, _offset, _named)
 
 

@@ -1,7 +1,7 @@
 """Access: the key of a request, its permissions, and its rate limit.
 
-Without any key the service answers on this machine only, and not to pages of other sites: a browser
-sends ``Origin``, or a ``Host`` that is not this machine.
+Without any key the service answers on this machine only, and not to pages of other sites: it knows
+them by ``Origin``, or by a ``Host`` that is not this machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .settings import ServerSettings
 
 # The key id of callers without a key.
 _LOCAL = "local"
-# Scopes that write nothing, and methods.
+# Scopes and methods that write nothing.
 _READING = ("read", "admin")
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
@@ -76,7 +76,7 @@ class Gatekeeper:
         self._shared = shared
 
     def caller(self, request: Request, text: str | None) -> Caller:
-        """The caller of a request; refuses unknown and busy ones."""
+        """The caller of a request; refuses unknown callers, and those above their rate limit."""
         key = self._key(request, text)
         per_minute = self._settings.rate_per_minute
         if key is not None and key.rate_per_minute is not None:
@@ -95,7 +95,7 @@ class Gatekeeper:
         return Caller(key.tenant, key.user, self._usable(key.scopes), key_id)
 
     def _usable(self, scopes: tuple[str, ...]) -> tuple[str, ...]:
-        """The scopes of these that the service has a use for."""
+        """The scopes that the service can serve: without writing scopes if it is read-only."""
         return tuple(one for one in scopes if one in _READING or not self._settings.read_only)
 
     def serves_host(self, host: str | None) -> bool:
@@ -108,7 +108,7 @@ class Gatekeeper:
         return (self._address is None and bool(self.keys)) or not is_foreign(host, None)
 
     def still_allows(self, caller: Caller) -> bool:
-        """Whether a caller would be let in now: keys are revoked and end while streams go on."""
+        """Whether a caller would be let in now: keys may be revoked or end during a stream."""
         if self._address is not None:
             return True
         if caller.has_key:

@@ -71,7 +71,7 @@ def create_app(
     settings
         Its settings. ``None``: those that ``episodica serve`` handed to this worker.
     address
-        The only way in, for ``episodica ui``. ``None``: keys.
+        The one-time address of ``episodica ui``, then the only way in. ``None``: keys.
     """
     told = ServerSettings.from_environment() if settings is None else settings
     memories = Memories(told)
@@ -97,7 +97,7 @@ def create_app(
         _drain_on_signals(service)
         measuring: asyncio.Task[None] | None = None
         try:
-            # A store that can't be opened ends the start, not the first request.
+            # A store that can't be opened makes the start fail, not the first request.
             await memories.of(told.tenant)
             service.stream.start()
             measuring = asyncio.create_task(operation.measure_again(service))
@@ -118,11 +118,11 @@ def create_app(
         summary="Episodic memory for LLM agents",
         lifespan=lifespan,
         docs_url=None,
-        # Clients that read `..` as a way up would turn the deletion of a record named so into the
-        # user's.
+        # A client that resolves `..` in a path would turn the deletion of a record with this id
+        # into the deletion of its user.
         redirect_slashes=False,
         redoc_url=None,
-        # A route like the others, see `operation`.
+        # `operation` has a route for it.
         openapi_url=None,
         dependencies=[Depends(refuse_other_hosts), Depends(refuse_writes), Depends(refuse_unknown)],
         separate_input_output_schemas=False,
@@ -139,13 +139,13 @@ def create_app(
 
 
 def _operation_id(route: APIRoute) -> str:
-    """What clients that are generated call an operation."""
+    """The name of an operation in generated clients."""
     name = route.name.rstrip("_")
     return f"mem0_{name}" if "mem0" in route.tags else name
 
 
 def _drain_on_signals(service: Service) -> None:
-    """Ends the streams when the process is told to stop, and starts the clock of its end."""
+    """Lets signals that stop the process end the streams, and start its deadline."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -161,7 +161,7 @@ def _drain_on_signals(service: Service) -> None:
 
 
 def _document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, in which failures are problems."""
+    """The OpenAPI document, in which every failure has the form of a problem."""
     if app.openapi_schema is None:
         document = FastAPI.openapi(app)
         for path in document["paths"].values():

@@ -1,6 +1,6 @@
 """The log of deletions and changes of keys, next to the keys: JSON lines, never a text.
 
-Users are named by the hash that the access log has, ids are counted.
+Users are named by the same hash as in the access log; ids are only counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .telemetry.naming import hashed
 
 _LOG = logging.getLogger("episodica.server")
 _KEYS = ".keys.json"
-# Who changes things without a key.
+# The caller of changes that need no key.
 COMMAND_LINE = "command line"
 
 
@@ -66,5 +66,5 @@ class Audit:
             finally:
                 os.close(file)
         except OSError as error:
-            # The deletion is done: the log on standard error has it then.
+            # The deletion is done, so it goes to the log on standard error.
             _LOG.warning("cannot write the audit log: %s: %s", error.strerror, line.rstrip())

@@ -8,7 +8,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# Where the state of the application has the limits.
+# The name of the limits in the state of the application.
 CLIENT_LIMITS = "client_limits"
 
 
@@ -19,9 +19,9 @@ class ClientLimits:
     Attributes
     ----------
     head : float
-        For the head of a request.
+        Seconds for the head of a request.
     unread : float
-        In which it has to take something of its answer.
+        Seconds in which it has to read something of its answer.
     """
 
     head: float = 30.0
@@ -41,18 +41,18 @@ class Connection(H11Protocol):
         self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Waits for the head of the first request."""
+        """Starts the time limit for the head of the first request."""
         super().connection_made(transport)
         self._head = self._in(self._limits.head)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Waits for nothing more."""
+        """Ends all time limits."""
         self._cancel_head()
         self._cancel_unread()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Waits on while the head of a request is incomplete."""
+        """Keeps the time limit while the head of a request is incomplete."""
         super().data_received(data)
         if not getattr(self.cycle, "response_complete", True):
             self._cancel_head()
@@ -60,23 +60,23 @@ class Connection(H11Protocol):
             self._head = self._in(self._limits.head)
 
     def pause_writing(self) -> None:
-        """The client does not read: waits until it does."""
+        """Starts a time limit: the client does not read."""
         super().pause_writing()
         self._unread = self._unread or self._in(self._limits.unread)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Ends the time limit: the client reads again."""
         self._cancel_unread()
         super().resume_writing()
 
     def on_response_complete(self) -> None:
-        """Waits until the client has read the rest, too."""
+        """Starts a time limit if the client has not read everything yet."""
         super().on_response_complete()
         if self.transport.get_write_buffer_size() and self._unread is None:
             self.loop.call_later(self._limits.unread, self._end_unread, self.cycle)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Ends an idle connection, with what its client did not read."""
+        """Ends an idle connection, even if its client has not read everything."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         else:

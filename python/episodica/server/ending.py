@@ -48,7 +48,7 @@ class Deadline:
             threading.Thread(target=self._end, name="deadline", daemon=True).start()
 
     def closed(self) -> None:
-        """Says that the memory is closed, so that only threads may keep the process."""
+        """Notes that the memory is closed: now only threads can delay the end."""
         self._closed.set()
 
     def _end(self) -> None:

@@ -40,7 +40,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    # Asked for each time, and answered with 304 while the release is the same.
+    # Browsers ask for a file each time, and get 304 while the release is the same.
     "Cache-Control": "no-cache",
 }
 
@@ -70,8 +70,8 @@ def files() -> dict[str, PageFile]:
 class OneTimeAddress:
     """A token that is good once, for some minutes, and the credential that it is exchanged for.
 
-    The credential is a bearer and no cookie: cookies of this machine's name go to every port, and
-    browsers send them without being asked.
+    The credential is a bearer token, not a cookie: browsers send the cookies of this machine's name
+    to every port, without being asked.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -25,19 +25,19 @@ from .telemetry.naming import hashed
 from .work import Slots, key_of, release_slot
 
 ACCESS = logging.getLogger("episodica.access")
-# Answered whatever the load.
+# Paths that are answered under any load.
 _UNLIMITED = ("/health", "/ready", "/metrics", "/version")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")
 _JSON = ("application/json",)
-# No `text/plain`: any page may send that without being asked.
+# No `text/plain`: a page of any site may send that, and the browser does not ask first.
 _FILES = (
     *("application/x-ndjson", "application/jsonl", "application/octet-stream"),
     *("application/zip", "application/x-zip-compressed", "text/csv", "application/mbox"),
 )
-# Bytes of an answer that are handed to the connection at once.
+# The most bytes of an answer that are handed to the connection at once.
 _PIECE = 64 << 10
-# The share of callers whose key is missing or wrong.
+# Stands for the key of callers whose key is missing or wrong; they have one share together.
 _UNKNOWN = "unknown"
 
 
@@ -88,7 +88,7 @@ class Guard:
     async def _limited(self, scope: Scope, receive: Receive, outcome: _Outcome) -> None:
         key = key_of(scope)
         with self._slots.entered(key):
-            # Without a slot, so that other clients do not wait for one that stalls.
+            # Before a slot is taken, so that other clients do not wait for a client that stalls.
             body = await self._body(scope, receive, outcome)
             scope["state"]["slot"] = await self._slots.take(key)
             await self._app(scope, _replay(body, receive), outcome.send)
@@ -100,7 +100,7 @@ class Guard:
             found = self._keys.find(given.partition(" ")[2]) if self._keys else None
             return found.id if found else _UNKNOWN if self._keys else None
         except EpisodicaError:
-            # The route reports the error of the keys.
+            # The keys can't be read: the route reports the error.
             return _UNKNOWN
 
     async def _body(self, scope: Scope, receive: Receive, outcome: _Outcome) -> bytes:
@@ -108,7 +108,7 @@ class Guard:
         headers = dict(scope["headers"])
         most = self._settings.max_body_bytes
         if b"transfer-encoding" in headers and b"content-length" in headers:
-            # Proxies differ on where such a body ends, so the rest may be another's request.
+            # Proxies differ on where such a body ends: the rest may be another client's request.
             outcome.is_last = True
             raise ServiceError(400, "invalid_input", "both Content-Length and Transfer-Encoding")
         length = headers.get(b"content-length", b"0")
@@ -205,7 +205,7 @@ class _Outcome:
         self._held = 0
 
     async def send(self, message: Message) -> None:
-        """Passes a message on. The work is done when the first arrives."""
+        """Passes a message of the answer on. The work is done when the first message arrives."""
         if message["type"] != "http.response.body":
             release_slot(self._scope)
             self._start = message
@@ -214,7 +214,7 @@ class _Outcome:
         more = message.get("more_body", False)
         if self._start is not None:
             start, self._start = self._start, None
-            # A client repeats a reading; a stored change is acknowledged in any case.
+            # A client can repeat a read; a stored change must be acknowledged.
             is_refusable = self._scope["method"] == "GET" or self._scope["path"].endswith(
                 ("/search", "/context")
             )
@@ -246,7 +246,7 @@ async def _nothing() -> Message:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives the body that was read, then the rest."""
+    """Gives the body that was read already, then the following messages."""
     is_given = False
 
     async def again() -> MutableMapping[str, Any]:

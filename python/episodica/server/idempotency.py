@@ -44,7 +44,7 @@ class Repeatable:
 
     @property
     def name(self) -> bytes:
-        """The key of its note."""
+        """The key of the request in the record of requests."""
         caller = self.caller
         return digest(caller.tenant, caller.key_id, self.operation, self.user, self.key or "")
 
@@ -72,7 +72,7 @@ class Requests:
 
     def __init__(self, folder: Path) -> None:
         self._record = RequestRecord(folder)
-        # Those of this worker that are under way, each with how many wait for it.
+        # Requests of this worker that are under way: a lock, and how many calls hold or await it.
         self._under_way: dict[bytes, tuple[asyncio.Lock, int]] = {}
 
     async def once(
@@ -81,7 +81,7 @@ class Requests:
         work: Callable[[], Awaitable[tuple[Response, Outcome]]],
         again: Callable[[Outcome], Awaitable[Response]],
     ) -> Response:
-        """The answer of ``work``, or that of ``again`` to what the request before had stored.
+        """The answer of ``work``; for a repeated request, of ``again`` with the stored outcome.
 
         Raises
         ------
@@ -133,7 +133,7 @@ def _conflict() -> ServiceError:
 
 
 def gone() -> ServiceError:
-    """For a repeated request of which something was deleted since."""
+    """The error for a repeated request if something that it stored was deleted since."""
     return ServiceError(
         410,
         "deleted",
@@ -181,7 +181,7 @@ def _refuse_other_content(memory: MemorySystem, user: str, messages: list[dict[s
 
 
 def made_ids(read: Incoming, result: AddResult) -> list[str] | None:
-    """The ids of added messages, to be noted if they don't follow from the request."""
+    """The ids of added messages, to be noted; ``None`` if they follow from the request."""
     if all(one["message_id"] is not None for one in read.messages):
         return None
     return list(result.message_ids)
@@ -206,7 +206,7 @@ def stored_ids(
 async def facts_of(
     memory: AsyncMemorySystem, user: str, message_ids: list[str]
 ) -> list[SemanticMemory]:
-    """The facts that some of these messages prove."""
+    """The facts that have one of these source messages."""
     proofs = frozenset(message_ids)
     every = memory.semantic_memories(user, include_superseded=True)
     return [one async for one in every if not proofs.isdisjoint(one.source_messages)]

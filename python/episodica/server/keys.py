@@ -48,7 +48,7 @@ class Key:
     Attributes
     ----------
     id : str
-        Its public half.
+        The public half of the key.
     hash : str
         SHA-256 of the secret, in hexadecimal.
     tenant : str
@@ -116,12 +116,12 @@ class KeyRing:
         return bool(self._keys)
 
     def version(self) -> object:
-        """Another value whenever a key was made or revoked, or has ended."""
+        """A value that changes whenever a key is made, is revoked or ends."""
         self._refresh()
         return self._stamp, sum(key.is_valid for key in self._keys.values())
 
     def holds(self, id: str) -> bool:
-        """Whether the key with this id opens anything now."""
+        """Whether the key with this id is valid now."""
         self._refresh()
         key = self._keys.get(id)
         return key is not None and key.is_valid
@@ -144,7 +144,7 @@ class KeyRing:
         if now - self._noted.get(id, -_NOTED_SECONDS) < _NOTED_SECONDS:
             return
         self._noted[id] = now
-        # A directory that can't be written to keeps no key from opening.
+        # Keys work even if the directory can't be written to.
         with suppress(OSError):
             self._uses.mkdir(mode=0o700, exist_ok=True)
             (self._uses / id).touch(mode=0o600)
@@ -156,7 +156,7 @@ class KeyRing:
         key_id, _, secret = rest.partition("_")
         key = self._keys.get(key_id)
         given = _hash(secret)
-        # Compared even for an unknown id, so that the time tells nothing.
+        # Compared even for an unknown id, so that the time does not tell which ids exist.
         same = hmac.compare_digest(given, key.hash if key else _hash("unknown"))
         if key is None or not same or prefix != _PREFIX or not key.is_valid:
             return None
@@ -173,7 +173,7 @@ class KeyRing:
         rate_per_minute: int | None = None,
         expires: str | None = None,
     ) -> tuple[str, Key]:
-        """Makes a key and returns its text, which is shown this once, and the key.
+        """Makes a key; returns its text, which can't be shown again, and the key.
 
         ``expires`` is a number of days or hours (``90d``, ``12h``) or a date.
         """
@@ -251,7 +251,7 @@ class KeyRing:
         try:
             found = self.path.stat()
         except FileNotFoundError:
-            # A missing file of keys does not open the service to all callers.
+            # Known keys stay: a missing file must not open the service to all callers.
             self._stamp = None
             return
         except OSError as error:

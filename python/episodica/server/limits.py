@@ -30,12 +30,12 @@ _ROW = struct.Struct("=q4q")
 _KEYS = 8_192
 # Hash of the key, requests left, and when they were counted.
 _BUCKET = struct.Struct("=Qdd")
-# Buckets that a key may take; the one that was used longest ago makes room.
+# Buckets among which a key has one; the least recently used makes room.
 _NEIGHBOURS = 8
 _SIZE = _WORKERS * _ROW.size + (_KEYS + _NEIGHBOURS) * _BUCKET.size
-# Seconds of requests that may come at once.
+# A key may send the requests of this many seconds at once.
 _BURST_SECONDS = 10.0
-# A worker that is stopped with the lock in its hand stops no other.
+# The longest wait for the lock: a worker that was stopped while it holds the lock stops no other.
 _LOCK_SECONDS = 0.05
 
 

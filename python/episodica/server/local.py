@@ -24,7 +24,7 @@ def is_foreign(host: str | None, origin: str | None) -> bool:
     Parameters
     ----------
     host, origin
-        Its headers, if it has them.
+        The headers of the request, if it has them.
     """
     try:
         if host and urlsplit(f"//{host}").hostname not in _NAMES:

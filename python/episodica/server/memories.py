@@ -70,7 +70,7 @@ class Memories:
         return list(self._open.values())
 
     def touched(self, tenant: str, user: str) -> None:
-        """Notes that a user got something to do."""
+        """Notes that a user may have pending work."""
         self._touched[(tenant, user)] = None
         if len(self._touched) > 1_000:
             del self._touched[next(iter(self._touched))]
@@ -114,10 +114,10 @@ async def page(
     place: tuple[int, str] | None,
     limit: int,
 ) -> tuple[Sequence[Listed], tuple[int, str] | None, int]:
-    """A page of a listing, the place of the next, and how many records there are in all.
+    """A page of a listing, the place of the next page, and how many records there are in all.
 
-    A place is how many came before, and the last id. A deletion before the place moves the
-    rest up; then the last id tells where it is.
+    A place is the number of records before it, and the id of the last of these. If a deletion
+    moved the records up, the id tells where the place is now.
     """
     listing: Callable[..., Any] = getattr(memory._memory, kind)
 
@@ -144,7 +144,7 @@ def _start(records: Sequence[Listed], place: tuple[int, str]) -> int:
     for index, record in enumerate(records):
         if record_id(record) == last:
             return index + 1
-    # The last record itself was deleted, and perhaps some before it: none is left out.
+    # That record was deleted, and perhaps some before it: begins early enough to skip none.
     return min(max(0, count - 1), len(records))
 
 

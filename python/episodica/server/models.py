@@ -416,7 +416,7 @@ class Users(BaseModel):
 
 
 class Status(BaseModel):
-    """How the service does."""
+    """The state of the service."""
 
     status: str
     reasons: list[str] = []

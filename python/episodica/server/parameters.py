@@ -9,13 +9,13 @@ from fastapi import Request
 from ..hints import nearest_hint, shown
 from .problems import ServiceError
 
-# What other services call the way to the next page.
+# Other services' names for the parameter that leads to the next page.
 _PAGING = ("after", "next", "offset", "page", "page_token", "skip", "start")
 _WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 
 
 async def refuse_unknown(request: Request) -> None:
-    """Dependency of every route: an unknown query parameter is an error, not no parameter."""
+    """Dependency of every route: an unknown query parameter is an error, it is not ignored."""
     if request.method in _WITHOUT_BODY and await request.body():
         hint = "use the parameters of the query"
         raise ServiceError(400, "invalid_input", f"{request.method} takes no body", hint)

@@ -87,12 +87,12 @@ class ServiceError(Exception):
         self.retry_after = retry_after
 
     def response(self) -> JSONResponse:
-        """The answer that says so."""
+        """The answer for this failure."""
         return problem(self.status, self.kind, self.detail, self.hint, retry_after=self.retry_after)
 
 
 def not_found(what: str) -> ServiceError:
-    """For a record or user that is not there."""
+    """The error for a record or user that does not exist."""
     return ServiceError(404, "not_found", f"there is no such {what}")
 
 
@@ -137,9 +137,9 @@ def of_error(error: EpisodicaError) -> JSONResponse:
 
 
 def without_paths(text: str, known: str | None = None) -> str:
-    """A text for clients and logs: names of files tell users' ids and where the server keeps them.
+    """A text for clients and logs, without the names of files: they contain users' ids.
 
-    ``known`` is a path that may stand in it.
+    ``known`` is a path that the text may contain.
     """
     if known:
         text = text.replace(known, _A_FILE)
@@ -156,7 +156,7 @@ class WithoutPaths(logging.Filter):
 
 
 def body_hint(request: Request, key: str) -> str | None:
-    """What a key of the body was meant as, among those that the route takes."""
+    """A hint at the key that was meant, among those that the route takes in a body."""
     field = getattr(request.scope.get("route"), "body_field", None)
     model = getattr(getattr(field, "field_info", None), "annotation", None)
     known = list(getattr(model, "model_fields", ()))

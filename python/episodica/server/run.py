@@ -29,7 +29,7 @@ from .problems import WithoutPaths
 from .settings import HANDED_ON, ServerSettings
 from .telemetry.metrics import FOLDER
 
-# Longer than clients keep idle connections, so that it is they who close them.
+# Longer than clients keep idle connections, so that the clients close them.
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 2048
 # The exit status of a service that could not start.

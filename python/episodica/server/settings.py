@@ -20,14 +20,14 @@ from ..rerankers import named_endpoint
 from .local import is_loopback
 
 PREFIX = "EPISODICA_SERVER_"
-# How the settings travel to worker processes.
+# The environment variable that hands the settings to worker processes.
 HANDED_ON = "EPISODICA_SERVER_SETTINGS"
 _LONGEST_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What ``episodica serve`` is told.
+    """The settings of ``episodica serve``.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ServerSettings:
     workers : int
         Processes.
     read_only : bool
-        Whether nothing is written: for a store on a read-only disk, or another's.
+        Whether nothing is written: for a store on a read-only disk, or of another owner.
     keys : str
         The file of keys; empty: next to the store, as ``STORE.keys.json``.
     config : str
@@ -66,13 +66,13 @@ class ServerSettings:
     max_forming : int
         Requests that wait for episodes or facts, and so perhaps for a language model.
     key_share : float
-        The largest part of each of these that one key may use.
+        The largest share of each of the limits above that one key may use.
     rate_per_minute : int
         Requests per minute and key, unless the key says otherwise; 0: no limit.
     body_timeout_seconds : float
         How long a client may take to send the head of a request, and its body.
     send_timeout_seconds : float
-        How long a client may take nothing of its answer.
+        How long a client may read nothing of its answer.
     shutdown_timeout_seconds : float
         Longest time from SIGTERM to the end of the process.
     metrics, tracing : bool
@@ -119,7 +119,7 @@ class ServerSettings:
 
     @property
     def needs_keys_for_audit(self) -> bool:
-        """Whether only a file of keys gives the audit log a place: a database has none."""
+        """Whether the audit log needs a file of keys to lie next to: a database has no folder."""
         return not self.keys and is_address(self.store)
 
     @property
@@ -163,7 +163,7 @@ class ServerSettings:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """What :meth:`to_environment` wrote."""
+        """The settings that :meth:`to_environment` wrote."""
         return cls(**json.loads(os.environ[HANDED_ON]))
 
     def with_port(self, port: int) -> Self:

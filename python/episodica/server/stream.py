@@ -1,9 +1,9 @@
-"""Changes of records for those who follow: one look per tenant, however many follow.
+"""Changes of records for clients that follow them: one look per tenant, however many follow.
 
 The logs are the stream, so a client that comes back with the id of its last event misses nothing,
 whatever happened to this process. The cursor of a tenant with very many users is too long for a
 header: then the id names a cursor that this process keeps, and after a restart the client is told
-to list anew.
+to list the records again.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from .memories import Memories
 from .settings import ServerSettings
 from .telemetry.metrics import Metrics
 
-# Seconds between two polls for new events, and between two signs of life to a client.
+# Seconds between two looks for new events, and between two keep-alive comments to a client.
 _LOOK_SECONDS = 0.2
 _ALIVE_SECONDS = 15.0
 _PAGE = 500
 # Seconds until what failed is tried again.
 _OUTAGE_SECONDS = 1.0
 _LOG = logging.getLogger("episodica.server")
-# Of the time, the share that looking may take: with very many users one looks less often.
+# The largest share of the time that looks may take: with very many users, they are less frequent.
 _LOOKS_SHARE = 0.1
-# Characters of an id that headers have room for, and longer cursors that are kept by a name.
+# The most characters of an id in a header, and the most longer cursors that are kept by a name.
 _MAX_ID = 4_000
 _KEPT_CURSORS = 1_000
 
@@ -102,7 +102,7 @@ class Stream:
                 pause = max(_LOOK_SECONDS, (time.monotonic() - started) / _LOOKS_SHARE)
 
     async def look(self) -> None:
-        """Counts new events, once for all followers, and wakes these."""
+        """Counts new events, once for all followers, and wakes the followers."""
         async with self._looking:
             await self._look()
 
@@ -125,7 +125,7 @@ class Stream:
             await self._wake()
 
     def cursor_of(self, last_event_id: str | None) -> str | None:
-        """The cursor that an id stands for; None if this process never gave it."""
+        """The cursor that an id stands for; ``None`` if this process does not know the id."""
         if last_event_id is None or not last_event_id.startswith("~"):
             return last_event_id or "latest"
         return self._kept.get(last_event_id)
@@ -149,7 +149,7 @@ class Stream:
     ) -> AsyncIterator[bytes]:
         """The changes after a cursor as server-sent events.
 
-        They end when the service stops, and when they are not allowed any more.
+        The stream ends when the service stops, and when ``is_allowed`` is no longer true.
         """
         seen = self._version
         cursor = self.cursor_of(since)
@@ -182,7 +182,7 @@ class Stream:
                 yield b": alive\n\n"
 
     def _line(self, event: Event) -> bytes:
-        # Within a page of very many users, an event has no cursor: the id before it holds.
+        # In a page of very many users, an event has no cursor: the last id before it stays valid.
         told = f"id: {self._id_of(event.cursor)}\n" if event.cursor else ""
         data = to_json(event_view(event))
         return b"%bevent: %b\ndata: %b\n\n" % (told.encode(), event.change.encode(), data)

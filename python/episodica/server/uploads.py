@@ -27,7 +27,7 @@ _FOLDER = re.compile(rf"{_PREFIX}([0-9]+)-\w+")
 
 
 def exported(memory: MemorySystem, user: str) -> IO[bytes]:
-    """An export in a file without a name, which ends with the process however it ends.
+    """An export in a file without a name, which disappears with the process in any case.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where requests are worked on: threads for memory, for language models and for signs of life.
+"""The threads in which requests are worked on: for memory, language models and health checks.
 
 A call that waits for a language model keeps its thread for as long as the model likes. Such calls
 have threads of their own, so that searches never wait for a model.
@@ -48,9 +48,9 @@ class Work:
 
     @asynccontextmanager
     async def forming(self, request: Request) -> AsyncIterator[Form]:
-        """While this lasts, the request may wait for a language model, and has no slot.
+        """While this context lasts, the request may wait for a language model, and has no slot.
 
-        Gives what runs a function in a thread that may wait.
+        Yields a callable that runs a function in a thread that may wait.
         """
         key = key_of(request.scope)
         if not self._forming.has_room(key):
@@ -76,12 +76,12 @@ class Work:
         return give
 
     async def watch(self, function: Callable[[], T], seconds: float) -> T:
-        """The result of a function that says how the memory does.
+        """The result of a function that checks the state of the memory.
 
         Raises
         ------
         TimeoutError
-            If it takes longer than that.
+            If the function takes longer than ``seconds``.
         """
         async with asyncio.timeout(seconds):
             return await run_in(self._watching_threads, function)
@@ -166,13 +166,13 @@ class Slot:
         self._held = held
 
     def release(self) -> None:
-        """Gives it back; the second call does nothing."""
+        """Gives the slot back; the second call does nothing."""
         while self._held:
             self._held.pop().release()
 
 
 class Streamed(StreamingResponse):
-    """A streamed answer that gives something back when it ends, even if it never began."""
+    """A streamed answer that calls ``give`` when it ends, even if it never began."""
 
     def __init__(self, content: AsyncIterator[bytes], give: Callable[[], None], **options: Any):
         super().__init__(content, **options)

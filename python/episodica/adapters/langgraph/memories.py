@@ -58,7 +58,7 @@ class Memories:
         return list(islice(admitted, op.offset, op.offset + op.limit))
 
     def write(self, namespace: Namespace, values: Mapping[str, Mapping[str, Any] | None]) -> None:
-        """Adds a message for each value, all or none, and deletes the records without a value."""
+        """Adds a message for each value, all or none; ``None`` deletes the record."""
         user = _user(namespace)
         messages = [
             {"role": "user", **value, "message_id": key}
@@ -77,7 +77,7 @@ class Memories:
                 self._memory.semantic_memories(user), self._memory.episodes(user)
             )
             return ((record, None) for record in records)
-        # A filter is applied to what the search returns, so the search returns all it can.
+        # The filter is applied after the search, which therefore returns as many hits as it can.
         wanted = MAX_HITS if op.filter else min(op.offset + op.limit, MAX_HITS)
         hits = self._memory.search(
             user, op.query, top_k=wanted, kinds=["episodic", "semantic"], **self._search_options

@@ -36,8 +36,7 @@ class EpisodicaStore(BaseStore):
     """A LangGraph store over a memory: items survive restarts and are found by meaning.
 
     A namespace of items is a user of the memory (``langgraph:label/label``); no two namespaces
-    share one, whatever their labels are. The namespaces of :func:`memory_namespace` show a user's
-    memory itself.
+    share a user. The namespaces of :func:`memory_namespace` show a user's memory itself.
 
     Items are listed in the order in which they were first written. A search with a query ranks the
     items by their fields, and appends those that are not indexed, without a score. An expired item
@@ -48,7 +47,7 @@ class EpisodicaStore(BaseStore):
     where
         A path, an open system, or an ``AsyncMemorySystem``.
     fields
-        The parts of a value that it is found by; ``$`` is the whole value.
+        The parts of a value by which searches find it; ``$`` is the whole value.
     ttl
         Default lifetime in minutes (``default_ttl``), and whether reading prolongs it
         (``refresh_on_read``).
@@ -58,7 +57,7 @@ class EpisodicaStore(BaseStore):
     Raises
     ------
     InvalidInputError
-        When a value is written that is not JSON; nothing of that batch's namespace is written then.
+        If a value to be written is not JSON; then nothing is written to its namespace.
     """
 
     supports_ttl = True
@@ -182,7 +181,7 @@ class EpisodicaStore(BaseStore):
         try:
             texts = [text for path in paths for text in get_text_at_path(op.value, path)]
         except (TypeError, ValueError, RecursionError):
-            texts = []  # not JSON: the engine names the place
+            texts = []  # not JSON: the engine's error names the place
         return Draft(op.value, texts, op.ttl)
 
 

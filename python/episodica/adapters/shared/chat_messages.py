@@ -1,4 +1,4 @@
-"""LangChain's messages as those of a memory."""
+"""LangChain's messages as messages of a memory."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from .identity import following
 
-# What carries no words of the conversation.
+# Types of messages that carry no words of the conversation.
 _IGNORED = ("system", "remove")
 _CHUNK = "MessageChunk"
-# The roles that the ids of messages without an id follow from.
+# The roles of LangChain's types.
 _ROLES = {"human": "user", "ai": "assistant"}
 
 
 def to_messages(messages: Iterable[Any], session: str | None) -> list[dict[str, Any]]:
-    """Messages as a memory takes them, without system prompts and empty ones.
+    """Messages as a memory takes them, without system prompts and empty messages.
 
-    LangChain's ids are those of one thread, so the ids here follow from session and id; without an
-    id, from the messages before.
+    LangChain's ids are unique only in a thread, so an id here is made from the session and
+    LangChain's id; without LangChain's id, from the session, the messages before and the words.
     """
     found: list[dict[str, Any]] = []
     before = ""
@@ -42,7 +42,7 @@ def to_messages(messages: Iterable[Any], session: str | None) -> list[dict[str, 
 
 
 def _kind(message: Any) -> str:
-    """The type of a message, or of the message that a chunk is a piece of: `AIMessageChunk`."""
+    """The type of a message, or of the message of a chunk such as ``AIMessageChunk``."""
     kind = str(message.type)
     return kind.removesuffix(_CHUNK).lower() if kind.endswith(_CHUNK) else kind
 

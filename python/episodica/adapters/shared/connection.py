@@ -1,7 +1,7 @@
 """Where an adapter's memory is: a path, an open ``MemorySystem``, or an ``AsyncMemorySystem``.
 
 Every adapter takes its memory through :class:`Connection`. Adapters that name the same path share
-one open system, because a store has one writer in a process; it closes with the last of them.
+one open system, because a store has one writer in a process. The last of them closes the system.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Connection:
             )
 
     def _joined(self) -> Where:
-        """What a second connection to the same system is made from."""
+        """The argument for another connection to the same system: its path, or the open system."""
         return self._finalizer.peek()[2][0] if self._finalizer else self.memory  # type: ignore[index]
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ def _release(key: str, shared: _Shared) -> None:
             return
         if _shared.get(key) is shared:
             del _shared[key]
-        # Inside the lock: the next one to open the path must find its writer's lock free.
+        # Inside the lock: the next connection to the path must find the lock of its writer free.
         shared.memory.close()
 
 
@@ -128,7 +128,7 @@ _guards: weakref.WeakKeyDictionary[MemorySystem, threading.RLock] = weakref.Weak
 
 
 def guard(memory: MemorySystem) -> threading.RLock:
-    """The lock of changes that read before they write, one for all adapters of a system."""
+    """The lock for changes that read before they write; all adapters of a system share it."""
     with _lock:
         return _guards.setdefault(memory, threading.RLock())
 

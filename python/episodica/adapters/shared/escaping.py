@@ -1,7 +1,7 @@
-"""Names of others as ids of ours, reversibly: sequences of any texts become one text, and back.
+"""Turns names of other frameworks, which are sequences of texts, into user ids, and back.
 
-A sequence of labels becomes ``root:label/label``; no two sequences become the same text. A text too
-long for a user id is replaced by its hash; then only the records inside know the labels.
+A sequence of labels becomes ``root:label/label``; no two sequences become the same id. An id that
+would be too long is replaced by its hash, from which the labels can't be read back.
 """
 
 from __future__ import annotations

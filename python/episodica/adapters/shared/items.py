@@ -5,9 +5,9 @@ message's metadata, and the words that it is found by are the message's content.
 durable, are found by meaning, and are erased, byte for byte, like everything else.
 
 A message never changes. A new value is a new message under the next of a few ids that belong to the
-key; then the message before is deleted. A reader between the two steps finds both and takes the
-later one; after a crash there the next write tidies up. Deleting the older message cannot hit a
-value that another process wrote meanwhile, because that value lies under another id.
+key; then the message before is deleted. A reader between the two steps finds both messages and
+takes the later one; after a crash between them, the next write deletes the older one. The deletion
+cannot hit a value that another process wrote meanwhile, because that value lies under another id.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .escaping import is_hashed, join, split
 
 Namespace = tuple[str, ...]
 
-# Ids that the values of a key take in turn: writers in other processes that were stopped in the
-# middle of a write must not meet the id that they are about to delete.
+# Ids that the values of a key take in turn, so that a new value does not get the id that a process,
+# stopped in the middle of a write, is about to delete.
 _SLOTS = 4
 # The most hits that one search returns.
 MAX_HITS = 1000
 _MARK = "item"
 # A read puts off the expiry of an item only where at least this share of its lifetime has passed,
-# since each time rewrites the item.
+# because that rewrites the item.
 _REFRESH_SHARE = 0.05
 
 
@@ -74,7 +74,7 @@ class ItemTable:
     memory
         Where they are kept.
     root
-        What the ids of the users begin with that stand for namespaces.
+        The beginning of the ids of users that stand for namespaces.
     """
 
     def __init__(self, memory: MemorySystem, root: str) -> None:
@@ -100,7 +100,7 @@ class ItemTable:
     def _add(
         self, namespace: Namespace, user: str, drafts: Mapping[str, Draft | None]
     ) -> list[StoredItem]:
-        """Stores the values; the versions that they replace, and those of deleted keys."""
+        """Stores the values; returns the versions that they replace, and those of deleted keys."""
         outdated: list[StoredItem] = []
         left = dict(drafts)
         while left:
@@ -112,20 +112,21 @@ class ItemTable:
                     messages[key] = self._message(namespace, key, draft, before)
             if not messages or not self._memory.add_messages(user, messages.values()).duplicates:
                 break
-            # Another process took an id at the same time; its value is now one of those before.
+            # If another process took an id at the same time, the key is written again, after the
+            # value of that process.
             left = {
                 key: left[key] for key, message in messages.items() if not self._is(user, message)
             }
         return outdated
 
     def _room(self, user: str, versions: list[StoredItem]) -> list[StoredItem]:
-        """The versions of a key, with at least one of its ids free."""
+        """Deletes the oldest versions of a key until one of its ids is free; returns the others."""
         while len(versions) >= _SLOTS:
             self._delete(user, versions.pop(0))
         return versions
 
     def _is(self, user: str, message: Mapping[str, Any]) -> bool:
-        """Whether a message is stored as it was handed over."""
+        """Whether the store has this message, not another one with the same id."""
         record = self._memory.get(user, message["message_id"])
         return isinstance(record, Message) and record.metadata == message["metadata"]
 
@@ -267,7 +268,7 @@ def _message_id(slot: int, key: str) -> str:
 
 
 def _free_id(key: str, taken: Sequence[StoredItem]) -> str:
-    """The id after that of the latest version which no version has."""
+    """The next id, after the id of the latest version, that no version has."""
     ids = [_message_id(slot, key) for slot in range(_SLOTS)]
     used = {item.message_id for item in taken}
     start = ids.index(taken[-1].message_id) + 1 if taken else 0

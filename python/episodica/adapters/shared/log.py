@@ -37,7 +37,7 @@ class SessionLog:
         self.memory = memory
         self.user_id = user_id
         self.session_id = session_id
-        # One change after the other: an item's time says where it stands.
+        # One change at a time, because an item's time gives its place.
         self._lock = guard(memory)
 
     def latest(self, limit: int | None = None) -> list[Message]:

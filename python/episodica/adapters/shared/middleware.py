@@ -50,13 +50,13 @@ class Middleware:
         self._session_id = session_id
         self._max_tokens = max_tokens
         self._search = search
-        # Questions of turns whose streams broke off: asked again, they have the same ids.
+        # Questions of turns whose streams broke off: asked again, they get the same ids.
         self._broken: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
 
     def identified(
         self, place: tuple[str, str | None], said: list[dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        """The messages with ids: the last turn's if that turn broke off and asked the same."""
+        """The messages with ids: those of the last turn if it broke off and asked the same."""
         before = self._broken.pop(place, [])
         if [_unidentified(one) for one in before] == said:
             return before
@@ -99,13 +99,13 @@ class Turn:
         self._done = False
 
     def begin(self) -> None:
-        """Stores the question: an answer begins to arrive."""
+        """Stores the question, because an answer begins to arrive."""
         if self._begun is None:
             self._begun = self._middleware.identified(self._place, self._said)
             self._add(self._begun)
 
     def finish(self, answer: dict[str, Any], is_whole: bool = True) -> None:
-        """Stores the answer, and the question unless it is stored; once."""
+        """Stores the answer, and the question unless it is stored. A second call does nothing."""
         if self._done:
             return
         self._done = True
@@ -128,7 +128,7 @@ class Turn:
 def intercept(
     method: Callable[..., Any], middleware: Middleware, protocol: Protocol
 ) -> Callable[..., Any]:
-    """A method of a client, ``create`` or one like it, that remembers."""
+    """Wraps a client's ``create`` or ``parse``, so that it remembers."""
 
     @functools.wraps(method)
     def call(**arguments: Any) -> Any:
@@ -156,7 +156,7 @@ def intercept(
 def intercept_helper(
     method: Callable[..., Any], middleware: Middleware, protocol: Protocol, in_loop: bool
 ) -> Callable[..., Any]:
-    """A client's ``stream(...)``, which opens a stream by ``with``, so that it remembers.
+    """Wraps a client's ``stream(...)``, whose result ``with`` opens, so that it remembers.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class Proxy:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        # Libraries ask whether they were given one of the SDK's clients.
+        # Libraries check whether they were given one of the SDK's clients.
         return type(object.__getattribute__(self, "_wrapped"))
 
     def __getattr__(self, name: str) -> Any:

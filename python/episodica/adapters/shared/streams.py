@@ -29,7 +29,7 @@ class Turn(Shape):
 
 
 def _leave(turn: Turn, reply: Reply) -> None:
-    """Stores the part that has arrived of an answer whose reader stopped."""
+    """Stores the part of an answer that had arrived when its reader stopped."""
     turn.finish(reply.message(), is_whole=False)
 
 

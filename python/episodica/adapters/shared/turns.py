@@ -62,7 +62,7 @@ class ArrivingTurn:
         self._texts[-1] += text
 
     def complete(self) -> None:
-        """The framework has reported the whole run."""
+        """Notes that the framework has reported the whole run."""
         self._is_done = True
 
     def leave(self) -> None:

@@ -27,7 +27,7 @@ _open: dict[Path, _Shared] = {}
 class _Shared:
     """The store of a path, shared by the whole process.
 
-    Scripts open a memory in every worker; the settings of the first one apply.
+    Scripts open a memory in every worker; the settings of the first memory apply.
     """
 
     def __init__(self, path: Path, config: MemoryConfig) -> None:
@@ -82,8 +82,8 @@ class MemorySystem:
     language
         Accepted; languages are recognised by their script.
     **components
-        Clients and repositories that Nemori lets one inject: accepted, named once in a warning,
-        without effect.
+        Clients and repositories that a script may pass to Nemori: accepted without effect, and
+        named once in a warning.
 
     Examples
     --------
@@ -112,8 +112,8 @@ class MemorySystem:
     ) -> dict[str, Any]:
         """Adds messages.
 
-        The result in Nemori's form: an error is a status, not an exception. ``metadata`` is
-        that of each message.
+        The result has Nemori's form: an error is a status, not an exception. Every message gets
+        ``metadata``.
         """
         self._shared.names.make_room(owner_id)
         before = self._buffered(owner_id)
@@ -137,10 +137,10 @@ class MemorySystem:
         }
 
     def force_episode_creation(self, owner_id: str) -> dict[str, Any] | None:
-        """Closes the buffer; the last episode, or ``None`` for an owner without any.
+        """Closes the buffer; returns the last episode, or ``None`` for an owner without any.
 
-        Where all messages are in episodes already, that is the latest one: scripts take ``None``
-        for a failure.
+        If all messages are in episodes already, it still returns the last episode, because scripts
+        take ``None`` for a failure.
         """
         made = self.close_buffer(owner_id) or list(
             self._store.episodes(owner_id, newest_first=True, limit=1)
@@ -148,12 +148,12 @@ class MemorySystem:
         return shapes.episode_info(made[-1]) if made else None
 
     def add(self, owner_id: str, messages: Sequence[Mapping[str, Any]]) -> AddResult:
-        """Adds messages, and raises."""
+        """Adds messages; an error is raised."""
         self._shared.names.make_room(owner_id)
         return self._store.add_messages(owner_id, shapes.incoming(messages))
 
     def close_buffer(self, owner_id: str) -> list[Episode]:
-        """Closes the buffer; the episodes that this made."""
+        """Closes the buffer; returns the episodes that this made."""
         made = self._store.flush(owner_id)
         self._shared.names.add(owner_id)
         return made
@@ -208,7 +208,7 @@ class MemorySystem:
     def _hits(self, user_id: str, query: str, kind: Kind, top_k: int, method: Method) -> list[Hit]:
         found = self._store.search(user_id, query, kinds=[kind], top_k=top_k, method=method)
         if not found and found.degraded:
-            # Scripts ask for vectors alone: without an embedder words find more than nothing.
+            # A search by vectors alone finds nothing without an embedder: search by words.
             found = self._store.search(user_id, query, kinds=[kind], top_k=top_k)
         return list(found)
 
@@ -305,7 +305,7 @@ class MemorySystem:
         return int(self._store.stats(owner_id).get("buffered", 0))
 
     def close(self) -> None:
-        """Releases the store, which closes with its last user. A second call does nothing."""
+        """Releases the store, closed by its last memory. A second call does nothing."""
         if not self._closed:
             self._closed = True
             self._shared.release()
@@ -318,7 +318,7 @@ class MemorySystem:
 
 
 class LightweightSearchSystem(MemorySystem):
-    """Nemori's search over loaded users; every search of ours is one.
+    """Nemori's search over loaded users; here it is an ordinary memory.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ class LightweightSearchSystem(MemorySystem):
     def batch_preload_users(
         self, user_ids: Sequence[str], max_workers: int | None = None
     ) -> dict[str, bool]:
-        """Loads users; for each, whether there is anything of them."""
+        """Loads users; returns for each whether the store has them."""
         known = set(self._store.users())
         for user in known.intersection(user_ids):
             self._store.load_user_data_and_indices(user)

@@ -45,7 +45,7 @@ ENVIRONMENT: dict[str, tuple[str, ...]] = {
     "embedding_api_key": ("EMBEDDING_API_KEY", "OPENAI_API_KEY"),
     "embedding_base_url": ("EMBEDDING_BASE_URL", "OPENAI_BASE_URL"),
 }
-# Fields that set one of ours. Only named ones are passed on; the others keep our defaults.
+# Fields that set one of this package's settings, if the script names them.
 TRANSLATED: dict[str, str] = {
     "buffer_size_min": "buffer_size_min",
     "buffer_size_max": "buffer_size_max",
@@ -66,10 +66,10 @@ TRANSLATED: dict[str, str] = {
     "enable_cache": "llm_cache",
     "agent_id": "tenant",
 }
-# What turning these off means; turned on, they say nothing that we don't do anyway.
+# The boundary mode if one of these is turned off; turned on, they change nothing.
 _TURNED_OFF = {"enable_batch_segmentation": "message", "enable_smart_boundary": "heuristic"}
-# Fields of the model and of the embedder: they count where one is named and can be reached. Their
-# names differ between versions.
+# Fields of the model and of the embedder, which apply if it is named and can be reached. The names
+# of the fields differ between versions.
 MODEL: dict[str, tuple[str, ...]] = {
     "model": ("llm_model",),
     "base_url": ("llm_base_url", "openai_base_url", "base_url"),
@@ -127,7 +127,7 @@ class MemoryConfig:
         Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A
         language model is used if ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one and
         an address or a key (of the environment, too) reaches it; ``embedding_model`` likewise.
-        A key in the environment alone uses neither, and a warning says so once.
+        A key in the environment alone makes neither used, and a warning says so once.
 
     Examples
     --------
@@ -223,7 +223,7 @@ class MemoryConfig:
         return EmbeddingConfig(**given, **reach)
 
     def _named(self, table: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-        """Our fields with the values that the script gave."""
+        """The fields of this package, with the values that the script gave."""
         found = {
             ours: next((self._given[name] for name in theirs if self._given.get(name)), None)
             for ours, theirs in table.items()

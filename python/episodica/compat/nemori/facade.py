@@ -29,7 +29,7 @@ class NemoriMemory:
     config
         The settings; Nemori's defaults without one.
     memory_system
-        A system to use instead of one of its own; it is closed together with this.
+        A system to use, and to close with the façade. By default the façade makes its own.
     **components
         As for :class:`MemorySystem`.
 
@@ -126,7 +126,7 @@ class NemoriMemory:
 class AsyncNemoriMemory:
     """Nemori's asynchronous façade, which ``async with NemoriMemory(config)`` gives.
 
-    Each method does its work in a thread. Unlike those of the synchronous façade, they raise.
+    Each method does its work in a thread. Unlike the synchronous façade, it raises errors.
 
     Examples
     --------
@@ -161,14 +161,14 @@ class AsyncNemoriMemory:
         timestamp: str | None = None,
         compress_images: bool = True,
     ) -> None:
-        """Adds a message with pictures, of which the memory keeps that they were there."""
+        """Adds a message with pictures; the memory keeps only a mark for each."""
         pictures = [{"type": "image_url", "image_url": {"url": url}} for url in image_urls or ()]
         content = [{"type": "text", "text": text}, *pictures] if pictures else text
         message = {"role": role, "content": content, "timestamp": timestamp}
         await self.add_messages(user_id, [message])
 
     async def flush(self, user_id: str) -> list[dict[str, Any]]:
-        """Closes the buffer; the episodes that this made."""
+        """Closes the buffer; returns the episodes that this made."""
         made = await asyncio.to_thread(self._memory.close_buffer, user_id)
         return [shapes.episode_record(one) for one in made]
 

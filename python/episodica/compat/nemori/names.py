@@ -1,9 +1,9 @@
 """The file names that Nemori's scripts look for. Called by :mod:`episodica.compat.nemori` only.
 
-Scripts take ``episodes/Ann_0_episodes.jsonl`` for the proof that the user ``Ann_0`` was saved. The
-store calls that log ``^ann_0_episodes.jsonl``, as some file systems don't tell ``A`` from ``a``.
-While a store is open through this interface, links give its logs the names of Nemori; they are gone
-when it is closed, so that no store contains a link that the engine did not make.
+To scripts, ``episodes/Ann_0_episodes.jsonl`` proves that the user ``Ann_0`` was saved. The store
+names that log ``^ann_0_episodes.jsonl``, because some file systems don't tell ``A`` from ``a``.
+While a store is open through this interface, links give its logs Nemori's names. Closing the store
+removes the links, so that no store contains a link that the engine did not make.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ScriptNames:
     def add(self, user: str) -> None:
         """Links the names that scripts look for to the logs that there are."""
         for link, log in self._pairs(user):
-            # A name that is in use, a file system without links: scripts then see what there is.
+            # Fails if the name is in use or the file system has no links: the link is left out.
             with contextlib.suppress(OSError):
                 if log.exists() and not link.exists():
                     link.symlink_to(log.name)

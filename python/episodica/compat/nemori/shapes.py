@@ -32,8 +32,8 @@ class GivenMessage:
 def incoming(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Messages as ``add_messages`` takes them.
 
-    Nemori's scripts put the speaker's name where the role belongs, pass dates that may not be dates
-    (then: now), and empty texts, which are left out.
+    Nemori's scripts put the speaker's name where the role belongs. A time that is not a date
+    becomes now; empty texts are left out.
     """
     made = []
     for message in messages:

@@ -47,7 +47,7 @@ class Stats:
 
 
 class TokenCounter:
-    """Nemori's counter of tokens: what all memories of this process have spent, once closed."""
+    """Nemori's counter of tokens: what the closed memories of this process have spent."""
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
     _spent: ClassVar[defaultdict[str, Counter[str]]] = defaultdict(Counter)

@@ -22,7 +22,7 @@ router = APIRouter(tags=["events"])
     responses={
         **problems(),
         200: {
-            "description": "Server-sent events; the id of each continues after it.",
+            "description": "Server-sent events; `Last-Event-ID: id` continues after an event.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
     },
@@ -34,7 +34,7 @@ async def events(
     user: Annotated[str | None, Query(description="Only this user.")] = None,
     last_event_id: Annotated[str | None, Header(description="Continue after this one.")] = None,
 ) -> Response:
-    """Follows messages, sessions, episodes and facts; an event `reset` says to list them anew."""
+    """Follows messages, sessions, episodes and facts; after an event `reset`, list them again."""
     caller.needs("read")
     name = user if user is not None else None if caller.user == "*" else caller.user
     if name is None:
@@ -42,7 +42,7 @@ async def events(
         caller.needs("admin")
     if name is not None and not caller.opens(name):
         raise ServiceError(403, "forbidden", "the key is for another user")
-    # A cursor that is none, and a user id that is none, are refused before the answer begins.
+    # An invalid cursor or user id is refused before the answer begins.
     cursor = service.stream.cursor_of(last_event_id)
     await memory.events(cursor or "latest", user_id=name, limit=1)
     key, followers = caller.key_id if caller.has_key else None, service.stream.followers

@@ -1,4 +1,4 @@
-"""The explorer page at ``/ui``. Its files need no key: they say nothing about anybody."""
+"""The explorer page at ``/ui``. Its files need no key: they contain nothing of a user."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def root(accept: Annotated[str, Header()] = "") -> Response:
 
 @router.get("/ui")
 async def enter() -> Response:
-    """Leads to the page; relative, so that a proxy may put the service below a path."""
+    """Leads to the page by a relative address, so that a proxy may put the service below a path."""
     return Response(status_code=308, headers={"Location": "ui/", **HEADERS})
 
 

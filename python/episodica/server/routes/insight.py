@@ -16,7 +16,7 @@ from ..state import Memory
 from .shared import RecordId, Resource, id_of, of_resource, problems
 
 router = APIRouter(tags=["insight"])
-# Changes that are read for an answer, so that a long history delays no other request.
+# The most changes that are read for an answer, so that a long history delays no other request.
 _PART = 10_000
 
 
@@ -48,7 +48,7 @@ async def learning(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     change: Literal["ADD", "UPDATE", "MERGE", "SUPERSEDE", "IGNORE", "REJECT"] | None = None,
 ) -> Response:
-    """The decisions on candidates for facts, in parts of 10,000 changes: its latest ones, first.
+    """The decisions on candidates for facts among 10,000 changes: the last ones, newest first.
 
     With `change=REJECT` the sentences that the rules turned down, with the reason.
     """

@@ -1,6 +1,6 @@
 """The paths of mem0's server, so that its users switch by changing a URL.
 
-Its memories are facts here, named by user and id in one.
+mem0's memories are facts here; one id names both the user and the fact.
 """
 
 from __future__ import annotations
@@ -211,8 +211,8 @@ async def delete_all(
     wanted: dict[str, Any] = {"session_id": run_id, "agent_id": agent_id}
 
     async def delete_both() -> DeleteReport:
-        # First the messages: facts that other messages prove stay. Directly stated facts follow
-        # from no message.
+        # The messages first: facts with other source messages stay. A directly stated fact has no
+        # source message, so it is deleted by itself.
         report = await memory.delete_where(user, kinds="message", dry_run=dry_run, **wanted)
         stated = [
             one.memory_id
@@ -242,7 +242,7 @@ async def delete(id: RecordId, deletion: Deleting) -> Response:
 
 
 def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
-    """The learned facts, which may quote earlier ones: for those who may read."""
+    """The learned facts; none for a caller who may not read, as they may quote earlier facts."""
     return views.answer({"results": learned if caller.reads else []})
 
 
@@ -299,7 +299,7 @@ def _present_in(one: Any) -> Any:
 
 
 def _mentions(where: object, names: Collection[str]) -> bool:
-    """Whether conditions, those inside others too, are on one of these keys."""
+    """Whether conditions, nested ones too, are on one of these keys."""
     if isinstance(where, list):
         return any(_mentions(one, names) for one in where)
     if not isinstance(where, dict):

@@ -134,7 +134,7 @@ class _Adding:
         return views.answer(answer, 201)
 
     async def _wait(self, episodes: list[str]) -> tuple[list[str], bool]:
-        """The episodes, with those that waiting for them writes, and whether all is done."""
+        """The episodes, with those written while it waited, and whether all is done."""
         body = self.body
         if body.wait == "stored":
             return episodes, True

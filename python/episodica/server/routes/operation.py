@@ -1,4 +1,4 @@
-"""How the service does: for load balancers and monitoring, without a key."""
+"""The state of the service, for load balancers and monitoring, without a key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .shared import problems
 router = APIRouter(tags=["operation"])
 # Free bytes below which the store is not ready for messages.
 _LEAST_FREE = 64 << 20
-# Seconds between two measurements of a worker that others ask for its numbers.
+# Seconds between two measurements of a worker whose numbers other workers report.
 _MEASURE_SECONDS = 5.0
 # Seconds after which a load balancer is told that the memory does not answer.
 _WATCH_SECONDS = 2.0
@@ -93,7 +93,7 @@ async def metrics(service: TheService) -> Response:
     """Prometheus metrics."""
     if not service.metrics.enabled:
         raise not_found("page")
-    # While the database is away, the numbers of before are told.
+    # While the database does not answer, the earlier numbers are reported.
     with suppress(EpisodicaError):
         await service.stream.look()
         await measure(service)
@@ -114,7 +114,7 @@ async def measure(service: Service) -> None:
 
 
 async def measure_again(service: Service) -> None:
-    """For the workers that are not asked."""
+    """Measures regularly, because other workers report this worker's numbers, too."""
     while service.metrics.is_shared:
         with suppress(EpisodicaError):
             await measure(service)

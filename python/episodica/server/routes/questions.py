@@ -57,7 +57,7 @@ async def context(
     memory = in_zone(memory, body.timezone)
     options = _options(body)
     options["kinds"] = options["kinds"] or KINDS
-    # JSON and XML are marked by their own form.
+    # JSON and XML mark the text as data by their own form.
     is_fenced = body.fence and body.format == "text"
     source = source_of(memory.tenant, user)
     legs: set[str] = set()
@@ -98,7 +98,7 @@ _NOTHING: dict[str, Any] = {
     "excerpts": [],
     "reasons": {},
 }
-# Tokens of a fence but for its source.
+# Tokens of a fence without its source.
 _FENCE = 60
 
 

@@ -153,7 +153,7 @@ async def fact_history(
 
 
 def _shown(record: Record, caller: Caller) -> dict[str, Any]:
-    """A record that was written; of those who may not read it, only the id."""
+    """A record that was written; only its id for a caller who may not read."""
     return views.record(record) if caller.reads else {"id": record_id(record)}
 
 

@@ -38,7 +38,7 @@ LISTINGS: dict[Resource, str] = {
     "facts": "semantic_memories",
 }
 
-# The terms of a score that are ways to find something, and hits that tell which took part.
+# The most hits that are asked which legs took part, and the terms of a score that are legs.
 _TOLD = 20
 _LEGS = {"words", "tokens", "vector", "bm25", "L0", "L1", "L2"}
 _WORDS = {
@@ -165,7 +165,7 @@ def of_resource(found: Record | None, resource: Resource) -> Record:
     Raises
     ------
     ServiceError
-        If it is not, or there is none.
+        If the record is of another kind, or missing.
     """
     if not isinstance(found, CLASSES[resource]):
         raise not_found(resource.removesuffix("s"))
@@ -189,9 +189,9 @@ class Deletion:
     async def receipt(
         self, user: str, what: str, report: Awaitable[DeleteReport]
     ) -> dict[str, Any]:
-        """The deleted records, or those to delete, which the audit log has, too.
+        """The deleted records, or those to delete; a deletion also goes to the audit log.
 
-        Ids are for those who may read.
+        Only callers who may read get ids.
         """
         span = "delete_memory_store" if what == "user" else "delete_memory"
         with self.service.tracer.span(span, self.memory.tenant, user):
@@ -208,7 +208,7 @@ class Deletion:
 def _deletion(
     caller: AnyCaller, memory: Memory, service: TheService, dry_run: DryRun = False
 ) -> Deletion:
-    """Refuses callers who may not delete, or may not know what would go."""
+    """Refuses callers who may not delete, or who may not read the list of what would be deleted."""
     caller.needs("erase")
     if dry_run:
         caller.needs("read")

@@ -48,7 +48,7 @@ async def list_folder(
 async def read_text(
     caller: AnyCaller, memory: Memory, uri: Place, layer: Layer | None = None
 ) -> Response:
-    """A text of the tree; without `layer` the one that the address names, else the whole."""
+    """A text of the tree; without `layer`, in the layer that the address names, else whole."""
     at = _place(caller, uri)
     try:
         text = await memory.read(str(at), layer, user_id=_only(caller))
@@ -58,7 +58,7 @@ async def read_text(
 
 
 def _place(caller: Caller, uri: str, depth: int = 2) -> Address:
-    """The place that a request names. What names several users is for those who may list them."""
+    """The place that a request names. Places of several users need the right to list users."""
     caller.needs("read")
     at = parse(uri)
     of_one_user = len(at.names) >= 2 and (at.scheme == EPISODICA or at.names[0] == "user")
@@ -83,7 +83,7 @@ class _Walk:
         self.complete = True
 
     def below(self, uri: str, depth: int) -> list[dict[str, Any]]:
-        """The entries of a folder, each with its own."""
+        """The entries of a folder, each with its own entries."""
         if self._room <= 0:
             self.complete = False
             return []

@@ -1,4 +1,4 @@
-"""Users: counts, profile, timeline, deletion; and who there is."""
+"""Users: list, counts, profile, timeline and deletion."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def list_users(
 
 @router.get("/v1/users/{user}/stats", response_model=Stats, responses=problems())
 async def stats(user: User, caller: AnyCaller, memory: Memory) -> Response:
-    """Counts of a user; all are 0 for an unknown one."""
+    """Counts of a user; all are 0 for an unknown user."""
     caller.needs("read")
     found: Any = await memory.stats(user)
     return views.answer(
@@ -117,6 +117,6 @@ async def timeline(
 
 @router.delete("/v1/users/{user}", response_model=Deleted, responses=problems())
 async def delete_user(user: User, deletion: Deleting) -> Response:
-    """Deletes a user: afterwards no byte of theirs is on disk. Parts: `DELETE …/messages`."""
+    """Deletes a user: no byte of the user stays on disk. `DELETE …/messages` deletes parts."""
     report = deletion.memory.delete_user_data(user, dry_run=deletion.dry_run)
     return views.answer(await deletion.receipt(user, "user", report))

@@ -1,6 +1,6 @@
 """Prometheus metrics, of all workers together.
 
-Several workers keep their numbers in files of a common folder, and whichever is asked adds them up.
+Several workers keep their numbers in files of a common folder; the worker that is asked adds them.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Metrics:
 _MEANINGS = {
     "pending_work": "Users whose episodes or facts are still to be made.",
     "users_resident": "Users in process memory.",
-    "resident_bytes": "Bytes that they take.",
+    "resident_bytes": "Bytes that the users in process memory take.",
     "searches": "Searches since the start.",
     "evictions": "Users closed to stay within the memory budget.",
     "embedding_failures": "Failed calls of the embedder.",
