@@ -69,13 +69,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--answer-model", metavar="NAME", help="answers from the contexts")
     add("--judge-model", metavar="NAME", help="marks the answers")
     add("--base-url", metavar="URL", help="the endpoint ($OPENAI_BASE_URL; key: $OPENAI_API_KEY)")
-    add("--judge-base-url", metavar="URL", help="the judge's, if another (key: $JUDGE_API_KEY)")
+    add(
+        "--judge-base-url",
+        metavar="URL",
+        help="endpoint of the judge, if different (key: $JUDGE_API_KEY)",
+    )
     add(
         "--llm-options",
         type=json.loads,
         default={"temperature": 0, "seed": 1},
         metavar="JSON",
-        help="sent with each call (default: temperature 0, seed 1)",
+        help="options of each call (default: temperature 0, seed 1)",
     )
     add("--budget", type=int, default=2000, help="tokens of an answer's context (default: 2000)")
     add(
@@ -85,7 +89,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="times each judge is asked, 3 or more (default: 3)",
     )
-    add("--calibration", type=int, default=40, metavar="N", help="questions of it (default: 40)")
+    add("--calibration", type=int, default=40, metavar="N", help="questions (default: 40)")
     add(
         "--prices",
         type=json.loads,
@@ -97,7 +101,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _judge_runs(text: str) -> int:
     if int(text) < LEAST_RUNS:
-        raise argparse.ArgumentTypeError(f"one judge run is a coin toss: at least {LEAST_RUNS}")
+        raise argparse.ArgumentTypeError(
+            f"a judge must run at least {LEAST_RUNS} times, since its verdicts vary"
+        )
     return int(text)
 
 

@@ -46,16 +46,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     runner.add_data(made, "languages")
     made.add_argument("--systems", default="episodica,bm25", type=runner.names, metavar="A,B")
     made.add_argument("--config", type=json.loads, default={}, metavar="JSON")
-    made.add_argument("--tokens", type=int, default=1000, help="of a context (default: 1000)")
+    made.add_argument("--tokens", type=int, default=1000, help="tokens per context (default: 1000)")
     made.add_argument("--asked", type=int, default=60, help="questions drawn (default: 60)")
-    made.add_argument("--packs", type=int, default=2, help="one for each reader (default: 2)")
+    made.add_argument("--packs", type=int, default=2, help="number of readers (default: 2)")
     made.add_argument("--seed", type=int, default=1)
     made.add_argument(
         "--arm",
         action="append",
         default=[],
         metavar="NAME=PYTHON",
-        help="episodica of another environment, as arm NAME",
+        help="adds episodica of another environment, named NAME",
     )
     made.set_defaults(step=make)
     for name, step, about in (

@@ -87,7 +87,7 @@ def add_data(parser: argparse.ArgumentParser, name: str) -> None:
         "--key",
         choices=("corrected", "published"),
         default="corrected",
-        help="which answers and evidence are right where an audit corrected them",
+        help="use answers and evidence as corrected by an audit, or as published",
     )
     parser.add_argument(
         "--only",
@@ -96,11 +96,11 @@ def add_data(parser: argparse.ArgumentParser, name: str) -> None:
         help="only these conversations",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N conversations")
-    parser.add_argument("--questions", type=int, metavar="N", help="at most N of each of them")
+    parser.add_argument("--questions", type=int, metavar="N", help="at most N per conversation")
     parser.add_argument(
         "--half",
         choices=(DEVELOPMENT, HELD_OUT),
-        help="only the questions of one half; a run of both reports them apart",
+        help="only the questions of one half; without it both halves are reported",
     )
 
 

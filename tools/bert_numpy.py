@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-ERF_STEP = 2048  # grid points for each unit: third-order Taylor steps of 1/4096 are exact to 2e-15
+ERF_STEP = 2048  # grid points per unit: a third-order Taylor step of 1/4096 is exact to 2e-15
 ERF_LIMIT = 6  # erf(6) is 1 in double precision
 
 

@@ -60,17 +60,17 @@ CORPUS_SHA256 = {
     "test": "531356d642b426ef8fc4d65446330cb34c7b473a4cf482ad12a8cf7838fe52a8",
 }
 
-RECIPE = "2"  # raise with every change of the bytes
+RECIPE = "2"  # raised at every change of the bytes
 DIMENSION = 256
 RESERVED = 999  # tokens before this one: [PAD], [unusedN], [UNK], [CLS], [SEP], [MASK]
 SIF_A = 6e-5  # flat optimum between 3e-5 and 1e-4
 PUNCTUATION_WEIGHT = 0.1
 SCALE_BITS = 12  # significant bits of a scale; fewer than float32 has, see `quantise`
 CLS, SEP = 101, 102
-SENTENCES = 10_000  # of 38,276
+SENTENCES = 10_000  # of the 38,276 in the two files
 RIDGE = 1.0
-CONTENT_LENGTH = 0.35  # of the median row; shorter rows are function words
-ROUNDS, STEPS = 2, 15  # of the fit, and of conjugate gradients in each
+CONTENT_LENGTH = 0.35  # share of the median length; shorter rows are function words
+ROUNDS, STEPS = 2, 15  # rounds of the fit, steps of conjugate gradients in each
 
 
 def sha256(data: bytes) -> str:

@@ -40,7 +40,7 @@ def run(path: Path, write: bool) -> None:
     tidy(notebook)
     text = nbformat.writes(notebook) + "\n"
     if len(text) > MAX_BYTES:
-        raise SystemExit(f"{path.name} has {len(text):,} bytes of at most {MAX_BYTES:,}: show less")
+        raise SystemExit(f"{path.name} has {len(text):,} bytes, at most {MAX_BYTES:,} are allowed")
     if write:
         path.write_text(text, encoding="utf-8")
 

@@ -85,7 +85,7 @@ def source(table: list[dict[str, Any]], text: str) -> str:
         lambda found: f"{found[1]}{described}{found[3]}\n\n{fields}{found[5]}", text
     )
     if count != 1:
-        raise SystemExit(f"MemoryConfig is not formed as expected in {SOURCE}")
+        raise SystemExit(f"MemoryConfig does not have the expected form in {SOURCE}")
     ruff = [str(Path(sys.executable).with_name("ruff")), "format", "--quiet", "-"]
     command = [*ruff, "--stdin-filename", str(SOURCE)]
     done = subprocess.run(command, input=made, capture_output=True, text=True, check=True)

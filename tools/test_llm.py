@@ -317,7 +317,7 @@ def main() -> int:
     )
     parser.add_argument("--sessions", type=int, default=2)
     parser.add_argument("--questions", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=15, help="for all of it")
+    parser.add_argument("--minutes", type=float, default=15, help="time limit (default: 15)")
     parser.add_argument(
         "--keep",
         type=Path,

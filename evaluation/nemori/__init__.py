@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=ROOT / "tests/fixtures/longmemeval_sample.json",
         help="questions in LongMemEval's format (default: the sample of the tests)",
     )
-    parser.add_argument("--out", type=Path, help="keeps the scripts' folder and their outputs here")
+    parser.add_argument("--out", type=Path, help="folder that keeps the scripts and their outputs")
 
 
 def run(args: argparse.Namespace) -> int:

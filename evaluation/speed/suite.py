@@ -46,12 +46,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--runs",
         type=int,
         default=1_000,
-        help="searches behind a 99th percentile; what else is repeated follows it",
+        help="searches for a 99th percentile; sets the number of other repetitions too",
     )
     parser.add_argument(
         "--reuse",
         action="store_true",
-        help="take stores that this engine built before; rates are those of then",
+        help="use earlier stores of this engine, with the rates of their building",
     )
     parser.add_argument("--out", type=Path, help="folder for the results")
 

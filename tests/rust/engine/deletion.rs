@@ -460,7 +460,7 @@ fn a_fact_that_is_changed_often_takes_little_room_and_keeps_its_last_versions() 
         (fact.content.clone(), fact.revision_count)
     };
     assert_eq!(last(&engine), ("alice owns 1999 boats.".into(), 2_000));
-    assert_eq!(last(&reader), last(&engine), "who reads goes on");
+    assert_eq!(last(&reader), last(&engine), "the reader follows");
     let report = engine.compact(Some("alice"), &NOW).unwrap();
     assert!(report.users == 1 && report.bytes_after <= report.bytes_before, "{report:?}");
     assert!(report.bytes_after < 20_000, "{report:?}");

@@ -84,7 +84,7 @@ fn closing_keeps_its_timeout_while_a_model_does_not_answer_and_frees_the_store()
     release.send(()).unwrap();
     drop(engine);
     assert!(before.len() <= between.len());
-    assert_eq!(disk.inner().files(), between, "what was left behind writes nothing");
+    assert_eq!(disk.inner().files(), between, "the abandoned engine writes nothing");
 }
 
 #[test]

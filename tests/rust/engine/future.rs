@@ -96,6 +96,10 @@ fn a_statement_for_the_future_does_not_end_what_holds_today() {
     assert_eq!(homes(&engine), [("moscow".to_owned(), true), ("paris".to_owned(), true)]);
     state("I live in Lyon.", 0);
     let after = homes(&engine);
-    assert_eq!(after[0], ("lyon".to_owned(), true), "the future does not win over today");
+    assert_eq!(
+        after[0],
+        ("lyon".to_owned(), true),
+        "a fact of the future does not end one of today"
+    );
     assert_eq!(after[2], ("paris".to_owned(), false));
 }

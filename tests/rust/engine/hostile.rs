@@ -334,7 +334,7 @@ fn a_cache_changed_on_purpose_is_used_or_left_aside() {
             changed += 1;
             aside += told.len() as u64;
         }
-        assert!(aside > 0, "no record behind its compression was changed");
+        assert!(aside > 0, "no compressed record was changed");
         report("caches", &[("changed", changed), ("errors", aside), ("panics", 0), ("losses", 0)]);
     });
 }

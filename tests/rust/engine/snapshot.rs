@@ -363,7 +363,7 @@ fn what_depends_on_the_configuration_is_not_taken_over() {
     };
     assert!(
         records(&engine, "alice", RecordKind::Semantic).iter().any(learned),
-        "once learning is wanted again"
+        "learned after learning is on again"
     );
 }
 

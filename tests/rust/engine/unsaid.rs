@@ -57,7 +57,7 @@ fn standings(engine: &Engine) -> BTreeSet<String> {
     let named: BTreeMap<&str, &SemanticMemory> =
         facts.iter().map(|fact| (fact.memory_id.as_str(), fact)).collect();
     let name = |id: &str| {
-        let fact = named.get(id).unwrap_or_else(|| panic!("`{id}` is the id of nothing"));
+        let fact = named.get(id).unwrap_or_else(|| panic!("`{id}` names no fact"));
         format!("{} ({})", fact.content, fact.valid_from)
     };
     let told = facts.iter().map(|fact| {
@@ -291,7 +291,10 @@ fn deleting_a_lie_brings_the_truth_back() {
                 vec![said("lie", "I moved to Moscow.", -30 * DAY, Some("s2"))],
             ],
         );
-        assert!(facts(&engine).iter().any(|fact| !fact.is_current()), "the lie ends the truth");
+        assert!(
+            facts(&engine).iter().any(|fact| !fact.is_current()),
+            "the false statement ends a true fact"
+        );
         let id = match form {
             "message" => "lie".to_owned(),
             "episode" => {

@@ -99,7 +99,7 @@ fn a_line_damaged_on_a_live_store_is_found_and_set_aside_at_the_next_opening() {
     assert_eq!(
         records(&engine, "alice", RecordKind::Message).len(),
         5,
-        "the episode holds the message, too"
+        "the episode also contains the message"
     );
 }
 
@@ -152,7 +152,7 @@ fn flipped_bits_of_any_file_never_panic_and_never_change_an_answer() {
         let found = texts(&engine);
         assert!(
             found.iter().all(|text| expected.contains(text)),
-            "{case}: a text that nobody wrote"
+            "{case}: a text that was never written"
         );
         let log = path.to_string_lossy().ends_with(".jsonl");
         assert!(log || found == expected, "{case}: a cache or a manifest has changed the records");

@@ -69,8 +69,8 @@ fn four_hundred_messages_cost_what_was_promised() {
     assert!((45..=60).contains(&made), "{made} episodes");
     assert!(calls["boundary"] <= 25, "{calls:?}");
     assert!(calls["episode"] <= made, "{calls:?}");
-    assert!(!calls.contains_key("extract"), "together with the text: {calls:?}");
-    assert_eq!(facts(&engine, "ann").len(), made, "each taught one thing");
+    assert!(!calls.contains_key("extract"), "facts come with the episode's text: {calls:?}");
+    assert_eq!(facts(&engine, "ann").len(), made, "each episode gives one fact");
     let usage = engine.usage().unwrap();
     assert_eq!(usage.total.calls, model.calls() as u64);
     assert_eq!(usage.by_phase["episode"].calls, calls["episode"] as u64);

@@ -133,7 +133,7 @@ fn deleting_leaves_nothing_of_prompts_and_answers() {
     engine.add_messages("ann", talk(40), None, &NOW).unwrap();
     engine.flush("ann", &NOW).unwrap();
     wait(&engine, "ann");
-    assert!(files_with(&disk, "kite7 ").len() >= 3, "log, cache and trace hold it");
+    assert!(files_with(&disk, "kite7 ").len() >= 3, "log, cache and trace contain it");
     engine.delete("ann", "m7", &NOW).unwrap();
     wait(&engine, "ann");
     assert_eq!(files_with(&disk, "kite7 "), Vec::<std::path::PathBuf>::new());
@@ -182,7 +182,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
         check_whole(&engine, "ann", 18);
         ids
     };
-    assert_eq!(ids[0], ids[1], "the second is part of the first");
+    assert_eq!(ids[0], ids[1], "the second episode is part of the first");
     assert_ne!(ids[0], ids[2]);
     let engine = with_config(&disk, &model, config);
     let merged =
@@ -195,7 +195,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
     );
     let other = merged.metadata["merged_from"][0].as_str().unwrap();
     let Some(AnyRecord::Episode(found)) = engine.get("ann", other, &NOW).unwrap() else {
-        panic!("the other id leads to it")
+        panic!("the other id must lead to the merged episode")
     };
     assert_eq!(found.episode_id, merged.episode_id);
 }

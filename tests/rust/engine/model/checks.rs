@@ -32,7 +32,7 @@ impl World {
             };
             assert!(
                 contents.iter().all(|content| own(content)),
-                "a message of nobody's: {contents:?}"
+                "an unknown message: {contents:?}"
             );
             self.check_episodes(name, &there);
         }
