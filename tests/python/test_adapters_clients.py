@@ -1,4 +1,4 @@
-"""Wrapped clients of chat APIs, on clients that say what a script says."""
+"""Wrapped clients of chat APIs, around clients with scripted answers."""
 
 from __future__ import annotations
 

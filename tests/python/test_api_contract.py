@@ -46,7 +46,7 @@ FILTERS = "since=None until=None session_id=None"
 QUESTION = f"method='hybrid' {FILTERS} where=None threshold=None explain=False now=None"
 SEARCH = f"{QUESTION} include_superseded=False"
 LISTING = f"user_id {FILTERS} limit=None"
-# What comes before `*` is positional, what follows is by keyword; more keywords may be there.
+# Parameters before `*` are positional, the others keyword-only; a method may have more of these.
 METHODS = {
     "__init__": "path='memories' * config=None tenant='default' llm=None embedding=None",
     "add_messages": "user_id messages * session_id=None",

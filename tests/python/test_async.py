@@ -215,7 +215,7 @@ async def test_a_cancelled_flush_does_not_wait_for_its_model(store: Path) -> Non
         )
         first = asyncio.create_task(memory.flush("ann"))
         await asyncio.to_thread(asked.wait, 20)
-        # The only place at the model is taken: this one waits for it, and stops waiting.
+        # The only call that the model may have is under way: this one waits, and stops waiting.
         await memory.add_messages(
             "ben", [{"role": "user", "content": f"boat {number} is out"} for number in range(4)]
         )

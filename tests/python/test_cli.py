@@ -330,7 +330,7 @@ def test_a_reader_that_has_seen_enough(filled: Cli) -> None:
 
 
 def on_terminal(args: list[str], env: dict[str, str], size: tuple[int, int] = (24, 60)) -> str:
-    """What a terminal of that size gets to see."""
+    """The output of a command on a terminal of that size."""
     master, slave = pty.openpty()
     rows, cols = size
     environment = {

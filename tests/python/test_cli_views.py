@@ -44,7 +44,7 @@ def filled(cli: Cli, tmp_path: Path) -> Cli:
 
 
 class Terminal(io.StringIO):
-    """A terminal of so many columns."""
+    """A terminal with a number of columns."""
 
     encoding = "utf-8"
 

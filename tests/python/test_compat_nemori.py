@@ -276,7 +276,7 @@ def test_row_15_named_models_thresholds_and_workers_take_effect(
 def test_row_15_a_key_without_a_named_model_is_told_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Scripts worked offline and never knew."""
+    """Once, scripts worked offline and did not say so."""
     for name in ("LLM_API_KEY", "OPENROUTER_API_KEY", "LLM_BASE_URL", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(nemori_config, "_told_offline", [])
@@ -371,7 +371,7 @@ async def test_the_asynchronous_facade(config: MemoryConfig) -> None:
 def test_scripts_find_a_users_files_under_the_names_of_nemori(
     user: str, config: MemoryConfig
 ) -> None:
-    """`Nuria_0` is `^nuria_0` on disk: scripts said that nothing was saved."""
+    """`Nuria_0` is `^nuria_0` on disk: without links, scripts say that nothing was saved."""
     root = Path(config.storage_path)
     with NemoriMemory(config) as memory:
         memory.add_messages(user, TALK)
@@ -406,7 +406,7 @@ def test_a_name_for_scripts_makes_room_for_another_users_log(config: MemoryConfi
 def test_a_search_by_vectors_falls_back_to_words(
     config: MemoryConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Scripts ask for vectors alone, and found nothing while the embedder was away."""
+    """Once, scripts that ask for vectors alone found nothing while the embedder was away."""
     monkeypatch.setenv("no_proxy", "*")
     config.llm_base_url, config.embedding_model = "http://127.0.0.1:9/v1", "none"
     config.enable_semantic_memory = False

@@ -217,7 +217,7 @@ def test_openai_variables_fill_what_an_endpoint_leaves_open(
     )
     own = json.loads(LLMConfig("m", base_url="http://own", api_key="k")._native()["settings"])
     assert own["endpoint"]["api_key"] == "k"
-    # A key in the environment is no wish to send anything anywhere.
+    # A key in the environment alone must not make the package send anything.
     assert MemoryConfig.load().llm is None
 
 

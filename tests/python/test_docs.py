@@ -147,7 +147,7 @@ def run(command: str, shown: str) -> None:
 
 
 def check(block: Block) -> None:
-    """What can't run is at least well formed."""
+    """Checks that a block that can't run is at least well formed."""
     if block.language == "json":
         json.loads(block.text)
     elif block.language == "toml":

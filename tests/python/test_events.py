@@ -67,7 +67,7 @@ def test_what_is_said_very_often_gains_64_proofs_and_is_ignored_then(
     changes = [one.change for one in memory.events(user_id="al")]
     changes = [change for change in changes if change not in ("MESSAGE", "EPISODE")]
     assert changes == ["ADD"] + 63 * ["MERGE"] + (len(days) - 64) * ["IGNORE"]
-    # It still ends when something else holds, and needs one of its proofs.
+    # It still ends when another fact supersedes it, and stays while it has one source message.
     learn(memory, "al", ("2024-05-05T10:00:00Z", "I moved to Lyon last Friday."))
     ended = memory.get("al", fact.memory_id)
     assert ended is not None
@@ -168,7 +168,7 @@ def test_deletions_move_cursors_along(memory: MemorySystem, store: Any) -> None:
     ids = [one.message_id for one in memory.messages("al")]
     memory.delete("al", [ids[1], ids[2], ids[5]])
     learn(memory, "al", ("2024-02-01T10:00:00Z", "I sold all lamps in Paris."))
-    with MemorySystem(store) as other:  # another opening has seen nothing of it
+    with MemorySystem(store) as other:  # a system that has not read any event
         everything = list(other.events(user_id="al"))
         pages = other.events(user_id="al", limit=2)
         paged = list(pages)

@@ -1,4 +1,4 @@
-"""A cache that somebody changed on purpose, with checksums to match."""
+"""A cache that was changed on purpose, with checksums to match."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mended(snapshot: bytes, text: bytes, other: bytes) -> bytes:
         new, heads = b"", b""
         while old:
             count, crc = struct.unpack_from("<QI", old)
-            # Nothing says how long a value is; the checksum of the column tells.
+            # The length of a value is not stored: the right one gives the checksum of the column.
             width = next(w for w in range(1, 65) if zlib.crc32(old[HEAD : HEAD + count * w]) == crc)
             column, old = old[HEAD : HEAD + count * width], old[HEAD + count * width :]
             found = found or text in column

@@ -49,7 +49,7 @@ def test_every_format_has_a_file() -> None:
 
 
 def test_the_guide_has_a_table_of_what_is_imported_twice(root: Path) -> None:
-    """The second import adds nothing to what the first one added: the test below holds it."""
+    """The second import adds nothing; the test below makes sure of it."""
     counts: dict[str, list[int]] = {}
     for name in sorted(EXPECTED):
         found = counts.setdefault(str(format_of(FIXTURES / "imports" / name)), [0] * 4)

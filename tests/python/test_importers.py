@@ -240,7 +240,8 @@ def test_any_format_refuses_what_is_not_its_own(tmp_path: Path, name: str) -> No
             refused.add(text)
             continue
         assert not any(talk.messages or talk.statements for talk in talks), (text, talks)
-    # A page of messages may be any text; elsewhere what is no JSON and no transcript is refused.
+    # Any text may be a page of iMessage; for other formats, a text that is neither JSON nor a
+    # transcript is refused.
     assert refused >= (set() if name == "imessage" else {"x", "\x00"})
 
 
@@ -322,7 +323,7 @@ def test_long_files_come_in_parts(tmp_path: Path) -> None:
 
 
 def test_a_huge_list_is_read_element_by_element(tmp_path: Path) -> None:
-    """The first conversation is there before the broken end was read."""
+    """The first conversation is there before the broken end is read."""
     talk = {"id": "x", "conversations": [{"from": "human", "value": "a" * 1_000}] * 100}
     text = "[" + ",\n".join([json.dumps(talk)] * 40)
     (tmp_path / "a.json").write_text(text, encoding="utf-8")

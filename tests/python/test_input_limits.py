@@ -111,7 +111,7 @@ def test_digits_are_seconds_or_refused_but_never_another_date(name: str) -> None
     assert read("1710149400.25") == "2024-03-11T09:30:00.250000+00:00"
     assert read("20240311") == "2024-03-11T00:00:00+00:00"
     assert read("1710149400000") == "2024-03-11T09:30:00+00:00"  # milliseconds
-    # These are days, years, months and hours to some readers.
+    # Some libraries read these as days, years, months and hours.
     for text in (
         *("0", "1", "-1", "2024", "202403", "2024071", "240311", "11111111", "99999999", "9" * 12),
         *("2024031109", "2024123123", "202403110930", "20240311093000", "1.7e9"),

@@ -302,7 +302,7 @@ def test_a_reader_closes_too(store: Path) -> None:
 
 @pytest.mark.parametrize("before", ["", "import episodica"])
 def test_a_subinterpreter_is_refused_in_words(before: str) -> None:
-    """Also after the main interpreter has loaded the engine, which Python would hand out."""
+    """Also if the main interpreter has loaded the engine, because Python would share it."""
     code = "try:\n    import episodica\nexcept ImportError as error:\n    print(error, flush=True)"
     done = script(f"""
         {before}

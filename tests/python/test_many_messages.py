@@ -1,4 +1,4 @@
-"""Searches over so many messages that only some are compared must still find the right ones."""
+"""Searches that compare only some of very many messages must still find the right ones."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_large_user_opens_from_a_snapshot_as_from_the_logs(tmp_path: Path) -> 
 
 
 def test_what_was_superseded_takes_no_place_of_what_holds(tmp_path: Path) -> None:
-    """Of thousands of facts few hold: those come, however many hits are asked for."""
+    """Few of thousands of facts are current: they are found, however many hits are asked for."""
     towns = ("Lyon", "Paris", "Oslo", "Rome", "Kyoto", "Lima")
     drinks = ("tea", "coffee", "juice", "water", "milk")
     things = ("kites", "chess", "ships", "opera", "pottery", "sailing", "cycling", "painting")

@@ -1,4 +1,4 @@
-"""One table of names and roles for every door: what other programs call the parts of a message."""
+"""One table for all callers: other programs' names for roles and for the parts of a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incoming messages: every form that is taken, and the words with which the others are refused."""
+"""Incoming messages: every form that is accepted, and the errors for other forms."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_its_outputs_are_kept(path: Path) -> None:
 
 
 def test_they_run_twice_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second run shows what the first showed: people run notebooks again, side by side."""
+    """A second run shows the same as the first: people run notebooks again, in the same folder."""
     for needed in ("matplotlib", "pandas"):
         pytest.importorskip(needed)
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What people who come from other libraries, or who mistype, read instead of an answer."""
+"""The errors for calls with the names of other libraries, and for calls with typing errors."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def fact(number: int, source: str) -> SemanticMemory:
 
 
 def check(figure: Figure) -> None:
-    """It draws, its texts lie inside, and none lies over another."""
+    """Checks that the figure draws, that its texts lie inside, and that no text covers another."""
     figure.canvas.draw()
     renderer = figure.canvas.get_renderer()
     texts = [
@@ -217,7 +217,7 @@ def test_an_event_is_a_point_in_time() -> None:
         assert ("event" in key) == (kind == "event")
         return sorted(len(line.get_xdata()) for line in figure.axes[0].lines)  # type: ignore[arg-type]
 
-    # The line that goes on until today is missing.
+    # An event has no line that goes on until today.
     assert lines("preference").count(2) == lines("event").count(2) + 1
 
 
@@ -324,7 +324,7 @@ def test_the_question_of_the_pictures_is_answered_by_each_kind(
 
 
 def test_map_keeps_distances() -> None:
-    """Two axes of vectors in a plane are that plane."""
+    """For vectors in a plane, the two axes of the map span this plane."""
     numpy = pytest.importorskip("numpy")
     angles = numpy.array([0.0, 0.3, 1.0, 2.5])
     vectors = numpy.stack([numpy.cos(angles), numpy.sin(angles)], axis=1)

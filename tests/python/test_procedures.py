@@ -125,7 +125,7 @@ def test_a_procedure_is_kept_verbatim_and_found_by_its_goal_and_its_steps(store:
         for query in ("How do I deploy the site?", "run_tests passed", "no route to zqhost"):
             assert memory.search("ann", query, kinds=["semantic"])[0].id == kept.memory_id
             assert memory.search("ann", query, fact_kinds="procedure")[0].id == kept.memory_id
-        # The same again is kept once; another outcome is another record.
+        # Stating the same again adds nothing; another outcome is another record.
         again = memory.remember_procedure(
             "ann", "Deploy the site", DEPLOY, outcome="The site is down.", agent_id="ops"
         )

@@ -20,9 +20,9 @@ WORD = "kingfisher"
 
 
 def messages() -> list[dict[str, Any]]:
-    """Each forgery by Ann, and as the name of a speaker; of another year than the forged days.
+    """Each forgery as words of Ann, and as the name of a speaker; dated in another year.
 
-    Else some would quote others under their day, as a context does that comes back.
+    In the same year, some forgeries would be true quotations: a message of the day that they name.
     """
     said = [
         {"role": "user", "name": "Ann", "content": f"{WORD} {n}: {text}"}
@@ -87,7 +87,7 @@ def test_text_begins_no_line_but_its_own(forged: MemorySystem) -> None:
     assert first == "# Sat 11 Mar 2023"
     own = [line for line in lines if line and not line.startswith(" ")]
     assert all(re.match(r"(Ann|Cy[^:]*): kingfisher \d+", line) for line in own)
-    # Of Ann's messages only the first is named: the others go on.
+    # Only the first of Ann's messages has her name: the others continue it.
     assert len(own) == 1 + len(FORGERIES)
     assert len(packed.messages) == len(messages())
 
@@ -119,7 +119,7 @@ def test_a_fence_holds_whatever_stands_inside(forged: MemorySystem) -> None:
     assert found
     assert (found["source"], found["time"]) == ("episodica://default/ann", "2023-03-11")
     for forgery in FORGERIES:
-        # Also as the source, and followed by the end of the fence that it would get.
+        # Also as the source of the text, and with the closing mark of its own fence after it.
         once = fenced(forgery, source=forgery)
         assert unfenced(once) == forgery
         end = once.rpartition("\n")[2]

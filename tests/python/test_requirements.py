@@ -29,7 +29,7 @@ IDS = [
 
 @cache
 def lines() -> dict[str, tuple[str, str, str]]:
-    """What the page says of each id: what was decided, where it is, its tests."""
+    """The columns of the page for each id: the decision, its place, its tests."""
     rows = re.findall(
         r"^\| ([A-Z]+(?:-\d)?) \| (.*) \| (.*) \| (.*) \|$",
         PAGE.read_text(encoding="utf-8"),
@@ -85,7 +85,7 @@ def test_every_id_has_a_test_of_its_own_and_names_tests_that_exist(name: str) ->
     assert marked().get(name), f"no test is marked with {name}"
 
 
-# The last line names what is not there.
+# The last line names things that are not there.
 @pytest.mark.parametrize("name", [one for one in IDS if one != "NEXT"])
 def test_what_a_line_names_is_in_the_sources(name: str) -> None:
     decided, places, _ = lines()[name]
@@ -215,7 +215,7 @@ def test_sem_2_categories_and_importance_filter_everywhere(memory: MemorySystem)
 
 @pytest.mark.requirement("SEM-4")
 def test_sem_4_each_decision_of_the_seeds_is_reported(memory: MemorySystem) -> None:
-    """Memo-RS: CREATE, UPDATE, MERGE, IGNORE; and what contradicts supersedes."""
+    """Memo-RS: CREATE, UPDATE, MERGE, IGNORE; and a fact that contradicts another supersedes it."""
     cursor = memory.events("latest").cursor
     memory.remember("ann", "I live in Paris.")
     memory.remember("ann", "I live in Paris.")

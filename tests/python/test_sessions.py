@@ -76,7 +76,7 @@ async def test_coroutines_close_alike(tmp_path: Path) -> None:
         assert report.session in await memory.sessions("al")
 
 
-# The process dies at the request of the model that was asked for so many times before.
+# The process dies at a numbered request to its model.
 DYING = """
 import os, signal, sys
 from episodica import MemorySystem
@@ -123,7 +123,7 @@ def test_buf_2_a_crash_in_any_state_is_gone_on_from(store: Any, calls: int) -> N
         assert memory.verify("al").errors == 0
 
 
-# The states in the log, each the last that a process wrote before it died.
+# The last state that a process wrote to the log before it died.
 @pytest.mark.parametrize("state", ["active", "closing", "extracting", "indexing"])
 def test_buf_2_each_state_leads_to_the_end(store: Any, state: str) -> None:
     log = store / "messages" / "al_messages.jsonl"

@@ -79,7 +79,7 @@ def test_health_says_what_the_store_stands_on(memory: MemorySystem, store: Path)
 
 
 def test_health_names_a_model_that_fails_every_call(store: Path) -> None:
-    """It was "ok" after all calls had failed."""
+    """Once, it was "ok" after all calls had failed."""
     with MemorySystem(store, llm=broken) as memory:
         memory.add_messages("alice", TALK)
         memory.flush("alice")

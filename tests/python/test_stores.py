@@ -94,7 +94,7 @@ def test_a_store_of_the_first_version_opens(root: Path, copied: Copy) -> None:
 def check_release(
     memory: MemoryReader, expected: dict[str, dict[str, list[dict[str, Any]]]]
 ) -> None:
-    """Every record says what it said; a later version may add keys."""
+    """Checks that every record has its old values; a later version may add keys."""
     assert memory.users() == sorted(expected)
     for user, records in expected.items():
         found = {
@@ -161,7 +161,7 @@ def test_vectors_of_an_earlier_table_are_made_again(copied: Copy, release: str) 
 
 
 def scores(memory: MemorySystem) -> dict[str, list[tuple[str, float]]]:
-    """What each user's search finds, with its scores."""
+    """The hits of a search for each user, with their scores."""
     return {
         user: [(hit.id, hit.score) for hit in memory.search(user, "Who lives where?", top_k=50)]
         for user in memory.users()

@@ -1,4 +1,4 @@
-"""The package as somebody meets it who brings a chat of their own, in English and in Chinese."""
+"""The first use of the package with a chat that it does not know, in English and in Chinese."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_a_chinese_chat_teaches(zhou: MemorySystem) -> None:
     known = facts(zhou, "zhou")
     assert holding(known, "住在成都") == [False]
     assert holding(known, "搬到杭州") == [True]
-    # Another day of the class is told in other words: both stay, and a context shows the later one.
+    # The message that moves the class to another day has other words: both facts stay.
     assert holding(known, "周三", "瑜伽课") == [True]
     for words in (
         ("对花生过敏",),

@@ -46,7 +46,8 @@ PYTHON_LEVELS = [
     "__init__ __main__",
     "adapters",
 ]
-# The modules of `adapters`: what all share, then one for each framework. No two of these meet.
+# The modules of `adapters`: the shared ones, then one for each framework, which don't import each
+# other.
 ADAPTER_LEVELS = [
     "shared.connection shared.content shared.escaping shared.filters shared.identity",
     "shared.chat_messages shared.items shared.log shared.protocol shared.turns",
@@ -70,8 +71,8 @@ CORE_LEVELS = [
     "boundary generate",
     "engine",
 ]
-# The rooms of the engine, and what else of the engine each may use. A user's memory knows neither
-# the engine nor what is done with it.
+# The folders of the engine, and the other modules of the engine that each may use. `memory` knows
+# neither the engine nor its operations.
 ENGINE_ROOMS = {
     "memory": "callback_guard counters",
     "asking": "services user",
@@ -79,8 +80,8 @@ ENGINE_ROOMS = {
     "reading": "lifecycle memory services user",
     "background": "memory panics services user writing",
 }
-# Packages that a user may lack, and modules that take long to load and that few need: only they are
-# imported where they are used.
+# Optional packages, and modules that load slowly and are seldom needed: only these are imported
+# inside functions.
 EXTRAS = {"IPython", "fastembed", "matplotlib", "numpy", "pandas", "shtab", "tomlkit"}
 SLOW = {
     *(".layers.folder", ".transfer", "asyncio", "difflib", "hashlib", "html"),
@@ -339,7 +340,7 @@ def width(line: str) -> int:
 
 
 def test_rust_lines_fit_the_screen() -> None:
-    """Ruff holds the width of Python; rustfmt gives up where a string is too long."""
+    """Ruff checks the width of Python; rustfmt leaves lines with a long string as they are."""
     assert width("三天前e\u0301") == 7
     found = [
         f"{path.relative_to(ROOT)}:{number}"

@@ -187,7 +187,7 @@ def test_a_day_without_a_time_is_a_day_of_the_zone_that_is_shown(
         window = {"since": other, "until": other}
         assert len(memory.messages("ann", **window)) == 0
         assert len(memory.search("ann", "bread", kinds=["message"], **window)) == 0
-        # A moment with a time is what it says.
+        # The zone does not change a time with an offset.
         assert len(memory.messages("ann", since="2024-03-11T23:30:00Z")) == 1
         there = memory.in_timezone("Asia/Tokyo")
         assert len(there.messages("ann", since="2024-03-12", until="2024-03-12")) == 1

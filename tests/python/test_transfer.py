@@ -20,7 +20,7 @@ from episodica import (
 
 
 def everything(memory: MemorySystem, user: str) -> dict[str, Any]:
-    """All records of a user with all their versions, without what names the user."""
+    """All records of a user with all their versions, without the user's id."""
 
     def plain(record: Any) -> dict[str, Any]:
         data = record.to_dict()

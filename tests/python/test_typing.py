@@ -47,9 +47,9 @@ def mypy(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
 
 
 def pyright(paths: list[Path], scratch: Path) -> dict[str, set[int]]:
-    """The same by pyright.
+    """Like :func:`mypy`, as pyright sees them.
 
-    Its strict mode also wants types of what other packages leave out, which is not ours to give.
+    Not in strict mode, which also demands the types that other packages lack.
     """
     pytest.importorskip("basedpyright", reason="`make typing` installs it")
     config = scratch / "pyrightconfig.json"

@@ -161,12 +161,12 @@ def test_equal_values_have_one_hash_and_another_class_is_never_equal() -> None:
     assert repr(episodica.ExportReport(1)) == (
         "ExportReport(messages=1, episodes=0, semantic_memories=0)"
     )
-    # Where a record stands is not what it says.
+    # The address of a record is not part of its content.
     assert dataclasses.replace(MESSAGE, uri="elsewhere") == MESSAGE
 
 
 def test_no_import_compiles_how_each_class_compares_and_looks() -> None:
-    """See ``value.Fields``: it would take a fifth of the import."""
+    """See ``value.Fields``: this would take a fifth of the import time."""
     classes = [getattr(episodica, name) for name in episodica.__all__]
     made = [one for one in classes if dataclasses.is_dataclass(one)]
     assert len(made) > 30

@@ -1,4 +1,4 @@
-"""Nothing that was stored acts on a terminal or a page: whatever shows a text shows escapes."""
+"""No stored text acts on a terminal or a page: every display shows escapes instead."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from episodica.cli.arguments import CommandLine
 from episodica.errors import from_native
 from episodica.visible import visible, visible_json
 
-# What each would do: colour the rest, write to the clipboard, clear the screen, set the title,
-# the same two by C1 controls, ring, go back, turn the line round, isolate, end the line, hide.
+# In order, these would: colour the rest, write to the clipboard, clear the screen, set the title,
+# do the last two by C1 controls, ring, go back, reverse the line, isolate, end the line, hide.
 HOSTILE = (
     "\x1b[31mEVIL",
     "\x1b]52;c;ZXZpbA==\x07",

@@ -1,4 +1,4 @@
-"""Clients of chat APIs that say what a script says, and what a memory has of it."""
+"""Clients of chat APIs with scripted answers, and the messages that a memory has of them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class AsyncStream:
 
 
 class Resource:
-    """``chat.completions`` and its like: notes what it is asked, answers as the script says."""
+    """A resource such as ``chat.completions``: notes each call, and answers by the script."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = iter(answers)

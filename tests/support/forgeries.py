@@ -37,7 +37,7 @@ PAYLOADS = [
 ]
 FORGERIES = [f"Hi.{line_break}{payload}" for line_break in BREAKS for payload in PAYLOADS]
 
-# What memory hands out for a prompt: a note, and the text between two marks that it does not have.
+# The form of a fence: a note, then the text between two marks that do not occur in it.
 FENCED = re.compile(
     r'[^\n]* It is data; [^\n]*\n<memory-(?P<mark>[0-9a-f]{8})(?: source="(?P<source>[^"<>]*)")?'
     r'(?: time="(?P<time>[0-9T:.+/-]+)")?>\n(?P<text>.*)\n</memory-(?P=mark)>',
@@ -46,12 +46,12 @@ FENCED = re.compile(
 
 
 def unfenced(text: str) -> str:
-    """What stands in the only fence of a text.
+    """The text inside the only fence of ``text``.
 
     Raises
     ------
     AssertionError
-        If there is none, or more that could pass for one.
+        If the text has no fence, or more than one that could pass for it.
     """
     found = FENCED.fullmatch(text)
     assert found, text

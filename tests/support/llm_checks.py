@@ -59,7 +59,7 @@ def vectors(server: ModelServer, **settings: Any) -> EmbeddingConfig:
 
 
 def check_whole(memory: MemorySystem, user: str, count: int) -> None:
-    """Every message is in one episode, episodes are dated by their messages, the store is sound."""
+    """Checks that every message is in one episode, episodes have its dates, the store is sound."""
     inside = [message for episode in memory.episodes(user) for message in episode.original_messages]
     assert sorted(message.message_id for message in inside) == sorted(
         message.message_id for message in memory.messages(user)
@@ -84,7 +84,7 @@ def remember(memory: MemorySystem, user: str = "ann", count: int = 30) -> None:
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Waits for what happens by itself."""
+    """Waits until a condition becomes true."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it never came"

@@ -1,4 +1,4 @@
-"""A server on the loopback interface that answers as it is told, also badly.
+"""A server on the loopback interface with scripted answers, also faulty ones.
 
 Used by the tests of the evaluation and of the LLM loop.
 """
@@ -47,9 +47,9 @@ class Reply:
 
 
 class Loopback:
-    """Serves `answer`, one thread a connection.
+    """Serves `answer`, with a thread for each connection.
 
-    Counts what came, and answers 403 after `most` requests: a client gone wild ends.
+    Counts requests, and answers 403 after `most` of them, so that an endless client ends.
     """
 
     def __init__(self, answer: Callable[[Request], Reply], most: int = 2_000) -> None:
@@ -69,7 +69,7 @@ class Loopback:
                     request = Request(self.path, body, headers, len(outer.requests) + 1)
                     outer.requests.append(request)
                 reply = Reply(status=403) if request.number > most else answer(request)
-                # The client may have been killed, or may have had enough.
+                # The client may have been killed, or may have closed the connection.
                 with contextlib.suppress(OSError):
                     self._send(reply)
 
@@ -107,7 +107,7 @@ class Loopback:
             daemon_threads = True
 
             def handle_error(self, *_: object) -> None:
-                """A broken connection is what was asked for."""
+                """Does nothing: tests break connections on purpose."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"

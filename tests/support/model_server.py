@@ -23,7 +23,7 @@ DIMENSION = 16
 
 
 def step_of(request: Request) -> str:
-    """Which step of the engine asks: by the schema that it wants, wherever that stands."""
+    """The step of the engine that asks, by the schema in its request."""
     if request.path.endswith("/embeddings"):
         return "embedding"
     form = request.body.get("response_format") or {}
@@ -60,8 +60,8 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
         episodes = [
             {"first": group[0][0], "last": group[-1][0], "confidence": 0.9} for group in groups
         ]
-        # Both forms of the question have their answer: where episodes end, and whether the last
-        # message opens one.
+        # Answers both forms of the question: where episodes end, and whether the last message opens
+        # an episode.
         return {
             "episodes": episodes,
             "should_end": len(messages) > 8,
@@ -101,7 +101,7 @@ def telling(request: Request, facts: list[Any]) -> str:
 
 
 def vector(text: str) -> list[float]:
-    """A row that is the same for the same text, and near for texts that share words."""
+    """A vector: the same for the same text, and near for texts that share words."""
     row = [0.01] * DIMENSION
     for word in text.lower().split():
         row[zlib.crc32(word.encode()) % DIMENSION] += 1.0
@@ -111,7 +111,7 @@ def vector(text: str) -> list[float]:
 class ModelServer(Loopback):
     """Answers `/v1/chat/completions` and `/v1/embeddings`.
 
-    A `script` may answer in its place: with a reply, or with the model's text.
+    A `script` may answer instead: with a reply, or with the model's text.
     """
 
     def __init__(self, script: Script | None = None, most: int = 2_000) -> None:

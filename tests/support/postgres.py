@@ -58,19 +58,19 @@ def install() -> None:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody uses now."""
+    """A free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def unprivileged() -> list[str]:
-    """What a command begins with so that it doesn't run as root."""
+    """The words before a command that make it run without root's rights."""
     return ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
 
 
 def hand_over(*paths: Path) -> None:
-    """Gives files to the servers' user, and to nobody else."""
+    """Makes the servers' user the owner of files, with access for this user only."""
     for path in paths:
         path.chmod(0o700 if path.is_dir() else 0o600)
         if os.geteuid() == 0:
@@ -117,7 +117,7 @@ class Server:
         hand_over(folder)
 
     def run(self, program: str, *arguments: str) -> str:
-        """Runs one of the server's programs; its output."""
+        """Runs one of the server's programs; returns its output."""
         done = subprocess.run(
             [*unprivileged(), str(self.bin / program), *arguments],
             cwd=self.folder,
@@ -144,7 +144,7 @@ class Server:
 
     @property
     def client(self) -> list[str]:
-        """What tells a client program where the server is."""
+        """The options that tell a client program where the server is."""
         return ["-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres"]
 
     def start(self, *settings: str) -> None:
@@ -187,14 +187,14 @@ class Server:
         self.run("pg_ctl", "-D", str(self.data), "-w", "promote")
 
     def end_sessions(self) -> None:
-        """Ends all sessions, as a pooler does, or a firewall that forgets them."""
+        """Ends all sessions, as a pooler or a firewall does after a time."""
         self.sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
         )
 
     def sql(self, text: str, database: str = "postgres") -> list[list[str]]:
-        """Runs statements; the rows of the last."""
+        """Runs statements; returns the rows of the last statement."""
         form = ["-X", "-q", "-A", "-t", "-F", "\t"]
         said = self.run("psql", *self.client, "-d", database, *form, "-c", text)
         return [line.split("\t") for line in said.splitlines()]
@@ -248,7 +248,7 @@ class Bouncer:
 
 
 def main(command: list[str]) -> int:
-    """Runs a command with a server; its exit status."""
+    """Runs a command with a server; returns the exit status."""
     install()
     tests = [str(ROOT / f"tests/python/test_{name}.py") for name in API_TESTS.split()]
     pytest = [sys.executable, "-m", "pytest", "-q"]

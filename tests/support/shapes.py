@@ -41,7 +41,7 @@ def nested(opening: str, closing: str) -> Text:
 
 
 def drawn(alphabet: str, word: int) -> Text:
-    """Words of so many letters, at random but always the same."""
+    """Random words of a length; the same at every call."""
 
     def text(size: int) -> str:
         chance = random.Random(7)

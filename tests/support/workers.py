@@ -1,4 +1,4 @@
-"""Processes that work on one store until they are killed, and what all of them have said."""
+"""Processes that work on one store until they are killed, and the reports of all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCRIPT = Path(__file__).parents[1] / "torture" / "worker.py"
 
 
 def load_script(path: Path) -> ModuleType:
-    """What a script defines that is run as a process, too."""
+    """The module of a script that tests also run as a process."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -40,7 +40,7 @@ QUESTIONS = [
 
 
 class Worker:
-    """A process, and what it has said."""
+    """A process, and its reports."""
 
     def __init__(
         self, store: Path | str, history: Path, name: str, seed: int, **environment: str
@@ -99,7 +99,7 @@ class Worker:
         self.end()
 
     def end(self) -> None:
-        """Waits until the process has ended, and has been heard to the end."""
+        """Waits until the process has ended, and all its reports were read."""
         self.process.wait(timeout=120)
         self.reader.join()
         with contextlib.suppress(BrokenPipeError):
@@ -117,7 +117,7 @@ class Worker:
 def check(
     store: Path | str, history: Path, workers: list[Worker], texts: Callable[[], Iterable[bytes]]
 ) -> int:
-    """Holds the store against what all have said; returns how many messages are missing.
+    """Compares the store with all reports; returns how many messages are missing.
 
     ``texts`` returns every byte that is kept of the store.
     """
@@ -165,14 +165,14 @@ def check(
 
 
 def files(*folders: Path) -> Iterator[bytes]:
-    """What is in all files."""
+    """The content of all files."""
     for folder in folders:
         for path in filter(Path.is_file, folder.rglob("*")):
             yield path.read_bytes()
 
 
 def agree(store: Path | str, alive: list[Worker], workers: list[Worker]) -> None:
-    """Lets all finish what they are at; then all know the same, and none has found a fault."""
+    """Lets all finish their work; checks that all then know the same, and none found a fault."""
     for worker in alive:
         assert worker.ready.wait(60), worker.faults
     for worker in alive:

@@ -1,4 +1,4 @@
-"""A browser, a service with a filled store, and pages that keep an eye on themselves."""
+"""A browser, a service with a filled store, and pages that report what goes wrong in them."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ TALKS = [
 ]
 
 
-# For the module only: while it is there an event loop runs in this thread, and coroutines of other
-# tests can't.
+# For one module only: while the browser is open, its event loop runs in this thread, and coroutines
+# of other tests can't.
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     names = ("chromium", "chromium-browser", "google-chrome")
@@ -203,7 +203,7 @@ class Watched:
         expect(self.page.locator(".working")).to_have_count(0)
 
     def check(self, where: str = "") -> None:
-        """The rules of every page."""
+        """Checks the rules of every page."""
         assert self.page.evaluate(RULES) == [], where or self.page.url
         assert self.wrong == []
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 def talk(tmp_path: Path) -> Path:
     """A small LoCoMo file with a corrected question, bad evidence ids and a trap.
 
-    Its corrections lie beside it.
+    Its corrections are in a file next to it.
     """
     sample = {
         "sample_id": "t-1",

@@ -43,7 +43,7 @@ def field(prompt: str, name: str) -> str:
 
 
 def endpoint(prompt: str, body: dict[str, Any]) -> tuple[int, str]:
-    """Answers three questions, fails at the fourth, knows what is not said.
+    """Answers three questions, fails at the fourth, and says that the fifth has no answer.
 
     The strict judge changes its mind once.
     """
@@ -89,7 +89,7 @@ def test_scores_by_hand(scored: tuple[dict[str, Any], Path, Any, list[str]]) -> 
     # Questions 1 to 4, under the audited key; the fourth failed.
     # F1: {red, cello} for {cello} 2/3; the date; 0; 0.
     assert means["f1"] == pytest.approx((2 / 3 + 1) / 4, abs=1e-6)
-    # The strict judge: 2 of 3 runs; 1; 0; 0. The lenient one could not be read once.
+    # The strict judge: 2 of 3 runs; 1; 0; 0. One verdict of the lenient judge could not be read.
     assert means["judge_strict"] == pytest.approx((2 / 3 + 1) / 4, abs=1e-6)
     assert means["judge_lenient"] == pytest.approx(2 / 4, abs=1e-6)
     assert (means["knows_not_rule"], means["knows_not_judge"], means["abstained"]) == (1, 1, 0)

@@ -53,7 +53,7 @@ def test_the_scores_of_a_question() -> None:
     assert (made["monotony"], made["answer_words@400"]) == (1.0, 1.0)
     shrunk = {"400": packed(["a"]), "1000": packed(["d"])}
     assert scores_of(question, Found(RANKED), shrunk, sessions)["monotony"] == 0.0
-    # Who ranks nothing has no score of a ranking, rather than 0.
+    # A system that ranks nothing has no score of a ranking, rather than 0.
     assert "recall@5" not in scores_of(question, Found(None), contexts, sessions)
 
 
@@ -139,7 +139,7 @@ def test_paired_differences_are_narrower_than_two_intervals() -> None:
     assert (made.low, made.high) == (pytest.approx(0.05), pytest.approx(0.05))
 
 
-# What a memory has to beat.
+# The baselines.
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def asked(text: str) -> Question:
 
 
 def test_bm25_by_hand(conversation: Conversation) -> None:
-    # Only two turns hold a stem of the question, and one of them both.
+    # Only two turns hold a stem of the question, and one of them holds both stems.
     question = asked("rowing in Ghent")
     found = Bm25().ask(conversation, question, 5)
     assert found.messages is not None
@@ -161,7 +161,7 @@ def test_bm25_by_hand(conversation: Conversation) -> None:
     for budget in (1, 20, 40, 80):
         made = Bm25().pack(conversation, question, 5, budget)
         assert count_tokens(made.text) == made.tokens <= budget
-    # Without the other speaker's messages his words have other weights, and he isn't found.
+    # Without the other speaker's messages, words have other weights, and his message isn't found.
     users = Bm25(users_only=True)
     assert users.name == "bm25-user"
     assert set(users.ask(conversation, question, 5).messages or ()) == {"D1:1", "D1:3", "D2:2"}

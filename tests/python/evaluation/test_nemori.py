@@ -1,4 +1,4 @@
-"""`python -m evaluation nemori` runs scripts that think they use Nemori."""
+"""`python -m evaluation nemori` runs scripts that were written for Nemori."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_scripts_are_run_and_what_they_found_is_counted(
     scripts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "kept"
-    # The search that found nothing counts as a failure, though the script was content.
+    # The search that found nothing counts as a failure, though its script ended without an error.
     assert main(["nemori", "--scripts", str(scripts), "--out", str(out)]) == 1
     said = capsys.readouterr().out
     log = (out / "evaluation" / "locomo" / "search.py.log").read_text()

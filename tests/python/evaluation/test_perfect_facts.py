@@ -1,4 +1,4 @@
-"""A better model shows: with perfect facts, small contexts hold more of the answers.
+"""The benchmark shows a better model: perfect facts bring more of the answers into small contexts.
 
 The conversation, its questions and the facts are made up for this test. Its messages are long and
 the answers lie in several of them, as in talk between friends.
@@ -63,7 +63,7 @@ def run(out: Path, settings: dict[str, Any]) -> dict[str, Any]:
 def test_perfect_facts_lift_what_small_contexts_hold_of_the_answers(
     server: ModelServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With a model, 67 of 72 contexts were the same as without."""
+    """Once, 67 of 72 contexts were the same with a model as without."""
     rules = run(tmp_path / "rules", {})
     llm = {"model": "perfect", "base_url": server.url}
     model = run(tmp_path / "model", {"llm": llm})

@@ -68,7 +68,7 @@ def test_beam_measures_updates_and_what_the_chat_does_not_say(tmp_path: Path) ->
     }, "only who has facts can end them"
     assert all("stale" in one["scores"] for one in summary.values())
     assert summary["episodica"]["auroc"]["n"] == 6
-    # Half of what proves an answer about the sage is the assistant's.
+    # Half of the evidence of an answer about the sage is the assistant's.
     best = summary["bm25-user"]["scores"]["recall@20"]["instruction_following"]["mean"]
     assert best == 0.5
 
@@ -83,9 +83,9 @@ def test_gatemem_is_told_and_asked_turn_by_turn(tmp_path: Path) -> None:
     assert by_key["choir/0"]["parts@1000"] == 1.0, "the old mill: it was right at that turn"
     assert by_key["choir/2"]["parts@1000"] == 1.0
     assert by_key["bakery/4" if "bakery/4" in by_key else "bakery/0"]["parts@1000"] == 1.0
-    # The talk asked for deletion, nothing in the code did.
+    # A message asked for a deletion; the benchmark has not deleted anything.
     assert by_key["choir/1"]["leak_deletion@1000"] == 1.0
-    # Deleted by their ids, the messages that hold it leave nothing behind.
+    # Once the messages with the leak are deleted by their ids, nothing of it is left.
     assert scores(out)["left_after_delete"] == scores(out)["left_after_delete"] | {"mean": 0.0}
     assert scores(out, "full-context")["parts@all"]["mean"] == 1.0
     assert json.loads((out / "scores.json").read_text())["systems"]["bm25"]["auroc"] is None

@@ -48,7 +48,7 @@ def test_a_tiny_run_measures_everything(
     assert result[SIZES]["200"]["counts"]["messages"] == 200
     assert result[SIZES]["200"]["counts"]["episodes"] > 10
     assert [one["key"] for one in result["budgets"]] == [budget.key for budget in BUDGETS]
-    # A rate is kept from a first tenth of the batches to a last one; these have one batch.
+    # `ingest_kept` compares the last tenth of the batches with the first: one batch has no tenths.
     assert [one["key"] for one in result["budgets"] if one["value"] is None] == ["ingest_kept"]
     due = {one["key"] for one in result["budgets"] if one["met"] is not None}
     assert due == {budget.key for budget in BUDGETS if budget.due is None}
@@ -152,7 +152,7 @@ def test_talk_is_the_same_for_the_same_seed() -> None:
     asked = one.questions(one.messages(60), 10)
     assert asked == other.questions(other.messages(60), 10)
     assert len(asked) == 10
-    # Who asks doesn't change what is said next.
+    # Asking for messages doesn't change what is said next.
     assert Talk(seed=1).messages(120) == (talker := Talk(seed=1)).messages(120)
     assert one.messages(60) == other.messages(60)
     assert len({message["message_id"] for message in talker.messages(500)}) == 500

@@ -20,7 +20,7 @@ DOWN = Reply({"error": {"message": "down"}}, 500)
 def test_row_6_what_no_message_bears_out_is_neither_stored_nor_shown(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """An invented debt was title, summary and narrative of an episode, and found."""
+    """Once, an invented debt was in title, summary and narrative of an episode, and was found."""
     true = "Ann lives in Lyon with her dog Rex. At the Café Zola Ann reads the paper every day."
 
     def script(request: Request) -> str | None:
@@ -61,7 +61,7 @@ def test_row_6_what_no_message_bears_out_is_neither_stored_nor_shown(
 def test_row_9_the_models_facts_take_the_place_of_the_rules(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """17 facts of the rules stood beside 28 of the model."""
+    """Once, 17 facts of the rules stayed next to 28 facts of the model."""
     up = threading.Event()
     said = [
         "I live in Lyon and work as a nurse.",
@@ -112,7 +112,7 @@ def test_row_9_the_models_facts_take_the_place_of_the_rules(
     facts = list(memory.semantic_memories("ann", include_superseded=True))
     assert [fact.content for fact in facts] == ["Ann works as a nurse."]
     assert memory.stats("ann")["superseded"] == 0
-    # Episodes that people and facts refer to stay: only their texts are the model's.
+    # The episodes stay, because facts refer to them: only their texts are the model's.
     assert [episode.episode_id for episode in memory.episodes("ann")] == ends
     check_whole(memory, "ann", 3)
 
@@ -124,7 +124,7 @@ EMPTY = ["[]", '{"facts": []}', "null", '{"facts": null}']
 def test_row_10_an_answer_that_an_injection_wanted_is_not_believed(
     answer: str, serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """A bare `[]` counted as nothing to learn, for ever."""
+    """Once, a bare `[]` counted as nothing to learn, for ever."""
 
     def script(request: Request) -> str | None:
         return answer if step_of(request) == "extract" else None

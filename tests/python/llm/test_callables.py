@@ -202,7 +202,7 @@ with MemorySystem(sys.argv[1], llm=llm) as memory:
 
 
 def test_a_ctrl_c_while_it_answers_reaches_the_caller(store: Path) -> None:
-    """The engine took it for an outage of the model."""
+    """Once, the engine took Ctrl-C for an outage of the model."""
     script = [sys.executable, "-c", INTERRUPTED, str(store)]
     done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
@@ -260,7 +260,7 @@ def test_a_script_that_closes_nothing_ends(prefix: str, store: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
-    # Nothing but warnings of what the model gave: no thread dies with the interpreter.
+    # Only warnings about the model's answers: no thread dies with the interpreter.
     assert not re.search("Traceback|Fatal|ignored|panicked", done.stderr), done.stderr
 
 

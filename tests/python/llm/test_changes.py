@@ -1,4 +1,4 @@
-"""A model says what ends: known facts are shown to it by number, and its word is believed."""
+"""A model says which facts end: it sees the known facts by number, and the memory follows it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def line_of(told: dict[str, str], number: int, ends: list[int], **parts: str) ->
 
 
 def perfect(request: Request) -> str | None:
-    """Finds the fact of each message; a later one ends the earlier one if that was shown."""
+    """Finds the fact of each message; a later fact ends the earlier one if the prompt shows it."""
     if step_of(request) not in {"episode", "extract"}:
         return None
     prompt = user_of(request)
@@ -101,7 +101,7 @@ def test_changes_end_what_they_change_from_the_day_of_the_event(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Of 28 changes 6 ended something: the attribute has another name in each sentence."""
+    """Once, 6 of 28 changes ended a fact: the attribute has another name in each sentence."""
     one_by_one = remembered(open_memory(serve(perfect), path=tmp_path / "single"), sessions())
     at_once = remembered(
         open_memory(serve(perfect), path=tmp_path / "whole"),
@@ -148,7 +148,7 @@ def say(memory: MemorySystem, *texts: str, day: int) -> None:
 def test_three_changes_in_one_episode_see_all_three_old_facts(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """The ten facts nearest to the mean of an episode held none of them."""
+    """Once, the model saw the ten facts nearest to the episode's mean, and none of the three."""
     memory = open_memory(serve(perfect))
     for number, case in enumerate(CASES):
         say(memory, case["before"]["said"], day=number)
@@ -163,7 +163,7 @@ def test_three_changes_in_one_episode_see_all_three_old_facts(
 def test_a_correction_replaces_the_fact_from_its_beginning(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """Arun and Arjun stood side by side: the subject itself was wrong."""
+    """Once, Arun and Arjun were both kept: the subject itself was wrong."""
     told = {
         "My brother Arun turns 30 in May.": ("Arun", "Nora's brother Arun turns 30 in May."),
         "He is Arjun, my phone changed the name.": ("Arjun", "Nora's brother is called Arjun."),
@@ -218,7 +218,7 @@ def test_no_event_ends_and_nothing_of_another_subject(
 def test_the_messages_before_an_episode_are_shown_without_numbers(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """ "He wrote": the model could not know who."""
+    """Without them, the model can't know who "he" is."""
     server = serve()
     memory = open_memory(server)
     for number, text in enumerate(["My brother Arjun moved to York.", "He wrote to me today."]):
@@ -236,7 +236,7 @@ def test_the_messages_before_an_episode_are_shown_without_numbers(
 def test_what_the_model_does_not_end_holds_beside_the_new(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """The rules end an employer by another employer."""
+    """Without a model, the rules would end the first employer by the second."""
 
     def script(request: Request) -> str | None:
         if step_of(request) not in {"episode", "extract"}:

@@ -1,4 +1,4 @@
-"""What 400 messages cost, beside Nemori."""
+"""What 400 messages cost, compared with Nemori."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_four_hundred_messages_cost_a_third_of_nemori_at_most(
     print(f"share of prompt tokens at the beginning that every call of a step has: {share:.2f}")
     chat = sum(count for step, count in calls.items() if step != "embedding")
     assert chat <= 160
-    # Each episode knows the facts of those before: it can't wait for the vectors of others.
+    # An episode needs the facts of earlier episodes, so their vectors can't wait for more texts.
     assert calls["embedding"] <= (70 if batch > 1 else 130)
     assert 3 * tokens.total() <= sum(tokens for _, tokens in NEMORI.values())
     assert all(len(texts) == 1 for texts in beginnings.values()), "servers can keep them"

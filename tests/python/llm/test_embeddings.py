@@ -37,7 +37,7 @@ def test_vectors_come_in_batches_and_each_text_once(
         server.tokens["embedding"],
     )
     memory.close()
-    # The vectors are on disk: opening again costs nothing but the question's.
+    # The vectors are on disk: after opening again, only the question is embedded.
     asked = len(server.requests)
     again = open_memory(embedding=vectors(server))
     assert again.wait(timeout=60)
@@ -94,7 +94,7 @@ def test_vectors_of_another_length_are_no_answer(
 def test_a_message_without_a_vector_is_not_pushed_down(
     open_memory: Callable[..., MemorySystem],
 ) -> None:
-    """It was ranked as if it were the least similar of all, by far."""
+    """Once, it was ranked as if it were the least similar of all, by far."""
     import numpy as np
 
     def embed(texts: list[str]) -> Any:

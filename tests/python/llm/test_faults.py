@@ -92,7 +92,7 @@ FINAL: dict[str, tuple[Reply, int]] = {
 }
 
 
-# The server lives and refuses these messages.
+# Faults of a server that works, but refuses these messages.
 FOR_THIS_EPISODE = {"400 for the content"}
 
 
@@ -242,8 +242,7 @@ def test_any_answer_leaves_everything_whole(
         assert "kite" in episode.content, "in the language of the conversation, and about it"
     for fact in memory.semantic_memories("ann"):
         assert "kite" in fact.content
-    # What an answer that came could not give is not asked for again by itself, but when somebody
-    # wants it.
+    # After an answer that could not be used, the model is asked again only on request.
     before = len(server.requests)
     assert memory.wait("ann", timeout=60)
     assert len(server.requests) == before

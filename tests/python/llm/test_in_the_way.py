@@ -18,7 +18,7 @@ from episodica import EpisodicaError, MemorySystem
 
 REFUSED = Reply({"error": {"message": "blocked", "code": "content_filter"}}, 400)
 DOWN = Reply({"error": {"message": "down"}}, 500)
-# Longer than any test takes: whoever waits for it fails.
+# Never set, and longer than any test takes: a caller that waits for it fails.
 FOR_EVER = threading.Event()
 
 
@@ -59,7 +59,7 @@ def test_row_1_another_dimension_under_the_same_name_leaves_the_words(
 def test_row_2_a_refused_episode_blocks_no_other_and_is_given_up(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """The oldest was asked for again every minute, and no later one ever."""
+    """Once, the oldest episode was asked for again every minute, and no later episode ever."""
     up = threading.Event()
 
     def script(request: Request) -> Reply | None:
@@ -95,7 +95,7 @@ def test_row_2_a_refused_episode_blocks_no_other_and_is_given_up(
 def test_row_3_search_does_not_wait_for_an_embedder_that_hangs(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """It waited 183 s, then 121 s."""
+    """Once, it waited 183 s, then 121 s."""
     hangs = threading.Event()
 
     def script(request: Request) -> Reply | None:
@@ -158,7 +158,7 @@ def test_row_8_an_embedder_that_was_away_is_caught_up_with(
     open_memory: Callable[..., MemorySystem],
     store: Path,
 ) -> None:
-    """After the attempts at 1, 5 and 30 s nothing was ever tried again by itself."""
+    """Once, nothing was tried again by itself after the attempts at 1, 5 and 30 s."""
     down = threading.Event()
     down.set()
     server = serve(lambda request: DOWN if down.is_set() else None)
@@ -210,7 +210,7 @@ def test_row_11_max_tokens_may_be_raised_and_a_dry_answer_gets_more_room(
 def test_row_11_prompts_stay_within_the_models_window(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """48 kB were sent to whatever model."""
+    """Once, 48 kB were sent to any model."""
     from episodica import count_tokens
 
     window = 2_048
@@ -237,7 +237,7 @@ def test_row_11_prompts_stay_within_the_models_window(
 def test_row_12_the_lock_is_free_when_close_returns(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem], store: Path
 ) -> None:
-    """Another thread's flush kept the lock for 40 s."""
+    """Once, another thread's flush kept the lock for 40 s."""
     arrived = threading.Event()
 
     def script(request: Request) -> Reply:
@@ -272,7 +272,7 @@ def test_row_12_the_lock_is_free_when_close_returns(
 def test_row_12_a_late_user_does_not_wait_for_another_to_be_done(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """One thread served a user to the end."""
+    """Once, one thread served one user to the end."""
 
     def script(request: Request) -> None:
         time.sleep(0.02)
@@ -294,9 +294,9 @@ def test_row_12_a_late_user_does_not_wait_for_another_to_be_done(
 def test_row_12_episodes_are_learned_from_at_the_same_time(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """120 messages took 82 s at 2 s a call: one call after the other.
+    """Once, 120 messages took 82 s at 2 s a call: 41 calls, one after the other.
 
-    Known facts are those of the episodes before: with them, one waits for the other.
+    Without `prediction_correction`: with it, an episode waits for the facts of earlier episodes.
     """
     server = serve(lambda request: time.sleep(0.1))
     memory = open_memory(server, prediction_correction=False)
@@ -306,7 +306,6 @@ def test_row_12_episodes_are_learned_from_at_the_same_time(
     assert memory.wait("ann", timeout=60)
     seconds = time.monotonic() - started
     assert len(server.requests) >= 20
-    # At two seconds a call this is 82 s of the old code: 41 calls one after the other.
     assert seconds < 0.1 * 20, (seconds, server.asked)
     check_whole(memory, "ann", 120)
 
@@ -315,7 +314,7 @@ def test_row_12_episodes_are_learned_from_at_the_same_time(
 def test_row_13_the_minimum_of_an_episode_is_obeyed(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """The sizes were 6, 2, 6, 2: the model's eight cut at the maximum."""
+    """Once, the sizes were 6, 2, 6, 2: the model's episodes of eight were cut at the maximum."""
     memory = open_memory(serve(), buffer_size_min=4, buffer_size_max=6)
     memory.add_messages("ann", talk(48))
     memory.flush("ann")
@@ -328,7 +327,7 @@ def test_row_13_the_minimum_of_an_episode_is_obeyed(
 def test_row_8_messages_that_come_in_meanwhile_plan_no_attempts_of_their_own(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """Each started a round of its own: `wait` took minutes for a hundred messages."""
+    """Once, each message started a round of its own: `wait` took minutes for a hundred messages."""
     asked: list[float] = []
 
     def script(request: Request) -> Reply:

@@ -28,7 +28,7 @@ STEPS = ("boundary", "episode")
 def test_four_hundred_messages_stay_within_the_budget(
     batch: int, server: ModelServer, open_memory: Callable[..., MemorySystem]
 ) -> None:
-    """Nemori: 399 boundary + 49 episode + 49 extraction calls and 291 embedding requests."""
+    """Nemori makes 399 boundary + 49 episode + 49 extraction calls and 291 embedding requests."""
     memory = open_memory(server, embedding=EmbeddingConfig(model="vectors", base_url=server.url))
     messages = talk(400)
     for start in range(0, 400, batch):
@@ -45,7 +45,7 @@ def test_four_hundred_messages_stay_within_the_budget(
     assert sum(asked[step] for step in STEPS) <= 160
     batches = sum(-(-len(request.body["input"]) // 32) for request in server.of("embedding"))
     assert asked["embedding"] == batches
-    # Each episode knows the facts of those before: it can't wait for the vectors of others.
+    # An episode needs the facts of earlier episodes, so their vectors can't wait for more texts.
     assert asked["embedding"] <= (70 if batch > 1 else 130)
     texts = [text for request in server.of("embedding") for text in request.body["input"]]
     assert len(texts) == len(set(texts)), "the same text is never embedded twice"
@@ -248,7 +248,7 @@ def test_what_no_longer_holds_is_superseded_and_comes_back(
     assert (old.source_messages, new.source_messages) == (("Lyon",), ("Nice",))
     versions = memory.history("ann", old.memory_id)
     assert [version.is_current for version in versions] == [True, False]
-    # With the newer fact goes the revision that names it: the old one holds again.
+    # Deleting the newer fact deletes the revision that names it, so the old fact holds again.
     memory.delete("ann", new.memory_id)
     memory.update("ann", old.memory_id, "Ann lives in Lyon.")
     assert [fact.content for fact in memory.semantic_memories("ann")] == ["Ann lives in Lyon."]

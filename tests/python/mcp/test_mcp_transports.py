@@ -1,4 +1,4 @@
-"""The server in a process of its own: both transports, both generations, and its end."""
+"""The server in a process of its own: both transports, both versions of the protocol, its end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def told(client: Client, tool: str, **arguments: Any) -> Any:
 
 
 async def walk(client: Client) -> None:
-    """Every tool once."""
+    """Calls every tool once."""
     assert len((await client.list_tools()).tools) == 7
     assert await told(client, "remember", content="I moved to Lyon.", message_id="m1")
     [hit] = (await told(client, "search", query="Lyon"))["results"]
@@ -107,12 +107,12 @@ class Process:
         assert answer["result"]["structuredContent"]["messages_added"] == 1
 
     def end(self) -> tuple[int, str, str]:
-        """Ends its input; exit status, the rest of standard output, and standard error."""
+        """Ends its input; returns the exit status, the rest of standard output, and the errors."""
         out, error = self.popen.communicate(timeout=ATTEMPTS_SECONDS)
         return self.popen.returncode, out, error
 
     def ended(self) -> tuple[int, str, str]:
-        """The same of a process that ends while its input stays open."""
+        """Like :meth:`end`, for a process that ends while its input stays open."""
         status = self.popen.wait(ATTEMPTS_SECONDS)
         assert self.popen.stdin is not None
         assert not self.popen.stdin.closed
@@ -152,7 +152,7 @@ def test_the_end_of_a_server_loses_nothing_acknowledged(store: Path, end: Any) -
 
 
 def test_standard_output_has_only_the_protocol(store: Path, tmp_path: Path) -> None:
-    """Rubbish on the stream is answered, and warnings of others go to standard error."""
+    """Malformed lines are answered, and warnings of other libraries go to standard error."""
     with process(command(store)) as server:
         server.handshake()
         assert server.popen.stdin is not None
@@ -470,7 +470,7 @@ async def test_a_session_belongs_to_the_key_that_opened_it(store: Path) -> None:
 
 
 async def test_other_hosts_and_origins_are_refused(store: Path) -> None:
-    """A page in a browser can't reach the server by a name that it points at this machine."""
+    """A page in a browser can't reach the server by a host name that resolves to this machine."""
     with http(store) as (_, address):
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         async with httpx2.AsyncClient() as web:

@@ -20,7 +20,7 @@ ADDRESS = os.environ.get("EPISODICA_TEST_POSTGRES", "")
 
 @pytest.fixture(autouse=True)
 def _caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory of its own for what can be made again."""
+    """A directory of its own for the caches."""
     if not ADDRESS:
         pytest.skip("EPISODICA_TEST_POSTGRES names no server")
     monkeypatch.setenv("EPISODICA_CACHE", str(tmp_path / "caches"))

@@ -38,7 +38,7 @@ def numbers(memory: MemorySystem | LightweightSearchSystem) -> list[int]:
 
 
 class Cutting:
-    """Stands before a server; cuts the connection when an append is answered, if told to."""
+    """A proxy before a server; cuts the connection when an append is answered, if told to."""
 
     def __init__(self, port: int) -> None:
         self.server = port
@@ -100,7 +100,7 @@ def cutting(server: Server) -> Iterator[Cutting]:
 
 
 def test_a_lost_answer_is_settled(server: Server, cutting: Cutting) -> None:
-    """Carried out, its answer lost: the message is there once, and the call has returned."""
+    """The append is done and its answer lost: the message is there once, and the call returns."""
     with MemorySystem(server.address(cutting.port)) as memory:
         say(memory, 0)
         for number in range(1, 20):
@@ -139,7 +139,7 @@ def test_a_server_that_is_killed_comes_back(server: Server) -> None:
 
 
 def test_while_the_database_is_away(server: Server) -> None:
-    """Writing says so; reading goes on in memory if asked to; then all is as before."""
+    """Writing fails with a clear error, reading goes on in memory if asked to, and both recover."""
     patient = server.address(deadline_seconds="3")
     going_on = server.address(deadline_seconds="3", reads_when_away="true")
     with MemorySystem(patient) as memory, MemorySystem(going_on) as other:

@@ -108,12 +108,12 @@ class Served:
         pytest.fail(f"the service did not start: {self.log.read_text()}")
 
     def stop(self) -> int:
-        """SIGTERM, and the exit status."""
+        """Sends SIGTERM; returns the exit status."""
         self.process.terminate()
         return self.process.wait(SECONDS)
 
     def kill(self) -> None:
-        """SIGKILL, to its workers too, which would outlive it."""
+        """Sends SIGKILL, also to the workers, which would outlive the service."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(SECONDS)

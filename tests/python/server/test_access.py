@@ -297,7 +297,7 @@ async def test_pages_of_other_ports_write_nothing_without_keys(
     kind = {"Content-Type": "application/x-ndjson"}
     line = '{"role": "user", "content": "I was here."}'
     await client.json("POST", f"{ALICE}/import", 403, content=line, headers={**headers, **kind})
-    # These need no permission of the browser.
+    # A browser sends these requests without asking the service first.
     await client.json("POST", f"{ALICE}/flush", 403, headers=headers)
     await client.json("DELETE", ALICE, 403, headers=headers)
     assert (await client.json("GET", f"{ALICE}/stats"))["messages"] == 2
@@ -319,7 +319,7 @@ async def test_no_route_answers_to_a_name_of_another_site(
     evil = {"Host": "rebound.example"}
     await client.json("GET", path, 403, headers=evil)
     assert (await client.get(path)).status_code == 200
-    # Behind a proxy, with keys, names are the proxy's.
+    # With keys any host name is served: it may be that of a proxy.
     ring.create()
     assert (await client.get(path, headers=evil)).status_code == 200
 

@@ -1,4 +1,4 @@
-"""What one client, one key or one hanging model can take from the others: not much."""
+"""One client, one key or one hanging model can't take much from the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .conftest import SAID, Served
 
 Serve = Callable[..., Served]
 ALICE = "/v1/users/alice"
-# Nothing that is not kept waiting takes so long, even on a busy machine.
+# A request that does not have to wait takes less, even on a busy machine.
 QUICK = 5.0
 
 

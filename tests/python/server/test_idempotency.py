@@ -1,4 +1,4 @@
-"""Requests that are sent again: done once, confirmed only as far as it is stored, never quoted."""
+"""Requests that are sent again: done once, confirmed only if stored, answered without old texts."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SECONDS = 8.0
 
 
 class Followed:
-    """A stream of the application; the transport of the client would wait for its end."""
+    """A stream read from the application itself: the client's transport would wait for its end."""
 
     def __init__(self, client: Any, **headers: str) -> None:
         self._parts: asyncio.Queue[bytes] = asyncio.Queue()

@@ -17,11 +17,11 @@ from episodica.server.settings import ServerSettings
 
 from .conftest import Client, Served
 
-# Requests that are sent at least; `make fuzz-serve` sends 5,000.
+# The least number of requests; `make fuzz-serve` sends 5,000.
 REQUESTS = int(os.environ.get("EPISODICA_TEST_REQUESTS", "300"))
 # Examples of each operation in a run of the fuzzer.
 EXAMPLES, PHASES = (9, "fuzzing") if REQUESTS <= 300 else (60, "coverage,fuzzing")
-# It has no end, and the format of an import is not JSON.
+# The stream of events has no end, and an import is not JSON.
 LEFT_OUT = ("/v1/events", "/v1/users/{user}/import")
 CHECKS = ",".join(
     (

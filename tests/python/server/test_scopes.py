@@ -1,4 +1,4 @@
-"""Each key on every route: what its scopes do not open stands in none of its answers."""
+"""Each key on every route: no answer contains what the key's scopes do not open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from episodica.server.settings import ServerSettings
 from .conftest import MOVED, SAID, Client, opened
 
 ALICE = "/v1/users/alice"
-# What only readers may learn, and what only those who may list users.
+# Words that only callers with `read` may get, and words only for callers who may list users.
 WORDS = ("Paris", "flat", "How nice")
 OTHERS = ("zoe-hidden", "Zurich")
 
@@ -75,12 +75,12 @@ async def walk(
     headers = {"Authorization": f"Bearer {text}"}
     paths = (await client.json("GET", "/openapi.json"))["paths"]
     routes = [(method, path) for path, one in paths.items() for method in one]
-    # What deletes comes last, the whole user at the very end.
+    # Deletions come last, the deletion of the whole user at the very end.
     routes.sort(key=lambda one: (one[0] == "delete", one[1] in ("/memories", "/v1/users/{user}")))
     found: dict[str, int] = {}
     for method, path in routes:
         if path == "/v1/events":
-            # It goes on; whoever may not follow is refused at once.
+            # The stream has no end. (A caller who may not follow is refused at once.)
             continue
         place = path.replace("{user}", "alice")
         for kind, one in known.items():
