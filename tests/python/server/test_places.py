@@ -128,7 +128,7 @@ async def test_a_key_sees_the_tree_of_its_user(filled: Client, store: Path) -> N
     ):
         for ask in (listed, read):
             await ask(filled, uri, 404, headers=alice)
-            # A session may have several users, so its tree needs `admin`, also for keys of all users.
+            # A session may have several users: its tree needs `admin`, even for keys of all users.
             hidden = 403 if uri.startswith("cortex://session") else 404
             await ask(filled, uri, hidden, headers=other)
             await ask(filled, uri, 403, headers=writer)
