@@ -27,12 +27,13 @@ def ask(messages: list[dict[str, str]]) -> str:
 
 
 def scripted(messages: list[dict[str, str]]) -> str:
-    """Stands in for a model: repeats the first words of the person in the prompt."""
-    for line in messages[0]["content"].splitlines():
-        speaker, _, text = line.partition(": ")
-        if speaker == messages[-1]["name"]:
-            return f'You once said: "{text}"'
-    return "Tell me more."
+    """Stands in for a model: repeats the remembered words that are most like the question."""
+    lines = messages[0]["content"].splitlines()
+    parts = (line.removeprefix("[…] ").partition(": ") for line in lines)
+    said = [text for speaker, _, text in parts if speaker == messages[-1]["name"]]
+    asked = set(messages[-1]["content"].lower().split())
+    best = max(said, key=lambda text: len(asked & set(text.lower().split())), default="")
+    return f'You once said: "{best}"' if best else "Tell me more."
 
 
 def chat(name: str) -> None:

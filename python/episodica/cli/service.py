@@ -81,7 +81,7 @@ def explore(args: argparse.Namespace, out: Output) -> int:
             out.json({"address": address})
         else:
             out.line(address)
-            out.note("good once, for ten minutes; Ctrl-C ends the explorer")
+            out.note("the address works once, within ten minutes; Ctrl-C ends the explorer")
         sys.stdout.flush()
         if args.browser:
             # In a thread: some browsers return only when they are closed.

@@ -151,7 +151,7 @@ def _used() -> ServiceError:
     return ServiceError(
         401,
         "one_time_address",
-        "this address is good once, and for ten minutes",
+        "this address works once, within ten minutes",
         "run `episodica ui` again, and open the address that it prints",
     )
 

@@ -68,7 +68,7 @@ def files() -> dict[str, PageFile]:
 
 
 class OneTimeAddress:
-    """A token that is good once, for some minutes, and the credential that it is exchanged for.
+    """A token that works once, within some minutes, and the credential that it is exchanged for.
 
     The credential is a bearer token, not a cookie: browsers send the cookies of this machine's name
     to every port, without being asked.
