@@ -216,8 +216,10 @@ def test_standard_input(imports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_format_can_be_said(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("remark,sender\nhello,Alice\n", encoding="utf-8")
-    with pytest.raises(InvalidInputError, match="line 1 is not understood: `remark,sender`"):
+    unknown = "line 1 is not understood: `remark,sender`"
+    with pytest.raises(InvalidInputError, match=unknown) as bad:
         read_conversations(file)
+    assert "a column `content`" in str(bad.value.hint)
     with pytest.raises(InvalidInputError, match="no column with the text") as caught:
         read_conversations(file, "csv")
     assert (caught.value.path, caught.value.line) == (str(file), 1)

@@ -336,8 +336,9 @@ def _text_format(head: str) -> str:
         return "json"
     line = start.partition("\n")[0].rstrip()
     number = head[: len(head) - len(start)].count("\n") + 1
+    hint = f"a table has a column `content` and one of `name` or `role`; {EXPECTED}"
     raise UnknownFormatError(
-        f"line {number} is not understood: `{shown(line)}`", hint=EXPECTED, line=number
+        f"line {number} is not understood: `{shown(line)}`", hint=hint, line=number
     )
 
 
