@@ -230,6 +230,8 @@ export default {
   "why.contained in a known fact": "已包含在已知事实中",
   "why.nearly the same as a known fact": "与已知事实几乎相同",
   "why.says more than a known fact": "比已知事实更详细",
+  "why.outdated": "已过时",
+  "why.current again": "重新成为当前事实",
   "previous": "之前：",
   "rejected": "被拒绝的句子",
   "rejected.lead": "规则没有接受为事实的句子及原因，最新在前。",
