@@ -24,6 +24,7 @@ from typing import Any
 
 from evaluation.speed.process import child, environment
 from evaluation.speed.rows import Row
+from evaluation.speed.searching import against_idle
 from evaluation.speed.stores import USER, Store
 from evaluation.speed.timing import milliseconds, times
 
@@ -108,19 +109,7 @@ def _beside_writers(memory: Any, path: Path, store: Store, runs: int) -> Iterato
         for writer in writers:
             writer.go()
         busy = times(search, questions, time.thread_time)
-    yield Row(
-        "tail_writers",
-        "p99 of searches beside seven writing processes, against idle",
-        busy.p99 / idle.p99,
-        "x",
-        {"idle": idle.to_dict(), "busy": busy.to_dict()},
-    )
-    yield Row(
-        "tail_writers_cpu",
-        "of it by processor time of the searching thread",
-        busy.cpu_p99 / idle.cpu_p99,
-        "x",
-    )
+    yield from against_idle("tail_writers", "beside seven writing processes", busy, idle, {})
 
 
 def _killed(path: Path, store: Store) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
@@ -82,6 +82,16 @@ def searching(store: Store, runs: int) -> Iterator[Row]:
 def median(key: str, name: str, measured: Times) -> Row:
     """The row of a median."""
     return Row(key, name, measured.p50, "ms", measured.to_dict(), measured.cpu)
+
+
+def against_idle(
+    key: str, name: str, busy: Times, idle: Times, more: Mapping[str, float]
+) -> Iterator[Row]:
+    """The tail of searches under load against the tail without it."""
+    detail = {"idle": idle.to_dict(), "busy": busy.to_dict(), **more}
+    yield Row(key, f"p99 of searches {name}, against idle", busy.p99 / idle.p99, "x", detail)
+    worked = busy.cpu_p99 / idle.cpu_p99
+    yield Row(f"{key}_cpu", "the same by processor time of the searching thread", worked, "x")
 
 
 def recall(memory: MemorySystem, store: Store, questions: list[str]) -> Row:

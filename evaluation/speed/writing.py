@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from episodica import MemorySystem
 from evaluation.speed.rows import MILLION, Row
-from evaluation.speed.searching import WARM_UP
+from evaluation.speed.searching import WARM_UP, against_idle
 from evaluation.speed.stores import BATCH, USER, Store, cache_folder
 from evaluation.speed.talk import LATER, Talk, renamed
 from evaluation.speed.timing import SyncProbe, Times, times
@@ -161,51 +162,35 @@ def tails(store: Store, runs: int) -> Iterator[Row]:
             times(search, store.questions[:WARM_UP])
             # Measured alone before and after, as the store grows meanwhile.
             idle = times(search, questions, time.thread_time)
-            adding = _Adding(memory, user, messages)
-            busy = times(search, questions, time.thread_time)
-            added = adding.stop()
-            after = times(search, questions, time.thread_time)
-        detail = {"idle": idle.to_dict(), "busy": busy.to_dict(), "after": after.to_dict(), **added}
-        idle.extend(after)
-        yield Row(
-            key,
-            f"p99 of searches while {whose} messages are added, against idle",
-            busy.p99 / idle.p99,
-            "x",
-            detail,
-        )
-        yield Row(
-            f"{key}_cpu",
-            "the same by processor time of the searching thread",
-            busy.cpu_p99 / idle.cpu_p99,
-            "x",
-        )
+            with _adding(memory, user, messages) as added:
+                busy = times(search, questions, time.thread_time)
+            idle.extend(times(search, questions, time.thread_time))
+        name = f"while {whose} messages are added"
+        yield from against_idle(key, name, busy, idle, added)
         yield Row(f"{key}_p50", "the same, p50", busy.p50 / idle.p50, "x")
 
 
-class _Adding:
-    """Adds messages from a thread of its own until it is told to stop."""
+@contextmanager
+def _adding(
+    memory: MemorySystem, user: str, messages: list[dict[str, Any]]
+) -> Iterator[dict[str, float]]:
+    """Adds messages from another thread; counts them, and at the end their rate."""
+    stop, added = threading.Event(), {"added": 0.0}
 
-    def __init__(self, memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
-        self._stop = threading.Event()
-        self._added = 0
-        self._started = time.perf_counter()
-        self._thread = threading.Thread(target=self._work, args=(memory, user, messages))
-        self._thread.start()
-
-    def _work(self, memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
+    def work() -> None:
         for again in itertools.count():
             for start in range(0, len(messages), _CHUNK):
-                if self._stop.is_set():
+                if stop.is_set():
                     return
-                new = [
-                    renamed(message, f"again-{again}")
-                    for message in messages[start : start + _CHUNK]
-                ]
-                self._added += memory.add_messages(user, new).messages_added
+                part = messages[start : start + _CHUNK]
+                new = [renamed(message, f"again-{again}") for message in part]
+                added["added"] += memory.add_messages(user, new).messages_added
 
-    def stop(self) -> dict[str, float]:
-        """Stops the thread; returns the number of additions and their rate."""
-        self._stop.set()
-        self._thread.join()
-        return {"added": self._added, "rate": self._added / (time.perf_counter() - self._started)}
+    started, thread = time.perf_counter(), threading.Thread(target=work)
+    thread.start()
+    try:
+        yield added
+    finally:
+        stop.set()
+        thread.join()
+        added["rate"] = added["added"] / (time.perf_counter() - started)
