@@ -64,7 +64,7 @@ class Corrections(MemoryReader):
     def delete(
         self, user_id: str, id: str | Iterable[str], *, dry_run: bool = False
     ) -> DeleteReport:
-        """Removes records, and those derived from them.
+        """Removes records, and the records derived from them.
 
         Afterwards no byte of their texts is in any file. Episodes that lose a message are written
         again without it. Facts without another source message are removed.
@@ -122,9 +122,9 @@ class Corrections(MemoryReader):
         where
             What their metadata must say, with the operators of :meth:`search`.
         kinds
-            ``"message"`` (default), ``"episodic"``, ``"semantic"``, or several. Records
-            derived from messages follow them; an episode of which one message meets the conditions
-            goes with all its messages, if episodes are asked for.
+            ``"message"`` (default), ``"episodic"``, ``"semantic"``, or several. With a message, the
+            records derived from it are removed. With ``"episodic"``, an episode is removed with all
+            its messages if one of them meets the conditions.
         fact_kinds
             Only facts of this category, such as ``"preference"``, or of these. Only facts have a
             category, so ``kinds`` is ``"semantic"`` by default then.
@@ -184,7 +184,7 @@ class Corrections(MemoryReader):
         """Lists episodes and facts of little use, with reasons. Changes nothing.
 
         A record is proposed if all conditions hold. Facts that have expired are always proposed.
-        Names, birthdays and allergies never are. :meth:`archive` takes the report.
+        Names, birthdays and allergies are never proposed. :meth:`archive` takes the report.
 
         Parameters
         ----------

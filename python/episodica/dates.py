@@ -31,7 +31,7 @@ _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{6})?[+-][0-9]{2}:[0-9]{2}"
 )
 _NUMBER = re.compile(r"[+-]?([0-9]+)(?:\.[0-9]+)?")
-# Eight digits are a date only in the years around ours: 11111111 is more likely something else.
+# Eight digits are a date only in the years 1900 to 2199: 11111111 is more likely something else.
 _COMPACT_DATE = re.compile(r"(?:19|20|21)[0-9]{6}")
 _EPOCH_DIGITS = range(9, 12)
 _FINER_DIGITS = (13, 16, 19)

@@ -1,4 +1,4 @@
-"""Data frames, for those who have pandas (``pip install 'episodica[pandas]'``)."""
+"""Data frames, which need pandas (``pip install 'episodica[pandas]'``)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A forked child has none of the engine's threads, and its locks may be held by threads that it does
 not have. So a child neither uses nor frees the inherited engine: it opens one of its own at its
-first use, with the same arguments. It is just another process on the store.
+first use, with the same arguments. To the store, the child is just another process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The models that a caller passes (``llm=``, ``embedding=``), as the engine takes them.
 
-A callable as LLM gets what a chat completion gets: a list of messages with ``role`` and
+A callable that serves as LLM gets the arguments of a chat completion: messages with ``role`` and
 ``content``, and, if its signature accepts them, the keywords ``response_format``, ``max_tokens``
 and ``temperature``. It returns the answer's text, or a chat completion (a mapping or an object,
 with ``usage`` if the tokens are known). Coroutines run on one event loop in its own thread, so

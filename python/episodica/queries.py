@@ -103,8 +103,8 @@ class MemoryReader(OpenStore):
             facts, the time when they were true.
         session_id, agent_id
             Only this session, only this agent. An episode belongs to the sessions and agents of all
-            its messages, a fact to those of its source messages and to the agent that stated
-            it.
+            its messages. A fact belongs to the sessions and agents of its source messages, and to
+            the agent that stated it.
         where
             Only records whose metadata has these keys with these values, or meets conditions:
             ``{"n": {"$gte": 3}}`` with ``$eq $ne $gt $gte $lt $lte $in $nin $contains $icontains
@@ -234,7 +234,7 @@ class MemoryReader(OpenStore):
 
     @property
     def _zone(self) -> str | None:
-        """The zone in which dates are shown: dates without a time are its days."""
+        """The zone in which dates are shown; a date without a time is a day in this zone."""
         return self._config.timezone
 
     def _listed(self, options: ListOptions) -> tuple[dict[str, Any], int | None]:
@@ -723,7 +723,7 @@ class MemoryReader(OpenStore):
     ) -> ExportReport:
         """Writes all records of a user to a file, or their tree to a directory.
 
-        JSONL has a record a line, which :meth:`MemorySystem.import_` reads: messages, episodes and
+        JSONL has one record per line, which :meth:`MemorySystem.import_` reads: messages, episodes and
         facts with their ids and all their versions, but not vectors, nor prompts and answers of a
         model (:meth:`trace`). Markdown is for people. A tree is a directory of Markdown files, as
         :meth:`tree` shows them; ``import_`` takes over the corrections in them.

@@ -1,4 +1,4 @@
-"""Files that are read whole: only regular ones, and only up to a size."""
+"""Reads whole files: only regular files, and only up to a size."""
 
 from __future__ import annotations
 

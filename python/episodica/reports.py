@@ -40,13 +40,13 @@ class AddResult(Keyed):
     duplicates : int
         Messages left out because they are stored already.
     buffered : int
-        Messages that wait in the buffer for a boundary (those of earlier calls included).
+        Messages that wait in the buffer for a boundary, also from earlier calls.
     episodes : tuple of str
         Ids of the episodes that this call completed.
     pending_semantic : int
         Episodes whose facts are still to be learned.
     message_ids : tuple of str
-        The id of every message of the call, in order, known ones included and skipped ones not.
+        The ids of the messages of the call, in order: also of known, but not of skipped messages.
     skipped : int
         Messages without words that were left out, such as an assistant's empty turn.
     notes : tuple of str
@@ -452,7 +452,7 @@ class Problem(Portable):
     remedy : str
         What mends it.
     mended : bool
-        Whether the problem is mended already or harmless: worth knowing, but not an error.
+        Whether the problem is mended already, or harmless: then it is a warning, not an error.
     """
 
     path: str

@@ -104,7 +104,7 @@ class Hit(Keyed):
         The messages of an episode, best match first; of a message hit, the message itself.
     scores : dict of str to float
         Every term that took part: ``raw`` is the score before it was mapped to a relevance, the
-        others are its parts.
+        other terms are its parts.
     record : Message, Episode or SemanticMemory
         The whole record.
     explanation : Explanation or None

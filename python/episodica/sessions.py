@@ -81,7 +81,7 @@ class SessionReport(Portable):
     session : Session or None
         The session; ``None`` if it has no messages.
     episodes : tuple of Episode
-        All its episodes.
+        All episodes of the session.
     facts : tuple of SemanticMemory
         The facts that hold and were learned from these episodes.
     """

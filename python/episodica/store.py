@@ -120,8 +120,8 @@ class OpenStore:
     def in_timezone(self, timezone: str) -> Self:
         """The same memory with dates in another time zone, such as that of one of many users.
 
-        Dates of records and contexts are those of the zone, and "yesterday" in a question is the
-        zone's. Nothing is opened again: closing either object closes both.
+        Records and contexts show dates in the zone, and "yesterday" in a question is the zone's.
+        Nothing is opened again: closing either object closes both.
 
         Parameters
         ----------

@@ -291,7 +291,7 @@ class MemorySystem(Corrections):
     ) -> ImportReport:
         """Adds what a file holds: an export of this package, or a chat history of another program.
 
-        An export's records keep their ids and versions; those that the user has are left out, so
+        An export's records keep their ids and versions. Records that the user has are left out, so
         a second import adds nothing. Chat histories are exports of assistants, coding agents,
         messengers and other memories, messages of chat APIs as JSON or JSONL, CSV, e-mails, and
         plain text with ``Name:`` on each line. Their last messages stay in the buffer until

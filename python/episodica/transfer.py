@@ -1,7 +1,7 @@
 """Memories on their way in and out: exports, their import, and chat histories of other programs.
 
-An export holds the records of one user as JSON, a record a line: a head, messages, episodes and
-facts with all their versions, and an end, without which the file is cut.
+An export holds the records of one user as JSON, one per line: a head, messages, episodes and facts
+with all their versions, and an end. Without the end, the file is cut.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _Lines: TypeAlias = list[tuple[int, str]]
 
 
 class _Reader(Protocol):
-    """What an export needs of a memory."""
+    """The methods of a memory that an export calls."""
 
     @property
     def _engine(self) -> Engine: ...
@@ -67,7 +67,7 @@ class _Reader(Protocol):
 
 
 class _Writer(Protocol):
-    """What an import needs of a memory."""
+    """The methods of a memory that an import calls."""
 
     @property
     def _engine(self) -> Engine: ...
@@ -95,7 +95,7 @@ def is_export(source: Source) -> bool:
 def export(
     memory: _Reader, user: str, path: str | os.PathLike[str], format: str | None = None
 ) -> ExportReport:
-    """Writes a user's records to a file, under its name only when it is whole."""
+    """Writes a user's records to a file, which gets its name when it is complete."""
     target = Path(path)
     is_markdown = target.suffix.lower() in _MARKDOWN if format is None else format == "markdown"
     write = _write_markdown if is_markdown else write_jsonl

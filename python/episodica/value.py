@@ -104,7 +104,7 @@ class Portable(Value):
 
 
 class Keyed(Portable):
-    """A record or a hit, whose fields can be read as those of a mapping, too.
+    """A record or a hit, whose fields can also be read like the keys of a mapping.
 
     Other libraries' names of a field work, too: ``hit["memory"]`` and ``hit.text`` are
     ``hit.content``.
@@ -127,7 +127,7 @@ class Keyed(Portable):
         Parameters
         ----------
         name
-            The field, or what other libraries call it.
+            The field, or another library's name of it.
         default
             The value to return if the field is missing.
 

@@ -40,8 +40,9 @@ __all__ = ["EpisodicaContextProvider", "EpisodicaHistoryProvider"]
 class EpisodicaContextProvider(ContextProvider):
     """Adds a context to an agent's instructions, and remembers each run at its end.
 
-    A streamed run stores the question when the answer begins, and the part of the answer that
-    arrived if the run breaks off or its stream is left. Any other run that fails stores nothing.
+    A streamed run stores the question when the answer begins. If the run breaks off or its stream
+    is left, it also stores the part of the answer that arrived. Any other run that fails stores
+    nothing.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class _MemoryTool(BaseTool):
 
     memory: Any = Field(exclude=True)
     user_id: str
-    # CrewAI caches the answers of tools; those of a memory change.
+    # CrewAI caches the answers of tools, but the answers of a memory change.
     cache_function: Any = Field(default=lambda *_: False, exclude=True)
     _connection: Connection = PrivateAttr()
 

@@ -31,10 +31,10 @@ def wrap(
     This applies to ``create``, ``parse`` and ``stream`` of ``chat.completions`` and of
     ``responses``, of ``OpenAI`` and ``AsyncOpenAI``. A context for the user's question is added to
     the prompt, and the turn is remembered when the answer is complete. A streamed call stores the
-    question when the stream begins, and the part of the answer that arrived when the stream ends,
-    breaks, is left or is cancelled. Asking again after a broken stream does not store the question
-    twice. A call that fails stores nothing. All other calls pass through unchanged, as does
-    ``with_raw_response``.
+    question when the stream begins. When the stream ends, breaks, is left or is cancelled, it
+    stores the part of the answer that arrived. Asking again after a broken stream does not store
+    the question twice. A call that fails stores nothing. All other calls pass through unchanged, as
+    does ``with_raw_response``.
 
     Parameters
     ----------

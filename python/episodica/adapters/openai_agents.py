@@ -43,8 +43,8 @@ class EpisodicaSession(SessionABC):
         The SDK's settings, such as the default ``limit`` of :meth:`get_items`.
     keep_items
         The number of latest items that :meth:`get_items` without a limit returns whole, after a
-        context made of the older items. Some more come whole, so that the first is a message of the
-        user and no tool call loses its result.
+        context made of the older items. The cut is moved back to a message of the user, so that no
+        tool call loses its result.
     max_tokens
         Budget of that context.
 

@@ -41,8 +41,8 @@ class EpisodicaMemory(AbstractCapability[Any]):
     """Adds a context to an agent's instructions, and remembers each run that succeeds.
 
     The session of the messages is the run's conversation. A streamed run stores the question when
-    the answer begins, and the part of the answer that arrived if the run breaks off or its stream
-    is left. Any other run that fails stores nothing.
+    the answer begins. If the run breaks off or its stream is left, it also stores the part of the
+    answer that arrived. Any other run that fails stores nothing.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The asynchronous classes: the methods of the synchronous ones as coroutines."""
+"""The asynchronous classes: coroutines for the methods of the synchronous classes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class AsyncMemorySystem:
 
     @classmethod
     def _around(cls, memory: MemorySystem) -> Self:
-        """The coroutines of an open memory."""
+        """An asynchronous memory around an open synchronous one."""
         made = object.__new__(cls)
         made._memory = memory
         return made

@@ -1,4 +1,4 @@
-"""Makes the methods of the asynchronous classes from the synchronous ones, at import.
+"""Makes the methods of the asynchronous classes from the synchronous classes, at import.
 
 Each wrapper calls the method of the same name of ``self._memory``, and has its signature and its
 documentation without the examples.

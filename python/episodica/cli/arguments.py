@@ -95,7 +95,7 @@ class CommandLine:
     def _add_common(self, parser: argparse.ArgumentParser, first: bool) -> None:
         """Options that may stand before or after the command.
 
-        Only the first parser has defaults: those of the second would overwrite given values.
+        Only the first parser has defaults: the second parser's would overwrite given values.
         """
 
         def default(value: object) -> object:

@@ -1,6 +1,6 @@
 """``episodica doctor``: this machine, missing parts, and the state of the store.
 
-It reads and asks, and changes nothing. Keys are named, never shown.
+It only reads, and changes nothing. Keys are named, never shown.
 """
 
 from __future__ import annotations

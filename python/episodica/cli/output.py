@@ -158,7 +158,7 @@ def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def cell(value: object) -> str:
-    """A value for people."""
+    """A value as text for people."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
     if isinstance(value, (int, float)):

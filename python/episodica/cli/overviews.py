@@ -1,4 +1,4 @@
-"""The commands that show records arranged: the profile, the tree and the sessions.
+"""The commands that arrange records: the profile, the tree and the sessions.
 
 Each takes the parsed arguments and returns an exit status.
 """

@@ -15,7 +15,7 @@ from ..server.settings import ServerSettings
 from .output import Output
 from .stores import check_store, store_of
 
-# Stands for all users, to whose memories a key without a user gives access.
+# The user of a key for all users.
 _ALL = "*"
 
 

@@ -28,7 +28,7 @@ def store_of(args: argparse.Namespace) -> str:
 
 
 def settings_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The settings that the command names; the others come from the environment."""
+    """The settings that the command names; other settings come from the environment."""
     return {} if args.timezone is None else {"timezone": args.timezone}
 
 
@@ -66,7 +66,7 @@ def check_store(args: argparse.Namespace) -> None:
 
 
 def fact_filters_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The filters of a search, those on facts included."""
+    """The filters of a search, including the filters on facts."""
     facts = {
         "fact_kinds": args.fact_kind,
         "min_importance": args.min_importance,
@@ -162,7 +162,7 @@ def known(user: str, memory: MemoryReader) -> str:
     Raises
     ------
     InvalidInputError
-        For an unknown user; the hint names those with a similar id.
+        For an unknown user; the hint names users with a similar id.
     """
     users = memory.users()
     if user not in users:

@@ -18,7 +18,7 @@ from .commands import print_hit
 from .output import Output, counted, pad, printable
 from .stores import fact_filters_of, filters_of, opened, user_and_query, user_of
 
-# With and without the time of day.
+# Columns of a date with and without the time of day.
 _DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
 _NARROW_COLUMNS = 60
 _BAR_COLUMNS, _NARROW_BAR_COLUMNS = 20, 8

@@ -51,8 +51,8 @@ class LLMConfig(Fields):
     proxy
         Without one: the environment's (``HTTPS_PROXY``, ``NO_PROXY``, ...).
     max_attempts
-        Maximum number of requests for one call, 1 to 10; another one follows only after network
-        errors and the statuses 408, 409, 429 and 5xx.
+        Maximum number of requests for one call, 1 to 10. A further request follows only after
+        network errors and the statuses 408, 409, 429 and 5xx.
     retry_wait_seconds
         Wait before the second request, doubled before each further one, 0 to 60.
     breaker_failures
@@ -348,9 +348,9 @@ class MemoryConfig(Fields):
             A TOML file with fields of this class at the top and tables ``[llm]`` and
             ``[embedding]``. Without one the file that ``EPISODICA_CONFIG`` names, if any.
         env
-            The environment; without one that of the process. ``EPISODICA_BUFFER_SIZE_MAX=10`` sets
-            ``buffer_size_max``, ``EPISODICA_LLM_MODEL`` and ``EPISODICA_EMBEDDING_PATH`` fields of
-            the sections.
+            The environment; by default the process's. ``EPISODICA_BUFFER_SIZE_MAX=10`` sets
+            ``buffer_size_max``; ``EPISODICA_LLM_MODEL`` and ``EPISODICA_EMBEDDING_PATH`` set fields
+            of the sections.
         **overrides
             Fields that win over both.
 
@@ -486,7 +486,7 @@ def _section(name: str, value: Any) -> LLMConfig | EmbeddingConfig | str | None:
 
 
 def resolve_config(config: MemoryConfig | None, overrides: dict[str, Any]) -> MemoryConfig:
-    """The settings in force: those of ``config``, or without it, of environment and file."""
+    """The settings in force: from ``config``, or without it, from environment and file."""
     if config is None:
         return MemoryConfig.load(**overrides)
     if not isinstance(config, MemoryConfig):

@@ -39,7 +39,7 @@ def from_sources(
     Parameters
     ----------
     settings, sections
-        The class of the settings, and those of its sections by name.
+        The class of the settings, and the classes of its sections by name.
     path
         The file; without one the file that ``EPISODICA_CONFIG`` names, if any.
     env

@@ -99,9 +99,9 @@ def incoming(
     messages
         An iterable of mappings with ``role`` and ``content``, optionally ``name``, ``timestamp``,
         ``session_id``, ``agent_id``, ``metadata`` and ``message_id``, under the names that
-        ``names.FIELDS`` lists; of messages and items as chat APIs have them; of
-        :class:`~episodica.Message`; or a data frame with such columns. A text is a message of the
-        user, a single mapping a list of one.
+        ``names.FIELDS`` lists. It may also hold messages and items in the form of chat APIs, or
+        :class:`~episodica.Message`. Or a data frame with such columns. A text is one message of the
+        user, a single mapping one message.
     agent_id
         The agent of messages that name none.
     keeps_thinking
@@ -195,7 +195,7 @@ def _made(
 
 
 def _dated(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Gives undated messages the time of the dated one before them, else of the one after them.
+    """Gives undated messages the time of the dated message before them, else after them.
 
     A list without any date stays undated: the engine dates it now.
     """

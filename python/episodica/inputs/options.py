@@ -1,7 +1,7 @@
 """The options of searches and listings: their names, types, defaults and checks.
 
-``search``, ``context`` and the listings take them as ``**options: Unpack[…]``, so that each stands
-here once, for type checkers, editors, ``help()`` and every caller that passes them on.
+``search``, ``context`` and the listings take them as ``**options: Unpack[…]``. So each option is
+declared once, here, for type checkers, editors, ``help()`` and every caller that passes it on.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _LARGEST_FILE = 64 << 20
 
 
 class _Memory(Protocol):
-    """What reading back needs of a memory."""
+    """The methods of a memory that reading back calls."""
 
     def get(self, user_id: str, id: str) -> Record | None: ...
     def update(self, user_id: str, id: str, content: str) -> Record: ...

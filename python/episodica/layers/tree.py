@@ -16,7 +16,7 @@ from .values import Entry, Layer
 if TYPE_CHECKING:
     from .._native import Engine
 
-# The folders of a user's facts, by kind, and those of an agent.
+# The folders of a user's facts and of an agent's facts, by kind.
 USER_FOLDERS = {
     "personal_info": "personal_info",
     "work_history": "work_history",
@@ -45,7 +45,7 @@ Outline: TypeAlias = tuple[str, datetime, str, str | None]
 
 
 class _Source(Protocol):
-    """What the tree needs of a memory."""
+    """The methods of a memory that the tree calls."""
 
     @property
     def tenant(self) -> str: ...

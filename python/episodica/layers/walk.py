@@ -18,7 +18,7 @@ _BREADTH = 3
 
 
 class _Searcher(Protocol):
-    """What a walk needs of a memory."""
+    """The method of a memory that a walk calls."""
 
     def search(
         self, user_id: str, query: str, *, top_k: int, kinds: Iterable[Kind] | None

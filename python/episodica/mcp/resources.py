@@ -1,6 +1,6 @@
 """What a person can attach to a chat: a profile, episodes and facts; and the prompt ``recall``.
 
-Texts are fenced like those of the tools, and have a maximum length.
+Texts are fenced like the answers of the tools, and have a maximum length.
 """
 
 from __future__ import annotations

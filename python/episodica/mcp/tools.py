@@ -55,7 +55,7 @@ class Tools:
     memory
         The memory.
     user
-        Whose memories; no call sees others.
+        The user whose memories the tools reach; no call reaches another user's.
     max_tokens
         Maximum length of an answer in tokens, unless a call asks for another.
     note
@@ -361,7 +361,7 @@ def _identified(asked: Remember, messages: list[dict[str, Any]]) -> list[dict[st
 
 
 def _about(record: Record) -> dict[str, Any]:
-    """What else a record says about itself."""
+    """Further fields of an answer with a record."""
     about: dict[str, Any]
     if isinstance(record, Episode):
         about = {

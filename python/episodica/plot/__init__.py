@@ -1,3 +1,3 @@
-"""Charts of a memory, for those who have matplotlib (``pip install 'episodica[plot]'``)."""
+"""Charts of a memory, which need matplotlib (``pip install 'episodica[plot]'``)."""
 
 from .pictures import Plots as Plots

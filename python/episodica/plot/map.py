@@ -38,7 +38,7 @@ _SHORTEST_BAR_DAYS = 0.01
 
 
 def similarities(memory: Source, user_id: str, episodes: Sequence[Episode]) -> NDArray[np.float64]:
-    """Cosines of the episodes, shape (episodes, episodes), symmetric, ones on the diagonal."""
+    """Cosines of the episodes, shape (episodes, episodes), symmetric, 1 on the diagonal."""
     place = {episode.episode_id: index for index, episode in enumerate(episodes)}
     found = np.zeros((len(episodes), len(episodes)))
     for row, episode in enumerate(episodes):

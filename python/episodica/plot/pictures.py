@@ -1,6 +1,7 @@
 """``memory.plot``: charts of a memory and its scores, as matplotlib figures.
 
-The other modules of this package draw and import matplotlib; this one imports them for a chart.
+The other modules of this package draw and import matplotlib; this module imports them when a chart
+is asked for.
 """
 
 from __future__ import annotations

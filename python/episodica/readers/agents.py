@@ -41,7 +41,7 @@ def is_claude_code(value: Mapping[str, Any]) -> bool:
 
 
 def claude_code(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """The records of Claude Code's sessions, without those of the agents it started."""
+    """The records of Claude Code's sessions, without the sessions of agents that it started."""
     talks: dict[str, Talk] = {}
     names: dict[str, str] = {}
     for item in items:

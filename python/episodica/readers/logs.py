@@ -103,7 +103,7 @@ class _End:
 
 
 class _Log:
-    """The conversations of a log, found by their messages so far."""
+    """The conversations of a log; a request finds its own by the messages that it begins with."""
 
     def __init__(self, stem: str, is_alone: bool) -> None:
         self._stem = stem

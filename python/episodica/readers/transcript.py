@@ -106,7 +106,7 @@ _MEDIUM = "a photo, file or the like without words"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A line that begins a message, or (without a name) dates the following ones."""
+    """A line that begins a message, or (without a name) dates the following messages."""
 
     name: str
     text: str

@@ -69,7 +69,7 @@ def create_app(
     Parameters
     ----------
     settings
-        Its settings. ``None``: those that ``episodica serve`` handed to this worker.
+        Its settings. ``None``: the settings that ``episodica serve`` handed to this worker.
     address
         The one-time address of ``episodica ui``, then the only way in. ``None``: keys.
     """

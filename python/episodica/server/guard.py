@@ -1,6 +1,6 @@
 """What every request passes before a route: limits of body, nesting, time and number.
 
-Below FastAPI, because these have to hold before anything is parsed. Writes the access log.
+Wraps FastAPI, because the limits have to hold before anything is parsed. Writes the access log.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class _Outcome:
         self._held = 0
 
     def hold(self, size: int) -> bool:
-        """Counts bytes in memory, if there is room for them."""
+        """Counts bytes in memory; ``False`` if the budget has too little room for them."""
         if not self._budget.has_room(key_of(self._scope), size):
             return False
         self._budget.take(key_of(self._scope), size)

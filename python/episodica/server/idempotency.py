@@ -149,7 +149,7 @@ async def add_once(
     session_id: str | None,
     agent_id: str | None,
 ) -> AddResult:
-    """Stores messages, and refuses those whose ids are known with another content.
+    """Stores messages, and refuses messages whose ids are known with another content.
 
     Such a message would be confirmed without being stored.
     """

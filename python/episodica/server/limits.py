@@ -141,7 +141,7 @@ class Budget:
     share
         The part of it that one key may use.
     workers
-        Workers, among which the share of a key is divided.
+        The number of workers, among which the share of a key is divided.
     """
 
     def __init__(

@@ -313,7 +313,7 @@ class History(BaseModel):
 
 
 class Deleted(BaseModel):
-    """Removed records, with `dry_run` those to remove; ids for keys that may read."""
+    """Removed records, or with `dry_run` records to remove; with ids for keys that may read."""
 
     dry_run: bool
     messages: int

@@ -182,7 +182,7 @@ def _welcome(settings: ServerSettings, listener: socket.socket | None) -> str:
 def _options(settings: ServerSettings, level: str) -> dict[str, Any]:
     return {
         "log_config": _logging(level),
-        # Its lines have paths, which name users.
+        # Uvicorn's lines have paths, which name users.
         "access_log": False,
         "server_header": False,
         "proxy_headers": False,

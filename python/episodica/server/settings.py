@@ -50,13 +50,13 @@ class ServerSettings:
     rerank_url, rerank_model : str
         Endpoint that orders the best hits of searches, and its model; empty: none.
     max_body_bytes, max_nesting : int
-        Largest body, and deepest JSON in it.
+        The most bytes of a body, and the deepest nesting of JSON in it.
     max_batch : int
         Most messages in a request.
     max_import : int
-        Most messages in an import. An unpacked archive has the limit of a body.
+        Most messages in an import. An unpacked archive may be as large as a body.
     max_concurrency, max_waiting : int
-        Requests worked on at the same time, and those that wait meanwhile; others get 503.
+        Requests worked on at the same time, and requests that wait meanwhile; others get 503.
     max_buffered_bytes : int
         Bytes of all bodies and unread answers that are held at the same time.
     max_streams : int
@@ -119,7 +119,7 @@ class ServerSettings:
 
     @property
     def needs_keys_for_audit(self) -> bool:
-        """Whether the audit log needs a file of keys to lie next to: a database has no folder."""
+        """Whether the audit log must lie next to a file of keys: a database has no folder."""
         return not self.keys and is_address(self.store)
 
     @property

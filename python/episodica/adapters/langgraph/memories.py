@@ -22,8 +22,8 @@ Record: TypeAlias = "Message | Episode | SemanticMemory"
 def memory_namespace(user_id: str) -> Namespace:
     """The namespace of a store that shows a user's memory.
 
-    Searching it finds episodes and facts; getting an id returns that record; putting a value with a
-    ``content`` adds a message with the key as its id; deleting removes the record.
+    Searching it finds episodes and facts. Getting an id returns that record. Putting a value with a
+    ``content`` adds a message with the key as its id. Deleting removes the record.
 
     >>> memory_namespace("alice@example.com")
     ('episodica', 'alice@example%2Ecom')

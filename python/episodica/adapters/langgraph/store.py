@@ -39,7 +39,7 @@ class EpisodicaStore(BaseStore):
     share a user. The namespaces of :func:`memory_namespace` show a user's memory itself.
 
     Items are listed in the order in which they were first written. A search with a query ranks the
-    items by their fields, and appends those that are not indexed, without a score. An expired item
+    items by their fields, and appends items that are not indexed, without a score. An expired item
     is never returned; :meth:`sweep_ttl` also deletes it.
 
     Parameters

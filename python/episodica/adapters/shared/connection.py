@@ -1,7 +1,7 @@
 """Where an adapter's memory is: a path, an open ``MemorySystem``, or an ``AsyncMemorySystem``.
 
 Every adapter takes its memory through :class:`Connection`. Adapters that name the same path share
-one open system, because a store has one writer in a process. The last of them closes the system.
+one open system, because a store has one writer in a process. The last adapter closes the system.
 """
 
 from __future__ import annotations

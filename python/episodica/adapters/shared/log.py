@@ -1,7 +1,7 @@
 """A session's items in their order, for histories of chats. Knows no framework.
 
-An item is any JSON value. It is kept as a message: itself in the metadata, its words as the
-content, so that it comes back equal and is found by meaning.
+An item is any JSON value. A message keeps the item in its metadata, and the item's words as its
+content. So the item comes back equal, and is found by meaning.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Reply(ABC):
 
 
 class Protocol(ABC):
-    """One resource of one API."""
+    """A resource of an API, such as ``chat.completions``."""
 
     final: str
     """Attribute or method of a stream helper that gives the whole answer.
@@ -53,7 +53,7 @@ class Protocol(ABC):
 
 
 def since_answer(messages: Iterable[Any], spoken: frozenset[str]) -> list[dict[str, Any]]:
-    """The messages after the last one of the model, without prompts and without empty ones.
+    """The messages after the model's last message, without prompts and without empty messages.
 
     ``spoken`` names the kinds (roles or types) of what the model says.
     """

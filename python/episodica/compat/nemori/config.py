@@ -119,7 +119,7 @@ def _from_environment(name: str) -> str | None:
 class MemoryConfig:
     """Nemori's configuration.
 
-    Accepts every field; those without effect are named once, in a warning.
+    Accepts every field; fields without effect are named once, in a warning.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Nemori's façade: synchronous, as in its first versions, and asynchronous, as in its later ones.
+"""Nemori's façade: synchronous, as in its first versions, and asynchronous, as in later versions.
 
 Called by :mod:`episodica.compat.nemori` only.
 """
@@ -21,8 +21,8 @@ _DRAIN_SECONDS = 30.0
 class NemoriMemory:
     """Nemori's façade.
 
-    ``with`` gives the methods of its synchronous versions, ``async with`` those of its asynchronous
-    ones (:class:`AsyncNemoriMemory`).
+    ``with`` gives the methods of Nemori's synchronous versions, ``async with`` the methods of its
+    asynchronous versions (:class:`AsyncNemoriMemory`).
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class NemoriMemory:
 
     @classmethod
     def from_env(cls, **components: Any) -> Self:
-        """A memory with default settings and those of the environment."""
+        """A memory with the settings of the environment, else the defaults."""
         return cls(MemoryConfig(), **components)
 
     def add_messages(self, user_id: str, messages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

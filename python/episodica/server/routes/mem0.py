@@ -90,7 +90,7 @@ class Listed(Results):
 
 
 class Told(BaseModel):
-    """mem0's confirmation, and the deleted records, with `dry_run` those to delete."""
+    """mem0's confirmation, and the deleted records, or with `dry_run` the records to delete."""
 
     message: str
     deleted: Deleted

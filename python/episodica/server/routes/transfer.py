@@ -31,7 +31,7 @@ _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
     response_class=StreamingResponse,
     responses={
         **problems(404),
-        200: {"description": "A record a line.", "content": _LINES},
+        200: {"description": "One record per line.", "content": _LINES},
     },
 )
 async def export(

@@ -62,7 +62,7 @@ async def stats(user: User, caller: AnyCaller, memory: Memory) -> Response:
 
 @router.get("/v1/users/{user}/profile", response_model=Profile, responses=problems())
 async def profile(user: User, caller: AnyCaller, memory: DatedMemory) -> Response:
-    """The facts that hold about a person, by kind, the most important ones."""
+    """The most important facts that hold about a person, by kind."""
     caller.needs("read")
     known = await memory.profile(user)
     facts = {
