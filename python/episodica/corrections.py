@@ -21,7 +21,7 @@ from .request_record import RequestRecord, user_hash
 
 
 class Corrections(MemoryReader):
-    """Changes and removes records. Use :class:`MemorySystem`, which is one."""
+    """Changes and removes records. Use the subclass :class:`MemorySystem`."""
 
     __slots__ = ()
 
@@ -365,7 +365,7 @@ class Corrections(MemoryReader):
         metadata: Mapping[str, Any] | None = None,
         expires_after: float | timedelta | None = None,
     ) -> SemanticMemory:
-        """Keeps how an agent went about a goal, verbatim. It survives a power cut.
+        """Keeps how an agent went about a goal, verbatim. The record survives a power cut.
 
         It is a fact of its own, found by its goal and its steps, and shown in contexts as what
         worked and what failed. Other facts neither replace it nor repeat it. Stating the same again

@@ -1,4 +1,4 @@
-"""Dates as callers write them, turned into the one form that crosses to the engine, and back.
+"""Dates as callers write them, turned into the form that the engine reads, and back.
 
 In both directions, a moment is RFC 3339 text with the writer's own offset, because the offset says
 what "today" meant to the speaker.

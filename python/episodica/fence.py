@@ -85,7 +85,7 @@ def fenced(text: str, *, source: str = "", times: Iterable[datetime] = ()) -> st
 
 
 def fenced_context(packed: Packed, *, source: str = "") -> str:
-    """The fenced text of a context, with the days of its records; empty for an empty one."""
+    """The fenced text of a context, with the days of its records; empty for an empty context."""
     times = [one.timestamp for one in packed.messages] + [one.valid_from for one in packed.facts]
     return fenced(packed.text, source=source, times=times or [one.timestamp for one in packed.hits])
 

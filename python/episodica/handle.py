@@ -1,7 +1,7 @@
 """The lifetime of a native engine: open, closed, or made anew after a fork.
 
 A forked child has none of the engine's threads, and its locks may be held by threads that it does
-not have. So a child neither uses nor frees the inherited engine: it opens one of its own at its
+not have. So a child neither uses nor frees the inherited engine: it opens its own engine at its
 first use, with the same arguments. To the store, the child is just another process.
 """
 

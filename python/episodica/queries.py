@@ -1,6 +1,6 @@
 """The operations that only read, shared by ``MemorySystem`` and ``LightweightSearchSystem``.
 
-Checks arguments, calls the engine, wraps its answers. No logic of its own.
+They check arguments, call the engine and wrap its answers, without logic of their own.
 """
 
 from __future__ import annotations
@@ -642,7 +642,7 @@ class MemoryReader(OpenStore):
             The address of the text: from :meth:`ls`, or the ``uri`` of a record.
             ``….abstract.md`` and ``….overview.md`` name the layers L0 and L1.
         layer
-            ``"L0"``, ``"L1"`` or ``"L2"``. ``None``: the one that the address names, else L2.
+            ``"L0"``, ``"L1"`` or ``"L2"``. ``None``: the layer that the address names, else L2.
         user_id
             As for :meth:`ls`.
 
@@ -723,9 +723,9 @@ class MemoryReader(OpenStore):
     ) -> ExportReport:
         """Writes all records of a user to a file, or their tree to a directory.
 
-        JSONL has one record per line, which :meth:`MemorySystem.import_` reads: messages, episodes and
-        facts with their ids and all their versions, but not vectors, nor prompts and answers of a
-        model (:meth:`trace`). Markdown is for people. A tree is a directory of Markdown files, as
+        JSONL, which :meth:`MemorySystem.import_` reads, has one record per line: messages, episodes
+        and facts with their ids and all their versions, but not vectors, nor prompts and answers of
+        a model (:meth:`trace`). Markdown is for people. A tree is a directory of Markdown files, as
         :meth:`tree` shows them; ``import_`` takes over the corrections in them.
 
         Parameters

@@ -86,7 +86,7 @@ class Message(Keyed):
 class Episode(Keyed):
     """A part of a conversation that belongs together.
 
-    It is told at three depths: title and summary, narrative, messages.
+    An episode is told at three depths: title and summary, narrative, messages.
 
     Attributes
     ----------

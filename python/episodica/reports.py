@@ -114,7 +114,7 @@ class Event(Portable):
     previous : str or None
         The earlier text that the record replaced or repeated.
     previous_id : str or None
-        The fact with that text, if it is another one.
+        The fact with the ``previous`` text, if it is another fact.
     evidence : tuple of str
         Ids of the messages that state the fact.
     reason : str

@@ -424,7 +424,7 @@ class TraceStep(Report):
     system, user : str
         The prompt: the task, and the material.
     answer : str
-        The answer as it came; empty without one.
+        The answer as it came; empty without an answer.
     failure : str
         Why the answer is missing or was not used; empty if it was used.
     cached : bool

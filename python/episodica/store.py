@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class OpenStore:
-    """The operations on a store as a whole. Use a memory, which is one."""
+    """The operations on a store as a whole. Use a subclass, a memory."""
 
     __slots__ = ("__weakref__", "_config", "_handle", "_place", "_reranker", "_tenant", "_timezone")
 
@@ -212,7 +212,7 @@ class OpenStore:
         Parameters
         ----------
         user_id
-            User id; all counts of an unknown user are 0. Without one: the whole store.
+            User id; all counts of an unknown user are 0. ``None``: the whole store.
 
         Returns
         -------
@@ -423,7 +423,7 @@ class OpenStore:
         Parameters
         ----------
         path
-            The directory, which does not exist yet. It gets its name when the copy is whole.
+            The directory, which does not exist yet, and gets its name when the copy is complete.
         progress
             ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
             ``(step, done, total)``.

@@ -137,8 +137,8 @@ class MemorySystem(Corrections):
             with these columns go in as they are. A text is one message of the user. Other keys
             become ``metadata``, unless they look like a misspelling.
         session_id, agent_id
-            The session and the agent of messages that name none. The agent is the one that wrote a
-            message or gets it, where a user talks with several.
+            The session and the agent of messages that name none. If a user talks with several
+            agents, the agent of a message is the one that wrote or gets it.
         progress
             ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
             ``(step, done, total)``.
@@ -304,7 +304,7 @@ class MemorySystem(Corrections):
             the directory of an exported tree: facts and overviews that were corrected there become
             updates of ``user_id``, with their history; nothing is deleted.
         user_id
-            The user. ``None``: the one that the file names.
+            The user. ``None``: the user that the file names.
         format
             The name of a format, ``"chatgpt"`` or ``"csv"`` for example; the guide to imports
             lists them. ``None``: the content tells.
@@ -530,7 +530,7 @@ class MemorySystem(Corrections):
         user_id
             User id.
         session_id
-            The session. An unknown one is not an error.
+            The session. An unknown session is not an error.
         wait
             Wait until the session is closed, and report everything that it left.
         timeout

@@ -195,7 +195,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         self._remember(said, "", child_session_id)
 
     def get_config_schema(self) -> list[dict[str, Any]]:
-        """It has no settings."""
+        """Empty: the provider has no settings."""
         return []
 
     def backup_paths(self) -> list[str]:
@@ -216,7 +216,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         return self._connection
 
     def _remember(self, said: Sequence[Mapping[str, str]], session_id: str, place: str) -> None:
-        """Remembers messages; the same ones in the same place of a session only once."""
+        """Remembers messages; the same messages in the same place of a session only once."""
         session = session_id or self._session
         messages: list[dict[str, Any]] = [dict(one) for one in said if one["content"]]
         if not messages or not self._writes:

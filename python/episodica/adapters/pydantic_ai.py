@@ -184,7 +184,7 @@ class EpisodicaConversationStore(ConversationStore):
         self._items = ItemTable(self._connection.memory, "pydantic-ai")
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        """The record of a conversation, without its messages; ``None`` for an unknown one."""
+        """The record of a conversation, without its messages; ``None`` if it is unknown."""
         return await settle(self._record, conversation_id)
 
     async def read_records(

@@ -1,4 +1,4 @@
-"""Names of settings: the sections, what each holds, and the check for unknown ones."""
+"""Names of settings: the sections, what each holds, and the check for unknown names."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class LLMConfig(Fields):
         Address up to and including the version, e.g. ``http://localhost:8000/v1``. Without one:
         ``OPENAI_BASE_URL``, then OpenAI's. Of a query only ``api-version`` is shown and pickled.
     api_key
-        Without one: ``OPENAI_API_KEY``. Never shown by ``repr``, refused in files, and never
+        By default ``OPENAI_API_KEY``. Never shown by ``repr``, refused in files, and never
         pickled: another process takes it from its environment.
     timeout_seconds
         Maximum wait for one attempt, 0.001 to 3600.
@@ -49,7 +49,7 @@ class LLMConfig(Fields):
     headers
         Sent with every request; their values are never shown.
     proxy
-        Without one: the environment's (``HTTPS_PROXY``, ``NO_PROXY``, ...).
+        By default the environment's (``HTTPS_PROXY``, ``NO_PROXY``, ...).
     max_attempts
         Maximum number of requests for one call, 1 to 10. A further request follows only after
         network errors and the statuses 408, 409, 429 and 5xx.
@@ -346,7 +346,7 @@ class MemoryConfig(Fields):
         ----------
         path
             A TOML file with fields of this class at the top and tables ``[llm]`` and
-            ``[embedding]``. Without one the file that ``EPISODICA_CONFIG`` names, if any.
+            ``[embedding]``. By default the file that ``EPISODICA_CONFIG`` names, if any.
         env
             The environment; by default the process's. ``EPISODICA_BUFFER_SIZE_MAX=10`` sets
             ``buffer_size_max``; ``EPISODICA_LLM_MODEL`` and ``EPISODICA_EMBEDDING_PATH`` set fields

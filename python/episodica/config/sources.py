@@ -41,7 +41,7 @@ def from_sources(
     settings, sections
         The class of the settings, and the classes of its sections by name.
     path
-        The file; without one the file that ``EPISODICA_CONFIG`` names, if any.
+        The file; by default the file that ``EPISODICA_CONFIG`` names, if any.
     env
         The environment, which wins over the file.
     """

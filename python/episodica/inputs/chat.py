@@ -212,7 +212,7 @@ def spoken_of(message: Mapping[str, Any]) -> str:
 
 
 def tools_of(message: Mapping[str, Any]) -> Iterator[ToolCall | ToolResult]:
-    """The calls of tools in a message, and the results of earlier ones, in their order."""
+    """The calls of tools in a message, and the results of earlier calls, in order."""
     if role_in(message) == "tool":
         yield result_of(message)
         return

@@ -1,4 +1,4 @@
-"""Facts as callers state them, checked and brought into the one form that the engine takes."""
+"""Facts as callers state them, checked and brought into the form that the engine takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conditions of ``forgetting``, checked and brought into the one form that the engine takes."""
+"""The conditions of ``forgetting``, checked and brought into the form that the engine takes."""
 
 from __future__ import annotations
 

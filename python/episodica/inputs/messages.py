@@ -1,4 +1,4 @@
-"""Messages as callers hand them over, checked and brought into the one form that the engine takes.
+"""Messages as callers hand them over, checked and brought into the form that the engine takes.
 
 All or nothing: the first invalid message stops the call before anything is stored. The text of a
 valid message is never changed, only its form. Parts that are left out are counted.
@@ -167,7 +167,7 @@ def _take(done: Incoming, raw: object, agent_id: str | None, keeps_thinking: boo
 def _read(
     done: Incoming, message: Mapping[str, Any], keeps_thinking: bool
 ) -> tuple[str, str] | None:
-    """The role and the words of a message; ``None`` for one that says nothing."""
+    """The role and the words of a message; ``None`` if it says nothing."""
     role = _role(role_in(message))
     role = "tool" if role == "user" and is_result(message) else role
     said, left_out = text_of(message, keeps_thinking)
@@ -280,7 +280,7 @@ def _role(role: object) -> str:
 
 
 def _optional(value: object, key: str) -> str | None:
-    """A text that may be absent; an empty one counts as absent."""
+    """A text that may be absent; an empty text counts as absent."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):

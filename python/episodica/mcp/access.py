@@ -24,7 +24,7 @@ from ..server.keys import SCOPES, Key, KeyRing
 from ..server.limits import Shared
 from ..server.local import is_foreign
 
-# Requests per minute of a key that has no limit of its own.
+# Requests per minute of a key without a limit.
 _PER_MINUTE = 6_000
 _LOCAL = "local"
 # Seconds between two checks of the key of a stream.

@@ -260,7 +260,7 @@ def cursor(asked: Arguments, place: T) -> str:
 
 
 def place(asked: Arguments, kind: type[T]) -> T | None:
-    """The place that a cursor stands for; ``None`` without one.
+    """The place that a cursor stands for; ``None`` without a cursor.
 
     Raises
     ------

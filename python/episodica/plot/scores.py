@@ -1,6 +1,6 @@
 """The chart of ``memory.plot.scores``: the terms of each hit's score, end to end.
 
-Raw scores are comparable only within a kind, so every kind has an axis of its own. The number at
+Raw scores are comparable only within a kind, so every kind has its own axis. The number at
 the end of a bar is the relevance, which is comparable across kinds.
 """
 

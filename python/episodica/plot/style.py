@@ -89,8 +89,8 @@ _THEMES = {
 def theme_of(name: ThemeName | None) -> Theme:
     """The theme.
 
-    By default the one that matplotlib's style is nearer to (``plt.style.use("dark_background")`` is
-    dark).
+    By default the theme that is nearer to matplotlib's style (``plt.style.use("dark_background")``
+    is dark).
     """
     if name is None:
         page = mpl.rcParams["figure.facecolor"]

@@ -1,4 +1,4 @@
-"""The one shape that every reader makes of a file: conversations, and facts stated directly."""
+"""The form into which every reader turns a file: conversations, and facts stated directly."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def plain(text: str) -> str:
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """A date at the beginning of a plain text, and the rest; ``None`` without one."""
+    """A date at the beginning of a plain text, and the rest; ``None`` without a date."""
     # Saves time: nearly every line of a text begins with another word.
     if not (text[:1].isdecimal() or text[:3].lower() in _SHORT_NAMES):
         return None
@@ -232,7 +232,7 @@ def split(text: str) -> tuple[str, str] | None:
 
 
 def split_end(text: str) -> tuple[str, str] | None:
-    """A date at the end of a plain text, and the text before it; ``None`` without one."""
+    """A date at the end of a plain text, and the text before it; ``None`` without a date."""
     if not _ENDS.search(text):
         return None
     for form in _DATES:

@@ -1,7 +1,7 @@
 """Limits that hold for the service, whichever of its workers is asked. Knows no framework.
 
 Workers share a small file in memory: a row of counts for each of them, and a bucket of requests for
-each key. A worker that was killed leaves its row to the next one that starts.
+each key. A worker that was killed leaves its row to the next worker that starts.
 """
 
 from __future__ import annotations

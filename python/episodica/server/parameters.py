@@ -1,4 +1,4 @@
-"""Query parameters: each is one that the route declares, and is given once."""
+"""Query parameters: the route declares each of them, and each is given at most once."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _check_count(path: Path, most: int, format: str | None) -> None:
                     if count > most:
                         break
         except (InvalidInputError, UnicodeDecodeError):
-            # The import fails there, too, and says so.
+            # The import will fail at the same place, and report the error.
             pass
     if count > most:
         raise ServiceError(

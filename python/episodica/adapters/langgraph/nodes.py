@@ -20,7 +20,7 @@ def pre_model_hook(
 ) -> RunnableLambda[Any, Any]:
     """A hook or a node that adds a context to the model's input.
 
-    Use it as a node or as ``create_react_agent(pre_model_hook=...)``. It does not change the
+    Use it as a node or as ``create_react_agent(pre_model_hook=...)``. The hook does not change the
     graph's ``messages`` and sets ``llm_input_messages``: a system message with a context for the
     latest human message, then the messages.
 

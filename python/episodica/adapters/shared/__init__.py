@@ -1,1 +1,1 @@
-"""Shared code of the adapters. It knows no framework."""
+"""Code that all adapters share, and that knows no framework."""

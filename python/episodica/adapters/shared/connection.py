@@ -43,7 +43,7 @@ class Connection:
     Parameters
     ----------
     where
-        A path or URL opens a system, or shares the one that another connection opened there. An
+        A path or URL opens a system, or shares the system that a connection opened there before. An
         open system is used and never closed. With a connection, its system is shared.
 
     Attributes

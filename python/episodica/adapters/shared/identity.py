@@ -1,4 +1,4 @@
-"""Ids of messages that come without one."""
+"""Ids of messages that come without an id."""
 
 from __future__ import annotations
 

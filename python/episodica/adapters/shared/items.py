@@ -206,7 +206,7 @@ class ItemTable:
                 yield item
 
     def _versions(self, user: str, key: str) -> list[StoredItem]:
-        """The stored versions of a key, oldest first; more than one only after a broken write."""
+        """The stored versions of a key, oldest first; after a broken write there are several."""
         found = [self._memory.get(user, _message_id(slot, key)) for slot in range(_SLOTS)]
         items = [_item(record) for record in found if isinstance(record, Message)]
         return sorted((item for item in items if item is not None), key=lambda item: item.seq)

@@ -78,7 +78,7 @@ class MemorySystem:
     Parameters
     ----------
     config
-        The settings; Nemori's defaults without one.
+        The settings; by default Nemori's defaults.
     language
         Accepted; languages are recognised by their script.
     **components

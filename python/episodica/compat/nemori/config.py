@@ -127,7 +127,7 @@ class MemoryConfig:
         Nemori's fields, such as ``storage_path``, ``buffer_size_max``, ``search_top_k_episodes``. A
         language model is used if ``llm_model``, ``llm_base_url`` or ``openai_api_key`` name one and
         an address or a key (of the environment, too) reaches it; ``embedding_model`` likewise.
-        A key in the environment alone makes neither used, and a warning says so once.
+        If only the environment has a key, both stay unused, and a warning says so once.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class NemoriMemory:
     Parameters
     ----------
     config
-        The settings; Nemori's defaults without one.
+        The settings; by default Nemori's defaults.
     memory_system
         A system to use, and to close with the façade. By default the façade makes its own.
     **components

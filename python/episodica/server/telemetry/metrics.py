@@ -106,7 +106,7 @@ class Metrics:
                 self._degraded.labels(leg.partition(":")[0]).inc()
 
     def _counts_changes(self) -> bool:
-        """Whether this worker counts changes. All see the same changes, so only one counts them."""
+        """Whether this worker counts changes: all workers see the same, so only one counts them."""
         if sys.platform == "win32" or self._folder is None or self._lock is not None:
             return True
         file = (self._folder / ".changes").open("wb")
