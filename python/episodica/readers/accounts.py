@@ -29,7 +29,7 @@ _CITATION = re.compile(
 
 
 def talk_of(entry: Mapping[str, Any], ids: Iterable[str], title: object, date: object) -> Talk:
-    """An empty talk for a conversation: its session is the conversation's id, its name the title."""
+    """An empty talk for a conversation: the session is its id, the name is its title."""
     found = next((str(entry[key]) for key in ids if entry.get(key)), None)
     name = title if isinstance(title, str) and title.strip() else found or "a chat"
     session = found or (title if isinstance(title, str) and title.strip() else None)
