@@ -150,11 +150,11 @@ def llm_spec(llm: object) -> dict[str, Any] | None:
 
 
 def embedding_spec(embedding: object) -> dict[str, Any] | None:
-    """An embedder as the engine takes it; ``None`` stays ``None``."""
-    if embedding is None:
+    """An embedder as the engine takes it; ``None`` is its default."""
+    if embedding is None or embedding == "multilingual":
         return None
-    if embedding == "multilingual":
-        return {"kind": "compact"}
+    if embedding == "static":
+        return {"kind": "static"}
     if isinstance(embedding, str):
         embedding = named_embedding(embedding)
     elif isinstance(embedding, os.PathLike):

@@ -306,10 +306,10 @@ class MemoryConfig(Fields):
     preset: Literal["default", "cortex", "memo"] = "default"
     layer_weights: tuple[float, float, float] = (0.2, 0.3, 0.5)
     message_weights: tuple[float, float, float, float, float, float, float, float] = (
-        3.0,
+        2.5,
         0.5,
-        0.5,
-        1.4,
+        0.85,
+        1.2,
         2.0,
         1.0,
         0.2,

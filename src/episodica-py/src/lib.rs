@@ -115,7 +115,7 @@ mod _native {
         info.set_item("instructions", episodica_simd::SimdLevel::of_this_processor().name())?;
         let processors = std::thread::available_parallelism();
         info.set_item("processors", processors.map_or(1, std::num::NonZero::get))?;
-        info.set_item("embedding_model", episodica_core::embed::STATIC_MODEL)?;
+        info.set_item("embedding_model", episodica_core::embed::COMPACT_MODEL)?;
         info.set_item("store_format", episodica_core::store::FORMAT_VERSION)?;
         Ok(info)
     }

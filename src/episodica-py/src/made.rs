@@ -27,11 +27,11 @@ pub(crate) fn embedder(
     embedding: Option<&Bound<'_, PyDict>>,
     ledger: &Arc<UsageLedger>,
 ) -> PyResult<Arc<dyn Embedder>> {
-    let Some(embedding) = embedding else { return Ok(Arc::new(StaticEmbedder)) };
+    let Some(embedding) = embedding else { return Ok(Arc::new(CompactEmbedder)) };
     let fail = |error: Error| errors::to_exception(py, &error);
     let kind: String = required(embedding, "kind")?.extract()?;
     match kind.as_str() {
-        "compact" => Ok(Arc::new(CompactEmbedder)),
+        "static" => Ok(Arc::new(StaticEmbedder)),
         "local_folder" => {
             let path: PathBuf = required(embedding, "path")?.extract()?;
             Ok(Arc::new(py.detach(|| TransformerEmbedder::open(&path)).map_err(fail)?))

@@ -6,5 +6,5 @@ mod memory;
 mod setting;
 
 pub use choices::{BoundaryMode, LearnFrom, RetrievalPreset};
-pub use memory::{MESSAGE_WEIGHTS, MemoryConfig, SENTENCE_WEIGHTS};
+pub use memory::{MESSAGE_WEIGHTS, MemoryConfig, STATIC_WEIGHTS};
 pub use setting::{NumberBounds, SettingKind, SettingRow};

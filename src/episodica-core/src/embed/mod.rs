@@ -1,13 +1,14 @@
 //! Embeds texts as vectors. Implementations normalise their rows, so callers need not.
 //!
-//! [`StaticEmbedder`] is built into the package: a table of token vectors ([`StaticTable`]) that
-//! takes microseconds per message. So is [`CompactEmbedder`], a sentence encoder of one light
-//! layer for many languages. [`TransformerEmbedder`] runs a sentence encoder of the BERT family
-//! from a folder and takes milliseconds per message. [`EndpointEmbedder`] calls a server. Python
-//! callables implement [`Embedder`] in the extension.
+//! The package contains two embedders: [`CompactEmbedder`], the default, a sentence encoder of one
+//! light layer for ten languages, and [`StaticEmbedder`], a table of English token vectors
+//! ([`StaticTable`]) that takes microseconds per message. [`TransformerEmbedder`] runs a sentence
+//! encoder of the BERT family from a folder and takes milliseconds per message.
+//! [`EndpointEmbedder`] calls a server. Python callables implement [`Embedder`] in the extension.
 
 mod compact;
 mod endpoint;
+mod exponential;
 mod features;
 mod static_table;
 mod transformer;
@@ -19,13 +20,22 @@ use crate::control::CallControl;
 use crate::error::Result;
 use crate::model::ServiceHealth;
 
-pub use compact::CompactEmbedder;
+pub use compact::{COMPACT_MODEL, CompactEmbedder};
 pub use endpoint::{EmbeddingSettings, EndpointEmbedder};
-pub(crate) use static_table::is_earlier_table;
 pub use static_table::{
     STATIC_DIMENSION, STATIC_MAX_TOKENS, STATIC_MODEL, StaticEmbedder, StaticTable, TokenVector,
 };
 pub use transformer::TransformerEmbedder;
+
+/// The models that the package has used by default, oldest first.
+const DEFAULT_MODELS: [&str; 3] = ["episodica-static-minilm-256-v1", STATIC_MODEL, COMPACT_MODEL];
+
+/// True if `stored` was the default model before `present` was. Such vectors are recomputed without
+/// asking: to choose no model is to follow the package.
+pub(crate) fn is_earlier_default(stored: &str, present: &str) -> bool {
+    let place = |model: &str| DEFAULT_MODELS.iter().position(|default| *default == model);
+    place(stored).zip(place(present)).is_some_and(|(stored, present)| stored < present)
+}
 
 /// A rejected text of at most this many bytes is not cut: its length is not the reason.
 pub(crate) const SHORTEST_CUT: usize = 512;

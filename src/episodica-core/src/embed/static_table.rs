@@ -30,15 +30,6 @@ pub const STATIC_MAX_TOKENS: usize = 4_096;
 /// Name and version of the table and the features; raised whenever the vector of any text changes.
 pub const STATIC_MODEL: &str = "episodica-static-minilm-256-v2";
 
-/// Earlier tables of the package, which it no longer includes.
-const EARLIER: [&str; 1] = ["episodica-static-minilm-256-v1"];
-
-/// True if `stored` is an earlier table of the package and `present` its current one. Vectors of an
-/// earlier table are recomputed without asking, since the user did not choose the table.
-pub(crate) fn is_earlier_table(stored: &str, present: &str) -> bool {
-    present == STATIC_MODEL && EARLIER.contains(&stored)
-}
-
 /// Norm of a rare word's vector: the median over the last third of the vocabulary (a test compares
 /// it with the table).
 const RARE_NORM: f32 = 7.0;

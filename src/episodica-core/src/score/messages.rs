@@ -13,7 +13,7 @@ use super::late::{MaxSim, TokenTable};
 use super::mean::mean;
 use super::windowed::WindowedWords;
 use super::{ParsedQuery, ScoreTerm};
-use crate::config::{MESSAGE_WEIGHTS, MemoryConfig, SENTENCE_WEIGHTS};
+use crate::config::{MESSAGE_WEIGHTS, MemoryConfig, STATIC_WEIGHTS};
 use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::parallel;
@@ -31,7 +31,7 @@ const LOOKED_AT: usize = 8;
 const PROMISE_VECTOR: f32 = 1.0;
 /// Weight of neighbours' vectors with a sentence embedder, which needs less of the surrounding
 /// conversation to represent a sentence.
-const SENTENCE_NEIGHBOURS: f32 = 0.5;
+const SENTENCE_NEIGHBOURS: f32 = 0.75;
 
 pub(super) const WORDS: usize = 0;
 pub(super) const TOKENS: usize = 1;
@@ -68,15 +68,14 @@ pub struct TermWeights {
 }
 
 impl TermWeights {
-    /// The configured weights; default weights are replaced by those fitted to the kind of
-    /// embedder. The package's own table is English, so with it text vectors have no weight for
-    /// questions in another language.
+    /// The configured weights; without a sentence embedder, default weights are replaced by those
+    /// for the table of token vectors. It is English, so with it vectors have no weight for a
+    /// question in another language.
     pub fn of(config: &MemoryConfig, sentence_embedder: bool, query: &ParsedQuery) -> Self {
         let mut weights = config.message_weights;
-        if weights == MESSAGE_WEIGHTS {
-            if sentence_embedder {
-                weights = SENTENCE_WEIGHTS;
-            } else if !query.is_english {
+        if weights == MESSAGE_WEIGHTS && !sentence_embedder {
+            weights = STATIC_WEIGHTS;
+            if !query.is_english {
                 weights[VECTOR] = 0.0;
             }
         }
@@ -452,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_embedder_has_weights_of_its_own_unless_weights_are_set() {
+    fn the_table_has_weights_of_its_own_unless_weights_are_set() {
         let mut config = MemoryConfig::default();
         let (index, table) = (MessageIndex::default(), crate::embed::StaticTable::shared());
         let english = ParsedQuery::new("Where does she live?", &index, table);
@@ -461,12 +460,12 @@ mod tests {
             (weights[WORDS], weights[TOKENS], weights[VECTOR])
         };
         assert_eq!(of(&config, false, &english), (3.0, 0.5, 0.5));
-        assert_eq!(of(&config, true, &english), (2.5, 0.5, 1.0));
-        // The package's table does not know what a German sentence means.
+        assert_eq!(of(&config, true, &english), (2.5, 0.5, 0.85));
+        // The table does not know what a German sentence means.
         let german = ParsedQuery::new("Wo wohnt sie denn jetzt?", &index, table);
         assert_eq!(of(&config, false, &german).2, 0.0);
-        assert_eq!(of(&config, true, &german).2, 1.0);
+        assert_eq!(of(&config, true, &german).2, 0.85);
         config.message_weights[WORDS] = 2.0;
-        assert_eq!(of(&config, true, &german), (2.0, 0.5, 0.5));
+        assert_eq!(of(&config, true, &german), (2.0, 0.5, 0.85));
     }
 }

@@ -13,7 +13,7 @@ use crate::fork::ForkLazy;
 use crate::parallel::{FEW_TEXTS, map, run};
 
 /// Name and version: raised whenever any text gets another vector.
-const MODEL: &str = "episodica-compact-256-v1";
+pub const COMPACT_MODEL: &str = "episodica-compact-256-v1";
 
 /// Maximum number of tokens that are read from a text, as in the static table.
 const MAX_TOKENS: usize = 4_096;
@@ -48,7 +48,7 @@ fn shared() -> &'static Compact {
 
 impl Embedder for CompactEmbedder {
     fn model(&self) -> &str {
-        MODEL
+        COMPACT_MODEL
     }
 
     fn dimension(&self) -> Option<usize> {

@@ -11,6 +11,7 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView2, Axis, Slice};
 use safetensors::SafeTensors;
 
+use crate::embed::exponential::exponential;
 use crate::embed::transformer::attention;
 
 /// Dimension of a vector, and width of the table.
@@ -168,14 +169,17 @@ fn normalised(x: &Array2<f32>, gain: &[f32]) -> Array2<f32> {
 /// Adds the neighbours of each row within its span, weighted by distance and column.
 fn with_neighbours(x: &Array2<f32>, weights: &Array2<f32>, spans: &[Range<usize>]) -> Array2<f32> {
     let mut result = x.clone();
+    let contiguous = "invariant: arrays made from vectors are contiguous";
+    // Arrays of a length known to the compiler, which then uses vector instructions.
+    let (sources, _) = x.as_slice().expect(contiguous).as_chunks::<DIMENSION>();
+    let (weights, _) = weights.as_slice().expect(contiguous).as_chunks::<DIMENSION>();
+    let (targets, _) = result.as_slice_mut().expect(contiguous).as_chunks_mut::<DIMENSION>();
     for span in spans {
         for at in span.clone() {
-            let near = at.saturating_sub(REACH).max(span.start)..(at + REACH + 1).min(span.end);
-            for from in near {
-                let weight = weights.row(from + REACH - at);
-                let (source, mut target) = (x.row(from), result.row_mut(at));
-                for ((to, from), weight) in target.iter_mut().zip(source).zip(weight) {
-                    *to += from * weight;
+            for from in at.saturating_sub(REACH).max(span.start)..(at + REACH + 1).min(span.end) {
+                let weight = &weights[from + REACH - at];
+                for column in 0..DIMENSION {
+                    targets[at][column] += sources[from][column] * weight[column];
                 }
             }
         }
@@ -195,7 +199,7 @@ fn activated(x: &Array2<f32>, map: &Array2<f32>, bias: &[f32]) -> Array2<f32> {
 
 /// The form of GELU with tanh, with which the encoder was trained.
 fn gelu(x: f32) -> f32 {
-    x / (1.0 + (-1.595_769 * (x + 0.044_715 * x * x * x)).exp())
+    x / (1.0 + exponential(-1.595_769 * (x + 0.044_715 * x * x * x)))
 }
 
 fn softplus(x: f32) -> f32 {

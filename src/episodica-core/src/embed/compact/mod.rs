@@ -8,4 +8,4 @@ mod embedder;
 mod forward;
 mod pieces;
 
-pub use embedder::CompactEmbedder;
+pub use embedder::{COMPACT_MODEL, CompactEmbedder};

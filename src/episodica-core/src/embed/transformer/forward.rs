@@ -10,6 +10,8 @@ use std::ops::Range;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayBase, ArrayView1, Axis, Ix2, RawData, Slice};
 
+use crate::embed::exponential::exponential;
+
 use super::folder::{TokenPooling, TransformerConfig};
 use super::weights::{EncoderLayer, EncoderWeights, LayerNorm, LinearLayer};
 
@@ -109,7 +111,7 @@ pub(in crate::embed) fn attention(
             general_mat_mul(scale, &part(0), &part(hidden).t(), 0.0, &mut scores);
             scores.rows_mut().into_iter().for_each(|mut row| {
                 let highest = row.fold(f32::NEG_INFINITY, |a, b| a.max(*b));
-                row.mapv_inplace(|x| (x - highest).exp());
+                row.mapv_inplace(|x| exponential(x - highest));
                 row /= row.sum();
             });
             let mut target = block(mixed.view_mut(), span, head..head + width);

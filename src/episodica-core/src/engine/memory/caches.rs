@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::embed::is_earlier_table;
+use crate::embed::is_earlier_default;
 use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::record_rows::RecordRows;
 use crate::engine::memory::snapshot::{PackedView, Positions, WrittenSnapshot, snapshot_head};
@@ -123,7 +123,7 @@ impl UserMemory {
         let is_foreign = |kind: LogKind| {
             let model = store.vectors_model(&self.owner, kind);
             let present = to.embedder.model();
-            model.is_some_and(|model| model != present && !is_earlier_table(&model, present))
+            model.is_some_and(|model| model != present && !is_earlier_default(&model, present))
         };
         let keeps = others != ForeignCaches::Replaced && LogKind::ALL.into_iter().any(is_foreign);
         Ok(guard.filter(|_| !keeps))

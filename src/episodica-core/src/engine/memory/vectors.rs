@@ -7,7 +7,7 @@ use ndarray::Axis;
 use rustc_hash::FxHashMap;
 
 use crate::control::CallControl;
-use crate::embed::{Embedder, is_earlier_table};
+use crate::embed::{Embedder, is_earlier_default};
 use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::user::UserMemory;
 use crate::engine::memory::view::UserView;
@@ -68,7 +68,7 @@ pub(crate) struct MissingVector {
 }
 
 /// Reads the vectors of one log from disk, as [`Store::load_vectors`] does. Vectors of an earlier
-/// table of the package count as missing and are computed again.
+/// default embedder count as missing and are computed again.
 ///
 /// # Errors
 /// `EmbeddingMismatch` if they come from another embedder; `Io`.
@@ -81,7 +81,7 @@ pub(crate) fn load_vectors(
 ) -> Result<Option<VectorCache>> {
     let (model, dimension) = (embedder.model(), embedder.dimension());
     let stored = store.vectors_model(owner, kind);
-    if stored.is_some_and(|stored| is_earlier_table(&stored, model)) {
+    if stored.is_some_and(|stored| is_earlier_default(&stored, model)) {
         return Ok(None);
     }
     store.load_vectors(owner, kind, model, dimension, problems)

@@ -110,7 +110,7 @@ impl Engine {
         DeadlineControl::new(control, Instant::now() + patience)
     }
 
-    /// True for any embedder but the table in the package.
+    /// True for any embedder but the table of token vectors.
     pub(crate) fn embeds_sentences(&self) -> bool {
         self.services.embedder.model() != STATIC_MODEL
     }

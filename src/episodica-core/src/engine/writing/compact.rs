@@ -28,7 +28,7 @@ impl EngineServices {
         drop(writer);
         user.measure();
         outcome?;
-        // Vectors of the package's own table are computed faster than they are written.
+        // Vectors of the table of tokens are computed faster than they are written.
         if self.embedder.model() != STATIC_MODEL {
             user.save_caches(&self.store, &to)?;
         }

@@ -156,7 +156,7 @@ impl EngineServices {
         if let Err(error) = user.save_uses(&self.store) {
             self.counters.note_failure(Some(&user.owner.user), &error);
         }
-        // Vectors of the package's own table are computed faster than they are written.
+        // Vectors of the table of tokens are computed faster than they are written.
         if self.embedder.model() != STATIC_MODEL {
             user.save_caches(&self.store, &to)?;
         }

@@ -24,8 +24,11 @@ const PRICE: f64 = 0.1;
 const SHORT: usize = 24;
 /// Minimum score of a message, as a share of the best score, if the question is a single word.
 const SHARE_OF_BEST: f64 = 0.4;
-/// Maximum number of messages if none of the question's words occurs in any message.
+/// Maximum number of messages if none of the question's words occurs in any message: without a
+/// sentence embedder or with fewer than [`ENOUGH_WORDS`] words, and otherwise.
 const FEW: usize = 3;
+const FEW_BY_MEANING: usize = 10;
+const ENOUGH_WORDS: usize = 3;
 /// Minimum budget for including the later message of the best message's speaker.
 const LATER_FROM: usize = 300;
 /// Maximum length of a companion (reply, question or later message), in tokens.
@@ -39,11 +42,9 @@ const CONSIDERED: usize = 512;
 /// The facts' share of a budget of up to [`SMALL_BUDGET`] tokens. In larger budgets the share
 /// falls: there is room for more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.5;
-/// If a model or the user worded one of the best facts, facts get at least this many tokens, up to
-/// two thirds of the budget. Such a fact says in one line what a reader would look for in several
-/// messages.
-const WORDED_TOKENS: f64 = 100.0;
-const WORDED_SHARE: f64 = 0.67;
+/// If a model or the user worded one of the best facts, facts get at least this many tokens. Such a
+/// fact says in one line what a reader would look for in several messages.
+const WORDED_TOKENS: f64 = 150.0;
 const SMALL_BUDGET: f64 = 400.0;
 const WORDED_BEST: usize = 3;
 /// Number of best messages that are quoted in part only if they do not fit, and the share of the
@@ -179,7 +180,7 @@ fn fact_tokens(budget: usize, facts: &[KnownFact]) -> usize {
     let of_small = FACT_SHARE * budget.min(SMALL_BUDGET);
     let share = of_small * (SMALL_BUDGET / budget).min(1.0).sqrt();
     let is_worded = facts.iter().take(WORDED_BEST).any(|fact| fact.worded);
-    let least = if is_worded { WORDED_TOKENS.min(WORDED_SHARE * budget) } else { 0.0 };
+    let least = if is_worded { WORDED_TOKENS.min(budget) } else { 0.0 };
     share.max(least) as usize
 }
 
@@ -267,8 +268,11 @@ impl PackingRun<'_> {
         let is_said = |term: &QueryTerm| {
             !term.variants.is_empty() || postings.document_frequency(&term.text) > 0
         };
-        if by_words && !query.terms.iter().any(is_said) {
-            return considered.take(FEW).collect();
+        // A sentence embedder finds other words for the same, but needs words enough to do so: "hi"
+        // is near every greeting.
+        if !query.terms.iter().any(is_said) {
+            let is_vague = by_words || query.terms.len() < ENOUGH_WORDS;
+            return considered.take(if is_vague { FEW } else { FEW_BY_MEANING }).collect();
         }
         if query.terms.len() != 1 {
             return considered.collect();

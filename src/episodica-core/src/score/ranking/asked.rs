@@ -32,7 +32,7 @@ const SHARED: usize = 1 << 18;
 /// Minimum contribution of content (words and meaning) to the score of a message in a context, if
 /// it shares no word with the question. A message below it is by the right person, but about
 /// something else.
-const LEAST_CONTENT: f64 = 0.2;
+const LEAST_CONTENT: f64 = 0.1;
 
 /// In a shorter conversation any message may help to understand the others, so none is left out.
 pub(in crate::score) const LONG_TALK: usize = 50;
