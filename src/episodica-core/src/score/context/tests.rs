@@ -378,7 +378,9 @@ fn a_question_of_which_the_talk_knows_no_word_gets_next_to_nothing() {
         pack(&material, 1_000, &Uninterrupted).expect("packs").messages.len()
     };
     assert_eq!(packed("asdf qwer", true), 3);
-    assert_eq!(packed("asdf qwer", false), 60);
+    assert_eq!(packed("asdf qwer", false), 3);
+    assert_eq!(packed("asdf qwer zxcv", true), 3);
+    assert_eq!(packed("asdf qwer zxcv", false), 10);
     assert_eq!(packed("Which tram was late?", true), 60);
 }
 
