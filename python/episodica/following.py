@@ -246,7 +246,6 @@ class _Weakly:
 
 
 def _log(message: str) -> None:
-    """Logs the exception that is being handled."""
     import logging
 
     logging.getLogger("episodica").exception(message)

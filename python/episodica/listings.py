@@ -117,7 +117,6 @@ class Records(Sequence[T], Generic[T]):
         return _frame(self._type, self)
 
     def _preview(self) -> Iterator[T]:
-        """The first records."""
         return self._read(0, PAGE if self._limit is None else min(PAGE, self._limit))
 
     def _repr_html_(self) -> str | None:

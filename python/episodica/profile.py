@@ -151,7 +151,6 @@ class Profile(Value):
         return sum(map(len, self.sections.values()))
 
     def _heading(self, category: str) -> str:
-        """The heading of a category in the user's language."""
         return _HEADINGS[self.language][category]
 
     def to_markdown(self, max_tokens: int | None = None, *, history: bool = False) -> str:
@@ -210,7 +209,6 @@ class Profile(Value):
         return [lines[fact.memory_id] for fact in _in_order(self.user_id, self.facts)]
 
     def _fits(self, ranked: list[ProfileLine], max_tokens: int, history: bool) -> int:
-        """How many of the lines fit."""
         fits, too_many = 0, len(ranked) + 1
         while too_many - fits > 1:
             count = (fits + too_many) // 2

@@ -245,7 +245,6 @@ class MemoryReader(OpenStore):
         return self._engine.turned_down(user, episodes)
 
     def _has(self, user: str) -> bool:
-        """Whether anything of the user is stored."""
         counts = self._engine.stats(user)
         return bool(counts["messages"] or counts["semantic_memories"])
 

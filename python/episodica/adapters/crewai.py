@@ -30,8 +30,6 @@ class _Statement(BaseModel):
 
 
 class _MemoryTool(BaseTool):
-    """A tool with a memory and a user."""
-
     memory: Any = Field(exclude=True)
     user_id: str
     # CrewAI caches the answers of tools, but the answers of a memory change.

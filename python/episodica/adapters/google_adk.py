@@ -218,6 +218,5 @@ def _entry(hit: Hit) -> MemoryEntry:
 
 
 def _text(content: types.Content | None) -> str:
-    """The words of a content's parts."""
     parts = (content.parts if content else None) or []
     return "\n".join(part.text for part in parts if part.text and not part.thought).strip()

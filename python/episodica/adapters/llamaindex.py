@@ -70,7 +70,6 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
         return await settle(self._recall, question)
 
     async def _aput(self, messages: list[ChatMessage]) -> None:
-        """Remembers messages that were not remembered before."""
         remembered = _identified(messages)
         if remembered:
             await settle(self._connection.memory.add_messages, self.user_id, remembered)

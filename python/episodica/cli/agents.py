@@ -25,13 +25,13 @@ def add_arguments(
     parser.add_argument(
         "--user",
         metavar="U",
-        help="the user whose memory agents see (or $EPISODICA_MCP_USER; over HTTP, or a key's)",
+        help="the user whose memory agents see (default $EPISODICA_MCP_USER, or over HTTP a key's)",
     )
     parser.add_argument(
         "--transport",
         choices=TRANSPORTS,
         default="stdio",
-        help="for the client that starts it, or for several over HTTP (default stdio)",
+        help="stdio for the client that starts it, http for several clients (default stdio)",
     )
     parser.add_argument(
         "--host",
@@ -56,7 +56,10 @@ def add_arguments(
     entering.set_defaults(command=install)
     entering.add_argument("client", choices=tuple(CLIENTS), help="the client")
     entering.add_argument(
-        "--user", metavar="U", default=argparse.SUPPRESS, help="the user whose memory it sees"
+        "--user",
+        metavar="U",
+        default=argparse.SUPPRESS,
+        help="the user whose memory the client sees",
     )
     entering.add_argument(
         "--project", action="store_true", help="for the project in this directory only"

@@ -33,7 +33,7 @@ Command: TypeAlias = Callable[[argparse.Namespace, Output], int]
 
 _FILE = (
     "an export of an assistant, a coding agent, a messenger or another memory (also as a ZIP "
-    "archive or folder), messages of chat APIs as JSON or JSONL, CSV, letters, or text with "
+    "archive or folder), messages of chat APIs as JSON or JSONL, CSV, e-mails, or text with "
     "`Name:` on each line; `-` is standard input"
 )
 _FORMAT = "the format of the file (default: its content tells)"
@@ -120,7 +120,7 @@ class CommandLine:
             "--timezone",
             metavar="ZONE",
             default=default(None),
-            help="the zone of dates, like `Europe/Paris` (default: that of each message)",
+            help="time zone of dates, like `Europe/Paris` (default: the message's)",
         )
         parser.add_argument(
             "--json", action="store_true", default=default(False), help="print JSON"
@@ -160,7 +160,7 @@ class CommandLine:
         stated.add_argument("--agent", metavar="A", help="the agent that states it")
         stated.add_argument("--metadata", metavar="JSON", help="a JSON object to keep with it")
         stated.add_argument(
-            "--expires-after", type=float, metavar="SECONDS", help="for how long it is found"
+            "--expires-after", type=float, metavar="SECONDS", help="for how long searches find it"
         )
 
         done = self._add("procedure", transfers.procedure, "remember what an agent did")
@@ -170,8 +170,8 @@ class CommandLine:
             "messages of a chat with tool calls, or an object with `goal`, `steps` and `outcome`, "
             "as JSON; `-` is standard input",
         )
-        done.add_argument("--goal", metavar="TEXT", help="what was to be achieved")
-        done.add_argument("--outcome", metavar="TEXT", help="what came of it")
+        done.add_argument("--goal", metavar="TEXT", help="the task")
+        done.add_argument("--outcome", metavar="TEXT", help="the result")
         result = done.add_mutually_exclusive_group()
         result.add_argument(
             "--worked", action="store_true", default=None, help="the goal was reached"
@@ -200,7 +200,7 @@ class CommandLine:
             help="`tree`: a directory of Markdown files (default: the name tells)",
         )
         imported = self._add("import", transfers.import_, "add the memories of an export")
-        self._add_file(imported, f"an export; or {_FILE}")
+        self._add_file(imported, f"an export of episodica, or {_FILE}")
         imported.add_argument(
             "-u", "--user", metavar="U", help="the user, unless the file names it"
         )
@@ -232,7 +232,7 @@ class CommandLine:
             help="maximum length of the text (default 2000)",
         )
         context.add_argument(
-            "--format", choices=FORMATS, default="text", help="how it is written (default text)"
+            "--format", choices=FORMATS, default="text", help="form of the text (default text)"
         )
         _add_filters(context)
         _add_fact_filters(context)
@@ -312,7 +312,7 @@ class CommandLine:
         )
         _add_user(fading)
         for name, kind, text in (
-            ("strength", float, "weaker than this, 0 to 1 (default 0.05; 1 for any)"),
+            ("strength", float, "only records weaker than this, 0 to 1 (default 0.05; 1 for any)"),
             ("older-than", float, "minimum age in days"),
             ("unused-for", float, "minimum days since the last use"),
             ("max-uses", int, "maximum number of uses"),
@@ -328,7 +328,7 @@ class CommandLine:
             help="only this category; may be repeated",
         )
         fading.add_argument(
-            "--exempt", action="append", choices=FACT_KINDS, help="not this category"
+            "--exempt", action="append", choices=FACT_KINDS, help="no facts of this category"
         )
         fading.add_argument("--episodes", action="store_true", help="episodes as well")
         fading.add_argument("--agent", metavar="A", help="only this agent")
@@ -372,7 +372,7 @@ class CommandLine:
             "id",
             metavar="ID",
             nargs="?",
-            help="a record; without one and without filters, everything of the user",
+            help="a record (default: what the filters choose, else the whole user)",
         )
         _add_filters(delete)
         _add_fact_kind(delete)

@@ -47,8 +47,12 @@ def add_store_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argume
 
 def add_copy_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `episodica copy`."""
-    parser.add_argument("source", metavar="SOURCE", help="a store: a directory, or an address")
-    parser.add_argument("target", metavar="TARGET", help="where to: a directory, or an address")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="a store: a directory, or a database's address"
+    )
+    parser.add_argument(
+        "target", metavar="TARGET", help="the copy: a directory, or a database's address"
+    )
     parser.add_argument("--user", metavar="U", help="only this user")
 
 
@@ -162,7 +166,7 @@ def copy(args: argparse.Namespace, out: Output) -> int:
             named = ", ".join(visible(user) for _, user in others[:_NAMED])
             more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
             out.note(
-                f"only in the target: {named}{more}. Delete there who was deleted in the source "
-                "since an earlier copy"
+                f"only in the target: {named}{more}. If they were deleted in the source after an "
+                "earlier copy, delete them in the target, too"
             )
     return 0

@@ -58,7 +58,7 @@ def add_tree_arguments(parser: argparse.ArgumentParser, layers: bool = False) ->
         parser.add_argument(
             "--layer",
             choices=LAYERS,
-            help="L0 abstract, L1 overview, L2 the thing itself (default: the address tells)",
+            help="L0 abstract, L1 overview, L2 the whole record (default: by the address)",
         )
 
 

@@ -223,7 +223,7 @@ def add_keys_arguments(parser: argparse.ArgumentParser) -> list[argparse.Argumen
     create.add_argument("--name", default="", metavar="TEXT", help="a note for people")
     create.add_argument("--rate", type=int, metavar="N", help="requests per minute")
     create.add_argument(
-        "--expires", metavar="WHEN", help="its end: `90d`, `12h`, or a date (default: none)"
+        "--expires", metavar="WHEN", help="when it ends: `90d`, `12h`, or a date (default: none)"
     )
     create.set_defaults(command=create_key)
     listing = verbs.add_parser("list", help="list the keys without their secrets")

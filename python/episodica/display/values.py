@@ -309,7 +309,6 @@ _HEADS: dict[type, tuple[str, str, str]] = {
 
 @to_html.register(Records)
 def _records_to_html(listing: Records[Any]) -> str:
-    """The first records of a listing."""
     top = title(listing._name)
     records = list(islice(listing._preview(), MAX_ROWS + 1))
     if not records:

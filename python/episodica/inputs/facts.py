@@ -25,7 +25,6 @@ FactKind: TypeAlias = Literal[
 ]
 FACT_KINDS: tuple[FactKind, ...] = get_args(FactKind)
 
-# The subjects of facts.
 About: TypeAlias = Literal["user", "agent"]
 ABOUT: tuple[About, ...] = get_args(About)
 

@@ -202,7 +202,6 @@ class Guard:
         return key
 
     def _subject(self, key: Key | None) -> str:
-        """The user of a caller."""
         if key is not None and key.tenant != self._tenant:
             raise _lacks(None, "the key is for another tenant")
         if key is None or key.user == "*":

@@ -179,8 +179,6 @@ def needed_scope(method: str, params: Mapping[str, Any]) -> str | None:
 
 
 class _Handlers:
-    """Answers the requests of clients."""
-
     def __init__(
         self, memory: AsyncMemorySystem, user: str | None, max_tokens: int, audit: Audit | None
     ) -> None:

@@ -324,7 +324,6 @@ class Tools:
 
 
 def _said(asked: Remember) -> list[dict[str, Any]]:
-    """The messages of a call."""
     about = {
         "message_id": asked.message_id,
         "timestamp": asked.timestamp,

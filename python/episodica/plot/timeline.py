@@ -252,7 +252,6 @@ def _reason(episode: Episode) -> tuple[str, str, str]:
 def _key(
     theme: Theme, episodes: Sequence[Episode], facts: Sequence[SemanticMemory]
 ) -> tuple[list[Artist], list[str]]:
-    """The legend of the shapes that occur."""
     handles: list[Artist] = []
     labels = []
     for words, colour, shape in dict.fromkeys(map(_reason, episodes)):

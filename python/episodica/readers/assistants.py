@@ -204,7 +204,6 @@ def librechat(entry: Mapping[str, Any], number: int, source: Source) -> Iterator
 
 
 def _total(messages: list[Mapping[str, Any]]) -> int:
-    """The messages of a list or a tree."""
     return sum(1 + _total(one.get("children") or []) for one in messages)
 
 

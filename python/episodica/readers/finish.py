@@ -83,7 +83,6 @@ class _Ids:
 
 
 def _named(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message under our names."""
     return message if KEYS.issuperset(message) else renamed(message)[0]
 
 

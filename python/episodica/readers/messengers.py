@@ -24,7 +24,6 @@ _MEDIA = "a photo, file or the like without words"
 def _say(
     talk: Talk, name: object, text: str, when: object, own: object, *, is_bot: bool = False
 ) -> None:
-    """Adds a message of a speaker."""
     speaker = name if isinstance(name, str) and name.strip() else None
     role = "assistant" if is_bot else role_of_speaker(speaker or "")
     if not text.strip():
@@ -132,7 +131,6 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
 
 
 def _of_blocks(blocks: Any) -> Iterator[str]:
-    """The lines of Slack's blocks."""
     for block in blocks if isinstance(blocks, list) else ():
         if not isinstance(block, Mapping):
             continue

@@ -139,7 +139,6 @@ def create_app(
 
 
 def _operation_id(route: APIRoute) -> str:
-    """The name of an operation in generated clients."""
     name = route.name.rstrip("_")
     return f"mem0_{name}" if "mem0" in route.tags else name
 

@@ -104,7 +104,6 @@ class Guard:
             return _UNKNOWN
 
     async def _body(self, scope: Scope, receive: Receive, outcome: _Outcome) -> bytes:
-        """The body, if it is within its limits."""
         headers = dict(scope["headers"])
         most = self._settings.max_body_bytes
         if b"transfer-encoding" in headers and b"content-length" in headers:

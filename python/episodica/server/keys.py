@@ -274,7 +274,6 @@ def _hash(secret: str) -> str:
 
 
 def _end(text: str) -> str:
-    """When a key ends."""
     found = _SPAN.fullmatch(text)
     try:
         if found:

@@ -136,7 +136,6 @@ async def page(
 
 
 def _start(records: Sequence[Listed], place: tuple[int, str]) -> int:
-    """Where a page begins."""
     count, last = place
     before = records[max(0, count - 1) : count]
     if before and record_id(before[0]) == last:

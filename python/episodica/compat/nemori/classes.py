@@ -294,7 +294,6 @@ class MemorySystem:
         )
 
     def _total(self) -> Counter[str]:
-        """Counts of all owners."""
         total: Counter[str] = Counter()
         for user in self._store.users():
             counts = self._store.stats(user)

@@ -62,8 +62,6 @@ async def add_messages(
 
 @dataclass(frozen=True, slots=True)
 class _Adding:
-    """A request that adds messages."""
-
     request: Request
     caller: Caller
     body: AddMessages
