@@ -85,7 +85,7 @@ class ProfileLine(Value):
 
     @property
     def former(self) -> tuple[str, ...]:
-        """The facts it superseded, newest first."""
+        """The facts that this fact superseded, newest first."""
         texts = [one.previous for one in reversed(self.history) if one.previous is not None]
         return tuple(text for text in dict.fromkeys(texts) if text != self.content)
 

@@ -250,7 +250,7 @@ class SemanticMemory(Keyed):
         Its category: ``personal_info``, ``work_history``, ``preference``, ``relationship``,
         ``goal``, ``entity``, ``event``, ``case``, ``decision`` or ``procedure``.
     confidence, importance : float
-        How sure the reading is and how much it matters, 0 to 1.
+        How sure the fact is, and how much it matters, 0 to 1.
     valid_from : datetime
         Since when it is true.
     valid_to : datetime or None

@@ -118,7 +118,7 @@ class Event(Portable):
     evidence : tuple of str
         Ids of the messages that state the fact.
     reason : str
-        Why, for people.
+        The reason, for people.
     cursor : str
         What to pass as ``since`` to continue after this event. Empty in a page with the events of
         more than 64 users, where only the page has a cursor.

@@ -1,4 +1,4 @@
-"""Settings: every knob of the engine, and where its value comes from.
+"""Settings of the engine and of models, and where their values come from.
 
 The engine's table of settings has the allowed values; here values get their types and their
 precedence: keyword > environment > TOML file > default.
@@ -64,7 +64,7 @@ class LLMConfig(Fields):
         Maximum number of tokens of any answer. Without a value: 200 to 6,000 by the kind of prompt,
         and more after an answer was cut off.
     context_window
-        Tokens of prompt and answer together, at least 2,048. Without a value: 32,768 or more.
+        Tokens of prompt and answer together, at least 2,048. Without a value, 32,768 are assumed.
     fallback
         The endpoint to ask if this one gives no answer.
     extra

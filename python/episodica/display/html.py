@@ -146,5 +146,5 @@ def bar(value: float, low: float, high: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Safe as text and in attributes."""
+    """The text, escaped for HTML and its attributes."""
     return escaped(visible(text, lines=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _TAGS = r"think|thinking|thought|reasoning"
-# At the beginning only: a talk about such tags keeps them.
+# Only at the beginning, so that a text about such tags keeps them.
 _OPEN = re.compile(rf"\s*<({_TAGS})>", re.IGNORECASE)
 # Templates put the opening tag into the prompt, so that the answer has the closing one alone.
 _CLOSE = re.compile(rf"(?:\A|\n)[ \t]*</(?:{_TAGS})>[ \t]*(?:\n|\Z)", re.IGNORECASE)

@@ -14,7 +14,7 @@ from ..hints import shown
 from ..value import Fields
 
 CORTEX, EPISODICA = "cortex", "episodica"
-# Stands for a session or an agent that has no id; an id that is spelled so is encoded.
+# Stands for a session or an agent that has no id. The id "_" is encoded.
 NONE = "_"
 _MAX_LENGTH = 16_384
 

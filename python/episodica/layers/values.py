@@ -30,7 +30,7 @@ class Entry(Value):
     title : str
         The title of an episode, the text of a fact.
     timestamp : datetime or None
-        When it took place or began to hold.
+        When the episode took place, or the fact became true.
     record_uri : str
         The address of the record, for ``memory.get``.
     entries : tuple of Entry or None

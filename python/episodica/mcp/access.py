@@ -54,7 +54,7 @@ def caller_of(context: Any, user: str | None) -> Caller:
 
 
 class _RefusedError(Exception):
-    """Why a request is refused, and what its key lacks."""
+    """A refusal: the status, the reason, and a challenge that says what the key lacks."""
 
     def __init__(self, status: int, text: str, challenge: str = "", **headers: str) -> None:
         super().__init__(text)

@@ -170,7 +170,7 @@ def item(record: Record, url: str, layer: Layer = "L0", score: float | None = No
 
 
 def moment_of(record: Record) -> datetime:
-    """When a record was said, or from when a fact held."""
+    """When a message was said, an episode began or a fact became true."""
     return record.valid_from if isinstance(record, SemanticMemory) else record.timestamp
 
 

@@ -125,7 +125,7 @@ class Tools:
         return answer(*filled(items, self._budget(asked), answer))
 
     async def context(self, asked: Recall) -> answers.Recalled:
-        """Packs the memories that bear on a question."""
+        """Packs the memories that answer a question."""
 
         async def pack(length: int) -> tuple[int, int, answers.Recalled]:
             packed = await self._memory.context(

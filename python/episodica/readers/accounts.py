@@ -70,7 +70,7 @@ def _mapping(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         for child in one.get("children") or ()
         if isinstance(child, str)
     }
-    # Some programs write the links in one direction only. Without links, it is a list.
+    # Some programs write the links in one direction only. Without links, the messages are a list.
     is_linked = bool(parents) or any(one.get("parent") for one in nodes.values())
     before: str | None = None
     for key, one in nodes.items():

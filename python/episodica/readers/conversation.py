@@ -49,7 +49,7 @@ class LeftOut:
 
     @property
     def line(self) -> int | None:
-        """The line in the file, where the place has one."""
+        """The line in the file; ``None`` if the place has no line."""
         found = _LINE.search(self.place)
         return int(found[1]) if found else None
 

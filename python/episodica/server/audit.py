@@ -16,7 +16,7 @@ from .telemetry.naming import hashed
 
 _LOG = logging.getLogger("episodica.server")
 _KEYS = ".keys.json"
-# The caller of changes that need no key.
+# The caller of changes by the command line, which needs no key.
 COMMAND_LINE = "command line"
 
 
@@ -28,7 +28,7 @@ class Audit:
     keys_path
         The file of keys; the log is ``STORE.audit.jsonl`` in its folder.
     needs_keys
-        Note deletions only where that file exists.
+        Note deletions only if the file of keys exists.
     """
 
     def __init__(self, keys_path: Path, needs_keys: bool = False) -> None:

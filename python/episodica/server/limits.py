@@ -139,7 +139,7 @@ class Budget:
     most
         The most that may be in use.
     share
-        The part of it that one key may use.
+        The part of ``most`` that one key may use.
     workers
         The number of workers, among which the share of a key is divided.
     """

@@ -19,7 +19,7 @@ Layer = Literal["L0", "L1", "L2"]
 When = Annotated[str, WithJsonSchema({"type": "string", "examples": ["2024-03-11T09:30:00+01:00"]})]
 AnyObject = dict[str, Any]
 MAX_PAGE = 1_000
-# What a request may say once for all its messages.
+# Fields that a request may give once for all its messages.
 _OF_ALL = ("session_id", "agent_id")
 
 

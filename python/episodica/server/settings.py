@@ -46,7 +46,7 @@ class ServerSettings:
     config : str
         The settings file; empty: none.
     timezone : str
-        Zone in which dates are shown, unless a request names one; empty: that of each message.
+        Zone in which dates are shown, unless a request names one; empty: each message's zone.
     rerank_url, rerank_model : str
         Endpoint that orders the best hits of searches, and its model; empty: none.
     max_body_bytes, max_nesting : int

@@ -109,7 +109,7 @@ class Stream:
     async def _look(self) -> None:
         is_new = self._memories.is_draining
         version = self._keys.version()
-        # Followers whose key was revoked shall find out now.
+        # Wakes the followers after a change of keys, so that those without a valid key end.
         is_new |= version != self._keys_version
         self._keys_version = version
         for memory in self._memories.all():

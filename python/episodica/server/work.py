@@ -114,7 +114,7 @@ class Slots:
     Parameters
     ----------
     settings
-        Its limits; each worker gets its part of them.
+        The limits of the service; each worker gets its part.
     """
 
     def __init__(self, settings: ServerSettings) -> None:

@@ -49,7 +49,7 @@ class Connection:
     Attributes
     ----------
     memory : MemorySystem
-        The system; for an ``AsyncMemorySystem`` the synchronous one over the same store.
+        The system; of an ``AsyncMemorySystem`` the synchronous system inside.
 
     Raises
     ------

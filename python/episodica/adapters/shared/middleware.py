@@ -3,7 +3,7 @@
 A call gets a context for the user's question in its prompt. When its answer is complete, the turn
 (the messages since the model's last answer, and the new answer) is remembered in one step. So a
 call that fails stores nothing and can be repeated. A streamed call stores the question when the
-stream begins, and the part that arrived when it ends in any way. Only
+stream begins, and the part of the answer that arrived when the stream ends in any way. Only
 :class:`Protocol` knows the APIs.
 """
 

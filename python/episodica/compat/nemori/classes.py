@@ -304,7 +304,7 @@ class MemorySystem:
         return int(self._store.stats(owner_id).get("buffered", 0))
 
     def close(self) -> None:
-        """Releases the store, closed by its last memory. A second call does nothing."""
+        """Releases the store; its last memory closes it. A second call does nothing."""
         if not self._closed:
             self._closed = True
             self._shared.release()

@@ -102,7 +102,7 @@ class Metrics:
             for leg in legs:
                 self._legs.labels(leg).inc()
             for leg in degraded:
-                # The reason follows the name; reasons are too many for a label.
+                # Only the name: with the reason after it there would be too many labels.
                 self._degraded.labels(leg.partition(":")[0]).inc()
 
     def _counts_changes(self) -> bool:
