@@ -36,7 +36,7 @@ def test_signatures_are_those_of_the_sync_class(name: str) -> None:
 
 
 class Recorder:
-    """Stands for the synchronous memory, and returns what it was called with."""
+    """Stands for the synchronous memory; each call returns its arguments."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **options: [(name, args, options)]

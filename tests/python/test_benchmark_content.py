@@ -1,4 +1,4 @@
-"""Nothing of a benchmark's content is in the code: what finds answers must not know them."""
+"""The code contains nothing of a benchmark's content: a search must not know the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is dated ahead of the clock: stored with its date and a note, and not yet so."""
+"""Messages and facts dated ahead of the clock: stored with a note, and not current yet."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_export_and_import_are_a_round_trip(rich: MemorySystem, tmp_path: Path) 
     with MemorySystem(tmp_path / "other") as other:
         assert everything(other, "alice") == before
         assert other.verify().errors == 0
-        # Nothing is learned or written again.
+        # The imported episodes are not written again, and nothing is learned from them again.
         other.flush("alice")
         after = everything(other, "alice")["versions"]
         assert before["versions"].items() <= after.items()

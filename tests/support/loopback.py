@@ -29,7 +29,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What to answer, and how to spoil it."""
+    """An answer, and the faults in it."""
 
     body: Any = None
     """Bytes are sent as they are, anything else as JSON."""

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 SECONDS = 30.0
-# A new profile, nothing asked of anybody.
+# A new profile, and no request to other servers.
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -1,4 +1,4 @@
-"""What a model writes is believed as far as the messages bear it out."""
+"""A model's texts and facts are believed only as far as messages state them."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_row_8_an_embedder_that_was_away_is_caught_up_with(
     records = stats["messages"] + 2 * stats["episodes"] + stats["semantic_memories"]
     assert stats["pending_vectors"] == records > 30, "every text without a vector"
     memory.close(timeout=0)
-    # Opening leaves them to the background, too.
+    # Opening leaves pending vectors to the background, too.
     again = open_memory(embedding=vectors(server, breaker_failures=1_000, max_attempts=1))
     assert again.stats("ann")["pending_vectors"] == records
     down.clear()

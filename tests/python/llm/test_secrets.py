@@ -19,7 +19,7 @@ SECRETS = ("sk-a-secret", "header-secret", "org-secret", "sk-vectors")
 
 
 def told(request: Request) -> Reply | None:
-    """A server that repeats the key and the prompt in its errors, half of the time."""
+    """A server whose errors, in two of the steps, repeat the key and the prompt."""
     words = (
         f"key {request.headers['authorization']} is wrong for {json.dumps(request.body)[:200]} "
         "sk-a-secret header-secret org-secret"
@@ -109,7 +109,7 @@ def test_the_key_comes_from_the_environment(
 
 @pytest.mark.parametrize("place", ["llm", "llm.fallback", "llm.fallback.fallback", "embedding"])
 def test_a_key_in_a_file_is_refused_wherever_it_stands(place: str, tmp_path: Path) -> None:
-    """A fallback's key was taken without a word."""
+    """Once, a fallback's key in a file was accepted."""
     file = tmp_path / "settings.toml"
     parents = [".".join(place.split(".")[: n + 1]) for n in range(place.count(".") + 1)]
     file.write_text(

@@ -1,4 +1,4 @@
-"""Models behind scripts written for Nemori, and in the evaluation's ledger."""
+"""Models for scripts that were written for Nemori, and in the evaluation's ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A weak model makes no memory poorer than none, and `health` says that it is of no use."""
+"""With a weak model, a memory is no poorer than without one, and `health` names the model."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_weak_model_leaves_no_fewer_facts_than_the_rules(
     open_memory: Callable[..., MemorySystem],
     tmp_path: Any,
 ) -> None:
-    """Junk counted as nothing to learn: no fact where the rules find 27, and health "ok"."""
+    """Once, junk counted as nothing to learn: no fact where the rules find 27, and health "ok"."""
 
     def script(request: Request) -> str | None:
         if step_of(request) not in {"episode", "extract"}:

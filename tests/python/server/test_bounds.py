@@ -153,7 +153,7 @@ def test_a_model_that_hangs_delays_neither_searches_nor_the_end(
     time.sleep(1)
     with httpx.Client(base_url=served.url, timeout=QUICK) as client:
         for number in range(3):
-            # A user whose episodes the model keeps, and one of whom it knows nothing.
+            # A user whose episodes wait for the model, and a user without pending work.
             for user in (f"u{number}", "alice"):
                 added = client.post(f"/v1/users/{user}/messages", json={"messages": SAID})
                 assert added.status_code == 201

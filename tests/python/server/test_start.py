@@ -1,4 +1,4 @@
-"""What the service says when it starts, where it leads to, and a service that only reads."""
+"""The start of the service: its messages, its redirects, and a service that only reads."""
 
 from __future__ import annotations
 
