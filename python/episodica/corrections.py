@@ -72,7 +72,7 @@ class Corrections(MemoryReader):
         Parameters
         ----------
         user_id
-            Whose records.
+            User id.
         id
             Id or URI of a message, episode or fact, or several: many are removed in one pass. An
             episode goes with its messages. Unknown ids remove nothing.
@@ -118,7 +118,7 @@ class Corrections(MemoryReader):
         Parameters
         ----------
         user_id
-            Whose records.
+            User id.
         where
             What their metadata must say, with the operators of :meth:`search`.
         kinds
@@ -253,7 +253,7 @@ class Corrections(MemoryReader):
         Parameters
         ----------
         user_id
-            Whose records.
+            User id.
         id
             Id or URI of an episode or a fact, several, or the report of :meth:`forgetting`.
 
@@ -285,7 +285,7 @@ class Corrections(MemoryReader):
         Parameters
         ----------
         user_id
-            Whose records.
+            User id.
         id
             Id or URI of an episode or a fact, or several.
 

@@ -108,7 +108,7 @@ def read(answer: Any) -> Answer:
     Raises
     ------
     LLMError
-        If it has no text.
+        If the answer has no text.
     """
     if isinstance(answer, str):
         return answer, None, None

@@ -13,7 +13,7 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
     Raises
     ------
     OSError
-        If it is not a regular file, or has more than ``most`` bytes.
+        If the file is not regular, or has more than ``most`` bytes.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:

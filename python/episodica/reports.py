@@ -390,9 +390,9 @@ class CompactReport(_Counts):
     users : int
         Users whose logs were looked through.
     bytes_before : int
-        Length of their logs before.
+        Length of the users' logs before.
     bytes_after : int
-        Length of their logs now.
+        Length of the users' logs now.
     seconds : float
         Wall-clock time.
     """

@@ -438,7 +438,7 @@ class OpenStore:
         InvalidInputError
             For a directory that is not empty, or lies inside of the store.
         StoreIOError
-            If it can't be written; nothing is left there then.
+            If the directory can't be written; then nothing is left of the copy.
 
         Examples
         --------

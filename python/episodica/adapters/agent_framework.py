@@ -49,7 +49,7 @@ class EpisodicaContextProvider(ContextProvider):
     where
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory.
+        The user of the memory.
     max_tokens, **search
         As for :meth:`MemorySystem.context`.
     source_id
@@ -188,7 +188,7 @@ class EpisodicaHistoryProvider(HistoryProvider):
     where
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory the messages belong to; by default each session is a user of its own.
+        The user of the messages; by default each session is a user of its own.
     source_id, **options
         As for every history provider.
     """

@@ -55,7 +55,7 @@ class RecallTool(_MemoryTool):
     memory
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory.
+        The user of the memory.
     max_tokens
         Budget of the answer.
     """
@@ -84,7 +84,7 @@ class RememberTool(_MemoryTool):
     memory
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory.
+        The user of the memory.
     session_id
         The session of the new messages.
     """

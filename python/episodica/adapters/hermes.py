@@ -65,7 +65,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         A path, an open system, or an ``AsyncMemorySystem``; by default ``episodica`` in the
         folder of the Hermes profile.
     user_id
-        Whose memory; by default the user that Hermes names, else the profile.
+        The user of the memory; by default the user that Hermes names, else the profile.
     max_tokens
         Budget of the context before a turn.
     """

@@ -37,7 +37,7 @@ class EpisodicaRetriever(BaseRetriever):
     memory
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory.
+        The user of the memory.
     k
         Most documents; also an argument of ``invoke``.
     kinds

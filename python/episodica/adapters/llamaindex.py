@@ -32,7 +32,7 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
     memory
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory.
+        The user of the memory.
     max_tokens
         Budget of the recalled text.
     name, description, priority, accept_short_term_memory

@@ -43,8 +43,8 @@ def wrap(
     memory
         A path, an open system, or an ``AsyncMemorySystem``.
     user
-        Whose memory: an id, or a function that returns it at each call, for clients that serve
-        many users.
+        The user of the memory: an id, or a function that returns an id at each call, for clients
+        that serve many users.
     session_id
         The session of the messages: an id, or such a function.
     max_tokens, **search

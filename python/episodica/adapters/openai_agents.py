@@ -37,8 +37,8 @@ class EpisodicaSession(SessionABC):
     where
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory the items belong to; by default the session is a user of its own, named
-        ``session:`` and the session's id.
+        The user of the items; by default the session is a user of its own, named ``session:`` and
+        the session's id.
     session_settings
         The SDK's settings, such as the default ``limit`` of :meth:`get_items`.
     keep_items

@@ -49,7 +49,8 @@ class EpisodicaMemory(AbstractCapability[Any]):
     where
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory: an id, or a function that gets the run's context, for agents that serve many.
+        The user of the memory: an id, or a function of the run's context, for agents that serve
+        many users.
     max_tokens, **search
         As for :meth:`MemorySystem.context`.
 

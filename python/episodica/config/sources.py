@@ -60,7 +60,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        If it can't be read, is not a file, is too large, or is not TOML.
+        If the file can't be read, is not a regular file, is too large, or is not TOML.
     """
     import tomllib
 

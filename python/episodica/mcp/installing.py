@@ -111,7 +111,7 @@ class Change:
         InvalidInputError
             If the file was changed since it was read.
         StoreIOError
-            If it can't be written.
+            If the file can't be written.
         """
         if _read(self.file) != self.before:
             raise InvalidInputError(

@@ -266,7 +266,7 @@ def server_for(
     memory
         The memory; the caller closes it when the server has stopped.
     user
-        Whose memories are served, unless a key names its user.
+        The user whose memories are served, unless a key names its user.
     max_tokens
         Maximum length of an answer in tokens, unless a call asks for another.
     audit

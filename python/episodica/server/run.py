@@ -143,7 +143,7 @@ def _listening(settings: ServerSettings) -> Iterator[socket.socket | None]:
     Raises
     ------
     ConfigError
-        If it can't be taken.
+        If the socket can't be taken.
     """
     if settings.uds:
         yield None

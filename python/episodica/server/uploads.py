@@ -55,7 +55,7 @@ def uploaded(body: bytes, settings: ServerSettings, format: str | None) -> Itera
     Raises
     ------
     ServiceError
-        If its archive is too large, or if it has too many messages.
+        If the archive is too large, or if the body has too many messages.
     """
     if body.startswith(_ARCHIVE):
         _check_archive(body, settings.max_body_bytes)

@@ -29,7 +29,7 @@ def pre_model_hook(
     where
         A path, an open system, or an ``AsyncMemorySystem``.
     user_id
-        Whose memory; without it the run's ``config["configurable"]["user_id"]``.
+        The user of the memory; by default the run's ``config["configurable"]["user_id"]``.
     max_tokens, **search
         As for :meth:`MemorySystem.context`.
     """

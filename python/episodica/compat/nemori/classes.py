@@ -171,7 +171,7 @@ class MemorySystem:
         Parameters
         ----------
         user_id, query
-            Whose memory, and the question.
+            The user, and the question.
         top_k_episodes, top_k_semantic
             Most hits of each kind; by default the configuration's. 0 for none.
         search_method
