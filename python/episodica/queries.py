@@ -49,7 +49,7 @@ from .store import OpenStore
 # The field with the id of a record, by its kind.
 ID_FIELDS = {"message": "message_id", "episode": "episode_id", "semantic": "memory_id"}
 
-# Levels that `tree` reads, at most.
+# The most levels that `tree` reads.
 _DEEPEST = 32
 
 

@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
             given = unknown[1].split()
             text = f"unknown arguments: `{shown(' '.join(given))}`"
             name = given[0].partition("=")[0]
-            # Hints name no option of another command.
+            # A hint names only options of this command.
             hint = _did_you_mean(near(name, self.options() - {name}))
         self.print_usage(sys.stderr)
         lines = [f"{self.prog}: error: {text}", *([f"hint: {hint}"] if hint else [])]

@@ -27,7 +27,7 @@ OPTIONAL: dict[str, Any] = {
 }
 # Sections of names and values that are passed on as they are.
 MAPPINGS = ("headers", "extra")
-# Settings that a single environment variable has no room for.
+# Settings that do not fit into a single environment variable.
 NESTED = (*MAPPINGS, "fallback")
 
 # Hints for settings of other libraries that this library does not have.

@@ -34,7 +34,7 @@ from .source import Item, Source, is_document
 _HEAD = 1 << 16
 _SAMPLE = 40
 EXPORT = "episodica-export"
-# Endings of files in archives and folders that may hold a chat.
+# Endings of files that may hold a chat, in archives and folders.
 _READABLE = frozenset(
     ("", ".csv", ".eml", ".json", ".jsonl", ".log", ".markdown", ".mbox", ".md", ".ndjson", ".srt",
      ".tsv", ".txt", ".vtt")

@@ -51,7 +51,7 @@ _MOST_WORDS = 4
 _LONGEST_NAME = 40
 # Lines that are looked at to find out the form and the order of dates.
 _LOOKED_AT = 10_000
-# Minimum share of the lines with text that begin a message in a transcript.
+# Minimum share of the lines with text that must begin a message in a transcript.
 _LEAST_SHARE = 0.1
 # The most lines before the first message, and the share of the lines after them that must begin a
 # message.

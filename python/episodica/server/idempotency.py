@@ -158,7 +158,7 @@ async def add_once(
     await run(_refuse_other_content, memory._memory, user, named_ones)
     result = await memory.add_messages(user, messages, session_id=session_id, agent_id=agent_id)
     if result.duplicates:
-        # Another process may have stored them meanwhile.
+        # Another process may have stored the ids meanwhile.
         await run(_refuse_other_content, memory._memory, user, named_ones)
     return result
 
