@@ -32,6 +32,9 @@ const PROMISE_VECTOR: f32 = 1.0;
 /// Weight of neighbours' vectors with a sentence embedder, which needs less of the surrounding
 /// conversation to represent a sentence.
 const SENTENCE_NEIGHBOURS: f32 = 0.75;
+/// Lowest value of the terms for tokens and vectors: the vector of a pasted file, far from any
+/// question, must not outweigh a word that only the file contains.
+const LOWEST: f32 = -0.5;
 
 pub(super) const WORDS: usize = 0;
 pub(super) const TOKENS: usize = 1;
@@ -342,12 +345,11 @@ impl MessageRanking<'_> {
     }
 }
 
-/// Scales the values: 0 = the mean, 1 = the best.
+/// Scales the values: 0 = the mean, 1 = the best. None is below [`LOWEST`].
 fn above_mean(mut values: Vec<f32>, mean: f32) -> Vec<f32> {
     let range = values.iter().copied().fold(f32::NEG_INFINITY, f32::max) - mean;
-    values
-        .iter_mut()
-        .for_each(|value| *value = if range > 1e-6 { (*value - mean) / range } else { 0.0 });
+    let scaled = |value: f32| if range > 1e-6 { ((value - mean) / range).max(LOWEST) } else { 0.0 };
+    values.iter_mut().for_each(|value| *value = scaled(*value));
     values
 }
 

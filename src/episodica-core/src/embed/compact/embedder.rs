@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::forward::{CompactEncoder, DIMENSION};
 use super::pieces::PieceVocabulary;
+use crate::control::CallControl;
 use crate::embed::Embedder;
 use crate::error::Result;
 use crate::fork::ForkLazy;
@@ -21,6 +22,10 @@ const MAX_TOKENS: usize = 4_096;
 /// Longer texts are split into parts of about equal length; the vector is the mean of the parts'
 /// vectors.
 const MAX_PART: usize = 112;
+
+/// A call can be cancelled each time that texts of this length are embedded: some tenths of a
+/// second.
+const BYTES_BETWEEN_CHECKS: usize = 1 << 16;
 
 /// Tokens that one thread computes at once.
 const TOKENS_PER_PACK: usize = 512;
@@ -57,6 +62,25 @@ impl Embedder for CompactEmbedder {
 
     fn is_local(&self) -> bool {
         true
+    }
+
+    fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
+        let mut rows = Vec::with_capacity(texts.len() * DIMENSION);
+        let mut rest = texts;
+        while !rest.is_empty() {
+            control.check()?;
+            let mut bytes = 0;
+            let fitting = rest.iter().take_while(|text| {
+                let fits = bytes < BYTES_BETWEEN_CHECKS;
+                bytes += text.len();
+                fits
+            });
+            let (batch, tail) = rest.split_at(fitting.count());
+            rows.extend(self.embed(batch)?);
+            rest = tail;
+        }
+        Ok(Array2::from_shape_vec((texts.len(), DIMENSION), rows)
+            .expect("invariant: each text has a row"))
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Array2<f32>> {
@@ -117,6 +141,7 @@ mod tests {
     use sha2::{Digest, Sha256};
 
     use super::*;
+    use crate::control::CancelFlag;
 
     fn vector(text: &str) -> Vec<f32> {
         CompactEmbedder.embed(&[text]).unwrap().row(0).to_vec()
@@ -216,6 +241,17 @@ mod tests {
         }
         let start = "a harvest of winter apples ".repeat(MAX_TOKENS);
         assert_eq!(vector(&start), vector(&(start.clone() + "unread")));
+    }
+
+    #[test]
+    fn an_embedding_of_many_texts_can_be_cancelled() {
+        let (flag, text) = (CancelFlag::default(), "some words and ".repeat(1_000));
+        let texts = vec![&*text; 12];
+        let rows = CompactEmbedder.embed_controlled(&texts, &flag).unwrap();
+        assert_eq!(rows, CompactEmbedder.embed(&texts).unwrap());
+        flag.cancel();
+        let error = CompactEmbedder.embed_controlled(&texts, &flag).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Interrupted);
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Finds the messages that belong to a message: the reply to a question, the question that a short
 //! reply answers, and a later message of the same speaker on the same subject.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use super::text::Place;
+use crate::error::Result;
 use crate::index::{MessageIndex, for_each_term};
 use crate::text::script::is_unspaced;
 
@@ -19,12 +18,10 @@ const OFTEN: usize = 100;
 const LEAST_OFTEN: usize = 5;
 /// Number of characters that count as one word in scripts without spaces.
 const CHARS_OF_A_WORD: usize = 2;
-/// Minimum cosine, over rare words, of two messages on the same subject.
-const LEAST_COSINE: f32 = 0.1;
-/// Words in more messages than this say nothing about the subject.
-const COMMON: usize = 2_048;
-/// Number of later messages compared as a whole, those that share the rarest words first.
-const COMPARED: usize = 16;
+/// Minimum cosine of two messages on the same subject.
+const LEAST_COSINE: f32 = 0.4;
+/// Number of nearest messages among which a later one is looked for.
+const COMPARED: usize = 32;
 
 fn asks(content: &str) -> bool {
     content.chars().rev().take(LAST_CHARS).any(|c| matches!(c, '?' | '？' | '؟'))
@@ -75,57 +72,29 @@ fn has_at_most(content: &str, words: usize) -> bool {
     })
 }
 
-/// A later message of the same speaker, under another heading, that shares the most rare words with
+/// The later message of the same speaker, under another heading, whose meaning is nearest to that of
 /// the message in `slot`.
+///
+/// # Errors
+/// `Index` if the vectors cannot be searched.
 pub(super) fn said_later(
     index: &MessageIndex,
     slot: u32,
     place: impl Fn(u32) -> Place,
     admits: &dyn Fn(u32) -> bool,
-) -> Option<u32> {
-    let postings = &index.field.postings;
-    let weights = |content: &str| {
-        let mut weights: FxHashMap<String, f32> = FxHashMap::default();
-        for_each_term(content, |term| {
-            let weight = || postings.idf(postings.document_frequency(term.text)).powi(2);
-            weights.entry(term.text.to_owned()).or_insert_with(weight);
-        });
-        weights
-    };
-    let own = weights(&index.get(slot).content);
+) -> Result<Option<u32>> {
+    let vector = index.field.vectors().and_then(|vectors| vectors.vector(u64::from(slot)));
+    let Some(vector) = vector else { return Ok(None) };
     let (time, here) = (index.get(slot).timestamp, place(slot));
-    let mut shared: FxHashMap<u32, f32> = FxHashMap::default();
-    let mut other: FxHashSet<u32> = FxHashSet::default();
-    for (term, weight) in &own {
-        if postings.document_frequency(term) > COMMON {
-            continue;
-        }
-        for posting in postings.postings(term) {
-            let later = posting.slot;
-            if later == slot || other.contains(&later) {
-                continue;
-            }
-            let is_candidate = shared.contains_key(&later)
-                || index.contains(later)
-                    && index.get(later).timestamp > time
-                    && is_by_same_speaker(index, slot, later)
-                    && place(later) != here
-                    && admits(later);
-            if is_candidate {
-                *shared.entry(later).or_default() += weight;
-            } else {
-                other.insert(later);
-            }
-        }
-    }
-    let mut best: Vec<(u32, f32)> = shared.into_iter().collect();
-    best.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-    let norm = |weights: &FxHashMap<String, f32>| weights.values().sum::<f32>().sqrt();
-    let own = norm(&own);
-    let cosine = |(later, shared): (u32, f32)| {
-        (later, shared / (own * norm(&weights(&index.get(later).content))).max(f32::MIN_POSITIVE))
-    };
-    let compared = best.into_iter().take(COMPARED).map(cosine);
-    let nearest = compared.filter(|(_, cosine)| *cosine >= LEAST_COSINE);
-    nearest.max_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0))).map(|(later, _)| later)
+    let near = index.field.nearest_and_ties(vector.view(), COMPARED)?;
+    let later = near.into_iter().filter(|(later, cosine)| {
+        *cosine >= LEAST_COSINE
+            && index.get(*later).timestamp > time
+            && is_by_same_speaker(index, slot, *later)
+            && place(*later) != here
+            && admits(*later)
+    });
+    let said = |later: u32| (index.get(later).timestamp, &index.get(later).message_id);
+    let nearest = later.max_by(|a, b| a.1.total_cmp(&b.1).then_with(|| said(a.0).cmp(&said(b.0))));
+    Ok(nearest.map(|(later, _)| later))
 }

@@ -341,19 +341,18 @@ impl PackingRun<'_> {
             if !self.add_message(&mut room, message, others)? {
                 continue;
             }
-            let slot = &message.slot;
+            let slot = message.slot;
             let index = self.material.index;
-            let is_best = best == Some(*slot) && self.budget >= LATER_FROM;
             let place = |slot| self.writer.place(slot);
+            let later = if best == Some(slot) && self.budget >= LATER_FROM {
+                said_later(index, slot, place, self.material.admits)?
+            } else {
+                None
+            };
             let companions = [
-                (LineReason::Reply, reply_to(index, *slot)),
-                (LineReason::Question, question_of(index, *slot)),
-                (
-                    LineReason::Later,
-                    is_best
-                        .then(|| said_later(index, *slot, place, self.material.admits))
-                        .flatten(),
-                ),
+                (LineReason::Reply, reply_to(index, slot)),
+                (LineReason::Question, question_of(index, slot)),
+                (LineReason::Later, later),
             ];
             for (reason, companion) in companions {
                 let Some(companion) = companion else { continue };

@@ -334,21 +334,6 @@ fn a_question_comes_with_its_reply_and_a_short_reply_with_its_question() {
 }
 
 #[test]
-fn the_best_message_comes_with_what_its_speaker_said_later_about_it() {
-    let index = index(&[
-        ("Ann", "2024-01-05T09:00:00Z", "I keep bees on the roof."),
-        ("Ben", "2024-03-11T09:00:00Z", "How are the bees on the roof doing?"),
-        ("Ann", "2024-03-11T09:01:00Z", "I sold the bees, the roof leaked."),
-        ("Ann", "2024-03-12T09:01:00Z", "The soup was good."),
-    ]);
-    let scores = [9.0, 0.0, 0.0, 0.0];
-    let best = packed(&index, &scores, &[], &Outdated::default(), 400);
-    assert_eq!((&*best.messages, best.reasons[&2]), (&[0, 2][..], LineReason::Later));
-    let small = packed(&index, &scores, &[], &Outdated::default(), 100);
-    assert_eq!(small.messages, [0]);
-}
-
-#[test]
 fn small_talk_takes_no_room_unless_it_is_the_best_hit() {
     let mut said = vec![
         ("Ann", "2024-01-05T09:00:00Z", "The keys are under the blue pot."),
