@@ -184,7 +184,7 @@ def test_every_command_writes_visible_characters(
     if name in COMMANDS:
         assert status == 0, err
     if name in SHOWS_CONTENT:
-        escapes = ("\\u001b",) if option == "--json" else ("\\x1b", "\\x9b", "\\u202e", "\\U000e")
+        escapes = ("\\u001b",) if option == "--json" else ("\\x07", "\\x1b", "\\x9b", "\\u202e")
         assert any(one in out for one in escapes)
     if option == "--json" and out and name != "completion":
         json.loads(out)

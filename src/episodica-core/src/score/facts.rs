@@ -33,11 +33,6 @@ pub fn estimate_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> f64 {
         + FACT_CURRENT * flag(terms.current)
 }
 
-/// Contribution of the fact's words and subject to its score.
-pub(super) fn fact_evidence(words: f32, about_named: bool) -> f64 {
-    FACT_WORDS * f64::from(words) + FACT_SUBJECT * f64::from(u8::from(about_named))
-}
-
 /// Scores the fact in `slot`.
 pub fn score_fact(scores: &FieldScores, slot: u32, terms: FactTerms) -> ScoredRecord {
     let flag = |yes: bool| f64::from(u8::from(yes));

@@ -1,13 +1,14 @@
 //! Relevance: the probability that a hit answers the question, 0 to 1, on one scale for all kinds.
 //!
-//! It is computed in two steps. The first gives the probability that any message answers the
-//! question: a logistic function of six signs, such as how far the best message of other speakers
-//! exceeds the best one of the person named in the question. The second gives the probability that
-//! a hit is an answer: a logistic function of its distance to the best message and of the first
+//! It is computed in two steps. The first gives the probability that anything answers the question:
+//! a logistic function of four signs, such as how far the best message of other speakers exceeds
+//! the best one of the person named in the question. The second gives the probability that a hit is
+//! an answer: a logistic function of its distance to the best hit of its kind and of the first
 //! step's result. Both rise with the raw score, so the order within a kind does not change.
 //!
-//! `python -m evaluation fit` fits the constants on labelled questions. Some of these questions
-//! have no answer in the conversation; some are asked of another user's memory.
+//! `python -m evaluation fit` fits the constants on labelled questions about several kinds of talk.
+//! Some of these questions have no answer in the conversation; some are asked of another user's
+//! memory. No sign is an absolute cosine, since each embedder has a scale of its own.
 
 use super::HitKind;
 
@@ -15,23 +16,21 @@ use super::HitKind;
 /// it.
 const SIZES: (f64, f64) = (100.0, 600.0);
 
-/// Weight of the first step's result in the second step.
-const DOUBT: f64 = 2.245;
+/// Weight of the first step's result in the second step. It is the same for every kind, so it
+/// favours none of them.
+const DOUBT: f64 = 1.562;
 
 /// Signs from which the first step estimates whether a question is answered at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AnswerSigns {
-    /// Raw score of the best message.
-    pub best: f64,
     /// The best message's term `statement`, weighted.
     pub statement: f64,
     /// How far words and meaning of the best message exceed those of the best message by a speaker
     /// named in the question; 0 if the question names no speaker.
     pub gap: f64,
-    /// Highest `words` term of any message, unweighted: the share of the question in one window.
-    pub words: f64,
-    /// Weighted word and subject score of the best fact.
-    pub fact: f64,
+    /// Weighted words, meaning and subject of the best fact, or weighted words of the best window
+    /// of messages if that is more.
+    pub evidence: f64,
     /// Number of the user's messages.
     pub messages: usize,
 }
@@ -39,36 +38,32 @@ pub struct AnswerSigns {
 /// How well a question is answered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnswerRelevance {
-    /// Raw score of the best message.
+    /// Raw score of the best hit of the kind.
     best: f64,
-    /// Logarithm of the probability that any message answers the question.
+    /// Logarithm of the probability that anything answers the question.
     likely: f64,
 }
 
 impl AnswerSigns {
-    /// Estimates from these signs whether the question is answered.
-    pub fn answered(&self) -> AnswerRelevance {
+    /// Estimates from these signs whether the question is answered, for hits of a kind of which the
+    /// best has the raw score `best`.
+    pub fn answered(&self, best: f64) -> AnswerRelevance {
         let (least, most) = SIZES;
         let size = (self.messages as f64).clamp(least, most).ln();
-        let odds = 0.616 * self.best - 2.318 * self.gap
-            + 3.232 * self.statement
-            + 1.454 * self.words
-            + 2.035 * self.fact
-            - 1.835 * size
-            + 7.169;
-        AnswerRelevance { best: self.best, likely: -(-odds).exp().ln_1p() }
+        let odds = -1.17 * self.gap + 2.038 * self.statement + 2.879 * self.evidence - 1.247 * size
+            + 3.295;
+        AnswerRelevance { best, likely: -(-odds).exp().ln_1p() }
     }
 }
 
-/// Relevance of a record with this default score. Facts are compared with the question only, since
-/// a search for facts ranks no messages. The probability that the question is answered has the same
-/// weight for messages and episodes, so it does not favour either kind.
+/// Relevance of a record with this default score.
 pub fn relevance(kind: HitKind, score: f64, answered: &AnswerRelevance) -> f64 {
-    let odds = match kind {
-        HitKind::Message => 3.342 * (score - answered.best) + DOUBT * answered.likely - 0.445,
-        HitKind::Episodic => 5.668 * score + DOUBT * answered.likely - 5.17,
-        HitKind::Semantic => 2.809 * score - 9.434,
+    let (slope, constant) = match kind {
+        HitKind::Message => (2.979, -0.624),
+        HitKind::Episodic => (5.521, -0.074),
+        HitKind::Semantic => (2.623, -0.995),
     };
+    let odds = slope * (score - answered.best) + DOUBT * answered.likely + constant;
     1.0 / (1.0 + (-odds).exp())
 }
 
@@ -79,7 +74,7 @@ mod tests {
     #[test]
     fn relevance_rises_with_the_score_and_stays_between_0_and_1() {
         let answered =
-            AnswerSigns { best: 3.0, messages: 300, ..AnswerSigns::default() }.answered();
+            AnswerSigns { evidence: 2.0, messages: 300, ..AnswerSigns::default() }.answered(3.0);
         for kind in [HitKind::Message, HitKind::Semantic, HitKind::Episodic] {
             let of = |tenths: i32| relevance(kind, f64::from(tenths) / 10.0, &answered);
             let rising: Vec<f64> = (-20..60).map(of).collect();
@@ -89,18 +84,22 @@ mod tests {
 
     #[test]
     fn questions_about_what_somebody_else_said_are_hardly_answered() {
-        let own = AnswerSigns {
-            best: 3.5,
-            statement: 0.4,
-            words: 0.6,
-            fact: 1.0,
-            messages: 500,
-            gap: 0.0,
-        };
+        let own = AnswerSigns { statement: 0.4, evidence: 1.2, messages: 500, gap: 0.0 };
         let others = AnswerSigns { gap: 0.8, ..own };
-        let top = |signs: AnswerSigns| relevance(HitKind::Message, signs.best, &signs.answered());
-        assert!(top(own) > 1.5 * top(others), "{} {}", top(own), top(others));
+        for kind in [HitKind::Message, HitKind::Semantic, HitKind::Episodic] {
+            let top = |signs: AnswerSigns| relevance(kind, 3.5, &signs.answered(3.5));
+            assert!(top(own) > 1.5 * top(others), "{} {}", top(own), top(others));
+        }
         let small = AnswerSigns { messages: 3, ..own };
-        assert_eq!(small.answered(), AnswerSigns { messages: 100, ..own }.answered());
+        assert_eq!(small.answered(1.0), AnswerSigns { messages: 100, ..own }.answered(1.0));
+    }
+
+    #[test]
+    fn the_best_hit_of_a_well_answered_question_passes_a_threshold_of_a_tenth() {
+        let signs = AnswerSigns { statement: 0.1, evidence: 3.0, messages: 300, gap: 0.0 };
+        for kind in [HitKind::Message, HitKind::Semantic, HitKind::Episodic] {
+            let of = |score| relevance(kind, score, &signs.answered(2.0));
+            assert!(of(2.0) > 0.2 && of(0.0) < 0.05, "{} {}", of(2.0), of(0.0));
+        }
     }
 }

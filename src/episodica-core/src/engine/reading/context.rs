@@ -24,9 +24,10 @@ use crate::score::{
 /// [`TOKENS_PER_FACT`] tokens of the budget if that is more.
 const CONSIDERED: usize = 20;
 const TOKENS_PER_FACT: usize = 20;
-/// Lowest relevance of a fact or summary that enters a context on its own. Of the facts with this
-/// relevance, about half come from messages that answer the question.
-const BEARS: f64 = 0.3;
+/// Lowest relevance of a fact and of a summary that enter a context on their own. Of the facts with
+/// this relevance, two in five come from messages that answer the question; of the episodes, half.
+const FACT_BEARS: f64 = 0.2;
+const SUMMARY_BEARS: f64 = 0.3;
 /// Of this number of best facts, those that a model or a user wrote enter a context whatever their
 /// relevance: such a fact says in one line what the messages say in many.
 const WORDED: usize = 8;
@@ -163,7 +164,7 @@ impl ContextSources {
         let mut episodes = Vec::new();
         if wants(HitKind::Episodic) {
             let mut found = hits.of(HitKind::Episodic, degraded)?;
-            let least = if messages.is_empty() { 0.0 } else { BEARS };
+            let least = if messages.is_empty() { 0.0 } else { SUMMARY_BEARS };
             found.retain(|found| found.score >= least);
             found.truncate(CONSIDERED);
             episodes = made(&hits, found)?;
@@ -231,7 +232,7 @@ impl ContextSources {
     ) -> Result<ContextParts> {
         let (view, zone) = (search.view, &request.zone);
         // Without messages that compete for the budget, every fact may enter.
-        let least = if self.messages.is_empty() { 0.0 } else { BEARS };
+        let least = if self.messages.is_empty() { 0.0 } else { FACT_BEARS };
         let facts = self.facts.iter().enumerate().map(|(number, fact)| KnownFact {
             text: fact.content.clone(),
             since: fact.valid_from,

@@ -9,8 +9,8 @@ use crate::engine::reading::recall::own_parts;
 use crate::error::Result;
 use crate::index::for_each_term;
 use crate::score::{
-    AnswerRelevance, AnswerSigns, CosineThreshold, HitKind, HitRecord, Ranking, RankingInput,
-    ScoreTerm, ScoredMessage, ScoredRecord, SearchHit, raise_later, raise_successors, sort_records,
+    AnswerRelevance, CosineThreshold, HitKind, HitRecord, Ranking, RankingInput, ScoreTerm,
+    ScoredMessage, ScoredRecord, SearchHit, raise_later, raise_successors, sort_records,
 };
 
 /// Ranks the records of each kind, and makes hits of them.
@@ -61,22 +61,16 @@ impl RankedSlot {
 impl HitBuilder<'_> {
     /// The hits of a kind, best first.
     pub fn of(&self, kind: HitKind, degraded: &mut Vec<String>) -> Result<Vec<RankedSlot>> {
-        let answered = match kind {
-            // The relevance of a fact does not depend on messages.
-            HitKind::Semantic => AnswerSigns::default().answered(),
-            HitKind::Episodic => self.asked.answered()?,
-            HitKind::Message => {
-                let messages = self.messages()?;
-                let answered = self.asked.answered_by(&messages);
-                let kept = self.cut(messages, |message| message.cosine, degraded);
-                return Ok(self.relevant(
-                    kind,
-                    kept.into_iter().map(ScoredSlot::Message),
-                    &answered,
-                ));
-            }
-        };
-        let kept = self.cut(self.records(kind)?, |record| record.cosine, degraded);
+        if kind == HitKind::Message {
+            let messages = self.messages()?;
+            let answered = self.asked.answered_by(&messages);
+            let kept = self.cut(messages, |message| message.cosine, degraded);
+            return Ok(self.relevant(kind, kept.into_iter().map(ScoredSlot::Message), &answered));
+        }
+        let records = self.records(kind)?;
+        let best = records.first().map_or(0.0, |record| record.explanation.value);
+        let answered = self.asked.answered(best)?;
+        let kept = self.cut(records, |record| record.cosine, degraded);
         Ok(self.relevant(kind, kept.into_iter().map(ScoredSlot::Record), &answered))
     }
 

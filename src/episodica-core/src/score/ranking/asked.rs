@@ -12,13 +12,13 @@ use crate::index::TextIndex;
 use crate::model::SemanticMemory;
 use crate::parallel;
 use crate::score::candidates::later_first;
-use crate::score::facts::fact_evidence;
 use crate::score::fusion::{top_k, top_k_and_ties};
 use crate::score::messages::{DATE, SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
 use crate::score::relevance::{AnswerRelevance, AnswerSigns};
 use crate::score::{
-    BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FieldScores, HitKind, MessageRanking,
-    ParsedQuery, RecordFilter, ScoredMessage, TermWeights, TokenTable, bm25, last_successor,
+    BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FactTerms, FieldScores, HitKind,
+    MessageRanking, ParsedQuery, RecordFilter, ScoredMessage, TermWeights, TokenTable, bm25,
+    estimate_fact, last_successor,
 };
 
 /// Length of one leg's list. It does not depend on the number of hits requested, since reciprocal
@@ -81,9 +81,6 @@ pub struct RankingInput<'a> {
     ranked: OnceLock<Vec<ScoredMessage>>,
     /// Position of each message in `ranked`, by slot.
     places: OnceLock<FxHashMap<u32, usize>>,
-    /// Word score of each fact, by slot; used to rank facts and to estimate how well the question
-    /// is answered.
-    fact_words: OnceLock<Vec<f32>>,
     fact_scores: OnceLock<FieldScores>,
     episode_scores: OnceLock<EpisodeFields>,
 }
@@ -111,7 +108,6 @@ impl<'a> RankingInput<'a> {
             include_superseded: false,
             ranked: OnceLock::new(),
             places: OnceLock::new(),
-            fact_words: OnceLock::new(),
             fact_scores: OnceLock::new(),
             episode_scores: OnceLock::new(),
         }
@@ -160,16 +156,21 @@ impl<'a> RankingInput<'a> {
         Ok(self.ranked.get().map_or(&[], Vec::as_slice))
     }
 
-    /// Estimates from all messages how well the question is answered.
+    /// Estimates from all messages and facts how well the question is answered, for episodes or
+    /// facts of which the best has the score `best`.
     ///
     /// # Errors
     /// As [`super::Ranking::messages`].
-    pub(crate) fn answered(&self) -> Result<AnswerRelevance> {
-        Ok(self.answered_by(self.ranked()?))
+    pub(crate) fn answered(&self, best: f64) -> Result<AnswerRelevance> {
+        Ok(self.signs(self.ranked()?).answered(best))
     }
 
-    /// Estimates from ranked messages how well the question is answered.
+    /// Estimates from ranked messages how well they answer the question.
     pub(crate) fn answered_by(&self, ranked: &[ScoredMessage]) -> AnswerRelevance {
+        self.signs(ranked).answered(ranked.first().map_or(0.0, |message| message.score))
+    }
+
+    fn signs(&self, ranked: &[ScoredMessage]) -> AnswerSigns {
         let weights = &self.settings.weights.terms;
         let best = |of: &dyn Fn(&ScoredMessage) -> f64| ranked.iter().map(of).fold(0.0, f64::max);
         let content = |message: &ScoredMessage| self.content(message);
@@ -180,16 +181,14 @@ impl<'a> RankingInput<'a> {
             0.0
         };
         let top = ranked.first();
-        let signs = AnswerSigns {
-            best: top.map_or(0.0, |message| message.score),
+        let words = |message: &ScoredMessage| weights[WORDS] * f64::from(message.terms[WORDS]);
+        AnswerSigns {
             statement: top
                 .map_or(0.0, |message| weights[STATEMENT] * f64::from(message.terms[STATEMENT])),
             gap,
-            words: best(&|message| f64::from(message.terms[WORDS])),
-            fact: self.best_fact(),
+            evidence: self.best_fact().max(best(&words)),
             messages: self.corpus.messages().len(),
-        };
-        signs.answered()
+        }
     }
 
     /// Contribution of words and meaning to the score of a message.
@@ -213,15 +212,23 @@ impl<'a> RankingInput<'a> {
         }
     }
 
-    /// The highest word and subject score of the facts with the best word scores.
+    /// The highest score of a fact by words, meaning and subject.
     fn best_fact(&self) -> f64 {
-        let words = self.fact_words();
-        let subjects = top_k(words, COMPARED_FACTS).into_iter().map(|slot| {
+        let scores = self.fact_scores();
+        let of = |slot: u32, about_named: bool| {
+            let vector_weight = self.settings.weights.vector();
+            let terms = FactTerms { tokens: 0.0, vector_weight, current: false, about_named };
+            estimate_fact(scores, slot, terms)
+        };
+        let mut slots = scores.candidates();
+        slots.retain(|slot| !self.corpus.is_fact_hidden(*slot));
+        let content: Vec<f32> = slots.iter().map(|slot| of(*slot, false).max(0.0) as f32).collect();
+        let best = top_k(&content, COMPARED_FACTS).into_iter().map(|place| {
+            let slot = slots[place as usize];
             let (_, name) = self.corpus.subject(slot);
-            let named = self.query.names(self.corpus.messages(), name);
-            fact_evidence(words[slot as usize], named)
+            of(slot, self.query.names(self.corpus.messages(), name))
         });
-        subjects.fold(0.0, f64::max)
+        best.fold(0.0, f64::max)
     }
 
     fn message_ranking(&self) -> MessageRanking<'_> {
@@ -279,19 +286,14 @@ impl<'a> RankingInput<'a> {
         FieldScores::new(field, words, self.vector, self.wanted, None)
     }
 
-    /// BM25 score of every fact, computed once.
-    fn fact_words(&self) -> &[f32] {
-        let facts = self.corpus.facts();
-        self.fact_words.get_or_init(|| bm25(&facts.postings, &self.query.all_terms, BM25_B))
-    }
-
     /// Word and vector scores of the facts, computed once.
     pub(super) fn fact_scores(&self) -> &FieldScores {
         self.fact_scores.get_or_init(|| {
             let corpus = self.corpus;
             let current = |slot: u32| corpus.is_current(slot) && !corpus.is_fact_hidden(slot);
-            let words = self.fact_words().to_vec();
-            FieldScores::new(corpus.facts(), words, self.vector, self.wanted, Some(&current))
+            let facts = corpus.facts();
+            let words = bm25(&facts.postings, &self.query.all_terms, BM25_B);
+            FieldScores::new(facts, words, self.vector, self.wanted, Some(&current))
         })
     }
 
