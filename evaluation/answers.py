@@ -203,7 +203,10 @@ class Prompt:
 
 @cache
 def prompt(name: str) -> Prompt:
-    """Reads a prompt. The stamp has a checksum, which shows a change without a new version."""
+    """Reads a prompt.
+
+    The checksum in the stamp reveals a template that was changed although its version was not.
+    """
     text = (Path(__file__).parent / "prompts" / f"{name}.txt").read_text(encoding="utf-8")
     head, _, template = text.partition("\n")
     template = template.strip()

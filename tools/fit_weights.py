@@ -56,8 +56,9 @@ Weights = tuple[float, ...]
 class Asked(NamedTuple):
     """A question: the terms of every message, and which messages contain its evidence.
 
-    ``terms`` has a row for each message and ``COLUMNS``, of which ``succession`` has the weight 1.
-    ``holds`` has a row for each piece of evidence and a column for each message.
+    ``terms`` has a row for each message and a column for each of ``COLUMNS``; the weight of
+    ``succession`` is always 1. ``holds`` has a row for each piece of evidence and a column for each
+    message.
     """
 
     terms: np.ndarray

@@ -9,7 +9,7 @@ from llama_index.core.memory import Memory
 
 from episodica.adapters.llamaindex import EpisodicaMemoryBlock
 
-# Scripted answers; your model writes them.
+# Scripted answers, in place of those that your model would write.
 SCRIPT = ["Lyon is lovely!", "And how is the garden?", "Sunny again."]
 
 

@@ -1,8 +1,9 @@
 """LoCoMo (Maharana et al., 2024) and other conversations in its format.
 
-From https://github.com/snap-research/locomo (CC BY-NC 4.0). The answers and evidence of an audit
-count if there is one: ``audit`` of https://github.com/dial481/locomo-audit, or
-``<name>_corrections.json`` next to the file.
+From https://github.com/snap-research/locomo (CC BY-NC 4.0). Answers and evidence that an
+audit corrected replace the published ones. The audit is the file or folder given as ``corrections``
+(``audit`` of https://github.com/dial481/locomo-audit), else ``<name>_corrections.json`` next to the
+file, if it exists.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from evaluation.datasets.wording import asking, shared
 # The numbers of the dataset's own evaluation code; papers often swap 1 and 4.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _TURN = re.compile(r"D\d+:\d+")
-# The audit names a question by the numbers of its conversation and of itself.
+# The audit names a question by the number of its conversation and its own number.
 _AUDITED = re.compile(r"locomo_(\d+)_qa(\d+)")
 # In English, whatever the locale.
 _MONTHS = re.findall(

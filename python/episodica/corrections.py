@@ -376,12 +376,14 @@ class Corrections(MemoryReader):
         user_id
             User id; a new one is created.
         goal
-            The task, in words. ``None``: the first words of the user in ``messages``.
+            The task, in words. ``None``: the user's first message in ``messages`` that has text.
         steps
-            Mappings with ``action`` and optionally ``arguments``, ``result`` (any JSON) and
-            ``error``, or an action's words alone.
+            One item for each step: a mapping with ``action`` and optionally ``arguments``,
+            ``result`` (any JSON) and ``error``, a ``ProcedureStep``, or a ``str`` with only the
+            action.
         outcome
-            The result, in words. ``None``: the last words of the assistant in ``messages``.
+            The result, in words. ``None``: the last message with text that the assistant sent
+            after the tool calls in ``messages``.
         worked
             Whether the goal was reached. ``None``: ``False`` if the last step has an error,
             otherwise unknown.

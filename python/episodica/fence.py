@@ -102,8 +102,8 @@ async def within(
     length
         Maximum number of tokens of the text in the first attempt.
     pack
-        Packs a text of at most this many tokens. Returns the tokens of the text, the tokens of the
-        whole answer, and the answer.
+        Packs a text of at most the given number of tokens. Returns the number of tokens of the
+        text, that of the whole answer, and the answer.
     """
     for _ in range(_ATTEMPTS):
         inside, whole, answer = await pack(max(1, length))

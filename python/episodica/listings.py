@@ -30,8 +30,8 @@ class Records(Sequence[T], Generic[T]):
     """The records of a listing, read page by page from the store each time they are asked for.
 
     ``for`` reads them one page after the other, so memory stays small; a second ``for`` reads them
-    again. Lengths, indexes and slices read from the store on demand. ``next(records)`` returns
-    one record after the other. Records added meanwhile may turn up.
+    again. ``len()``, an index and a slice each read what they need from the store when they are
+    used. ``next(records)`` returns one record after the other. Records added meanwhile may turn up.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Rerankers: models that read a question and a text together and judge better which answers it.
 
-``MemorySystem(reranker=...)`` takes a callable or a ``RerankEndpoint``. A search orders its first
-:data:`DEPTH` hits by it. A reranker that fails leaves the order of the search, and the results say
-so under ``degraded``.
+``MemorySystem(reranker=...)`` takes a callable or a ``RerankEndpoint``. A search lets the reranker
+reorder its first :data:`DEPTH` hits. A reranker that fails leaves the order of the search, and the
+results say so under ``degraded``.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _IN_JSON = re.compile(f"[{_ACTING}]")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""``text`` with an escape in the place of every character that acts instead of being seen.
+    r"""``text`` with an escape for every character that controls a display, but is not shown.
 
     With ``lines``, line feeds and tabs stay.
 

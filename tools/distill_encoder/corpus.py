@@ -211,7 +211,7 @@ def add_korean(corpus: Corpus, chatbot: Path, kornlu: Path) -> None:
 
 
 def add_translated_sentences(corpus: Corpus, stsb: Path, laser: Path) -> None:
-    """Sentences with their English originals, which put the languages into one space."""
+    """Sentences with their English originals: they teach one vector space for all languages."""
     for side in ("1", "2"):
         english = read(stsb / f"data-raw/stsb-en-{side}.txt").split("\n")
         places = [corpus.add("en", text) for text in english]

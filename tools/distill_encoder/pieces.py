@@ -132,9 +132,11 @@ def chosen_pieces(
 def without_rare_pieces(
     rows: list[Row], encoded: list[np.ndarray], prefix: list[int], count: int
 ) -> tuple[list[Row], np.ndarray]:
-    """The texts that the most frequent of ``count`` pieces spell, and a mask of those pieces.
+    """The texts that consist of kept pieces only, and the numbers of these pieces, ascending.
 
-    Texts with rarer pieces are mostly names and scripts that the encoder cannot spell.
+    Of ``count`` pieces the ``TEACHER_PIECES`` most frequent are kept, and those of ``prefix``.
+    Texts of languages that are not trained are left out. Texts with rarer pieces are mostly names
+    and scripts that the encoder cannot spell.
     """
     trained = [ids for row, ids in zip(rows, encoded, strict=True) if is_trained(row)]
     frequency = np.bincount(np.concatenate(trained), minlength=count)

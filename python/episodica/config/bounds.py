@@ -1,4 +1,4 @@
-"""Checks of single values: their bounds, and sections of names and values."""
+"""Checks of single values: their bounds, and mappings of names to values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bounded(value: Any, name: str, row: Mapping[str, Any], where: str) -> Any:
 
 
 def mapping(value: Any, name: str, *, texts: bool) -> dict[str, Any] | None:
-    """A section of names and values; the values are texts if ``texts`` is true, else JSON."""
+    """A mapping of names to values; the values are texts if ``texts`` is true, else JSON."""
     if value is None:
         return None
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):

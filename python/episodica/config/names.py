@@ -25,7 +25,7 @@ OPTIONAL: dict[str, Any] = {
     "timezone": "",
     "context_window": 0,
 }
-# Sections of names and values that are passed on as they are.
+# Settings that map any names to values; both are sent unchanged with every request.
 MAPPINGS = ("headers", "extra")
 # Settings that do not fit into a single environment variable.
 NESTED = (*MAPPINGS, "fallback")

@@ -72,7 +72,7 @@ def _steps(steps: object) -> list[dict[str, Any]]:
 
 
 def _step(step: object, number: int) -> dict[str, Any]:
-    """A step from its words alone, or from a mapping or an object with its parts."""
+    """A step from a ``str`` with only its action, or from a mapping or an object with its parts."""
     place = f"step {number}"
     if isinstance(step, str):
         return {"action": checks.text(step, place)}
@@ -97,7 +97,8 @@ def _read(
 ) -> tuple[object, list[dict[str, Any]], object, list[str]]:
     """Goal, steps, outcome and ids out of messages with tool calls and their results.
 
-    The goal is what the user said first, the outcome what the assistant said after the last call.
+    The goal is the user's first message that has text, the outcome the assistant's last message
+    with text after the tool calls.
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Iterable):
         raise InvalidInputError(f"messages must be a list, not `{type(messages).__name__}`")

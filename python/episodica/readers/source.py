@@ -52,7 +52,7 @@ _ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A JSON value of a file: a value at the top, or an element of a list there.
+    """A top-level JSON value of a file, or an element of a top-level list.
 
     ``group`` is the number of its list in a file with one list per line.
     """

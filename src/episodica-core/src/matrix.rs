@@ -2,7 +2,7 @@
 //!
 //! Half precision (IEEE 754 binary16) keeps 11 significant bits: it changes an inner product of
 //! unit vectors by about 0.0001, and takes half the bytes. Each index chooses its precision. This
-//! module computes nothing.
+//! module only keeps, selects, joins and converts rows; it computes no similarities.
 
 use half::f16;
 use half::slice::HalfFloatSliceExt;

@@ -63,7 +63,7 @@ fn all_lines(logs: &dyn UserLogs) -> [Vec<Vec<u8>>; 3] {
     LogKind::ALL.map(|kind| lines_behind(logs, kind, &LogSum::default()).unwrap())
 }
 
-/// The ends in lines: the model counts these, the database bytes.
+/// Number of lines of each log, as its position states it.
 fn lengths(logs: &dyn UserLogs) -> [u64; 3] {
     LogKind::ALL.map(|kind| logs.position(kind).records)
 }

@@ -193,7 +193,7 @@ impl TextProvenance {
     }
 }
 
-/// Why the rules wrote an episode (`fallback`): the model refused its messages.
+/// Value of [`TextProvenance::fallback`] if the model refused the episode's messages.
 pub const REFUSED: &str = "refused";
 
 fn is_zero(value: &u64) -> bool {

@@ -322,8 +322,9 @@ impl TermReader<'_> {
         words.zip(found).for_each(|(term, variants)| term.variants = variants);
     }
 
-    /// Adds variants of the same meaning to the bigrams that start a word of the lexicon. Returns
-    /// terms for words without such a bigram.
+    /// Finds words of the lexicon in runs of scripts without spaces. The term that is a word's
+    /// first two characters gets, as variants, the words of the index with the same meaning.
+    /// Returns new terms for words that have no such term.
     fn words_of_runs(&self, terms: &mut [QueryTerm], unspaced_runs: &[String]) -> Vec<QueryTerm> {
         let mut others = Vec::new();
         let Some(translator) = &self.translator else { return others };

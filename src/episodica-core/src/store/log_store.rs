@@ -105,7 +105,7 @@ pub enum TurnHolder {
 /// Receives the lines of several logs.
 pub type FollowVisit<'a> = &'a mut dyn FnMut(LogKind, RawLine<'_>) -> Result<(), String>;
 
-/// Excludes other writers until it is dropped.
+/// Locks out other writers until it is dropped.
 pub trait AppendLock: fmt::Debug {}
 
 /// See [`UserLogs::hold`].
@@ -238,9 +238,9 @@ pub trait UserLogs: fmt::Debug + Send + Sync {
     /// `Io`: the user must then be opened again, too.
     fn follow(&self, visit: FollowVisit<'_>) -> Result<Option<LogHead>>;
 
-    /// Excludes other writers while the result lives, if the medium can: a caller that follows the
-    /// logs first then meets no conflict. Correctness does not depend on this lock. Taking it again
-    /// is cheap.
+    /// Locks out other writers until the result is dropped, if the medium can. A caller that then
+    /// follows the logs, and only then appends, meets no conflict. Correctness does not depend on
+    /// this lock. Taking it again is cheap.
     ///
     /// # Errors
     /// `StoreLocked`, naming the holder; `Io`.

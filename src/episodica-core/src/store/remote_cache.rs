@@ -77,14 +77,15 @@ impl RemoteCache {
         Ok(())
     }
 
-    /// Called when this process has removed lines from the logs; returns the number of removed
-    /// files.
+    /// Called when this process has removed lines from a user's logs: removes the files derived
+    /// from these logs, and returns their number.
     pub fn rewritten(&self, shared: &SharedStore, owner: &Owner, generation: u64) -> Result<usize> {
         self.generations.lock().insert(owner.clone(), generation);
         remove_made(shared, owner)
     }
 
-    /// Called when all data of a user was erased.
+    /// Called when all data of a user was erased: removes the user's files, and returns their
+    /// number.
     pub fn erase(&self, shared: &SharedStore, owner: &Owner) -> Result<usize> {
         self.generations.lock().remove(owner);
         let _caches = shared.locks(owner).caches()?;

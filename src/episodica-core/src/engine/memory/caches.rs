@@ -37,7 +37,8 @@ enum ForeignCaches {
 }
 
 impl UserMemory {
-    /// Writes changed caches and, for a large user, the snapshot. The caller has the user's turn.
+    /// Writes changed caches and, for a large user, the snapshot. The caller holds the user's
+    /// `FormingTurn`.
     pub fn save_for_next_opening(&self, store: &Store, to: &IndexingSettings<'_>) -> Result<()> {
         let (writer, _following) = (self.writer.lock(), self.following.lock());
         let Some(_caches) = self.lock_caches(store, to, ForeignCaches::Awaited)? else {
@@ -307,8 +308,8 @@ impl UserMemory {
             (&view.narratives, view.episodes.len()),
             (&view.statements, view.facts.len()),
         ];
-        // A graph is read from its own file, not from a snapshot; and a text that lacks a vector is
-        // found only by reading the logs.
+        // A snapshot would not help: a graph is read from its own file, and a text that lacks a
+        // vector is found only by reading the logs.
         let is_flat = |field: &TextIndex| {
             field.vectors().is_none_or(|vectors| vectors.kind() == VectorIndexKind::Flat)
         };

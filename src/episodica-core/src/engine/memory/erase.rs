@@ -144,7 +144,7 @@ impl UserView {
 
 impl UserMemory {
     /// Replaces the view by a new one of the same records, with vectors from `known` or the
-    /// embedder. The caller has the user's turn.
+    /// embedder. The caller holds the user's `FormingTurn`.
     ///
     /// # Errors
     /// `Interrupted`; `Index`; `Conflict` if other processes have changed records meanwhile.

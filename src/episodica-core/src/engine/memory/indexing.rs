@@ -60,7 +60,7 @@ pub(crate) struct TextReader {
     pub embedder: Arc<dyn Embedder>,
 }
 
-/// The readings of the texts of facts, one each.
+/// What [`TextReader`] makes of the texts of facts: a wording and a vector for each.
 #[derive(Debug, Default)]
 pub(crate) struct FactTexts {
     pub wordings: Vec<Arc<FactWording>>,
@@ -68,7 +68,7 @@ pub(crate) struct FactTexts {
     pub rows: Option<Array2<f32>>,
 }
 
-/// The reading of an episode's L0 and L1.
+/// What [`TextReader`] makes of an episode's L0 and L1: terms and a vector for each.
 #[derive(Debug)]
 pub(crate) struct EpisodeTexts {
     pub terms: [TextTerms; 2],

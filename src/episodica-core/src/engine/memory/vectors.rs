@@ -183,8 +183,8 @@ impl UserView {
 }
 
 impl UserMemory {
-    /// Embeds the records that lack a vector; returns how many still do. The caller has the user's
-    /// turn.
+    /// Embeds the records that lack a vector; returns how many still do. The caller holds the
+    /// user's `FormingTurn`.
     pub(crate) fn embed_missing(
         &self,
         to: &IndexingSettings<'_>,

@@ -74,7 +74,8 @@ impl HitBuilder<'_> {
         Ok(self.relevant(kind, kept.into_iter().map(ScoredSlot::Record), &answered))
     }
 
-    /// The records above the threshold, given how well the question is answered.
+    /// Computes the relevance of each record from its score and `answered`, and keeps those that
+    /// reach `least`.
     fn relevant(
         &self,
         kind: HitKind,
@@ -233,7 +234,7 @@ impl HitBuilder<'_> {
         messages.retain(|message| relevance(message.score) >= least);
     }
 
-    /// The best `wanted` records above the threshold.
+    /// The best `wanted` records that pass `threshold`.
     fn cut<T>(
         &self,
         mut ranked: Vec<T>,

@@ -11,7 +11,7 @@ use crate::store::{KEPT_REVISIONS, LogKind, UserErasure};
 const MIN_LINES: u64 = 512;
 
 impl EngineServices {
-    /// Removes the dead lines from a user's logs. The caller has the user's turn.
+    /// Removes the dead lines from a user's logs. The caller holds the user's `FormingTurn`.
     ///
     /// # Errors
     /// As a deletion.
@@ -36,7 +36,8 @@ impl EngineServices {
     }
 
     /// Compacts the logs of a user if more than half of the lines of one log are dead. The caller
-    /// has the user's turn. Errors are only noted, because the caller's own work has succeeded.
+    /// holds the user's `FormingTurn`. Errors are only noted, because the caller's own work has
+    /// succeeded.
     pub(crate) fn compact_if_worth(&self, user: &OpenUser, control: &dyn CallControl) {
         let is_mostly_dead = |kind, kept: &dyn Fn() -> usize| {
             let lines = user.store.position(kind).records;

@@ -30,7 +30,7 @@ const BEFORE_REACH: u32 = 30;
 #[derive(Debug)]
 pub(crate) struct ExtractedFacts {
     pub extraction: FactExtraction,
-    /// The readings of the candidates; empty if the candidates were not read.
+    /// Wordings and vectors of the candidates; empty if the candidates were not read.
     pub texts: FactTexts,
     /// `None` if the rules extracted the facts.
     origin: Option<CandidateOrigin>,
@@ -61,8 +61,8 @@ impl EngineServices {
         self.llm.is_some() && self.config.semantic_memory && self.config.prediction_correction
     }
 
-    /// Learns from the episodes that the model wrote, one after another. The caller has the user's
-    /// turn.
+    /// Learns from the episodes that the model wrote, one after another. The caller holds the
+    /// user's `FormingTurn`.
     pub(crate) fn learn_from_written(
         &self,
         user: &OpenUser,
@@ -82,7 +82,7 @@ impl EngineServices {
         Ok(())
     }
 
-    /// Learns from an episode with the model. The caller has the user's turn.
+    /// Learns from an episode with the model. The caller holds the user's `FormingTurn`.
     pub(crate) fn learn_by_model(
         &self,
         conversation: &mut ModelSession<'_>,

@@ -46,7 +46,8 @@ pub(crate) struct EpisodeDraft {
 }
 
 impl EngineServices {
-    /// Marks closed sessions without pending work as settled. The caller has the user's turn.
+    /// Marks closed sessions without pending work as settled. The caller holds the user's
+    /// `FormingTurn`.
     pub(crate) fn settle_sessions(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         let done: Vec<String> = {
             let view = user.view.read();
@@ -144,7 +145,7 @@ impl EngineServices {
         }
     }
 
-    /// Forms all episodes that can be cut. The caller has the user's turn.
+    /// Forms all episodes that can be cut. The caller holds the user's `FormingTurn`.
     pub(crate) fn form_episodes(
         &self,
         user: &OpenUser,
@@ -164,7 +165,8 @@ impl EngineServices {
         Ok(episodes)
     }
 
-    /// Forms the episodes that can be cut, with a model only a few. The caller has the user's turn.
+    /// Forms the episodes that can be cut, with a model only a few. The caller holds the user's
+    /// `FormingTurn`.
     pub(crate) fn form_some(
         &self,
         user: &OpenUser,

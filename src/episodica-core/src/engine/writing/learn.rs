@@ -100,7 +100,8 @@ impl CandidateOrigin {
 }
 
 impl EngineServices {
-    /// Learns by the rules from all episodes not learned from. The caller has the user's turn.
+    /// Learns by the rules from all episodes not learned from. The caller holds the user's
+    /// `FormingTurn`.
     pub(crate) fn learn(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
         // Each step has a basis of its own: other processes may write between steps.
         loop {
@@ -227,7 +228,7 @@ impl EngineServices {
         }
     }
 
-    /// Combines the readings of all candidates, and embeds them if a vector is missing.
+    /// Joins wordings and vectors of all candidates, and embeds these if a vector is missing.
     fn together(
         &self,
         found: &[Found<'_>],

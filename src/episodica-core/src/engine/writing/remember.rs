@@ -189,7 +189,8 @@ impl EngineServices {
         self.put(user, basis, fact, control)
     }
 
-    /// Appends a fact to the log and adds it to the view. The caller has the user's turn.
+    /// Appends a fact to the log and adds it to the view. The caller holds the user's
+    /// `FormingTurn`.
     fn put(
         &self,
         user: &OpenUser,

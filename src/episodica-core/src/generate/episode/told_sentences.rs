@@ -90,7 +90,8 @@ fn sentence(
     let said = tidy(turn.unit_text(unit), turn.language)?;
     let said = without_openers(&said).unwrap_or(said);
     let name = &source.speaker(turn).short;
-    // If the episode uses the same sentence, its rewritten form is reused.
+    // A sentence that tidying did not change has the same form as in the narrative: it is computed
+    // once for both.
     let known = (said == turn.unit_text(unit)).then(|| passage(source, turn, unit));
     let (content, is_rewritten, dates) = match known {
         Some(ReadySentence::Told(text)) => (text.clone(), true, Cow::Borrowed(turn.dates(unit))),

@@ -21,7 +21,8 @@ pub(super) fn clauses(told: &ToldSentence) -> Vec<(String, String)> {
     let (head, body, tail) = framed(told);
     let said = told.said.trim_end_matches(['.', '!', '。', '！']);
     for joint in JOINTS {
-        // The same separator must occur in the fact at the same position.
+        // The fact must contain the separator as often as the sentence, so that the n-th of one
+        // corresponds to the n-th of the other.
         if said.matches(joint).count() != body.matches(joint).count() {
             continue;
         }

@@ -249,13 +249,14 @@ fn without_denial(sentence: &str) -> Option<String> {
     (plain.len() != whole).then(|| plain.trim().to_owned())
 }
 
-/// Denials that stand before the denied words; the subject may be missing.
+/// Denials directly before the denied words; the subject may be missing.
 const DENIALS_BEFORE: [&str; 7] = ["ya no", " no", "nunca", "non", "não", "不", "没"];
 
-/// Denials before a number or an address.
+/// Denials of a phone number or an email address, anywhere before it in the sentence.
 const DENIED: [&str; 7] = ["no longer", "not ", "n't ", "nicht mehr", "ya no", " plus ", "不"];
 
-/// Words before a number or an address that assign it to another person or thing.
+/// Words anywhere before a phone number or an email address that assign it to another person or
+/// thing.
 const NOT_MINE: [&str; 13] = [
     " his ", " her ", " their ", " your ", " its ", " seine", " ihre", " su ", " son ", " sa ",
     "他的", "她的", "客服",

@@ -26,7 +26,7 @@ pub struct KnownFact {
     pub sources: Vec<u32>,
     /// Section in which it is shown.
     pub section: FactSection,
-    /// True if the fact is relevant enough to be included by itself.
+    /// True if the fact's own relevance suffices to include it.
     pub bears: bool,
     /// True if a model or the user worded it.
     pub worded: bool,

@@ -105,7 +105,7 @@ pub(crate) struct DeletedLine {
     pub deleted: String,
 }
 
-/// The beginning of every line of an [`ErasedLine`].
+/// Every line that holds an [`ErasedLine`] begins with these bytes.
 pub(crate) const ERASED_PREFIX: &[u8] = b"{\"type\":\"erased\"";
 
 /// The last line of a log after an erasure. It notes where lines were removed, so that earlier

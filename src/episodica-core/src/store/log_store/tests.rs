@@ -331,7 +331,7 @@ fn exactly_once(store: &dyn LogStore, steps: &[(bool, Fate)]) {
     let mut clients = [Client::new(1), Client::new(2)];
     let mut delayed = Delayed::new();
     for (second, fate) in steps {
-        // The other client stays open, and will find itself outdated.
+        // The other client stays open, so its position is outdated once this one has appended.
         let client = &mut clients[usize::from(*second)];
         client.send(store, *fate, &mut delayed);
         let logs = client.logs.as_deref().unwrap();

@@ -265,7 +265,8 @@ impl MatchPlace<'_, '_> {
         })
     }
 
-    /// Seven days counted from the first or back from the last of the month, or a weekend.
+    /// The nth week of a month (from day 1, 8, 15 or 22; the last week: its last seven days), or
+    /// its nth weekend.
     fn span_of_month(&self) -> Option<DateMatch> {
         let (nth, month) = (self.nth()?, self.month("mon")?);
         let weekend = self.group("span")?.eq_ignore_ascii_case("weekend");

@@ -44,7 +44,7 @@ pub(super) enum NamedStep {
 pub(super) enum PatternMeaning {
     /// A day this many days away.
     Day(i64),
-    /// The next day, named by a word that also means "morning".
+    /// The next day; in some languages the word also means "morning".
     Tomorrow,
     /// Approximately this many weeks or months away.
     WeeksAway(i64),
