@@ -72,8 +72,8 @@ fn has_at_most(content: &str, words: usize) -> bool {
     })
 }
 
-/// The later message of the same speaker, under another heading, whose meaning is nearest to that of
-/// the message in `slot`.
+/// The later message of the same speaker, under another heading, whose meaning is nearest to that
+/// of the message in `slot`.
 ///
 /// # Errors
 /// `Index` if the vectors cannot be searched.
