@@ -148,12 +148,13 @@ def _build(path: Path, count: int) -> dict[str, Any]:
 def asked_vectors(memory: MemorySystem, questions: list[str]) -> dict[str, Vectors]:
     """The query vectors with which a search finds the user's nearest messages.
 
-    The embedder in the package gets the words of a question without the speakers' names.
+    The embedder gets a question as it is written, without the speakers' names.
     """
     speakers = {message.name or "" for message in memory.messages(USER, limit=100)}
     names = {word for speaker in speakers for word in _words(speaker)}
     plain = {
-        question: " ".join(word for word in _words(question) if word not in names) or question
+        question: " ".join(one for one in question.split() if names.isdisjoint(_words(one)))
+        or question
         for question in questions
     }
     vectors = embedded(list(plain.values()))
