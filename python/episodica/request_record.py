@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 FILE = "requests.sqlite"
 # Seconds to wait for another process that writes.
 _PATIENCE = 30.0
+_CREATING = threading.Lock()
 _TABLE = """
 CREATE TABLE IF NOT EXISTS requests (
     user BLOB NOT NULL, request BLOB NOT NULL, body BLOB NOT NULL, outcome TEXT,
@@ -75,13 +77,22 @@ class RequestRecord:
             with self._open() as database, database:
                 database.execute("DELETE FROM requests WHERE user = ?", (user,))
 
+    def _create(self) -> None:
+        """Makes the file, if it is missing, with a mode that SQLite gives its journal, too.
+
+        An existing file is not opened: closing any descriptor of it would drop the locks that
+        SQLite holds on it in other threads of this process.
+        """
+        with _CREATING, suppress(FileExistsError):
+            if not self._path.exists():
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
     @contextmanager
     def _open(self) -> Iterator[Connection]:
         import sqlite3
 
         try:
-            # SQLite gives its journal the mode of the file.
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._create()
             with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as database:
                 database.execute("PRAGMA secure_delete = ON")
                 database.execute("PRAGMA synchronous = FULL")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -13,7 +15,7 @@ import httpx
 import pytest
 
 from episodica import MemorySystem
-from episodica.request_record import FILE
+from episodica.request_record import FILE, RequestRecord
 from episodica.server.app import create_app
 from episodica.server.keys import KeyRing
 from episodica.server.settings import ServerSettings
@@ -188,3 +190,19 @@ async def test_the_record_has_no_texts_and_is_the_owners(client: Client, store: 
     assert (store / FILE).stat().st_mode & 0o777 == 0o600
     (store / FILE).write_bytes(b"no database" * 1000)
     await send(client, "x", 503)
+
+
+def test_opening_the_record_again_keeps_its_lock(tmp_path: Path) -> None:
+    """SQLite's locks belong to the process: closing a descriptor of the file drops them."""
+    record = RequestRecord(tmp_path)
+    record.claim(b"ann", b"first", b"body")
+    other = (
+        "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0.1).execute('BEGIN IMMEDIATE')"
+    )
+    with record._open() as database:
+        database.execute("BEGIN IMMEDIATE")
+        with record._open():
+            pass
+        command = [sys.executable, "-c", other, str(tmp_path / FILE)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "database is locked" in ended.stderr
