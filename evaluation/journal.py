@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import episodica
+from episodica import _native
 from evaluation import measures
-from evaluation.datasets import Dataset, read
+from evaluation.datasets import Dataset, checksums, read
 
 # A run can be continued only if these are unchanged.
-FIXED = ("dataset", "data", "episodica", "settings")
+FIXED = ("dataset", "data", "episodica", "engine", "settings")
 
 
 class ManifestError(ValueError):
@@ -95,8 +96,8 @@ def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any]) -> dict
     Raises
     ------
     ManifestError
-        If the folder was begun with other data, another version or other settings, since rows of
-        two configurations must not mix.
+        If the folder was begun with other data, another version or build, or other settings,
+        since rows of two configurations must not mix.
     """
     fresh = {
         "dataset": dataset.name,
@@ -104,6 +105,7 @@ def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any]) -> dict
         "conversations": len(dataset.conversations),
         "questions": len(dataset.questions),
         "episodica": episodica.__version__,
+        "engine": checksums(Path(_native.__file__)),
         "settings": settings,
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
@@ -123,7 +125,7 @@ def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any]) -> dict
         if known.get(name) != fresh[name]:
             raise ManifestError(
                 f"{out} holds a run with another `{name}` ({known.get(name)}, now {fresh[name]}): "
-                "choose another --out"
+                "choose another --out, or delete this folder"
             )
     return known
 

@@ -81,7 +81,7 @@ def add_data(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(
         "--corrections",
         type=Path,
-        help="audited answers (LoCoMo: <data>_corrections.json if it is there)",
+        help="file or folder of audited answers (LoCoMo: <data>_corrections.json if it is there)",
     )
     parser.add_argument(
         "--key",

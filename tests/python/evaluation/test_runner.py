@@ -135,6 +135,22 @@ def test_runs_of_two_configurations_never_mix(
     assert "choose another --out" in capsys.readouterr().out
 
 
+def test_rows_of_another_build_are_refused(
+    talk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    assert run("locomo", talk, out, "--systems", "bm25") == 0
+    changed = tmp_path / "_native.abi3.so"
+    changed.write_bytes(b"another build of the same version")
+    monkeypatch.setattr("episodica._native.__file__", str(changed))
+    capsys.readouterr()
+    assert run("locomo", talk, out, "--systems", "bm25") == 1
+    said = capsys.readouterr().out
+    assert "another `engine`" in said
+    assert "choose another --out, or delete this folder" in said
+    assert run("locomo", talk, tmp_path / "other", "--systems", "bm25") == 0
+
+
 def test_a_failed_search_counts_as_wrong_and_is_listed(
     talk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
