@@ -1,7 +1,8 @@
-"""A hook of mkdocs that lists decisions and lab pages, so that a new page needs no entry."""
+"""Hooks of mkdocs: decisions and lab pages need no entry, and pages may link to other files."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,3 +16,14 @@ def on_config(config: Any) -> Any:
     ]
     config.nav = [*config.nav, {"Background": pages}]
     return config
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Turns links to files of the repository into text: the site does not have these files."""
+    folder = Path(page.file.abs_src_path).parent
+
+    def one(link: re.Match[str]) -> str:
+        target = (folder / link[2]).resolve()
+        return link[0] if target.is_relative_to(config.docs_dir) else f"`{link[1]}`"
+
+    return re.sub(r"\[([^]\n]+)\]\((\.\./[^)\s#]+)\)", one, markdown)
