@@ -80,7 +80,7 @@ def test_a_role_reads_the_tenants_it_was_granted(server: Server, cli: Cli) -> No
     for user in ("its%20reader", "analyst"):
         address = server.address(user=user)
         with LightweightSearchSystem(address, tenant="acme") as reader:
-            assert reader.search("alice", "work")[0].content == "I work at acme."
+            assert "I work at acme." in [hit.content for hit in reader.search("alice", "work")]
         with LightweightSearchSystem(address, tenant="other") as reader:
             assert reader.users() == []
             assert len(reader.search("alice", "work")) == 0
