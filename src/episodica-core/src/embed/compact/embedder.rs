@@ -66,18 +66,9 @@ impl Embedder for CompactEmbedder {
 
     fn embed_controlled(&self, texts: &[&str], control: &dyn CallControl) -> Result<Array2<f32>> {
         let mut rows = Vec::with_capacity(texts.len() * DIMENSION);
-        let mut rest = texts;
-        while !rest.is_empty() {
+        for batch in packs(texts, BYTES_BETWEEN_CHECKS, |text| text.len()) {
             control.check()?;
-            let mut bytes = 0;
-            let fitting = rest.iter().take_while(|text| {
-                let fits = bytes < BYTES_BETWEEN_CHECKS;
-                bytes += text.len();
-                fits
-            });
-            let (batch, tail) = rest.split_at(fitting.count());
             rows.extend(self.embed(batch)?);
-            rest = tail;
         }
         Ok(Array2::from_shape_vec((texts.len(), DIMENSION), rows)
             .expect("invariant: each text has a row"))
@@ -97,7 +88,7 @@ impl Embedder for CompactEmbedder {
             let sequences: Vec<&[u16]> = pack.iter().map(|(_, part)| *part).collect();
             compact.encoder.embed(&sequences)
         };
-        let packs = packs(&parts);
+        let packs = packs(&parts, TOKENS_PER_PACK, |(_, part)| part.len());
         let vectors: Vec<Array2<f32>> = if packs.len() > 1 {
             run(|| packs.par_iter().map(|pack| embed(pack)).collect())
         } else {
@@ -119,17 +110,17 @@ impl Embedder for CompactEmbedder {
     }
 }
 
-/// Runs of `parts` with at most [`TOKENS_PER_PACK`] tokens; each part is shorter than that.
-fn packs<'a, 'b>(parts: &'a [(usize, &'b [u16])]) -> Vec<&'a [(usize, &'b [u16])]> {
+/// Runs of items whose lengths add up to at most `most`; a longer item is a run of its own.
+fn packs<T>(items: &[T], most: usize, length: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut packs = Vec::new();
-    let mut rest = parts;
+    let mut rest = items;
     while !rest.is_empty() {
-        let mut tokens = 0;
-        let fitting = rest.iter().take_while(|(_, part)| {
-            tokens += part.len();
-            tokens <= TOKENS_PER_PACK
+        let mut total = 0;
+        let fitting = rest.iter().take_while(|item| {
+            total += length(item);
+            total <= most
         });
-        let (pack, tail) = rest.split_at(fitting.count());
+        let (pack, tail) = rest.split_at(fitting.count().max(1));
         packs.push(pack);
         rest = tail;
     }

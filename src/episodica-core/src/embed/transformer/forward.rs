@@ -10,10 +10,9 @@ use std::ops::Range;
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayBase, ArrayView1, Axis, Ix2, RawData, Slice};
 
-use crate::embed::exponential::exponential;
-
 use super::folder::{TokenPooling, TransformerConfig};
 use super::weights::{EncoderLayer, EncoderWeights, LayerNorm, LinearLayer};
+use crate::embed::exponential::exponential;
 
 /// An encoder with its weights.
 pub(super) struct BertEncoder {
