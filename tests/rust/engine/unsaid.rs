@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use episodica_core::clock::{Clock, Moment};
 use episodica_core::config::MemoryConfig;
@@ -370,10 +371,11 @@ fn what_is_deleted_was_never_said() {
         let engine = start(&disk);
         let is_done = AtomicBool::new(false);
         let (went, forgotten) = std::thread::scope(|scope| {
-            // Another process reads meanwhile.
+            // Another process opens the store at some time meanwhile, and reads.
             let reads = seed % 10 == 0;
             let reader = reads.then(|| {
                 scope.spawn(|| {
+                    std::thread::sleep(Duration::from_micros(seed * 37 % 9_000));
                     let reader = open_as(&disk, true, MemoryConfig::default()).unwrap();
                     while !is_done.load(Ordering::SeqCst) {
                         QUERIES.iter().for_each(|query| drop(hits(&reader, query)));

@@ -95,10 +95,14 @@ impl LogStore for FileLogs {
     fn users(&self, tenant: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
         let shared = &self.shared;
         let mut users = shared.layout.users(&*shared.backend, tenant)?;
-        users.retain(|user| {
-            after.is_none_or(|after| user.as_str() > after)
-                && !shared.deleted.iter().any(|owner| owner.tenant == tenant && owner.user == *user)
-        });
+        users.retain(|user| after.is_none_or(|after| user.as_str() > after));
+        if shared.mode == OpenMode::ReadOnly {
+            // A reader does not show what a deletion under way has not removed yet.
+            let (intents, _) = erase::pending(&*shared.backend, &shared.layout)?;
+            for (_, intent) in intents.iter().filter(|(_, intent)| intent.erasure.is_none()) {
+                users.retain(|user| intent.tenant != tenant || intent.user != *user);
+            }
+        }
         users.truncate(limit);
         Ok(users)
     }

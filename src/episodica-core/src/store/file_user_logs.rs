@@ -164,8 +164,11 @@ impl FileUserLogs {
         Ok([self.log(messages)?, self.log(episodes)?, self.log(semantic)?])
     }
 
-    fn is_hidden(&self) -> bool {
-        self.shared.deleted.contains(&self.owner)
+    /// True if a reader must not show what a deletion of the user has not removed yet. (A writer
+    /// finishes the deletion instead.)
+    fn is_hidden(&self) -> Result<bool> {
+        Ok(self.shared.mode == OpenMode::ReadOnly
+            && erase::removes_user(&self.shared, &self.owner)?)
     }
 
     fn note_ends(&self, logs: &[OpenLog<'_>; 3]) {
@@ -226,7 +229,7 @@ impl FileUserLogs {
 
     fn follow_logs(&self, visit: FollowVisit<'_>) -> Result<bool> {
         let converted = |source: &LogSource| source.legacy.is_empty() && source.problems.is_empty();
-        if self.is_hidden() || !self.sources.iter().all(converted) {
+        if self.is_hidden()? || !self.sources.iter().all(converted) {
             return Ok(false);
         }
         let mut logs = self.all_logs()?;
@@ -345,7 +348,7 @@ impl UserLogs for FileUserLogs {
     fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<LogRecovery>> {
         let source = &self.sources[kind as usize];
         let converted = source.legacy.is_empty() && source.problems.is_empty();
-        if self.is_hidden() || (*known != LogSum::default() && !converted) {
+        if self.is_hidden()? || (*known != LogSum::default() && !converted) {
             return Ok((*known == LogSum::default()).then(LogRecovery::default));
         }
         let mut log = self.logs[kind as usize].lock();

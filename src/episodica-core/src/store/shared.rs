@@ -38,8 +38,6 @@ pub(super) struct SharedStore {
     pub patience: Duration,
     /// Files of another program in place of canonical ones; only if read-only.
     pub foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
-    /// Users whose deletion a dead writer began and the next writer finishes; only if read-only.
-    pub deleted: HashSet<Owner>,
     /// Problems of the whole store, found at opening.
     pub problems: Vec<StoreProblem>,
     /// Intents that were removed, but perhaps not durably. After a power cut such an intent could
@@ -62,7 +60,6 @@ impl SharedStore {
             holder: Arc::from(""),
             patience: LOCK_PATIENCE,
             foreign: BTreeMap::new(),
-            deleted: HashSet::new(),
             problems: Vec::new(),
             intents_removed: Mutex::default(),
             lock: Mutex::default(),

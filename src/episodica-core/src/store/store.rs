@@ -284,11 +284,7 @@ fn open_for_reading(shared: &mut SharedStore) -> Result<()> {
         return Err(Error::io("cannot read the store", shared.layout.root(), missing));
     }
     format::check(&*shared.backend, &shared.layout)?;
-    let (intents, problems) = erase::pending(&*shared.backend, &shared.layout)?;
-    let whole = intents.into_iter().filter(|(_, intent)| intent.erasure.is_none());
-    shared.deleted =
-        whole.filter_map(|(_, intent)| Owner::new(&intent.tenant, &intent.user).ok()).collect();
-    shared.problems = problems;
+    shared.problems = erase::pending(&*shared.backend, &shared.layout)?.1;
     for (kind, user, path) in shared.layout.foreign_logs(&*shared.backend)? {
         shared.foreign.entry((kind, user)).or_default().push(path);
     }

@@ -37,6 +37,12 @@ pub(in crate::store) fn is_under_way(shared: &SharedStore, owner: &Owner) -> Res
     Ok(stamp.is_some())
 }
 
+/// True while all data of the user is being deleted.
+pub(in crate::store) fn removes_user(shared: &SharedStore, owner: &Owner) -> Result<bool> {
+    let intent = read_intent(&*shared.backend, &intent_path(&shared.layout, owner))?;
+    Ok(intent.is_some_and(|intent| intent.erasure.is_none()))
+}
+
 /// Reads an intent; `None` if the file is missing or unreadable.
 pub(super) fn read_intent(
     backend: &dyn FileBackend,

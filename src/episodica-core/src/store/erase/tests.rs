@@ -84,19 +84,29 @@ fn an_erased_message_is_gone_from_revisions_quarantine_and_side_files() {
 }
 
 #[test]
-fn reading_only_never_shows_a_user_whose_deletion_began() {
+fn a_reader_hides_a_user_as_long_as_the_deletion_lasts() {
     let disk = MemoryBackend::new();
     let store = open(&disk);
     store.open_user(&owner()).unwrap().0.append_messages(&[message(0)], &[]).unwrap();
-    place_intent(&store.shared, &owner(), None).unwrap();
     let clock = FixedClock::new(Moment::new(0, 0).unwrap());
-    let reader =
-        Store::open_on(Arc::new(disk.clone()), Path::new("/m"), OpenMode::ReadOnly, &clock)
-            .unwrap();
-    assert!(reader.open_user(&owner()).unwrap().1.messages.is_empty());
+    let read = || {
+        Store::open_on(Arc::new(disk.clone()), Path::new("/m"), OpenMode::ReadOnly, &clock).unwrap()
+    };
+    let before = read();
+    place_intent(&store.shared, &owner(), None).unwrap();
+    let during = read();
+    for reader in [&before, &during] {
+        assert!(reader.open_user(&owner()).unwrap().1.messages.is_empty());
+        assert!(reader.owners().unwrap().is_empty());
+    }
     drop(store);
-    open(&disk);
+    let store = open(&disk);
     assert_eq!(traces(&disk, "the words"), 0);
+    store.open_user(&owner()).unwrap().0.append_messages(&[message(1)], &[]).unwrap();
+    for reader in [&before, &during] {
+        assert_eq!(reader.open_user(&owner()).unwrap().1.messages.len(), 1, "a new life");
+        assert_eq!(reader.owners().unwrap(), [owner()]);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Follows a log: reads the lines that other processes have appended.
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use super::open::{LogHealth, RecordLog};
 use crate::error::Result;
@@ -63,8 +63,11 @@ impl RecordLog {
         let path = &self.place.path;
         let fail = |error| io_error("cannot read the log", path, error);
         let mut bytes = Vec::new();
-        let source = self.place.backend.read_from(path, self.position.bytes);
-        source.and_then(|mut source| source.read_to_end(&mut bytes)).map_err(fail)?;
+        match self.place.backend.read_from(path, self.position.bytes) {
+            // The user was deleted meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            source => source.and_then(|mut source| source.read_to_end(&mut bytes)).map_err(fail)?,
+        };
         // The file was replaced meanwhile: these lines may be of either file.
         if self.stamp()?.map(|stamp| stamp.file_number) != number {
             return Ok(None);

@@ -139,6 +139,26 @@ fn a_file_that_somebody_else_changed_is_not_written() {
 }
 
 #[test]
+fn a_log_that_is_deleted_while_a_reader_follows_it_is_no_error() {
+    let disk = Disk::new(MemoryBackend::new());
+    open(&disk).0.append(&[row(1)]).unwrap();
+    let (reader, ..) = open(&disk);
+    open(&disk).0.append(&[row(2)]).unwrap();
+    disk.take_operations();
+    let gate = disk.gate("read_from");
+    let closed = gate.lock();
+    std::thread::scope(|scope| {
+        let tail = scope.spawn(|| reader.tail().unwrap());
+        while !disk.has_done("read_from") {
+            std::thread::yield_now();
+        }
+        disk.inner().remove_file(Path::new(PATH)).unwrap();
+        drop(closed);
+        assert!(tail.join().unwrap().is_none(), "the user must be opened again");
+    });
+}
+
+#[test]
 fn appending_nothing_settles_what_a_dead_writer_left() {
     let memory = MemoryBackend::new();
     memory.create_dir_all(Path::new("/s/messages")).unwrap();
