@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from .dates import aware
 from .records import Episode, SemanticMemory
 from .value import Portable, quoted
 
@@ -50,17 +48,6 @@ class ForgettingCandidate(Portable):
     def __repr__(self) -> str:
         return f"<ForgettingCandidate {quoted(self.text)}: {', '.join(self.reasons)}>"
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ForgettingCandidate:
-        kind = Episode if "episode_id" in data["record"] else SemanticMemory
-        return cls(
-            kind.from_dict(data["record"]),
-            data["strength"],
-            data["uses"],
-            aware(data["last_used"]),
-            tuple(data.get("reasons", ())),
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ForgettingReport(Portable):
@@ -92,8 +79,3 @@ class ForgettingReport(Portable):
 
     def __repr__(self) -> str:
         return f"<ForgettingReport {len(self.candidates)} candidates, {self.exempt} exempt>"
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ForgettingReport:
-        found = tuple(map(ForgettingCandidate.from_dict, data["candidates"]))
-        return cls(found, data.get("exempt", 0))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from .dates import aware
 from .value import Keyed, Portable, clip, day, quoted
 
 
@@ -58,22 +57,6 @@ class Message(Keyed):
     def speaker(self) -> str:
         """The name to attribute the words to: the speaker's name, else the role."""
         return self.name or self.role
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Message:
-        get = data.get
-        return cls(
-            data["message_id"],
-            data["role"],
-            data["content"],
-            aware(data["timestamp"]),
-            get("name"),
-            get("session_id"),
-            get("metadata"),
-            get("seq", 0),
-            get("agent_id"),
-            get("uri", ""),
-        )
 
     def __repr__(self) -> str:
         return f"<Message {day(self.timestamp)} {clip(self.speaker, 40)}: {quoted(self.content)}>"
@@ -146,34 +129,6 @@ class Episode(Keyed):
         agents = (message.agent_id for message in self.original_messages)
         return tuple(dict.fromkeys(agent for agent in agents if agent is not None))
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Episode:
-        get = data.get
-        ended_at, archived_at = get("ended_at"), get("archived_at")
-        return cls(
-            episode_id=data["episode_id"],
-            user_id=data["user_id"],
-            title=data["title"],
-            summary=get("summary", ""),
-            content=data["content"],
-            original_messages=tuple(map(Message.from_dict, data["original_messages"])),
-            message_count=data["message_count"],
-            boundary_reason=data["boundary_reason"],
-            timestamp=aware(data["timestamp"]),
-            created_at=aware(data["created_at"]),
-            session_id=get("session_id"),
-            topics=tuple(get("topics", ())),
-            entities=tuple(get("entities", ())),
-            metadata=dict(get("metadata") or {}),
-            tags=tuple(get("tags", ())),
-            uri=get("uri", ""),
-            ended_at=aware(ended_at) if ended_at else None,
-            boundary=dict(get("boundary") or {}),
-            provenance=dict(get("provenance") or {}),
-            revision=get("revision", 0),
-            archived_at=aware(archived_at) if archived_at else None,
-        )
-
     def __repr__(self) -> str:
         return (
             f"<Episode {day(self.timestamp)} {quoted(self.title)}, {self.message_count} messages>"
@@ -202,11 +157,6 @@ class ProcedureStep(Portable):
     result: Any = None
     error: str | None = None
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ProcedureStep:
-        get = data.get
-        return cls(data["action"], get("arguments"), get("result"), get("error"))
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Procedure(Portable):
@@ -228,12 +178,6 @@ class Procedure(Portable):
     steps: tuple[ProcedureStep, ...] = ()
     outcome: str | None = None
     worked: bool | None = None
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Procedure:
-        get = data.get
-        steps = tuple(map(ProcedureStep.from_dict, get("steps", ())))
-        return cls(data["goal"], steps, get("outcome"), get("worked"))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -330,34 +274,6 @@ class SemanticMemory(Keyed):
         """The agent that stated the fact, if the fact was stated directly with an agent's id."""
         agent = self.metadata.get("agent_id")
         return agent if isinstance(agent, str) else None
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SemanticMemory:
-        get = data.get
-        valid_to, expires_at, archived_at = map(get, ("valid_to", "expires_at", "archived_at"))
-        return cls(
-            memory_id=data["memory_id"],
-            user_id=data["user_id"],
-            content=data["content"],
-            kind=data["kind"],
-            confidence=data["confidence"],
-            importance=data["importance"],
-            valid_from=aware(data["valid_from"]),
-            valid_to=aware(valid_to) if valid_to else None,
-            superseded_by=get("superseded_by"),
-            source_episodes=tuple(get("source_episodes", ())),
-            created_at=aware(data["created_at"]),
-            updated_at=aware(data["updated_at"]),
-            metadata=dict(get("metadata") or {}),
-            revision_count=get("revision_count", 0),
-            uri=get("uri", ""),
-            source_messages=tuple(get("source_messages", ())),
-            subject=get("subject", ""),
-            attribute=get("attribute", ""),
-            provenance=dict(get("provenance") or {}),
-            expires_at=aware(expires_at) if expires_at else None,
-            archived_at=aware(archived_at) if archived_at else None,
-        )
 
     def __repr__(self) -> str:
         state = f", {self._standing}" if self._standing else ""

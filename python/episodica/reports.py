@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Self
+from typing import Self
 
-from .dates import aware
 from .value import Keyed, Portable
 from .visible import visible
 
 
 class _Counts(Portable):
-    """A report of numbers, which are read by name; an absent number is 0."""
+    """A report of numbers, texts and ids, all of which can be added."""
 
     __slots__ = ()
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**{field.name: data.get(field.name, 0) for field in fields(cls)})  # type: ignore[arg-type]
+    def __add__(self, other: Self) -> Self:
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return type(self)(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 # The most ids in a line for a terminal.
@@ -62,19 +61,6 @@ class AddResult(Keyed):
     message_ids: tuple[str, ...] = ()
     skipped: int = 0
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> AddResult:
-        return cls(
-            data["messages_added"],
-            data["duplicates"],
-            data["buffered"],
-            tuple(data["episodes"]),
-            data["pending_semantic"],
-            tuple(data.get("message_ids", ())),
-            data.get("skipped", 0),
-            tuple(data.get("notes", ())),
-        )
 
     def __repr__(self) -> str:
         made = repr(self.episodes)
@@ -169,12 +155,6 @@ class Event(Portable):
         told = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
         return self.id == f"sha256:{hashlib.sha256(told).hexdigest()[:16]}"
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Event:
-        names = {one.name: data[one.name] for one in fields(cls) if one.name in data}
-        evidence = tuple(data.get("evidence", ()))
-        return cls(**{**names, "at": aware(data["at"]), "evidence": evidence})
-
 
 def _counted(events: tuple[Event, ...]) -> str:
     """``2 ADD, 1 MERGE``."""
@@ -210,11 +190,6 @@ class Events(Portable):
     def __repr__(self) -> str:
         return f"<Events {_counted(self.events)}>"
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Events:
-        events = tuple(map(Event.from_dict, data["events"]))
-        return cls(events, data["cursor"], data["complete"])
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LearningReport(Portable):
@@ -246,13 +221,6 @@ class LearningReport(Portable):
         state = "done" if self.done else "work is pending"
         refused = f", {len(self.turned_down)} turned down" if self.turned_down else ""
         return f"<LearningReport {state}, {_counted(self.events)}{refused}>"
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> LearningReport:
-        events, refused = (
-            tuple(map(Event.from_dict, data.get(name, ()))) for name in ("events", "turned_down")
-        )
-        return cls(data["done"], events, data["cursor"], refused)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -286,12 +254,6 @@ class DeleteReport(_Counts):
     message_ids: tuple[str, ...] = field(default=(), repr=False)
     episode_ids: tuple[str, ...] = field(default=(), repr=False)
     fact_ids: tuple[str, ...] = field(default=(), repr=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> DeleteReport:
-        read = {one.name: data[one.name] for one in fields(cls) if one.name in data}
-        ids = {name: tuple(value) for name, value in read.items() if name.endswith("_ids")}
-        return cls(**{**read, **ids})
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -328,20 +290,6 @@ class ImportReport(_Counts):
     refused: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ImportReport:
-        counts = {field.name: data.get(field.name, 0) for field in fields(cls)}
-        texts = {key: tuple(data.get(key, ())) for key in ("refused", "left_out", "notes")}
-        return cls(**{**counts, **texts})
-
-    def __add__(self, other: ImportReport) -> ImportReport:
-        return ImportReport(
-            **{
-                field.name: getattr(self, field.name) + getattr(other, field.name)
-                for field in fields(self)
-            }
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -427,15 +375,6 @@ class RebuildReport(_Counts):
     embedded: int = 0
     seconds: float = 0.0
 
-    def __add__(self, other: RebuildReport) -> RebuildReport:
-        return RebuildReport(
-            self.users + other.users,
-            self.records + other.records,
-            self.vectors + other.vectors,
-            self.embedded + other.embedded,
-            self.seconds + other.seconds,
-        )
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Problem(Portable):
@@ -460,16 +399,6 @@ class Problem(Portable):
     message: str
     remedy: str
     mended: bool = False
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Problem:
-        return cls(
-            data["path"],
-            data.get("line"),
-            data["message"],
-            data.get("remedy", ""),
-            data.get("mended", False),
-        )
 
     def __str__(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"
@@ -504,13 +433,3 @@ class VerifyReport(Portable):
     def ok(self) -> bool:
         """Whether the store is sound."""
         return self.errors == 0
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> VerifyReport:
-        return cls(
-            data["total"],
-            data["indexed"],
-            data["skipped"],
-            data["errors"],
-            tuple(map(Problem.from_dict, data["problems"])),
-        )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from .dates import aware
 from .frames import DATE, Column, data_frame
 from .records import Episode, Message, Record, SemanticMemory
-from .value import Keyed, Portable, clip, day, quoted
+from .value import Keyed, Portable, clip, day, from_fields, quoted
 from .visible import visible
 
 if TYPE_CHECKING:
@@ -61,11 +60,6 @@ class Explanation(Portable):
     value: float
     detail: str = ""
     children: tuple[Explanation, ...] = ()
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
-        children = tuple(map(cls.from_dict, data.get("children") or ()))
-        return cls(data["name"], data["value"], data.get("detail") or "", children)
 
     def __str__(self) -> str:
         return "\n".join(self._lines(0))
@@ -171,35 +165,13 @@ class Hit(Keyed):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Hit:
-        kind, raw, tree = data["kind"], data["record"], data.get("explanation")
-        record: Record
-        if kind == "episodic":
-            record = Episode.from_dict(raw)
-            known = {message.message_id: message for message in record.original_messages}
-        elif kind == "semantic":
-            record, known = SemanticMemory.from_dict(raw), {}
-        else:
-            record = Message.from_dict(raw)
-            known = {record.message_id: record}
-        return cls(
-            kind,
-            data["id"],
-            data["uri"],
-            data["score"],
-            data["rank"],
-            data["content"],
-            data.get("title") or "",
-            aware(data["timestamp"]),
-            tuple(
-                known.get(entry["message_id"]) or Message.from_dict(entry)
-                for entry in data["messages"]
-            ),
-            dict(data["scores"]),
-            data.get("snippet") or "",
-            record,
-            Explanation.from_dict(tree) if tree else None,
-            tuple(data.get("superseded_by") or ()),
-        )
+        hit = from_fields(cls, data)
+        record = hit.record
+        # The messages of an episode are kept once.
+        own = record.original_messages if isinstance(record, Episode) else (record,)
+        known = {one.message_id: one for one in own if isinstance(one, Message)}
+        messages = (known.get(one.message_id, one) for one in hit.messages)
+        return replace(hit, messages=tuple(messages))
 
     def __repr__(self) -> str:
         state = f", {self._standing}" if self._standing else ""
@@ -457,18 +429,6 @@ class Context(Portable):
         )
         said = [(message.content, found[message.message_id]) for message in self.messages]
         return "\n".join(f"{reason}: {clip(visible(text))}" for text, reason in known + said)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Context:
-        return cls(
-            data["text"],
-            SearchResults.from_dict(data["hits"]),
-            tuple(map(Message.from_dict, data["messages"])),
-            tuple(map(SemanticMemory.from_dict, data.get("facts", ()))),
-            data["token_count"],
-            tuple(data.get("excerpts", ())),
-            dict(data.get("reasons", {})),
-        )
 
     def __bool__(self) -> bool:
         """Whether anything was found: as JSON or XML, an empty context has a text, too."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from .dates import aware
 from .records import Episode, SemanticMemory
 from .value import Portable, clip, day
 
@@ -49,20 +46,6 @@ class Session(Portable):
         """Whether nothing is left to do for it."""
         return self.state == "closed"
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Session:
-        changed_at = data.get("changed_at")
-        return cls(
-            data["user_id"],
-            data["session_id"],
-            data["state"],
-            aware(changed_at) if changed_at else None,
-            data["messages"],
-            aware(data["started_at"]),
-            aware(data["ended_at"]),
-            data.get("episodes", 0),
-        )
-
     def __repr__(self) -> str:
         return (
             f"<Session {clip(self.session_id)!r} {self.state}, {day(self.started_at)}, "
@@ -93,16 +76,6 @@ class SessionReport(Portable):
 
     def __bool__(self) -> bool:
         return self.done and (self.session is None or self.session.is_closed)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SessionReport:
-        session = data.get("session")
-        return cls(
-            data["done"],
-            Session.from_dict(session) if session else None,
-            tuple(map(Episode.from_dict, data.get("episodes", ()))),
-            tuple(map(SemanticMemory.from_dict, data.get("facts", ()))),
-        )
 
     def __repr__(self) -> str:
         state = "unknown" if self.session is None else self.session.state

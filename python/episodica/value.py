@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import Field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields
 from datetime import datetime
-from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from functools import cache, singledispatch
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
+from .dates import aware
 from .visible import escaped, visible
+
+V = TypeVar("V", bound="Portable")
 
 _CLIP = 60
 # What other libraries call the fields of a record or a hit.
@@ -76,7 +80,7 @@ class Portable(Value):
     __slots__ = ()
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Portable:
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Reads what :meth:`to_dict` writes.
 
         Parameters
@@ -100,7 +104,7 @@ class Portable(Value):
         >>> Message.from_dict(message.to_dict()) == message
         True
         """
-        raise NotImplementedError
+        return from_fields(cls, data)
 
 
 class Keyed(Portable):
@@ -159,6 +163,65 @@ class Keyed(Portable):
                 text = f"a {type(self).__name__} has no `{name}`"
                 raise AttributeError(text, name=name, obj=self)
             return getattr(getattr(self, owner) if owner else self, meant)
+
+
+def from_fields(cls: type[V], data: Mapping[str, Any]) -> V:
+    """A value made from plain JSON types, by the types of its fields.
+
+    A null stands for the default of its field.
+    """
+    read = {}
+    # `Any`: a type checker asks whether values of the class have a hash, not the class.
+    own: type[Any] = cls
+    for name, is_needed, is_optional, reader in _readers(own):
+        value = data.get(name)
+        if value is not None:
+            read[name] = reader(value)
+        elif is_needed:
+            read[name] = None if is_optional else data[name]
+    return cls(**read)
+
+
+@cache
+def _readers(cls: type[Any]) -> list[tuple[str, bool, bool, Callable[[Any], Any]]]:
+    """Of each field: its name, whether it has no default, may be ``None``, and how it is read."""
+    # Public classes name the package as their module, where their types are not imported.
+    types = get_type_hints(cls, getattr(cls.__init__, "__globals__", None))
+    return [
+        (
+            one.name,
+            one.default is MISSING and one.default_factory is MISSING,
+            NoneType in get_args(types[one.name]),
+            _reader(types[one.name]),
+        )
+        for one in fields(cls)
+    ]
+
+
+def _reader(wanted: Any) -> Callable[[Any], Any]:
+    """Reads a value of a type from plain JSON types."""
+    kind = get_origin(wanted) or wanted
+    inner = [one for one in get_args(wanted) if one is not NoneType]
+    if kind is UnionType:
+        return _reader(inner[0]) if len(inner) == 1 else lambda value: _record(inner, value)
+    if kind is datetime:
+        return aware
+    if kind is tuple:
+        item = _reader(inner[0])
+        return lambda value: tuple(map(item, value))
+    if kind in (dict, Mapping):
+        return dict
+    if isinstance(kind, type) and issubclass(kind, Portable):
+        return kind.from_dict
+    return lambda value: value
+
+
+def _record(kinds: list[type[V]], data: Mapping[str, Any]) -> V:
+    """A record of one of these kinds; the first field of each is its id."""
+    for kind in kinds:
+        if fields(kind)[0].name in data:  # type: ignore[arg-type]
+            return kind.from_dict(data)
+    raise KeyError("the id of a record")
 
 
 def _nothing() -> None:

@@ -29,7 +29,8 @@ CORE = ROOT / "src" / "episodica-core" / "src"
 PYTHON_LEVELS = [
     "fence visible",
     "_native errors hints preflight",
-    "dates frames handle place progress regular request_record value",
+    "dates",
+    "frames handle place progress regular request_record value",
     "config records reports status",
     "embedders forgetting",
     "inputs listings models results sessions",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Collection
-from dataclasses import fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -219,7 +218,7 @@ async def delete_all(
             async for one in memory.semantic_memories(user, include_superseded=True, **wanted)
             if not one.source_messages
         ]
-        return _sum(report, await memory.delete(user, stated, dry_run=dry_run))
+        return report + await memory.delete(user, stated, dry_run=dry_run)
 
     return _told("Memories deleted", await deletion.receipt(user, "messages", delete_both()))
 
@@ -249,12 +248,6 @@ def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
 def _told(message: str, deleted: dict[str, Any]) -> Response:
     text = "Nothing was deleted: this is what would be" if deleted["dry_run"] else message
     return views.answer({"message": text, "deleted": deleted})
-
-
-def _sum(one: DeleteReport, other: DeleteReport) -> DeleteReport:
-    return DeleteReport(
-        **{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(one)}
-    )
 
 
 def _names_and_conditions(body: Ask) -> tuple[dict[str, str], dict[str, Any]]:
