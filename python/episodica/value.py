@@ -172,7 +172,7 @@ def from_fields(cls: type[V], data: Mapping[str, Any]) -> V:
     """
     read = {}
     # `Any`: a type checker asks whether values of the class have a hash, not the class.
-    own: type[Any] = cls
+    own: Any = cls
     for name, is_needed, is_optional, reader in _readers(own):
         value = data.get(name)
         if value is not None:
@@ -182,11 +182,16 @@ def from_fields(cls: type[V], data: Mapping[str, Any]) -> V:
     return cls(**read)
 
 
+def types_of(cls: type[Any]) -> dict[str, Any]:
+    """The types of the fields of a data class, by name."""
+    # Public classes name the package as their module, where their types are not imported.
+    return get_type_hints(cls, getattr(cls.__init__, "__globals__", None))
+
+
 @cache
 def _readers(cls: type[Any]) -> list[tuple[str, bool, bool, Callable[[Any], Any]]]:
     """Of each field: its name, whether it has no default, may be ``None``, and how it is read."""
-    # Public classes name the package as their module, where their types are not imported.
-    types = get_type_hints(cls, getattr(cls.__init__, "__globals__", None))
+    types = types_of(cls)
     return [
         (
             one.name,

@@ -5,13 +5,20 @@ Answers are declared for the OpenAPI document; routes write them without checkin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from types import GenericAlias
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from ..inputs.checks import MAX_TOP_K
 from ..inputs.names import place_of
+from ..records import Episode, Message, SemanticMemory
+from ..reports import AddResult, DeleteReport, Event, ImportReport
+from ..results import Context, Hit
+from ..sessions import Session
+from ..value import types_of
 
 Kind = Literal["episodic", "semantic", "message"]
 Layer = Literal["L0", "L1", "L2"]
@@ -21,6 +28,21 @@ AnyObject = dict[str, Any]
 MAX_PAGE = 1_000
 # Fields that a request may give once for all its messages.
 _OF_ALL = ("session_id", "agent_id")
+# Fields of episodes and facts that answers leave out.
+_UNSHOWN = ("archived_at", "expires_at", "revision")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _of(value: type, *without: str) -> Callable[[type[Model]], type[Model]]:
+    """Adds the fields of a value to a model, all of them required, except those left out."""
+
+    def decorate(model: type[Model]) -> type[Model]:
+        names = types_of(value).items()
+        left_out = {*without, *model.model_fields}
+        more: dict[str, Any] = {name: (one, ...) for name, one in names if name not in left_out}
+        return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **more)
+
+    return decorate
 
 
 class _Request(BaseModel):
@@ -109,64 +131,31 @@ class Correction(_Request):
     content: str = Field(min_length=1)
 
 
+@_of(Message, "message_id", "seq", "uri")
 class MessageView(BaseModel):
     """A message, verbatim."""
 
     id: str
-    role: str
-    content: str
-    timestamp: datetime
-    name: str | None
-    session_id: str | None
-    agent_id: str | None
-    metadata: Any
 
 
+@_of(Episode, "episode_id", "user_id", "original_messages", "entities", "tags", *_UNSHOWN)
 class EpisodeView(BaseModel):
     """An episode: title and summary (L0), narrative (L1), messages (L2)."""
 
     id: str
-    uri: str
-    title: str
-    summary: str
-    content: str | None = None
-    timestamp: datetime
-    ended_at: datetime | None
-    created_at: datetime
-    session_id: str | None
     agent_ids: list[str]
-    boundary_reason: str
-    boundary: AnyObject
-    message_count: int
-    topics: list[str]
-    provenance: AnyObject
-    metadata: AnyObject
+    content: str | None = None
     messages: list[MessageView] | None = None
 
 
+@_of(SemanticMemory, "memory_id", "user_id", "revision_count", *_UNSHOWN)
 class FactView(BaseModel):
     """A fact with its source messages and the time when it was true."""
 
     id: str
-    uri: str
-    content: str
-    kind: str
-    confidence: float
-    importance: float
-    subject: str
-    attribute: str
     agent_id: str | None
-    valid_from: datetime
-    valid_to: datetime | None
     is_current: bool
-    superseded_by: str | None
-    source_messages: list[str]
-    source_episodes: list[str]
-    created_at: datetime
-    updated_at: datetime
     revision: int
-    provenance: AnyObject
-    metadata: AnyObject
 
 
 RecordView = MessageView | EpisodeView | FactView
@@ -200,18 +189,12 @@ class Trace(BaseModel):
     steps: list[AnyObject]
 
 
+@_of(Event, "change", "user_id", "cursor")
 class EventView(BaseModel):
     """A change of a record, or what learning made of a candidate."""
 
     event: str
     user: str
-    id: str
-    statement: str
-    previous: str | None
-    previous_id: str | None
-    evidence: list[str]
-    reason: str
-    at: datetime
 
 
 class Learning(BaseModel):
@@ -221,16 +204,10 @@ class Learning(BaseModel):
     next_cursor: str | None
 
 
+@_of(AddResult, "pending_semantic")
 class Added(BaseModel):
     """The result of adding messages."""
 
-    message_ids: list[str]
-    messages_added: int
-    duplicates: int
-    buffered: int
-    episodes: list[str]
-    skipped: int
-    notes: list[str]
     facts: list[str] | None = None
     events: list[EventView]
     done: bool
@@ -242,21 +219,11 @@ class Episodes(BaseModel):
     episodes: list[EpisodeView]
 
 
+@_of(Hit, "record")
 class HitView(BaseModel):
     """A result of a search."""
 
-    kind: str
-    id: str
-    uri: str
-    score: float
-    rank: int
-    title: str
-    content: str
-    snippet: str
-    timestamp: datetime
     is_current: bool
-    superseded_by: list[str]
-    scores: dict[str, float]
     messages: list[MessageView] | None = None
     explanation: AnyObject | None = None
 
@@ -269,41 +236,31 @@ class Found(BaseModel):
     took_ms: float
 
 
+@_of(Context, "hits")
 class ContextView(BaseModel):
     """Text for a prompt, and its records."""
 
-    text: str
-    token_count: int
     fenced: bool
     messages: list[MessageView]
     facts: list[FactView]
-    excerpts: list[str]
-    reasons: dict[str, str]
     degraded: list[str]
 
 
-class MessagePage(BaseModel):
-    """A page of messages."""
-
-    items: list[MessageView]
+class _Page(BaseModel):
     next_cursor: str | None
     total: int
 
 
-class EpisodePage(BaseModel):
-    """A page of episodes."""
+def _page(name: str, item: Any) -> type[BaseModel]:
+    """A part of a listing."""
+    items: Any = GenericAlias(list, item)
+    text = f"A page of {name.lower()}s."
+    return create_model(f"{name}Page", __base__=_Page, __doc__=text, items=(items, ...))
 
-    items: list[EpisodeView]
-    next_cursor: str | None
-    total: int
 
-
-class FactPage(BaseModel):
-    """A page of facts."""
-
-    items: list[FactView]
-    next_cursor: str | None
-    total: int
+MessagePage = _page("Message", MessageView)
+EpisodePage = _page("Episode", EpisodeView)
+FactPage = _page("Fact", FactView)
 
 
 class History(BaseModel):
@@ -312,32 +269,16 @@ class History(BaseModel):
     versions: list[RecordView]
 
 
+@_of(DeleteReport)
 class Deleted(BaseModel):
     """Removed records, or with `dry_run` records to remove; with ids for keys that may read."""
 
     dry_run: bool
-    messages: int
-    episodes: int
-    semantic_memories: int
-    files: int
-    episodes_rewritten: int
-    semantic_memories_rewritten: int
-    message_ids: list[str]
-    episode_ids: list[str]
-    fact_ids: list[str]
 
 
+@_of(ImportReport, "updated", "refused")
 class Imported(BaseModel):
     """What an import added."""
-
-    messages: int
-    episodes: int
-    semantic_memories: int
-    known: int
-    users: int
-    skipped: int
-    left_out: list[str]
-    notes: list[str]
 
 
 class Stats(BaseModel):
@@ -360,24 +301,14 @@ class Profile(BaseModel):
     left_out: dict[str, int]
 
 
+@_of(Session, "user_id", "session_id")
 class SessionView(BaseModel):
     """A conversation that the application names, and how far closing it has come."""
 
     id: str
-    state: str
-    changed_at: datetime | None
-    messages: int
-    episodes: int
-    started_at: datetime
-    ended_at: datetime
 
 
-class SessionPage(BaseModel):
-    """A page of sessions."""
-
-    items: list[SessionView]
-    next_cursor: str | None
-    total: int
+SessionPage = _page("Session", SessionView)
 
 
 class EntryView(BaseModel):

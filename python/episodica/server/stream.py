@@ -23,6 +23,7 @@ from pydantic_core import to_json
 from ..aio.system import AsyncMemorySystem
 from ..errors import ClosedError, EpisodicaError
 from ..reports import Event
+from . import views
 from .keys import KeyRing
 from .limits import Budget, Shared
 from .memories import Memories
@@ -184,20 +185,5 @@ class Stream:
     def _line(self, event: Event) -> bytes:
         # In a page of very many users, an event has no cursor: the last id before it stays valid.
         told = f"id: {self._id_of(event.cursor)}\n" if event.cursor else ""
-        data = to_json(event_view(event))
+        data = to_json(views.event(event))
         return b"%bevent: %b\ndata: %b\n\n" % (told.encode(), event.change.encode(), data)
-
-
-def event_view(event: Event) -> dict[str, object]:
-    """A change as JSON."""
-    return {
-        "event": event.change,
-        "user": event.user_id,
-        "id": event.id,
-        "statement": event.statement,
-        "previous": event.previous,
-        "previous_id": event.previous_id,
-        "evidence": list(event.evidence),
-        "reason": event.reason,
-        "at": event.at.isoformat(),
-    }

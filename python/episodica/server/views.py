@@ -13,8 +13,7 @@ from ..records import Episode, Message, Record, SemanticMemory
 from ..reports import Event
 from ..results import Hit
 from ..sessions import Session
-from .models import EpisodeView, FactView, HitView, MessageView, SessionView
-from .stream import event_view
+from .models import EpisodeView, EventView, FactView, HitView, MessageView, SessionView
 
 
 def answer(value: object, status: int = 200) -> Response:
@@ -73,6 +72,12 @@ def hit(one: Hit, layer: str) -> dict[str, Any]:
     return {k: v for k, v in view.items() if v is not None or k not in given}
 
 
+def event(one: Event) -> dict[str, Any]:
+    """A change of a record."""
+    moment = one.at.isoformat()
+    return _fields(EventView, one, event=one.change, user=one.user_id, at=moment)
+
+
 def events(found: Iterable[Event]) -> list[dict[str, Any]]:
     """What learning made of candidates."""
-    return [event_view(one) for one in found if one.is_learning]
+    return [event(one) for one in found if one.is_learning]
