@@ -1,17 +1,19 @@
 """An extension of griffe for the API reference.
 
 Roles of docstrings (``:meth:`search```) become links, and ``**options: Unpack[…]`` becomes the
-options one by one, as ``help()`` shows them.
+options one by one, as ``help()`` shows them. A function that a class takes as a method
+(``search = queries.search``) is shown as one.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from pathlib import Path
 from typing import Any
 
-from griffe import Extension, Parameter, ParameterKind, Parameters
+from griffe import Extension, Function, Parameter, ParameterKind, Parameters
 
 _ROLE = re.compile(r":(?:class|meth|func|attr|data):`~?([\w.]+)`")
 _UNPACK = re.compile(r"(?:\w+\.)?Unpack\[(\w+)\]")
@@ -70,6 +72,20 @@ class Roles(Extension):
         if found:
             kept = [one for one in func.parameters if one is not last]
             func.parameters = Parameters(*kept, *self.options[found[1]])
+
+    def on_package(self, *, pkg: Any, **_: Any) -> None:
+        """Turns the functions that a class takes as methods into its methods."""
+        for cls in (one for module in pkg.modules.values() for one in module.classes.values()):
+            if cls.is_alias:
+                continue
+            for name, attribute in list(cls.attributes.items()):
+                module, _, function = str(attribute.value or "").partition(".")
+                found = pkg.modules.get(module)
+                taken = found.members.get(function) if found is not None else None
+                if isinstance(taken, Function):
+                    method = copy.copy(taken)
+                    cls.set_member(name, method)
+                    method.parent = cls
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
         """Turns roles of public names into links, and all other roles into code."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from episodica import MemorySystem
-from episodica.queries import MemoryReader
+from episodica.system import AnyMemory
 
 ALICE = [
     ("user", "Alice", "I moved to Lyon last Friday.", "2024-03-11T09:30:00+01:00", "move"),
@@ -107,7 +107,7 @@ def main(path: Path) -> None:
     shutil.rmtree(path / "locks")
 
 
-def contents(memory: MemoryReader) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def contents(memory: AnyMemory) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """All records of each user."""
 
     def plain(records: Iterable[Any]) -> list[dict[str, Any]]:

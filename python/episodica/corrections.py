@@ -1,10 +1,13 @@
-"""The operations that change or remove records."""
+"""Changes and deletions of records: methods of ``MemorySystem``.
+
+The functions check arguments, call the engine and wrap its answers, without logic of their own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from .dates import TimeLike
 from .forgetting import ForgettingReport
@@ -13,434 +16,345 @@ from .inputs.calls import forgiving
 from .inputs.facts import FactKind, Importance
 from .inputs.forgetting import Forgettable, policy
 from .inputs.options import Kind, delete_options
-from .inputs.procedures import stated_procedure
-from .queries import MemoryReader
-from .records import ProcedureStep, Record, SemanticMemory
+from .queries import episodes, messages, semantic_memories
+from .records import Record
 from .reports import DeleteReport
 from .request_record import RequestRecord, user_hash
+from .store import OpenStore
 
 
-class Corrections(MemoryReader):
-    """Changes and removes records. Use the subclass :class:`MemorySystem`."""
+@forgiving('memory.update("alice", id, "Alice lives in Nice.")')
+def update(self: OpenStore, user_id: str, id: str, content: str) -> Record:
+    """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    user_id
+        User id.
+    id
+        Id or URI of an episode or a fact.
+    content
+        The new text.
 
-    @forgiving('memory.update("alice", id, "Alice lives in Nice.")')
-    def update(self, user_id: str, id: str, content: str) -> Record:
-        """Changes the text of an episode or a fact. :meth:`history` keeps the old one.
+    Returns
+    -------
+    Episode or SemanticMemory
+        The record with the new text.
 
-        Parameters
-        ----------
-        user_id
-            User id.
-        id
-            Id or URI of an episode or a fact.
-        content
-            The new text.
+    Raises
+    ------
+    InvalidInputError
+        For an unknown id, an empty text, or a message: messages never change.
 
-        Returns
-        -------
-        Episode or SemanticMemory
-            The record with the new text.
+    Examples
+    --------
+    >>> episode = next(memory.episodes("alice"))
+    >>> memory.update("alice", episode.episode_id, "Alice has moved to Lyon.").content
+    'Alice has moved to Lyon.'
+    >>> len(memory.history("alice", episode.episode_id))
+    2
+    """
+    return self._engine.update(
+        check.user(user_id), check.text(id, "id"), check.text(content, "content")
+    )
 
-        Raises
-        ------
-        InvalidInputError
-            For an unknown id, an empty text, or a message: messages never change.
 
-        Examples
-        --------
-        >>> episode = next(memory.episodes("alice"))
-        >>> memory.update("alice", episode.episode_id, "Alice has moved to Lyon.").content
-        'Alice has moved to Lyon.'
-        >>> len(memory.history("alice", episode.episode_id))
-        2
-        """
-        return self._engine.update(
-            check.user(user_id), check.text(id, "id"), check.text(content, "content")
+@forgiving('memory.delete("alice", id)')
+def delete(
+    self: OpenStore, user_id: str, id: str | Iterable[str], *, dry_run: bool = False
+) -> DeleteReport:
+    """Removes records, and the records derived from them.
+
+    Afterwards no byte of their texts is in any file. Episodes that lose a message are written
+    again without it. Facts without another source message are removed.
+
+    Parameters
+    ----------
+    user_id
+        User id.
+    id
+        Id or URI of a message, episode or fact, or several: many are removed in one pass. An
+        episode goes with its messages. Unknown ids remove nothing.
+    dry_run
+        Removes nothing and reports what would be removed.
+
+    Returns
+    -------
+    DeleteReport
+        How many records were removed and rewritten.
+
+    Raises
+    ------
+    InvalidInputError
+        For an id that is not a text.
+    StoreIOError
+        If a file can't be written. Call again: the next call finishes the deletion.
+
+    Examples
+    --------
+    >>> memory.delete("alice", "no such id").episodes
+    0
+    >>> memory.delete("alice", ["no such id", "nor this one"]).messages
+    0
+    """
+    return self._engine.delete(check.user(user_id), check.ids(id), dry_run)
+
+
+def delete_where(
+    self: OpenStore,
+    user_id: str,
+    *,
+    where: Mapping[str, Any] | None = None,
+    kinds: Iterable[Kind] | Kind | None = None,
+    fact_kinds: Iterable[FactKind] | FactKind | None = None,
+    since: TimeLike | None = None,
+    until: TimeLike | None = None,
+    session_id: str | None = None,
+    agent_id: str | None = None,
+    dry_run: bool = False,
+) -> DeleteReport:
+    """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
+
+    Parameters
+    ----------
+    user_id
+        User id.
+    where
+        What their metadata must say, with the operators of :meth:`search`.
+    kinds
+        ``"message"`` (default), ``"episodic"``, ``"semantic"``, or several. With a message, the
+        records derived from it are removed. With ``"episodic"``, an episode is removed with all
+        its messages if one of them meets the conditions.
+    fact_kinds
+        Only facts of this category, such as ``"preference"``, or of these. Only facts have a
+        category, so ``kinds`` is ``"semantic"`` by default then.
+    since
+        Nothing before this time.
+    until
+        Nothing after this time.
+    session_id, agent_id
+        Only this session, only this agent, as for :meth:`search`.
+    dry_run
+        Removes nothing and reports what would be removed.
+
+    Returns
+    -------
+    DeleteReport
+        How many records were removed and rewritten.
+
+    Raises
+    ------
+    InvalidInputError
+        Without any condition, and for an unknown operator.
+    StoreIOError
+        If a file can't be written. Call again: the next call finishes the deletion.
+
+    Examples
+    --------
+    >>> memory.delete_where("alice", where={"channel": {"$in": ["fax"]}}).messages
+    0
+    """
+    names, options = delete_options(
+        kinds,
+        fact_kinds=fact_kinds,
+        where=where,
+        since=since,
+        until=until,
+        session_id=session_id,
+        agent_id=agent_id,
+        zone=self._zone,
+    )
+    return self._engine.delete_where(check.user(user_id), names, options, dry_run)
+
+
+def forgetting(
+    self: OpenStore,
+    user_id: str,
+    *,
+    strength: float | None = 0.05,
+    older_than: float | timedelta | None = None,
+    unused_for: float | timedelta | None = None,
+    max_uses: int | None = None,
+    max_importance: float | Importance | None = None,
+    kinds: Iterable[Forgettable] | Forgettable = "semantic",
+    fact_kinds: Iterable[FactKind] | FactKind | None = None,
+    exempt_kinds: Iterable[FactKind] | FactKind = (),
+    where: Mapping[str, Any] | None = None,
+    agent_id: str | None = None,
+) -> ForgettingReport:
+    """Lists episodes and facts of little use, with reasons. Changes nothing.
+
+    A record is proposed if all conditions hold. Facts that have expired are always proposed.
+    Names, birthdays and allergies are never proposed. :meth:`archive` takes the report.
+
+    Parameters
+    ----------
+    user_id
+        User id. An unknown user yields an empty report.
+    strength
+        Only weaker records: ``confidence * exp(-0.1 * days since the last use / (1 + 0.2 *
+        uses))``. A use is a search or a context that returns the record, and a message that
+        says a fact again. ``None``: of any strength.
+    older_than
+        Only records at least this many days old: a number or a ``timedelta``.
+    unused_for
+        Only records that were not used for this many days.
+    max_uses
+        Only records with at most this number of uses.
+    max_importance
+        Only facts of this importance at most, 0 to 1 or a label as for :meth:`search`.
+    kinds
+        ``"semantic"``, ``"episodic"``, or both. Archiving an episode also takes its messages
+        out of searches.
+    fact_kinds
+        Only facts of this category, or of these.
+    exempt_kinds
+        No facts of this category, or of these.
+    where, agent_id
+        As for :meth:`search`.
+
+    Returns
+    -------
+    ForgettingReport
+        The candidates, weakest first, and how many facts are exempt.
+
+    Raises
+    ------
+    InvalidInputError
+        For numbers out of bounds and unknown categories.
+
+    Examples
+    --------
+    >>> memory.forgetting("alice")
+    <ForgettingReport 0 candidates, 0 exempt>
+    >>> found = memory.forgetting("alice", strength=None, max_uses=1000)
+    >>> [candidate.text for candidate in found]
+    ['Alice moved to Lyon last Friday [8 March 2024].']
+    """
+    options = policy(
+        strength=strength,
+        older_than=older_than,
+        unused_for=unused_for,
+        max_uses=max_uses,
+        max_importance=max_importance,
+        kinds=kinds,
+        fact_kinds=fact_kinds,
+        exempt_kinds=exempt_kinds,
+        where=where,
+        agent_id=agent_id,
+    )
+    return self._engine.forgetting(check.user(user_id), options)
+
+
+def archive(
+    self: OpenStore, user_id: str, id: str | Iterable[str] | ForgettingReport
+) -> list[Record]:
+    """Takes episodes and facts out of searches, contexts and listings; deletes nothing.
+
+    :meth:`get`, :meth:`history` and exports still have them. An episode takes its messages
+    with it; facts that were learned from it stay. A fact that is said again comes back.
+
+    Parameters
+    ----------
+    user_id
+        User id.
+    id
+        Id or URI of an episode or a fact, several, or the report of :meth:`forgetting`.
+
+    Returns
+    -------
+    list of Episode or SemanticMemory
+        The records as they are now.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown id or that of a message; nothing is archived then.
+
+    Examples
+    --------
+    >>> fact = next(memory.semantic_memories("alice"))
+    >>> memory.archive("alice", fact.memory_id)[0].archived_at is None
+    False
+    >>> [fact.kind for fact in memory.semantic_memories("alice")]
+    []
+    >>> [fact.kind for fact in memory.semantic_memories("alice", include_archived=True)]
+    ['personal_info']
+    """
+    return self._engine.shelve(check.user(user_id), _ids(id), False)
+
+
+def restore(self: OpenStore, user_id: str, id: str | Iterable[str]) -> list[Record]:
+    """Takes back episodes and facts that were archived, and facts that have expired.
+
+    Parameters
+    ----------
+    user_id
+        User id.
+    id
+        Id or URI of an episode or a fact, or several.
+
+    Returns
+    -------
+    list of Episode or SemanticMemory
+        The records as they are now.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown id or that of a message; nothing is restored then.
+
+    Examples
+    --------
+    >>> fact = next(memory.semantic_memories("alice", include_archived=True))
+    >>> memory.restore("alice", fact.memory_id)[0].archived_at is None
+    True
+    """
+    return self._engine.shelve(check.user(user_id), check.ids(id), True)
+
+
+def delete_user_data(self: OpenStore, user_id: str, *, dry_run: bool = False) -> DeleteReport:
+    """Removes a user completely.
+
+    Afterwards no byte of the user is on disk and no search finds them.
+
+    Parameters
+    ----------
+    user_id
+        User id. An unknown user is not an error.
+    dry_run
+        Removes nothing and reports how many records would be removed.
+
+    Returns
+    -------
+    DeleteReport
+        How many records and files were removed.
+
+    Raises
+    ------
+    InvalidInputError
+        For a user id that is empty or longer than 512 bytes.
+    StoreIOError
+        If a file can't be removed. Call again: the next call finishes the deletion.
+
+    Examples
+    --------
+    >>> memory.delete_user_data("carol").messages
+    0
+    """
+    user, engine = check.user(user_id), self._engine
+    if dry_run:
+        return DeleteReport(
+            len(messages(self, user, include_archived=True)),
+            len(episodes(self, user, include_archived=True)),
+            len(semantic_memories(self, user, include_superseded=True, include_archived=True)),
         )
-
-    @forgiving('memory.delete("alice", id)')
-    def delete(
-        self, user_id: str, id: str | Iterable[str], *, dry_run: bool = False
-    ) -> DeleteReport:
-        """Removes records, and the records derived from them.
-
-        Afterwards no byte of their texts is in any file. Episodes that lose a message are written
-        again without it. Facts without another source message are removed.
-
-        Parameters
-        ----------
-        user_id
-            User id.
-        id
-            Id or URI of a message, episode or fact, or several: many are removed in one pass. An
-            episode goes with its messages. Unknown ids remove nothing.
-        dry_run
-            Removes nothing and reports what would be removed.
-
-        Returns
-        -------
-        DeleteReport
-            How many records were removed and rewritten.
-
-        Raises
-        ------
-        InvalidInputError
-            For an id that is not a text.
-        StoreIOError
-            If a file can't be written. Call again: the next call finishes the deletion.
-
-        Examples
-        --------
-        >>> memory.delete("alice", "no such id").episodes
-        0
-        >>> memory.delete("alice", ["no such id", "nor this one"]).messages
-        0
-        """
-        return self._engine.delete(check.user(user_id), check.ids(id), dry_run)
-
-    def delete_where(
-        self,
-        user_id: str,
-        *,
-        where: Mapping[str, Any] | None = None,
-        kinds: Iterable[Kind] | Kind | None = None,
-        fact_kinds: Iterable[FactKind] | FactKind | None = None,
-        since: TimeLike | None = None,
-        until: TimeLike | None = None,
-        session_id: str | None = None,
-        agent_id: str | None = None,
-        dry_run: bool = False,
-    ) -> DeleteReport:
-        """Removes the records that meet all conditions, in one pass; see :meth:`delete`.
-
-        Parameters
-        ----------
-        user_id
-            User id.
-        where
-            What their metadata must say, with the operators of :meth:`search`.
-        kinds
-            ``"message"`` (default), ``"episodic"``, ``"semantic"``, or several. With a message, the
-            records derived from it are removed. With ``"episodic"``, an episode is removed with all
-            its messages if one of them meets the conditions.
-        fact_kinds
-            Only facts of this category, such as ``"preference"``, or of these. Only facts have a
-            category, so ``kinds`` is ``"semantic"`` by default then.
-        since
-            Nothing before this time.
-        until
-            Nothing after this time.
-        session_id, agent_id
-            Only this session, only this agent, as for :meth:`search`.
-        dry_run
-            Removes nothing and reports what would be removed.
-
-        Returns
-        -------
-        DeleteReport
-            How many records were removed and rewritten.
-
-        Raises
-        ------
-        InvalidInputError
-            Without any condition, and for an unknown operator.
-        StoreIOError
-            If a file can't be written. Call again: the next call finishes the deletion.
-
-        Examples
-        --------
-        >>> memory.delete_where("alice", where={"channel": {"$in": ["fax"]}}).messages
-        0
-        """
-        names, options = delete_options(
-            kinds,
-            fact_kinds=fact_kinds,
-            where=where,
-            since=since,
-            until=until,
-            session_id=session_id,
-            agent_id=agent_id,
-            zone=self._zone,
-        )
-        return self._engine.delete_where(check.user(user_id), names, options, dry_run)
-
-    def forgetting(
-        self,
-        user_id: str,
-        *,
-        strength: float | None = 0.05,
-        older_than: float | timedelta | None = None,
-        unused_for: float | timedelta | None = None,
-        max_uses: int | None = None,
-        max_importance: float | Importance | None = None,
-        kinds: Iterable[Forgettable] | Forgettable = "semantic",
-        fact_kinds: Iterable[FactKind] | FactKind | None = None,
-        exempt_kinds: Iterable[FactKind] | FactKind = (),
-        where: Mapping[str, Any] | None = None,
-        agent_id: str | None = None,
-    ) -> ForgettingReport:
-        """Lists episodes and facts of little use, with reasons. Changes nothing.
-
-        A record is proposed if all conditions hold. Facts that have expired are always proposed.
-        Names, birthdays and allergies are never proposed. :meth:`archive` takes the report.
-
-        Parameters
-        ----------
-        user_id
-            User id. An unknown user yields an empty report.
-        strength
-            Only weaker records: ``confidence * exp(-0.1 * days since the last use / (1 + 0.2 *
-            uses))``. A use is a search or a context that returns the record, and a message that
-            says a fact again. ``None``: of any strength.
-        older_than
-            Only records at least this many days old: a number or a ``timedelta``.
-        unused_for
-            Only records that were not used for this many days.
-        max_uses
-            Only records with at most this number of uses.
-        max_importance
-            Only facts of this importance at most, 0 to 1 or a label as for :meth:`search`.
-        kinds
-            ``"semantic"``, ``"episodic"``, or both. Archiving an episode also takes its messages
-            out of searches.
-        fact_kinds
-            Only facts of this category, or of these.
-        exempt_kinds
-            No facts of this category, or of these.
-        where, agent_id
-            As for :meth:`search`.
-
-        Returns
-        -------
-        ForgettingReport
-            The candidates, weakest first, and how many facts are exempt.
-
-        Raises
-        ------
-        InvalidInputError
-            For numbers out of bounds and unknown categories.
-
-        Examples
-        --------
-        >>> memory.forgetting("alice")
-        <ForgettingReport 0 candidates, 0 exempt>
-        >>> found = memory.forgetting("alice", strength=None, max_uses=1000)
-        >>> [candidate.text for candidate in found]
-        ['Alice moved to Lyon last Friday [8 March 2024].']
-        """
-        options = policy(
-            strength=strength,
-            older_than=older_than,
-            unused_for=unused_for,
-            max_uses=max_uses,
-            max_importance=max_importance,
-            kinds=kinds,
-            fact_kinds=fact_kinds,
-            exempt_kinds=exempt_kinds,
-            where=where,
-            agent_id=agent_id,
-        )
-        return self._engine.forgetting(check.user(user_id), options)
-
-    def archive(self, user_id: str, id: str | Iterable[str] | ForgettingReport) -> list[Record]:
-        """Takes episodes and facts out of searches, contexts and listings; deletes nothing.
-
-        :meth:`get`, :meth:`history` and exports still have them. An episode takes its messages
-        with it; facts that were learned from it stay. A fact that is said again comes back.
-
-        Parameters
-        ----------
-        user_id
-            User id.
-        id
-            Id or URI of an episode or a fact, several, or the report of :meth:`forgetting`.
-
-        Returns
-        -------
-        list of Episode or SemanticMemory
-            The records as they are now.
-
-        Raises
-        ------
-        InvalidInputError
-            For an unknown id or that of a message; nothing is archived then.
-
-        Examples
-        --------
-        >>> fact = next(memory.semantic_memories("alice"))
-        >>> memory.archive("alice", fact.memory_id)[0].archived_at is None
-        False
-        >>> [fact.kind for fact in memory.semantic_memories("alice")]
-        []
-        >>> [fact.kind for fact in memory.semantic_memories("alice", include_archived=True)]
-        ['personal_info']
-        """
-        return self._engine.shelve(check.user(user_id), _ids(id), False)
-
-    def restore(self, user_id: str, id: str | Iterable[str]) -> list[Record]:
-        """Takes back episodes and facts that were archived, and facts that have expired.
-
-        Parameters
-        ----------
-        user_id
-            User id.
-        id
-            Id or URI of an episode or a fact, or several.
-
-        Returns
-        -------
-        list of Episode or SemanticMemory
-            The records as they are now.
-
-        Raises
-        ------
-        InvalidInputError
-            For an unknown id or that of a message; nothing is restored then.
-
-        Examples
-        --------
-        >>> fact = next(memory.semantic_memories("alice", include_archived=True))
-        >>> memory.restore("alice", fact.memory_id)[0].archived_at is None
-        True
-        """
-        return self._engine.shelve(check.user(user_id), check.ids(id), True)
-
-    def delete_user_data(self, user_id: str, *, dry_run: bool = False) -> DeleteReport:
-        """Removes a user completely.
-
-        Afterwards no byte of the user is on disk and no search finds them.
-
-        Parameters
-        ----------
-        user_id
-            User id. An unknown user is not an error.
-        dry_run
-            Removes nothing and reports how many records would be removed.
-
-        Returns
-        -------
-        DeleteReport
-            How many records and files were removed.
-
-        Raises
-        ------
-        InvalidInputError
-            For a user id that is empty or longer than 512 bytes.
-        StoreIOError
-            If a file can't be removed. Call again: the next call finishes the deletion.
-
-        Examples
-        --------
-        >>> memory.delete_user_data("carol").messages
-        0
-        """
-        user, engine = check.user(user_id), self._engine
-        if dry_run:
-            return DeleteReport(
-                len(self.messages(user, include_archived=True)),
-                len(self.episodes(user, include_archived=True)),
-                len(self.semantic_memories(user, include_superseded=True, include_archived=True)),
-            )
-        requests, name = RequestRecord(self._folder), user_hash(self._tenant, user)
-        requests.forget(name)
-        report = engine.delete_user_data(user)
-        # Again, for a request that was under way.
-        requests.forget(name)
-        return report
-
-    def remember_procedure(
-        self,
-        user_id: str,
-        goal: str | None = None,
-        steps: Iterable[Mapping[str, Any] | ProcedureStep | str] = (),
-        *,
-        outcome: str | None = None,
-        worked: bool | None = None,
-        messages: Iterable[Any] | None = None,
-        kind: Literal["procedure", "case"] = "procedure",
-        agent_id: str | None = None,
-        valid_from: TimeLike | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        expires_after: float | timedelta | None = None,
-    ) -> SemanticMemory:
-        """Keeps how an agent went about a goal, verbatim. The record survives a power cut.
-
-        It is a fact of its own, found by its goal and its steps, and shown in contexts as what
-        worked and what failed. Other facts neither replace it nor repeat it. Stating the same again
-        adds nothing.
-
-        Parameters
-        ----------
-        user_id
-            User id; a new one is created.
-        goal
-            The task, in words. ``None``: the user's first message in ``messages`` that has text.
-        steps
-            One item for each step: a mapping with ``action`` and optionally ``arguments``,
-            ``result`` (any JSON) and ``error``, a ``ProcedureStep``, or a ``str`` with only the
-            action.
-        outcome
-            The result, in words. ``None``: the last message with text that the assistant sent
-            after the tool calls in ``messages``.
-        worked
-            Whether the goal was reached. ``None``: ``False`` if the last step has an error,
-            otherwise unknown.
-        messages
-            The chat in which it was done, instead of ``steps``: messages of OpenAI, Anthropic,
-            Gemini or LangChain with calls of tools and their results. Messages that were added
-            under these ids are its source messages; deleting one of them deletes the procedure.
-        kind
-            ``"procedure"`` (how something is done) or ``"case"`` (a problem and its solution).
-        agent_id
-            The agent that did it; kept as ``metadata["agent_id"]``, and a filter of :meth:`search`.
-        valid_from
-            When it was done. ``None``: now.
-        metadata
-            Any JSON object.
-        expires_after
-            As for :meth:`remember`.
-
-        Returns
-        -------
-        SemanticMemory
-            The fact, new or known; its ``procedure`` has the steps.
-
-        Raises
-        ------
-        InvalidInputError
-            Without a goal, for steps without an action, for messages without tool calls, and for
-            values that are not JSON.
-
-        Examples
-        --------
-        >>> done = memory.remember_procedure(
-        ...     "alice",
-        ...     "Book a table for two",
-        ...     [{"action": "call", "arguments": {"to": "Chez Paul"}, "error": "no answer"}],
-        ...     agent_id="concierge",
-        ... )
-        >>> done.procedure.worked, done.procedure.steps[0].error
-        (False, 'no answer')
-        >>> hits = memory.search("alice", "reserve a table", fact_kinds=["procedure"])
-        >>> hits[0].content
-        'Book a table for two [failed] 1. call({"to":"Chez Paul"}) -> error: no answer'
-        """
-        fact = stated_procedure(
-            goal,
-            steps,
-            outcome=outcome,
-            worked=worked,
-            messages=messages,
-            kind=kind,
-            valid_from=valid_from,
-            metadata=metadata,
-            agent_id=agent_id,
-            expires_after=expires_after,
-            about=None,
-        )
-        return self._engine.remember(check.user(user_id), fact)
+    requests, name = RequestRecord(self._folder), user_hash(self._tenant, user)
+    requests.forget(name)
+    report = engine.delete_user_data(user)
+    # Again, for a request that was under way.
+    requests.forget(name)
+    return report
 
 
 def _ids(chosen: str | Iterable[str] | ForgettingReport) -> list[str]:

@@ -7,11 +7,14 @@ import time
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from .errors import ClosedError, EpisodicaError
 from .inputs import checks as check
 from .reports import Event, Events
+
+if TYPE_CHECKING:
+    from ._native import Engine
 
 # Seconds between two looks at the logs: at first, and at most while nothing happens.
 _PAUSES = (0.02, 0.5)
@@ -28,11 +31,8 @@ class Source(Protocol):
         """Whether the memory is closed."""
         ...
 
-    def events(
-        self, since: str | None = None, *, user_id: str | None = None, limit: int = 1000
-    ) -> Events:
-        """The events after a cursor."""
-        ...
+    @property
+    def _engine(self) -> Engine: ...
 
 
 class EventStream(Iterator[Event], AsyncIterator[Event]):
@@ -54,7 +54,7 @@ class EventStream(Iterator[Event], AsyncIterator[Event]):
         self._user_id = user_id
         self._page: deque[Event] = deque()
         # A wrong cursor fails here, not when the first event is read.
-        start = memory.events(since, user_id=user_id, limit=_PAGE)
+        start = memory._engine.events(since, user_id, _PAGE)
         self._end = self.cursor = start.cursor if since == "latest" else since or ""
         self.complete = True
         self._pause = _PAUSES[0]
@@ -72,7 +72,7 @@ class EventStream(Iterator[Event], AsyncIterator[Event]):
         try:
             if self._closed or self._memory.closed:
                 return None
-            page = self._memory.events(self._end, user_id=self._user_id, limit=_PAGE)
+            page = self._memory._engine.events(self._end, self._user_id, _PAGE)
         except ClosedError:
             return None
         self._take(page)
@@ -236,13 +236,12 @@ class _Weakly:
         memory = self._memory()
         return memory is None or memory.closed
 
-    def events(
-        self, since: str | None = None, *, user_id: str | None = None, limit: int = 1000
-    ) -> Events:
+    @property
+    def _engine(self) -> Engine:
         memory = self._memory()
         if memory is None:
             raise ClosedError("the memory system is gone")
-        return memory.events(since, user_id=user_id, limit=limit)
+        return memory._engine
 
 
 def _log(message: str) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+from . import forming, queries
 from .dates import rfc3339
 from .errors import InvalidInputError, StoreIOError
 from .hints import shown
@@ -36,12 +37,13 @@ from .readers import (
 from .readers.conversation import NO_WORDS
 from .readers.dates import in_unknown_zone, parse
 from .readers.source import STDIN
-from .records import Episode, Message, SemanticMemory
+from .records import Message, SemanticMemory
 from .reports import AddResult, ExportReport, ImportReport
+from .store import OpenStore
 from .value import day
 
 if TYPE_CHECKING:
-    from ._native import Engine
+    pass
 
 VERSION = 1
 # The most characters of the first line, which is long only with very many unlearned episodes.
@@ -52,33 +54,6 @@ FILE_FORMATS = ("jsonl", "markdown", "tree")
 _AGAIN = "export the memories again"
 
 _Lines: TypeAlias = list[tuple[int, str]]
-
-
-class _Reader(Protocol):
-    """The methods of a memory that an export calls."""
-
-    @property
-    def _engine(self) -> Engine: ...
-    def episodes(self, user_id: str) -> Iterable[Episode]: ...
-    def messages(self, user_id: str) -> Iterable[Message]: ...
-    def semantic_memories(
-        self, user_id: str, *, include_superseded: bool
-    ) -> Iterable[SemanticMemory]: ...
-
-
-class _Writer(Protocol):
-    """The methods of a memory that an import calls."""
-
-    @property
-    def _engine(self) -> Engine: ...
-    def remember(
-        self,
-        user_id: str,
-        statement: str,
-        *,
-        valid_from: str | None,
-        metadata: dict[str, Any],
-    ) -> SemanticMemory: ...
 
 
 def is_export(source: Source) -> bool:
@@ -93,7 +68,7 @@ def is_export(source: Source) -> bool:
 
 
 def export(
-    memory: _Reader, user: str, path: str | os.PathLike[str], format: str | None = None
+    memory: OpenStore, user: str, path: str | os.PathLike[str], format: str | None = None
 ) -> ExportReport:
     """Writes a user's records to a file, which gets its name when it is complete."""
     target = Path(path)
@@ -118,7 +93,7 @@ def export(
     return report
 
 
-def write_jsonl(memory: _Reader, user: str, file: IO[str]) -> ExportReport:
+def write_jsonl(memory: OpenStore, user: str, file: IO[str]) -> ExportReport:
     """Writes an export to an open file."""
     (messages, episodes, facts), counts, unlearned = memory._engine.export_records(user)
     head = {
@@ -141,9 +116,9 @@ def _write(file: IO[str], record: Mapping[str, Any]) -> None:
     file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def _write_markdown(memory: _Reader, user: str, file: IO[str]) -> ExportReport:
+def _write_markdown(memory: OpenStore, user: str, file: IO[str]) -> ExportReport:
     """Writes for people: current and former facts, then the episodes with their messages."""
-    facts = list(memory.semantic_memories(user, include_superseded=True))
+    facts = list(queries.semantic_memories(memory, user, include_superseded=True))
     file.write(f"# Memories of {_inline(user)}\n")
     for heading, current in (("Facts", True), ("Facts that no longer hold", False)):
         chosen = [fact for fact in facts if fact.is_current is current]
@@ -152,14 +127,14 @@ def _write_markdown(memory: _Reader, user: str, file: IO[str]) -> ExportReport:
             file.writelines(_fact_line(fact) for fact in chosen)
     told: set[str] = set()
     episodes = 0
-    for episode in memory.episodes(user):
+    for episode in queries.episodes(memory, user):
         episodes += 1
         file.write(f"\n## {_inline(episode.title)}\n\n{day(episode.timestamp)}\n\n")
         file.write(f"{_inline(episode.summary)}\n\n")
         for message in episode.original_messages:
             told.add(message.message_id)
             file.write(_message_lines(message))
-    rest = [one for one in memory.messages(user) if one.message_id not in told]
+    rest = [one for one in queries.messages(memory, user) if one.message_id not in told]
     if rest:
         file.write("\n## Not in an episode yet\n\n")
         file.writelines(map(_message_lines, rest))
@@ -347,7 +322,7 @@ def owned(
 
 
 def import_file(
-    memory: _Writer,
+    memory: OpenStore,
     path: str | os.PathLike[str],
     user: str | None,
     format: str | None,
@@ -392,7 +367,7 @@ def refuse_nothing(
 
 
 def add(
-    memory: _Writer,
+    memory: OpenStore,
     user: str,
     conversation: Conversation,
     progress: ProgressCallback | None = None,
@@ -404,7 +379,8 @@ def add(
     for statement in conversation.statements:
         began = datetime.now(UTC)
         try:
-            fact = memory.remember(
+            fact = forming.remember(
+                memory,
                 user,
                 statement.text,
                 valid_from=since(statement),

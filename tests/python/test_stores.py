@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from episodica import EpisodicaError, LightweightSearchSystem, MemorySystem, UnsupportedFormatError
-from episodica.queries import MemoryReader
+from episodica.system import AnyMemory
 
 Copy = Callable[[str], Path]
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -31,7 +31,7 @@ def files(place: Path) -> dict[str, bytes]:
     }
 
 
-def check_first_version(memory: MemoryReader) -> None:
+def check_first_version(memory: AnyMemory) -> None:
     assert memory.users() == sorted(["alice", "l" * 190, "Ünal/.."])
     messages = list(memory.messages("alice"))
     assert [message.message_id for message in messages] == [
@@ -91,9 +91,7 @@ def test_a_store_of_the_first_version_opens(root: Path, copied: Copy) -> None:
         assert [message.content for message in other.messages("alice")] == ["Another Alice."]
 
 
-def check_release(
-    memory: MemoryReader, expected: dict[str, dict[str, list[dict[str, Any]]]]
-) -> None:
+def check_release(memory: AnyMemory, expected: dict[str, dict[str, list[dict[str, Any]]]]) -> None:
     """Checks that every record has its old values; a later version may add keys."""
     assert memory.users() == sorted(expected)
     for user, records in expected.items():
@@ -179,7 +177,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(copied: Copy) -> N
     assert files(place) == before
 
 
-def check_mina(memory: MemoryReader) -> None:
+def check_mina(memory: AnyMemory) -> None:
     assert memory.users() == ["Mina"]
     violin, harbour = memory.episodes("Mina")
     assert (violin.title, violin.message_count, violin.boundary_reason) == (
@@ -205,7 +203,7 @@ def check_mina(memory: MemoryReader) -> None:
     )
 
 
-def check_tomas(memory: MemoryReader) -> None:
+def check_tomas(memory: AnyMemory) -> None:
     assert memory.users() == ["tomas"]
     assert [episode.title for episode in memory.episodes("tomas")] == [
         "Tomas and the kiln",
@@ -223,7 +221,7 @@ def check_tomas(memory: MemoryReader) -> None:
     ("name", "check"), [("nemori/jsonl", check_mina), ("nemori/legacy", check_tomas)]
 )
 def test_a_directory_of_nemori_opens_as_it_is(
-    copied: Copy, name: str, check: Callable[[MemoryReader], None]
+    copied: Copy, name: str, check: Callable[[AnyMemory], None]
 ) -> None:
     place = copied(name)
     before = files(place)

@@ -14,9 +14,8 @@ from typing import Any
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import near, shown
 from ..place import is_address
-from ..queries import MemoryReader
 from ..rerankers import named_endpoint
-from ..system import LightweightSearchSystem, MemorySystem
+from ..system import AnyMemory, LightweightSearchSystem, MemorySystem
 
 # The most users that an error names.
 _SHOWN_USERS = 5
@@ -118,7 +117,7 @@ def _value(written: str) -> Any:
         return written
 
 
-def user_and_query(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, str]:
+def user_and_query(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, str]:
     """The user and the query of ``USER QUERY…``.
 
     Without USER, the user is that of ``--user`` or the store's only one. With one user in the
@@ -150,13 +149,13 @@ def text_of(words: Sequence[str]) -> str:
     return text
 
 
-def user_of(args: argparse.Namespace, memory: MemoryReader) -> str:
+def user_of(args: argparse.Namespace, memory: AnyMemory) -> str:
     """The named user, or the store's only one."""
     named = args.user_id or args.user
     return known(named, memory) if named else only_user(memory)
 
 
-def known(user: str, memory: MemoryReader) -> str:
+def known(user: str, memory: AnyMemory) -> str:
     """The user, if the store has them.
 
     Raises
@@ -172,7 +171,7 @@ def known(user: str, memory: MemoryReader) -> str:
     return user
 
 
-def only_user(memory: MemoryReader) -> str:
+def only_user(memory: AnyMemory) -> str:
     """The store's only user."""
     users = memory.users()
     if len(users) != 1:

@@ -18,11 +18,10 @@ from typing import Any
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
 from ..progress import ProgressCallback, Reporter
-from ..queries import MemoryReader
 from ..readers import Conversation, LeftOut, Source, iter_conversations
 from ..readers.source import STDIN
 from ..reports import ImportReport
-from ..system import MemorySystem
+from ..system import AnyMemory, MemorySystem
 from ..transfer import add, is_export, owned, refuse_nothing
 from .output import Output, cell, counted, printable
 from .stores import known, only_user, opened, text_of, writing
@@ -260,7 +259,7 @@ def export(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _to_stdout(memory: MemoryReader, user: str, format: Any) -> int:
+def _to_stdout(memory: AnyMemory, user: str, format: Any) -> int:
     """Writes an export to stdout, once it is whole."""
     if format == "tree":
         raise InvalidInputError("a tree is a directory: it can't go to stdout")
@@ -272,7 +271,7 @@ def _to_stdout(memory: MemoryReader, user: str, format: Any) -> int:
     return 0
 
 
-def _user_and_file(args: argparse.Namespace, memory: MemoryReader) -> tuple[str, Path]:
+def _user_and_file(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, Path]:
     """The user (by default the store's only one) and the file, which can't be a user's name."""
     words: list[str] = args.words
     if len(words) > _USER_AND_FILE:

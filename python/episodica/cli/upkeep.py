@@ -16,8 +16,8 @@ from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
 from ..place import is_address
 from ..progress import Reporter
-from ..queries import MemoryReader
 from ..server.audit import COMMAND_LINE
+from ..system import AnyMemory
 from .output import Output, counted
 from .service import keys_of
 from .stores import filters_of, known, opened, user_of, writing
@@ -54,7 +54,7 @@ def stats(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _totals(memory: MemoryReader) -> dict[str, Any]:
+def _totals(memory: AnyMemory) -> dict[str, Any]:
     """The sums over all users, and the figures of the store itself."""
     names = ("messages", "buffered", "episodes", "semantic_memories", "superseded", "archived")
     sums = dict.fromkeys(names, 0)

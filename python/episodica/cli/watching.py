@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable
 
 from ..inputs import checks as check
-from ..queries import MemoryReader
 from ..reports import Event
+from ..system import AnyMemory
 from ..value import day, jsonable
 from ..visible import visible_json
 from .output import Output, counted, printable
@@ -54,7 +54,7 @@ def events(args: argparse.Namespace, out: Output) -> int:
 
 
 def _follow(
-    memory: MemoryReader, after: str | None, user: str | None, limit: int | None, out: Output
+    memory: AnyMemory, after: str | None, user: str | None, limit: int | None, out: Output
 ) -> int:
     with memory.events(after, user_id=user, follow=True) as stream:
         for count, event in enumerate(stream, start=1):

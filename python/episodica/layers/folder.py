@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
+from ..corrections import update
 from ..errors import InvalidInputError, StoreIOError
+from ..queries import get
 from ..records import Episode, Record, SemanticMemory
 from ..regular import read_regular
 from ..reports import ExportReport, ImportReport
+from ..store import OpenStore
 from .address import CORTEX, Address, encoded
 from .texts import text_of
 from .tree import PROFILES, Tree, kind_of
@@ -26,13 +28,6 @@ _ENDINGS: dict[Layer, str] = {"L0": ".abstract.md", "L1": ".overview.md", "L2": 
 # Parts of a path are cut to this length: the text of the file has the full name.
 _LONGEST_NAME = 160
 _LARGEST_FILE = 64 << 20
-
-
-class _Memory(Protocol):
-    """The methods of a memory that reading back calls."""
-
-    def get(self, user_id: str, id: str) -> Record | None: ...
-    def update(self, user_id: str, id: str, content: str) -> Record: ...
 
 
 def write(tree: Tree, user: str, directory: Path) -> ExportReport:
@@ -113,12 +108,12 @@ def is_tree(directory: Path) -> bool:
     return any("record" in _parsed(path)[0] for path in files) or not any(directory.iterdir())
 
 
-def read_back(memory: _Memory, user: str, directory: Path) -> ImportReport:
+def read_back(memory: OpenStore, user: str, directory: Path) -> ImportReport:
     """Updates the records whose files were changed since they were written."""
     updated, known, refused = 0, 0, []
     for path in _markdown(directory):
         head, body = _parsed(path)
-        record = memory.get(user, head["record"]) if "record" in head else None
+        record = get(memory, user, head["record"]) if "record" in head else None
         if record is None:
             if "record" in head:
                 refused.append(f"{path}: {user} has no such record any more")
@@ -131,7 +126,7 @@ def read_back(memory: _Memory, user: str, directory: Path) -> ImportReport:
         if reason is not None:
             refused.append(f"{path}: {reason}")
             continue
-        memory.update(user, record.uri, body)
+        update(memory, user, record.uri, body)
         updated += 1
     return ImportReport(known=known, users=1, updated=updated, refused=tuple(refused))
 

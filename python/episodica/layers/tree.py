@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from ..inputs.options import list_options
-from ..profile import Profile
+from ..queries import get
+from ..queries import profile as profile_now
 from ..records import Episode, Message, Record, SemanticMemory
+from ..store import OpenStore
 from .address import CORTEX, EPISODICA, Address, decoded, encoded, of_optional
 from .texts import of_folder, text_of
 from .values import Entry, Layer
-
-if TYPE_CHECKING:
-    from .._native import Engine
 
 # The folders of a user's facts and of an agent's facts, by kind.
 USER_FOLDERS = {
@@ -44,18 +43,6 @@ _EVERYTHING = 1 << 62
 Outline: TypeAlias = tuple[str, datetime, str, str | None]
 
 
-class _Source(Protocol):
-    """The methods of a memory that the tree calls."""
-
-    @property
-    def tenant(self) -> str: ...
-    @property
-    def _engine(self) -> Engine: ...
-    def users(self) -> list[str]: ...
-    def get(self, user_id: str, id: str) -> Record | None: ...
-    def profile(self, user_id: str) -> Profile: ...
-
-
 class Tree:
     """The tree of one user, or of all users of a tenant.
 
@@ -67,13 +54,13 @@ class Tree:
         Only this user. ``None``: all.
     """
 
-    def __init__(self, source: _Source, user: str | None) -> None:
+    def __init__(self, source: OpenStore, user: str | None) -> None:
         self._source = source
         self._user = user
 
     def users(self) -> list[str]:
         """The users whose records are in the tree."""
-        known = self._source.users()
+        known = self._source._engine.users()
         return known if self._user is None else [one for one in known if one == self._user]
 
     def entries(self, address: Address) -> Sequence[Entry]:
@@ -194,7 +181,7 @@ class Tree:
         for user in self.users():
             for kind in AGENT_FOLDERS:
                 for fact_id, *_ in self._outlines(user, "semantic", kind=kind):
-                    fact = self._source.get(user, fact_id)
+                    fact = get(self._source, user, fact_id)
                     if isinstance(fact, SemanticMemory):
                         yield fact.agent_id, user, fact
 
@@ -255,7 +242,7 @@ class Tree:
         user = decoded(name)
         if user is None or user not in self.users() or file not in PROFILES:
             return None
-        profile = self._source.profile(user)
+        profile = profile_now(self._source, user)
         return profile.to_markdown() if file == "profile.md" else profile.to_json(indent=1)
 
     def record(self, address: Address) -> Record | None:
@@ -286,7 +273,7 @@ class Tree:
             return None
         names = [name, _without_ending(name)[0]]
         for one in names:
-            record = self._source.get(user, decoded(one) or "_")
+            record = get(self._source, user, decoded(one) or "_")
             if record is not None and kind_of(record) == kind:
                 return record
         return None
@@ -297,7 +284,7 @@ class Tree:
         if ending is None or len(parts) < 4:
             return None
         for user in self.users():
-            found = self._source.get(user, decoded(parts[3]) or "_")
+            found = get(self._source, user, decoded(parts[3]) or "_")
             if (
                 isinstance(found, Episode)
                 and found.session_id == decoded(session)
@@ -310,7 +297,7 @@ class Tree:
     def _message(self, session: str, file: str) -> Message | None:
         for user in self.users():
             for name in (file, _without_ending(file)[0]):
-                found = self._source.get(user, decoded(name) or "_")
+                found = get(self._source, user, decoded(name) or "_")
                 if isinstance(found, Message) and found.session_id == decoded(session):
                     return found
         return None
@@ -321,7 +308,7 @@ class Tree:
         name, ending = _without_ending(file)
         if user is None or ending is None or user not in self.users():
             return None
-        found = self._source.get(user, decoded(name) or "_")
+        found = get(self._source, user, decoded(name) or "_")
         is_there = isinstance(found, SemanticMemory) and found.is_current and fits(found)
         return found if is_there and isinstance(found, SemanticMemory) else None
 

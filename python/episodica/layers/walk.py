@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
-
-from ..inputs.options import Kind
+from ..queries import search
 from ..records import Episode
-from ..results import Hit, SearchResults
+from ..results import Hit
+from ..store import OpenStore
 from .address import CORTEX, Address, decoded
 from .tree import Tree
 from .values import LAYERS, Entry, Exploration, Step
@@ -17,22 +15,14 @@ _CANDIDATES = 50
 _BREADTH = 3
 
 
-class _Searcher(Protocol):
-    """The method of a memory that a walk calls."""
-
-    def search(
-        self, user_id: str, query: str, *, top_k: int, kinds: Iterable[Kind] | None
-    ) -> SearchResults: ...
-
-
-def explore(memory: _Searcher, tree: Tree, query: str, at: Address, top_k: int) -> Exploration:
+def walk(memory: OpenStore, tree: Tree, query: str, at: Address, top_k: int) -> Exploration:
     """Walks from a folder down to the texts that answer a question.
 
     One search scores the texts of each user by all layers; a folder has the score of its best text.
     """
     found: list[tuple[Address, Hit, str]] = []
     for user in _users(tree, at):
-        for hit in memory.search(user, query, top_k=_CANDIDATES, kinds=("episodic", "semantic")):
+        for hit in search(memory, user, query, top_k=_CANDIDATES, kinds=("episodic", "semantic")):
             place = tree.place_of(hit.record, user)
             if place is not None and at.scheme != CORTEX:
                 names = hit.uri.removeprefix("episodica://").split("/")

@@ -14,7 +14,7 @@ ThemeName: TypeAlias = Literal["light", "dark"]
 
 
 class Source(Protocol):
-    """The methods of ``MemoryReader`` that the charts call, with the options that they use."""
+    """The methods of a memory that the charts call, with the options that they use."""
 
     def search(
         self, user_id: str, query: str, *, top_k: int, kinds: Iterable[Kind], method: Method

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from ...aio.running import run
+from ...queries import turned_down
 from .. import views
 from ..access import AnyCaller, User
 from ..models import History, KeyView, Learning, StoreView, Trace
@@ -54,7 +55,7 @@ async def learning(
     """
     caller.needs("read")
     if change == "REJECT":
-        refused = await run(memory._memory._turned_down, user)
+        refused = await run(turned_down, memory._memory, user)
         return views.answer(
             {"events": views.events(reversed(refused[-limit:])), "next_cursor": None}
         )
