@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from episodica.fence import fenced_context
 
-from .shared.connection import Connection, Where, guard, missing, settle
+from .shared.connection import Connected, Connection, Where, guard, missing, settle
 from .shared.content import words
 from .shared.log import Entry, SessionLog, item_of
 from .shared.turns import ArrivingTurn
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["EpisodicaContextProvider", "EpisodicaHistoryProvider"]
 
 
-class EpisodicaContextProvider(ContextProvider):
+class EpisodicaContextProvider(Connected, ContextProvider):
     """Adds a context to an agent's instructions, and remembers each run at its end.
 
     A streamed run stores the question when the answer begins. If the run breaks off or its stream
@@ -147,10 +147,6 @@ class EpisodicaContextProvider(ContextProvider):
         )
         return fenced_context(found)
 
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
-
 
 class _Listener(ChatMiddleware):
     """Notes the pieces of streamed answers on their way to the caller."""
@@ -180,7 +176,7 @@ class _Listener(ChatMiddleware):
         weakref.finalize(stream, turn.leave)
 
 
-class EpisodicaHistoryProvider(HistoryProvider):
+class EpisodicaHistoryProvider(Connected, HistoryProvider):
     """Stores the messages of sessions unchanged: the framework's own history, on disk.
 
     Parameters
@@ -223,10 +219,6 @@ class EpisodicaHistoryProvider(HistoryProvider):
         """Appends the messages that are not stored yet: durably, and all or none."""
         if messages:
             await settle(self._save, self._log(session_id), list(messages))
-
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
 
     def _save(self, log: SessionLog, messages: list[Message]) -> None:
         with guard(log.memory):

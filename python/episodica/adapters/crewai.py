@@ -9,7 +9,7 @@ from typing import Any
 
 from episodica.fence import fenced_context
 
-from .shared.connection import Connection, Where, missing, settle
+from .shared.connection import Connected, Connection, Where, missing, settle
 from .shared.identity import following
 
 try:
@@ -29,7 +29,7 @@ class _Statement(BaseModel):
     text: str = Field(min_length=1, description="What to remember, as a whole sentence.")
 
 
-class _MemoryTool(BaseTool):
+class _MemoryTool(Connected, BaseTool):
     memory: Any = Field(exclude=True)
     user_id: str
     # CrewAI caches the answers of tools, but the answers of a memory change.
@@ -41,10 +41,6 @@ class _MemoryTool(BaseTool):
         super().model_post_init(context)
         where: Where = self.memory
         self._connection = Connection(where)
-
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
 
 
 class RecallTool(_MemoryTool):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from episodica import Hit, Message
 
-from .shared.connection import Connection, Where, missing, settle
+from .shared.connection import Connected, Connection, Where, missing, settle
 from .shared.escaping import join
 from .shared.identity import following
 
@@ -36,7 +36,7 @@ _BY_CONTENT = "entry:"
 _NO_SESSION = "events"
 
 
-class EpisodicaMemoryService(BaseMemoryService):
+class EpisodicaMemoryService(Connected, BaseMemoryService):
     """An ADK memory service whose memories survive restarts and are found by meaning.
 
     A user of an app is a user of the memory (``adk:app/user``; see :meth:`memory_user`). Every
@@ -125,10 +125,6 @@ class EpisodicaMemoryService(BaseMemoryService):
         """Erases a memory by the id that a search gave. An unknown id does nothing."""
         if memory_id:
             await settle(self._delete, self.memory_user(app_name, user_id), memory_id)
-
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
 
     def _add(self, user: str, messages: list[dict[str, Any]]) -> None:
         memory = self._connection.memory

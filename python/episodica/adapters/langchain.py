@@ -10,7 +10,7 @@ from typing import Any
 
 from episodica import Hit
 
-from .shared.connection import Connection, missing, settle
+from .shared.connection import Connected, Connection, missing, settle
 
 try:
     from langchain_core.callbacks import (
@@ -26,7 +26,7 @@ except ImportError as error:
 __all__ = ["EpisodicaRetriever"]
 
 
-class EpisodicaRetriever(BaseRetriever):
+class EpisodicaRetriever(Connected, BaseRetriever):
     """Searches a user's memory and returns documents, best first.
 
     A document's ``page_content`` is the text of the hit and its ``id`` the id of the record; the
@@ -64,10 +64,6 @@ class EpisodicaRetriever(BaseRetriever):
         """Connects to the memory."""
         super().model_post_init(context)
         self._connection = Connection(self.memory)
-
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from episodica import InvalidInputError, count_tokens
 
-from .shared.connection import Connection, Where, missing, settle
+from .shared.connection import Connected, Connection, Where, missing, settle
 from .shared.identity import following
 
 try:
@@ -22,7 +22,7 @@ except ImportError as error:
 __all__ = ["EpisodicaMemoryBlock"]
 
 
-class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
+class EpisodicaMemoryBlock(Connected, BaseMemoryBlock[str]):
     """A long-term block: remembers what leaves the short-term memory, and recalls it.
 
     The session of a message is that of LlamaIndex's ``Memory``.
@@ -56,10 +56,6 @@ class EpisodicaMemoryBlock(BaseMemoryBlock[str]):
         super().model_post_init(context)
         where: Where = self.memory
         self._connection = Connection(where)
-
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         """The context for the latest question; empty without a question."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from episodica.fence import fenced_context
 
-from .shared.connection import Connection, Where, missing, settle
+from .shared.connection import Connected, Connection, Where, missing, settle
 from .shared.content import words
 from .shared.log import Entry, SessionLog, item_of
 
@@ -24,7 +24,7 @@ except ImportError as error:
 __all__ = ["EpisodicaSession"]
 
 
-class EpisodicaSession(SessionABC):
+class EpisodicaSession(Connected, SessionABC):
     """A session that returns its items unchanged, and whose items can be found by meaning.
 
     Each item is a message of the user's memory, so ``memory.search(user_id, ...)`` finds the items
@@ -106,10 +106,6 @@ class EpisodicaSession(SessionABC):
     async def clear_session(self) -> None:
         """Erases all items of the session."""
         await settle(self._log.clear)
-
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
 
     def _latest(self, limit: int | None) -> list[TResponseInputItem]:
         # As in the SDK's own sessions, a negative number means no limit.

@@ -11,7 +11,7 @@ from typing import Any
 
 from episodica.fence import fenced_context
 
-from .shared.connection import Connection, Where, missing, settle
+from .shared.connection import Connected, Connection, Where, missing, settle
 from .shared.items import Draft, ItemTable
 from .shared.turns import ArrivingTurn
 
@@ -37,7 +37,7 @@ _record_json = TypeAdapter(ConversationRecord)
 _message_json: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 
 
-class EpisodicaMemory(AbstractCapability[Any]):
+class EpisodicaMemory(Connected, AbstractCapability[Any]):
     """Adds a context to an agent's instructions, and remembers each run that succeeds.
 
     The session of the messages is the run's conversation. A streamed run stores the question when
@@ -141,10 +141,6 @@ class EpisodicaMemory(AbstractCapability[Any]):
             )
         return result
 
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
-
     def _user(self, ctx: RunContext[Any]) -> str:
         return self._user_id(ctx) if callable(self._user_id) else self._user_id
 
@@ -167,7 +163,7 @@ async def _hear(turn: ArrivingTurn, event: Any) -> None:
         turn.note(getattr(delta, "content_delta", ""))
 
 
-class EpisodicaConversationStore(ConversationStore):
+class EpisodicaConversationStore(Connected, ConversationStore):
     """Conversations on disk: every message once, with branches and forks.
 
     A save compares the stored revision with the one that was loaded, and writes, under a lock of
@@ -237,10 +233,6 @@ class EpisodicaConversationStore(ConversationStore):
     ) -> list[ConversationEntry]:
         """The entries up to ``head_id`` in their order, or the last ``limit`` of them."""
         return await settle(self._history, head_id, limit)
-
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
 
     def _record(self, conversation_id: str) -> ConversationRecord | None:
         item = self._items.get(_RECORDS, conversation_id)

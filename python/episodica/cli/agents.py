@@ -75,7 +75,7 @@ def add_arguments(
     return entering, file
 
 
-def serve(args: argparse.Namespace, out: Output) -> int:
+def serve(args: argparse.Namespace, out: Output) -> None:
     """Serves one user's memory by the Model Context Protocol."""
     keys = keys_of(args)
     user = _named(args) if args.transport == "http" and keys else _user(args)
@@ -105,7 +105,6 @@ def serve(args: argparse.Namespace, out: Output) -> int:
                 f"serving {user or 'the users of the keys'} on {address}"
             ),
         )
-    return 0
 
 
 def install(args: argparse.Namespace, out: Output) -> int:

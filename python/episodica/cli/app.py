@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command: Command = args.command
     out = Output(args.json, args.color)
     try:
-        status = command(args, out)
+        status = command(args, out) or 0
         sys.stdout.flush()
         return status
     except EpisodicaError as error:

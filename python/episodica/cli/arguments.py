@@ -29,7 +29,7 @@ from . import (
 from .output import COLOURS, Output
 from .parser import GroupedParser, Parser
 
-Command: TypeAlias = Callable[[argparse.Namespace, Output], int]
+Command: TypeAlias = Callable[[argparse.Namespace, Output], int | None]
 
 _FILE = (
     "an export of an assistant, a coding agent, a messenger or another memory (also as a ZIP "
@@ -386,9 +386,8 @@ class CommandLine:
         )
         self._add("nodes", databases.nodes, "list the processes that write a database")
 
-        def print_completion(args: argparse.Namespace, out: Output) -> int:
+        def print_completion(args: argparse.Namespace, out: Output) -> None:
             out.line(self.completion(args.shell).rstrip())
-            return 0
 
         shells = self._add(
             "completion", print_completion, "print a script that completes commands and options"

@@ -1,16 +1,19 @@
 """The commands that search and list memories.
 
-Each takes the parsed arguments and returns an exit status.
+Each takes the parsed arguments.
 """
 
 from __future__ import annotations
 
 import argparse
+from datetime import datetime
+from itertools import count
 
 from ..errors import InvalidInputError
 from ..hints import shown
-from ..records import Episode, Message, SemanticMemory
-from ..results import Hit
+from ..records import Episode, Message, Record, SemanticMemory
+from ..results import Hit, SearchResults
+from ..system import AnyMemory
 from ..value import day
 from ..visible import visible
 from .output import Output, counted, printable
@@ -20,24 +23,13 @@ from .stores import fact_filters_of, filters_of, opened, user_and_query, user_of
 _LEAST_TITLE_COLUMNS = 20
 
 
-def search(args: argparse.Namespace, out: Output) -> int:
+def search(args: argparse.Namespace, out: Output) -> None:
     """Finds messages, episodes and facts."""
     with opened(args) as memory:
-        user, query = user_and_query(args, memory)
-        hits = memory.search(
-            user,
-            query,
-            top_k=args.top_k,
-            kinds=args.kind or None,
-            method=args.method,
-            threshold=args.threshold,
-            include_superseded=args.all,
-            **fact_filters_of(args),
-            explain=args.explain,
-        )
+        hits = found(args, memory, args.explain)
         if out.as_json:
             out.json(hits)
-            return 0
+            return
         for hit in hits:
             print_hit(hit, out)
             if args.explain:
@@ -47,7 +39,22 @@ def search(args: argparse.Namespace, out: Output) -> int:
             counted(len(hits), "hit")
             + (f", without {', '.join(hits.degraded)}" if hits.degraded else "")
         )
-    return 0
+
+
+def found(args: argparse.Namespace, memory: AnyMemory, explain: bool) -> SearchResults:
+    """The hits for the query of the arguments."""
+    user, query = user_and_query(args, memory)
+    return memory.search(
+        user,
+        query,
+        top_k=args.top_k,
+        kinds=args.kind or None,
+        method=args.method,
+        threshold=args.threshold,
+        include_superseded=args.all,
+        **fact_filters_of(args),
+        explain=explain,
+    )
 
 
 def print_hit(hit: Hit, out: Output) -> None:
@@ -66,7 +73,7 @@ def print_hit(hit: Hit, out: Output) -> None:
     out.paragraph(said + _standing(hit), indent=5, max_lines=3)
 
 
-def context(args: argparse.Namespace, out: Output) -> int:
+def context(args: argparse.Namespace, out: Output) -> None:
     """Packs memories into text for a prompt."""
     with opened(args) as memory:
         user, query = user_and_query(args, memory)
@@ -81,10 +88,9 @@ def context(args: argparse.Namespace, out: Output) -> int:
                 f"{counted(packed.token_count, 'token')}, "
                 f"{counted(len(packed.messages), 'message')}"
             )
-    return 0
 
 
-def episodes(args: argparse.Namespace, out: Output) -> int:
+def episodes(args: argparse.Namespace, out: Output) -> None:
     """Lists a user's episodes."""
     with opened(args) as memory:
         found = memory.episodes(
@@ -94,17 +100,14 @@ def episodes(args: argparse.Namespace, out: Output) -> int:
             include_archived=args.archived,
             **filters_of(args),
         )
-        if out.as_json:
-            out.json_list(found)
-        else:
-            rows = (
-                (day(one.timestamp), one.message_count, one.title + _archived(one)) for one in found
-            )
-            out.table(("date", "messages", "title"), rows)
-    return 0
+        out.listing(
+            found,
+            ("date", "messages", "title"),
+            lambda one: (day(one.timestamp), one.message_count, one.title + _archived(one)),
+        )
 
 
-def facts(args: argparse.Namespace, out: Output) -> int:
+def facts(args: argparse.Namespace, out: Output) -> None:
     """Lists a user's facts."""
     with opened(args) as memory:
         found = memory.semantic_memories(
@@ -119,19 +122,15 @@ def facts(args: argparse.Namespace, out: Output) -> int:
             about=args.about,
             **filters_of(args),
         )
-        if out.as_json:
-            out.json_list(found)
-        else:
-            rows = (
-                (
-                    day(one.valid_from),
-                    one.kind,
-                    one.content + _standing(one) + _archived(one),
-                )
-                for one in found
-            )
-            out.table(("since", "kind", "fact"), rows)
-    return 0
+        out.listing(
+            found,
+            ("since", "kind", "fact"),
+            lambda one: (
+                day(one.valid_from),
+                one.kind,
+                one.content + _standing(one) + _archived(one),
+            ),
+        )
 
 
 def _standing(one: Hit | SemanticMemory) -> str:
@@ -142,21 +141,20 @@ def _archived(record: Episode | SemanticMemory) -> str:
     return " (archived)" if record.archived_at else ""
 
 
-def messages(args: argparse.Namespace, out: Output) -> int:
+def messages(args: argparse.Namespace, out: Output) -> None:
     """Lists a user's messages."""
     with opened(args) as memory:
         found = memory.messages(
             user_of(args, memory), newest_first=args.newest, limit=args.limit, **filters_of(args)
         )
-        if out.as_json:
-            out.json_list(found)
-        else:
-            rows = ((day(one.timestamp), one.speaker, one.content) for one in found)
-            out.table(("date", "speaker", "message"), rows)
-    return 0
+        out.listing(
+            found,
+            ("date", "speaker", "message"),
+            lambda one: (day(one.timestamp), one.speaker, one.content),
+        )
 
 
-def history(args: argparse.Namespace, out: Output) -> int:
+def history(args: argparse.Namespace, out: Output) -> None:
     """Lists the versions of a record."""
     with opened(args) as memory:
         user = user_of(args, memory)
@@ -166,14 +164,15 @@ def history(args: argparse.Namespace, out: Output) -> int:
                 f"no record of this user has the id: `{shown(args.id)}`",
                 hint="`--json` of a listing shows the ids",
             )
-        if out.as_json:
-            out.json_list(versions)
-        else:
-            rows = []
-            for number, one in enumerate(versions, 1):
-                written = one.timestamp if isinstance(one, Message) else one.created_at
-                if isinstance(one, SemanticMemory):
-                    written = one.updated_at
-                rows.append((number, day(written), one.content))
-            out.table(("version", "written", "text"), rows)
-    return 0
+        number = count(1)
+        out.listing(
+            versions,
+            ("version", "written", "text"),
+            lambda one: (next(number), day(_written(one)), one.content),
+        )
+
+
+def _written(record: Record) -> datetime:
+    if isinstance(record, SemanticMemory):
+        return record.updated_at
+    return record.timestamp if isinstance(record, Message) else record.created_at

@@ -65,7 +65,8 @@ def store(args: argparse.Namespace, out: Output) -> int:
         out.note(f"{args.role} {change} the tenant {args.tenant}")
         return 0
     if args.verb == "purge":
-        return _purge(place, out)
+        _purge(place, out)
+        return 0
     found = _native.database_state(place)
     if args.verb != "check":
         if args.verb == "migrate" and not found["schema_version"]:
@@ -105,7 +106,7 @@ def _problems(found: dict[str, Any]) -> list[str]:
     return problems
 
 
-def _purge(place: str, out: Output) -> int:
+def _purge(place: str, out: Output) -> None:
     tables, before, after, moved_on = _native.database_purge(place)
     proven = [f"{counted(len(tables), 'table')} written anew without what was deleted"]
     beyond = list(BEYOND_REACH)
@@ -122,15 +123,14 @@ def _purge(place: str, out: Output) -> int:
             "beyond_reach": beyond,
         }
     )
-    return 0
 
 
-def nodes(args: argparse.Namespace, out: Output) -> int:
+def nodes(args: argparse.Namespace, out: Output) -> None:
     """Lists the processes that have the store open for writing."""
     found = _native.database_nodes(_address(args))
     if out.as_json:
         out.json_list(found)
-        return 0
+        return
     rows = [
         (
             node["host"] or "?",
@@ -142,10 +142,9 @@ def nodes(args: argparse.Namespace, out: Output) -> int:
         for node in found
     ]
     out.table(("host", "process", "version", "opened", "heard of"), rows)
-    return 0
 
 
-def copy(args: argparse.Namespace, out: Output) -> int:
+def copy(args: argparse.Namespace, out: Output) -> None:
     """Copies all tenants of a store, or one user; continues where an earlier copy stopped."""
     source, target = check.store_place(args.source), check.store_place(args.target)
     owner = None if args.user is None else (args.tenant, check.user(args.user))
@@ -169,4 +168,3 @@ def copy(args: argparse.Namespace, out: Output) -> int:
                 f"only in the target: {named}{more}. If they were deleted in the source after an "
                 "earlier copy, delete them in the target, too"
             )
-    return 0

@@ -32,7 +32,7 @@ _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3
 _DEPTH = 10
 
 
-def demo(args: argparse.Namespace, out: Output) -> int:
+def demo(args: argparse.Namespace, out: Output) -> None:
     """Runs the demonstration.
 
     The store is temporary unless ``--store`` names one: a trial must not mix with real memories.
@@ -50,7 +50,6 @@ def demo(args: argparse.Namespace, out: Output) -> int:
         out.json(results)
     elif not args.store:
         out.note("\nthe store was temporary; `episodica demo --store memories` keeps it")
-    return 0
 
 
 def _show(

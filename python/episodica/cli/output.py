@@ -11,10 +11,11 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TextIO, TypeVar
 
 from ..errors import EpisodicaError
+from ..reports import DeleteReport, ExportReport
 from ..value import jsonable
 from ..visible import visible, visible_json
 
@@ -34,6 +35,7 @@ _STYLES = {
     "yellow": "33",
     "cyan": "36",
 }
+T = TypeVar("T")
 _STYLED = re.compile(rf"(\x1b\[(?:0|{'|'.join(_STYLES.values())})m)")
 
 
@@ -88,6 +90,22 @@ class Output:
             sys.stdout.write(f"{separator}\n{visible_json(document)}")
             separator = ","
         sys.stdout.write("[]\n" if separator == "[" else "\n]\n")
+
+    def listing(
+        self, items: Iterable[T], head: Sequence[str], row: Callable[[T], Sequence[object]]
+    ) -> None:
+        """The items as a JSON list, or as a table with a row for each."""
+        if self.as_json:
+            self.json_list(items)
+        else:
+            self.table(head, map(row, items))
+
+    def result(self, data: Any, text: str) -> None:
+        """The data as JSON, or the text on stderr."""
+        if self.as_json:
+            self.json(data)
+        else:
+            self.note(text)
 
     def tree(self, data: Mapping[str, Any]) -> None:
         """Prints nested mappings, as a table of paths and values or as JSON."""
@@ -205,6 +223,15 @@ def report(error: EpisodicaError, colour: str = "auto") -> None:
 def counted(number: int, noun: str) -> str:
     """``1 hit``, ``2 hits``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_records(report: DeleteReport | ExportReport) -> tuple[str, str, str]:
+    """``2 messages``, ``1 episode``, ``1 fact``."""
+    return (
+        counted(report.messages, "message"),
+        counted(report.episodes, "episode"),
+        counted(report.semantic_memories, "fact"),
+    )
 
 
 def printable(text: str) -> str:

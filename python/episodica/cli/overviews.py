@@ -1,6 +1,6 @@
 """The commands that arrange records: the profile, the tree and the sessions.
 
-Each takes the parsed arguments and returns an exit status.
+Each takes the parsed arguments.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ..layers.values import LAYERS
 from ..profile import LANGUAGES
 from ..value import day
 from .output import Output, counted
-from .stores import known, opened, user_of
+from .stores import opened, optional_user, user_of
 
 
 def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def profile(args: argparse.Namespace, out: Output) -> int:
+def profile(args: argparse.Namespace, out: Output) -> None:
     """Prints the profile of a user: the facts that hold now, as Markdown."""
     with opened(args) as memory:
         found = memory.profile(
@@ -35,13 +35,12 @@ def profile(args: argparse.Namespace, out: Output) -> int:
         )
     if out.as_json:
         out.json(found)
-        return 0
+        return
     for line in found.to_markdown(history=args.history).splitlines():
         out.line(line)
     left = sum(found.left_out.values())
     more = f", {left} more left out" if left else ""
     out.note(f"{counted(len(found), 'fact')}{more}")
-    return 0
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser, layers: bool = False) -> None:
@@ -71,14 +70,13 @@ def add_explore_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def ls(args: argparse.Namespace, out: Output) -> int:
+def ls(args: argparse.Namespace, out: Output) -> None:
     """Lists a folder of the tree."""
     with opened(args) as memory:
-        user = None if args.user is None else known(args.user, memory)
-        found = memory.ls(args.uri, user_id=user)
+        found = memory.ls(args.uri, user_id=optional_user(args, memory))
         if out.as_json:
             out.json_list(found)
-            return 0
+            return
         rows = (
             (
                 f"{entry.name}/" if entry.is_folder else entry.name,
@@ -89,60 +87,54 @@ def ls(args: argparse.Namespace, out: Output) -> int:
         )
         out.table(("", "", ""), rows)
         out.note(counted(len(found), "name"))
-    return 0
 
 
-def tree(args: argparse.Namespace, out: Output) -> int:
+def tree(args: argparse.Namespace, out: Output) -> None:
     """Draws a folder of the tree and the levels below it."""
     with opened(args) as memory:
-        user = None if args.user is None else known(args.user, memory)
-        found = memory.tree(args.uri, depth=args.depth, user_id=user)
+        found = memory.tree(args.uri, depth=args.depth, user_id=optional_user(args, memory))
     if out.as_json:
         out.json(found)
     else:
         for line in str(found).splitlines():
             out.line(out.cut(line, 0))
-    return 0
 
 
-def read(args: argparse.Namespace, out: Output) -> int:
+def read(args: argparse.Namespace, out: Output) -> None:
     """Prints a text of the tree."""
     with opened(args) as memory:
-        user = None if args.user is None else known(args.user, memory)
-        text = memory.read(args.uri, args.layer, user_id=user)
+        text = memory.read(args.uri, args.layer, user_id=optional_user(args, memory))
     if out.as_json:
         out.json({"uri": args.uri, "layer": args.layer, "text": text})
     else:
         for line in text.splitlines():
             out.line(line)
-    return 0
 
 
-def explore(args: argparse.Namespace, out: Output) -> int:
+def explore(args: argparse.Namespace, out: Output) -> None:
     """Prints the way from abstracts to contents."""
     with opened(args) as memory:
-        user = None if args.user is None else known(args.user, memory)
-        found = memory.explore(args.query, args.uri, top_k=args.top_k, user_id=user)
+        found = memory.explore(
+            args.query, args.uri, top_k=args.top_k, user_id=optional_user(args, memory)
+        )
     if out.as_json:
         out.json(found)
-        return 0
+        return
     for line in str(found).splitlines():
         out.line(out.cut(line, 0))
     out.note(f"{counted(len(found.steps), 'step')}, {counted(len(found.hits), 'hit')}")
-    return 0
 
 
-def sessions(args: argparse.Namespace, out: Output) -> int:
+def sessions(args: argparse.Namespace, out: Output) -> None:
     """Lists a user's sessions."""
     with opened(args) as memory:
         found = memory.sessions(user_of(args, memory))
     if out.as_json:
         out.json(found)
-        return 0
+        return
     rows = (
         (one.session_id, one.state, day(one.started_at), one.messages, one.episodes)
         for one in found
     )
     out.table(("session", "state", "began", "messages", "episodes"), rows)
     out.note(counted(len(found), "session"))
-    return 0

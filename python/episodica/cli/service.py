@@ -103,7 +103,7 @@ def _server() -> Any:
         ) from error
 
 
-def create_key(args: argparse.Namespace, out: Output) -> int:
+def create_key(args: argparse.Namespace, out: Output) -> None:
     """Makes a key and prints it: it can't be shown again."""
     ring = keys_of(args)
     text, key = ring.create(
@@ -124,16 +124,15 @@ def create_key(args: argparse.Namespace, out: Output) -> int:
             f"{f'until {key.expires_at}; ' if key.expires_at else ''}"
             "it is not shown again"
         )
-    return 0
 
 
-def list_keys(args: argparse.Namespace, out: Output) -> int:
+def list_keys(args: argparse.Namespace, out: Output) -> None:
     """Lists the keys without their secrets."""
     ring = keys_of(args)
     keys = [{**key.shown(), "last_used_at": ring.last_used_at(key.id)} for key in ring.all()]
     if out.as_json:
         out.json_list(keys)
-        return 0
+        return
     rows = [
         (
             key["id"],
@@ -151,14 +150,12 @@ def list_keys(args: argparse.Namespace, out: Output) -> int:
     out.table(
         ("key", "name", "tenant", "user", "scopes", "created", "revoked", "ends", "last use"), rows
     )
-    return 0
 
 
-def revoke_key(args: argparse.Namespace, out: Output) -> int:
+def revoke_key(args: argparse.Namespace, out: Output) -> None:
     """Ends a key at once."""
     key = keys_of(args).revoke(args.id)
     out.note(f"key {key.id} is revoked")
-    return 0
 
 
 def add_serve_arguments(parser: argparse.ArgumentParser) -> None:

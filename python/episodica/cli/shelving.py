@@ -1,6 +1,6 @@
 """The commands that forget: they archive records of little use, and restore them.
 
-Each takes the parsed arguments and returns an exit status. Nothing here deletes.
+Each takes the parsed arguments. Nothing here deletes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .output import Output, counted, printable
 from .stores import known, user_of, writing
 
 
-def forgetting(args: argparse.Namespace, out: Output) -> int:
+def forgetting(args: argparse.Namespace, out: Output) -> None:
     """Lists what could be archived, with reasons; archives it if asked."""
     with writing(args) as memory:
         user = user_of(args, memory)
@@ -23,12 +23,11 @@ def forgetting(args: argparse.Namespace, out: Output) -> int:
             memory.archive(user, found)
     if out.as_json:
         out.json(found)
-        return 0
+        return
     rows = ((f"{one.strength:.2f}", one.id, one.text, "; ".join(one.reasons)) for one in found)
     out.table(("strength", "id", "record", "reasons"), rows)
     done = "archived" if args.archive else "to archive"
     out.note(f"{counted(len(found), 'record')} {done}, {counted(found.exempt, 'fact')} exempt")
-    return 0
 
 
 def _candidates(args: argparse.Namespace, memory: MemorySystem, user: str) -> ForgettingReport:
@@ -47,28 +46,27 @@ def _candidates(args: argparse.Namespace, memory: MemorySystem, user: str) -> Fo
     )
 
 
-def archive(args: argparse.Namespace, out: Output) -> int:
+def archive(args: argparse.Namespace, out: Output) -> None:
     """Takes records out of searches."""
     with writing(args) as memory:
         records = memory.archive(known(args.user_id, memory), args.ids)
-    return _show(records, "archived", out)
+    _show(records, "archived", out)
 
 
-def restore(args: argparse.Namespace, out: Output) -> int:
+def restore(args: argparse.Namespace, out: Output) -> None:
     """Takes records back into searches."""
     with writing(args) as memory:
         records = memory.restore(known(args.user_id, memory), args.ids)
-    return _show(records, "restored", out)
+    _show(records, "restored", out)
 
 
-def _show(records: list[Record], done: str, out: Output) -> int:
+def _show(records: list[Record], done: str, out: Output) -> None:
     if out.as_json:
         out.json_list(records)
-        return 0
+        return
     for record in records:
         out.line(printable(_text(record)))
     out.note(f"{counted(len(records), 'record')} {done}")
-    return 0
 
 
 def _text(record: Record) -> str:

@@ -151,8 +151,13 @@ def text_of(words: Sequence[str]) -> str:
 
 def user_of(args: argparse.Namespace, memory: AnyMemory) -> str:
     """The named user, or the store's only one."""
-    named = args.user_id or args.user
-    return known(named, memory) if named else only_user(memory)
+    return optional_user(args, memory) or only_user(memory)
+
+
+def optional_user(args: argparse.Namespace, memory: AnyMemory) -> str | None:
+    """The named user, or ``None`` for all users."""
+    named = getattr(args, "user_id", None) or getattr(args, "user", None)
+    return known(named, memory) if named else None
 
 
 def known(user: str, memory: AnyMemory) -> str:

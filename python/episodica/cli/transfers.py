@@ -1,6 +1,6 @@
 """The commands that bring memories in and out: ingest, remember, import, export and backup.
 
-Each takes the parsed arguments and returns an exit status.
+Each takes the parsed arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..readers.source import STDIN
 from ..reports import ImportReport
 from ..system import AnyMemory, MemorySystem
 from ..transfer import add, is_export, owned, refuse_nothing
-from .output import Output, cell, counted, printable
+from .output import Output, cell, counted, counted_records, printable
 from .stores import known, only_user, opened, text_of, writing
 
 _COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "seconds")
@@ -34,7 +34,7 @@ _PLACES = 3
 _COLUMNS = ("user", "messages_added", "duplicates", "buffered", "episodes", "facts", "seconds")
 
 
-def ingest(args: argparse.Namespace, out: Output) -> int:
+def ingest(args: argparse.Namespace, out: Output) -> None:
     """Adds the conversations of a file."""
     source = Source(args.file)
     missing = InvalidInputError(
@@ -68,7 +68,6 @@ def ingest(args: argparse.Namespace, out: Output) -> int:
     else:
         names = [name.replace("_", " ") for name in _COLUMNS]
         out.table(names, ([cell(row[name]) for name in _COLUMNS] for row in made))
-    return 0
 
 
 def _sum(rows: dict[str, dict[str, Any]], counts: dict[str, Any]) -> None:
@@ -170,7 +169,7 @@ def _wait(memory: MemorySystem, user: str, bar: ProgressCallback | None) -> None
             bar("learning", seconds, 0)
 
 
-def state(args: argparse.Namespace, out: Output) -> int:
+def state(args: argparse.Namespace, out: Output) -> None:
     """Adds a fact that is stated directly."""
     metadata = None
     if args.metadata is not None:
@@ -197,10 +196,9 @@ def state(args: argparse.Namespace, out: Output) -> int:
         out.note(f"{fact.kind}, id {fact.memory_id}")
         if ended is not None:
             out.note(f"outdated: {printable(ended.content)}")
-    return 0
 
 
-def procedure(args: argparse.Namespace, out: Output) -> int:
+def procedure(args: argparse.Namespace, out: Output) -> None:
     """Adds what an agent did, from a file."""
     try:
         text = sys.stdin.read() if args.file == "-" else Path(args.file).read_text("utf-8")
@@ -227,39 +225,29 @@ def procedure(args: argparse.Namespace, out: Output) -> int:
     else:
         out.line(printable(fact.content))
         out.note(f"{fact.kind}, id {fact.memory_id}")
-    return 0
 
 
-def import_(args: argparse.Namespace, out: Output) -> int:
+def import_(args: argparse.Namespace, out: Output) -> None:
     """Adds what a file holds: an export, or a chat history."""
     with writing(args, create=True) as memory:
         report = memory.import_(args.file, args.user, format=args.format, progress=True)
-    if out.as_json:
-        out.json(report)
-    else:
-        out.tree(report.to_dict())
-    return 0
+    out.tree(report.to_dict())
 
 
-def export(args: argparse.Namespace, out: Output) -> int:
+def export(args: argparse.Namespace, out: Output) -> None:
     """Writes a user's records to a file."""
     with opened(args) as memory:
         user, target = _user_and_file(args, memory)
         if str(target) == STDIN:
-            return _to_stdout(memory, user, args.format)
+            _to_stdout(memory, user, args.format)
+            return
         report = memory.export(user, target, format=args.format)
-    if out.as_json:
-        out.json({**report.to_dict(), "file": str(target), "user": user})
-    else:
-        out.note(
-            f"{target}: {counted(report.messages, 'message')}, "
-            f"{counted(report.episodes, 'episode')} and "
-            f"{counted(report.semantic_memories, 'fact')} of {user}"
-        )
-    return 0
+    written = {**report.to_dict(), "file": str(target), "user": user}
+    messages, episodes, facts = counted_records(report)
+    out.result(written, f"{target}: {messages}, {episodes} and {facts} of {user}")
 
 
-def _to_stdout(memory: AnyMemory, user: str, format: Any) -> int:
+def _to_stdout(memory: AnyMemory, user: str, format: Any) -> None:
     """Writes an export to stdout, once it is whole."""
     if format == "tree":
         raise InvalidInputError("a tree is a directory: it can't go to stdout")
@@ -268,7 +256,6 @@ def _to_stdout(memory: AnyMemory, user: str, format: Any) -> int:
         memory.export(user, file, format=format)
         with file.open(encoding="utf-8", newline="") as lines:
             shutil.copyfileobj(lines, sys.stdout)
-    return 0
 
 
 def _user_and_file(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, Path]:
@@ -287,7 +274,7 @@ def _user_and_file(args: argparse.Namespace, memory: AnyMemory) -> tuple[str, Pa
     return known(named, memory) if named else only_user(memory), Path(words[-1])
 
 
-def backup(args: argparse.Namespace, out: Output) -> int:
+def backup(args: argparse.Namespace, out: Output) -> None:
     """Copies the store, all tenants."""
     with opened(args) as memory:
         if args.path == STDIN:
@@ -296,11 +283,5 @@ def backup(args: argparse.Namespace, out: Output) -> int:
                 hint="`episodica export USER -` writes a user's memories to stdout",
             )
         report = memory.backup(args.path, progress=True)
-    if out.as_json:
-        out.json(report)
-    else:
-        out.note(
-            f"{args.path}: {counted(report.users, 'user')}, {counted(report.files, 'file')}, "
-            f"{report.bytes:,} bytes"
-        )
-    return 0
+    counts = f"{counted(report.users, 'user')}, {counted(report.files, 'file')}"
+    out.result(report, f"{args.path}: {counts}, {report.bytes:,} bytes")

@@ -1,6 +1,6 @@
 """The commands that look after a store: counts, checks, deletions, charts.
 
-Each takes the parsed arguments and returns an exit status.
+Each takes the parsed arguments; one that can fail returns an exit status.
 """
 
 from __future__ import annotations
@@ -18,40 +18,31 @@ from ..place import is_address
 from ..progress import Reporter
 from ..server.audit import COMMAND_LINE
 from ..system import AnyMemory
-from .output import Output, counted
+from .output import Output, counted, counted_records
 from .service import keys_of
-from .stores import filters_of, known, opened, user_of, writing
+from .stores import filters_of, known, opened, optional_user, user_of, writing
 
 CHARTS = ("timeline", "map", "scores")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def users(args: argparse.Namespace, out: Output) -> int:
+def users(args: argparse.Namespace, out: Output) -> None:
     """Lists the users with the number of their records."""
     with opened(args) as memory:
-        rows = [memory.stats(user) for user in memory.users()]
-        if out.as_json:
-            out.json_list(rows)
-        else:
-            names = ("user_id", "messages", "episodes", "semantic_memories")
-            head = ("user", "messages", "episodes", "facts")
-            out.table(
-                head,
-                (
-                    [f"{row[name]:,}" if name != "user_id" else row[name] for name in names]
-                    for row in rows
-                ),
-            )
-    return 0
+        names = ("user_id", "messages", "episodes", "semantic_memories")
+        out.listing(
+            [memory.stats(user) for user in memory.users()],
+            ("user", "messages", "episodes", "facts"),
+            lambda row: [row[name] if name == "user_id" else f"{row[name]:,}" for name in names],
+        )
 
 
-def stats(args: argparse.Namespace, out: Output) -> int:
+def stats(args: argparse.Namespace, out: Output) -> None:
     """Prints counts and sizes, of one user or of the whole store."""
     with opened(args) as memory:
-        named = args.user_id or args.user
-        found = memory.stats(known(named, memory)).to_dict() if named else _totals(memory)
+        user = optional_user(args, memory)
+        found = _totals(memory) if user is None else memory.stats(user).to_dict()
     out.tree(found)
-    return 0
 
 
 def _totals(memory: AnyMemory) -> dict[str, Any]:
@@ -99,9 +90,8 @@ def _size(count: int) -> str:
 
 def verify(args: argparse.Namespace, out: Output) -> int:
     """Checks records, indexes and files; 1 if there are errors."""
-    named = args.user_id or args.user
     with opened(args) as memory:
-        found = memory.verify(known(named, memory) if named else None, progress=True)
+        found = memory.verify(optional_user(args, memory), progress=True)
         if out.as_json:
             out.json(found)
         else:
@@ -152,13 +142,7 @@ def delete(args: argparse.Namespace, out: Output) -> int:
         part = "facts" if args.fact_kind else "messages" if chosen else "record"
         part = part if chosen or args.id is not None else "user"
         keys_of(args).audit.deleted(COMMAND_LINE, args.tenant, user, part, report)
-    if out.as_json:
-        out.json(report)
-    else:
-        out.note(
-            f"deleted: {counted(report.messages, 'message')}, "
-            f"{counted(report.episodes, 'episode')}, {counted(report.semantic_memories, 'fact')}"
-        )
+    out.result(report, f"deleted: {', '.join(counted_records(report))}")
     return 0
 
 
@@ -172,39 +156,25 @@ def _confirmed(what: str, out: Output) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def rebuild(args: argparse.Namespace, out: Output) -> int:
+def rebuild(args: argparse.Namespace, out: Output) -> None:
     """Computes the indexes again, of one user or of all."""
-    named = args.user_id or args.user
     with writing(args) as memory:
-        report = memory.rebuild_indices(known(named, memory) if named else None, progress=True)
-    if out.as_json:
-        out.json(report)
-    else:
-        out.note(
-            f"{counted(report.users, 'user')}, {counted(report.records, 'record')}, "
-            f"{counted(report.vectors, 'vector')} in {report.seconds:.1f} s"
-        )
-    return 0
+        report = memory.rebuild_indices(optional_user(args, memory), progress=True)
+    counts = (counted(getattr(report, f"{one}s"), one) for one in ("user", "record", "vector"))
+    out.result(report, f"{', '.join(counts)} in {report.seconds:.1f} s")
 
 
-def compact(args: argparse.Namespace, out: Output) -> int:
+def compact(args: argparse.Namespace, out: Output) -> None:
     """Makes the logs smaller, of one user or of all."""
-    named = args.user_id or args.user
     with writing(args) as memory:
-        report = memory.compact(known(named, memory) if named else None, progress=True)
-    if out.as_json:
-        out.json(report)
-    else:
-        out.note(
-            f"{counted(report.users, 'user')}: {report.bytes_before:,} bytes before, "
-            f"{report.bytes_after:,} now"
-        )
-        if is_address(memory.store):
-            out.note("the server frees the room when it vacuums, or now: `episodica store purge`")
-    return 0
+        report = memory.compact(optional_user(args, memory), progress=True)
+    lengths = f"{report.bytes_before:,} bytes before, {report.bytes_after:,} now"
+    out.result(report, f"{counted(report.users, 'user')}: {lengths}")
+    if is_address(memory.store) and not out.as_json:
+        out.note("the server frees the room when it vacuums, or now: `episodica store purge`")
 
 
-def plot(args: argparse.Namespace, out: Output) -> int:
+def plot(args: argparse.Namespace, out: Output) -> None:
     """Draws a chart into a file."""
     with opened(args) as memory:
         user = user_of(args, memory)
@@ -230,4 +200,3 @@ def plot(args: argparse.Namespace, out: Output) -> int:
             f"cannot write `{target}`", path=str(target), errno=error.errno
         ) from error
     out.note(f"{args.chart} of {user}: {target}")
-    return 0

@@ -1,6 +1,6 @@
 """The commands that show more than a list: ``timeline`` and ``explain``.
 
-Each takes the parsed arguments and returns an exit status.
+Each takes the parsed arguments.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ..inputs import checks as check
 from ..records import Episode, SemanticMemory
 from ..results import Explanation
 from ..value import day
-from .commands import print_hit
+from .commands import found, print_hit
 from .output import Output, counted, pad, printable
-from .stores import fact_filters_of, filters_of, opened, user_and_query, user_of
+from .stores import filters_of, opened, user_of
 
 # Columns of a date with and without the time of day.
 _DATE_COLUMNS, _SHORT_DATE_COLUMNS = 16, 10
@@ -26,7 +26,7 @@ _BAR_COLUMNS, _NARROW_BAR_COLUMNS = 20, 8
 _LONG = timedelta(hours=1)
 
 
-def timeline(args: argparse.Namespace, out: Output) -> int:
+def timeline(args: argparse.Namespace, out: Output) -> None:
     """Shows a user's episodes in order of time, why each ended, and its facts."""
     most = check.whole(args.facts, "facts", 0)
     with opened(args) as memory:
@@ -46,7 +46,7 @@ def timeline(args: argparse.Namespace, out: Output) -> int:
             }
             for one in episodes
         )
-        return 0
+        return
     before: datetime | None = None
     for episode in episodes:
         if before is not None and (pause := episode.timestamp - before) >= _LONG:
@@ -56,7 +56,6 @@ def timeline(args: argparse.Namespace, out: Output) -> int:
     out.note(
         f"{counted(len(episodes), 'episode')}, {counted(sum(map(len, learned.values())), 'fact')}"
     )
-    return 0
 
 
 def _by_episode(
@@ -122,24 +121,13 @@ def _span(pause: timedelta) -> str:
     raise AssertionError("hours are the smallest")
 
 
-def explain(args: argparse.Namespace, out: Output) -> int:
+def explain(args: argparse.Namespace, out: Output) -> None:
     """Shows the terms of the best hits' scores."""
     with opened(args) as memory:
-        user, query = user_and_query(args, memory)
-        hits = memory.search(
-            user,
-            query,
-            top_k=args.top_k,
-            kinds=args.kind or None,
-            method=args.method,
-            threshold=args.threshold,
-            include_superseded=args.all,
-            **fact_filters_of(args),
-            explain=True,
-        )
+        hits = found(args, memory, explain=True)
         if out.as_json:
             out.json(hits)
-            return 0
+            return
         out.note(
             f"read as {hits.intent}; method {args.method}"
             + (f", without {', '.join(hits.degraded)}" if hits.degraded else "")
@@ -148,7 +136,6 @@ def explain(args: argparse.Namespace, out: Output) -> int:
             print_hit(hit, out)
             _print_tree(hit.explain(), out)
         out.note(counted(len(hits), "hit"))
-    return 0
 
 
 def _print_tree(tree: Explanation, out: Output) -> None:

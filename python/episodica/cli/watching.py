@@ -12,7 +12,7 @@ from ..system import AnyMemory
 from ..value import day, jsonable
 from ..visible import visible_json
 from .output import Output, counted, printable
-from .stores import known, opened
+from .stores import opened, optional_user
 
 _CHANGE_COLUMNS = 9
 
@@ -33,13 +33,14 @@ def add_events_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def events(args: argparse.Namespace, out: Output) -> int:
+def events(args: argparse.Namespace, out: Output) -> None:
     """Lists events; the cursor to continue with goes to stderr."""
     limit = None if args.limit is None else check.whole(args.limit, "limit", 1)
     with opened(args) as memory:
-        user = None if args.user_id is None else known(args.user_id, memory)
+        user = optional_user(args, memory)
         if args.follow:
-            return _follow(memory, args.after, user, limit, out)
+            _follow(memory, args.after, user, limit, out)
+            return
         page = memory.events(args.after, user_id=user, limit=limit or 1000)
         found = list(page)
         while limit is None and len(page):
@@ -47,15 +48,14 @@ def events(args: argparse.Namespace, out: Output) -> int:
             found += page
     if out.as_json:
         out.json({"events": found, "cursor": page.cursor})
-        return 0
+        return
     _print(found, out)
     out.note(f"{counted(len(found), 'event')}; continue with --after {page.cursor}")
-    return 0
 
 
 def _follow(
     memory: AnyMemory, after: str | None, user: str | None, limit: int | None, out: Output
-) -> int:
+) -> None:
     with memory.events(after, user_id=user, follow=True) as stream:
         for count, event in enumerate(stream, start=1):
             if out.as_json:
@@ -65,7 +65,6 @@ def _follow(
             out.flush()
             if count == limit:
                 break
-    return 0
 
 
 def _print(found: Iterable[Event], out: Output) -> None:

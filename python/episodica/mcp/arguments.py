@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from ..hints import near, shown
 from ..inputs.options import Kind
-
-Layer: TypeAlias = Literal["L0", "L1", "L2"]
+from ..layers.values import Layer
 
 MIN_TOKENS = 200
 MAX_TOKENS = 10_000

@@ -20,6 +20,7 @@ from ..hints import shown
 from ..inputs.names import named
 from ..layers.address import CORTEX, parse
 from ..layers.tree import Tree
+from ..layers.values import Layer
 from ..records import Episode, Message, Record, SemanticMemory
 from ..reports import DeleteReport
 from ..results import Hit
@@ -30,7 +31,6 @@ from .arguments import (
     Arguments,
     Fetch,
     Forget,
-    Layer,
     Recall,
     Remember,
     Search,

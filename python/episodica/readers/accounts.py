@@ -36,6 +36,19 @@ def talk_of(entry: Mapping[str, Any], ids: Iterable[str], title: object, date: o
     return Talk(name, found, session=session, title=title, date=date)
 
 
+def path_to(
+    last: object, nodes: Mapping[Any, Mapping[str, Any]], parent: str
+) -> list[Mapping[str, Any]]:
+    """The nodes from the root to the last one, along the key that names the parent of each."""
+    path: list[Mapping[str, Any]] = []
+    seen: set[object] = set()
+    while isinstance(last, (str, int)) and last in nodes and last not in seen:
+        seen.add(last)
+        path.append(nodes[last])
+        last = nodes[last].get(parent)
+    return path[::-1]
+
+
 def is_chatgpt(value: Mapping[str, Any]) -> bool:
     """Whether `value` is a conversation with ChatGPT. Its ``mapping`` may be null."""
     return isinstance(value.get("mapping"), (Mapping, type(None))) and "mapping" in value
@@ -89,15 +102,8 @@ def _branch(mapping: Mapping[str, Any], last: object) -> list[Mapping[str, Any]]
     """The messages from the root to the last node, or along the last children if none is named."""
     if not isinstance(last, str) or last not in mapping:
         last = _last_node(mapping)
-    path: list[Mapping[str, Any]] = []
-    seen: set[object] = set()
-    while isinstance(last, str) and last in mapping and last not in seen:
-        seen.add(last)
-        message = mapping[last].get("message")
-        if isinstance(message, Mapping):
-            path.append(message)
-        last = mapping[last].get("parent")
-    return path[::-1]
+    held = (node.get("message") for node in path_to(last, mapping, "parent"))
+    return [message for message in held if isinstance(message, Mapping)]
 
 
 def _last_node(mapping: Mapping[str, Any]) -> str | None:
@@ -203,7 +209,7 @@ def deepseek(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
         fragments = message.get("fragments")
         if fragments is None:
             # Questions and answers take turns; only answers have reasoning.
-            depth = len(list(_ancestors(mapping, key)))
+            depth = len(_branch(mapping, key))
             is_answer = bool(message.get("reasoning_content")) or depth % 2 == 0
             said = [("assistant" if is_answer else "user", message.get("content"))]
         else:
@@ -216,16 +222,6 @@ def deepseek(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
             talk.leave(NO_WORDS)
     talk.leave_branches(_count(mapping) - len(shown_last))
     yield talk
-
-
-def _ancestors(mapping: Mapping[str, Any], key: object) -> Iterator[str]:
-    """The nodes with messages from this one to the root."""
-    seen: set[object] = set()
-    while isinstance(key, str) and key in mapping and key not in seen:
-        seen.add(key)
-        if isinstance(mapping[key].get("message"), Mapping):
-            yield key
-        key = mapping[key].get("parent")
 
 
 def _of_fragment(fragment: Mapping[str, Any]) -> tuple[str, Any]:
@@ -271,12 +267,7 @@ def _last_branch(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     parents = [one.get("parent_message_uuid") for one in messages]
     if not all(parents) or len(set(parents)) == len(parents):
         return messages
-    path, one, seen = [], messages[-1] if messages else None, set()
-    while one is not None and one.get("uuid") not in seen:
-        seen.add(one.get("uuid"))
-        path.append(one)
-        one = by_id.get(one.get("parent_message_uuid"))
-    return path[::-1]
+    return path_to(messages[-1].get("uuid"), by_id, "parent_message_uuid")
 
 
 # Parts of Claude that are not speech.

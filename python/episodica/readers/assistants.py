@@ -14,7 +14,7 @@ from typing import Any
 from ..inputs.chat import text_of
 from ..inputs.names import named
 from . import dates
-from .accounts import talk_of
+from .accounts import path_to, talk_of
 from .conversation import NO_WORDS, Conversation, Talk
 from .source import Item, Source
 
@@ -144,7 +144,7 @@ def open_webui(entry: Mapping[str, Any], number: int, source: Source) -> Iterato
     last = history.get("currentId")
     if last not in nodes:
         last = max(nodes, key=lambda key: nodes[key].get("timestamp") or 0, default=None)
-    shown_last = _path(nodes, last, "parentId")
+    shown_last = path_to(last, nodes, "parentId")
     for message in shown_last:
         content = message.get("content")
         if isinstance(content, str):
@@ -152,18 +152,6 @@ def open_webui(entry: Mapping[str, Any], number: int, source: Source) -> Iterato
         _add(talk, message, content, str(message.get("role") or "user"))
     talk.leave_branches(len(nodes) - len(shown_last))
     yield talk
-
-
-def _path(
-    nodes: Mapping[Any, Mapping[str, Any]], last: object, parent: str
-) -> list[Mapping[str, Any]]:
-    """The messages from the first to the last along their parents."""
-    path, seen = [], set()
-    while last in nodes and last not in seen:
-        seen.add(last)
-        path.append(nodes[last])
-        last = nodes[last].get(parent)
-    return path[::-1]
 
 
 def _add(talk: Talk, message: Mapping[str, Any], content: object, role: str) -> None:
@@ -218,7 +206,7 @@ def _shown(messages: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     nodes = {one.get("messageId"): one for one in messages}
     parents = [one.get("parentMessageId") for one in messages]
     if len(messages) > 1 and len(set(parents)) < len(parents) and all(parents):
-        return _path(nodes, messages[-1].get("messageId"), "parentMessageId")
+        return path_to(messages[-1].get("messageId"), nodes, "parentMessageId")
     return messages
 
 

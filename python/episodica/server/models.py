@@ -14,14 +14,14 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model,
 
 from ..inputs.checks import MAX_TOP_K
 from ..inputs.names import place_of
+from ..inputs.options import Format, Kind, Method
+from ..layers.values import Layer
 from ..records import Episode, Message, SemanticMemory
 from ..reports import AddResult, DeleteReport, Event, ImportReport
 from ..results import Context, Hit
 from ..sessions import Session
 from ..value import types_of
 
-Kind = Literal["episodic", "semantic", "message"]
-Layer = Literal["L0", "L1", "L2"]
 # JSON has no dates: they come as text, and the memory reads them.
 When = Annotated[str, WithJsonSchema({"type": "string", "examples": ["2024-03-11T09:30:00+01:00"]})]
 AnyObject = dict[str, Any]
@@ -88,7 +88,7 @@ class Flush(_Request):
 class _Question(_Request):
     query: str = Field(min_length=1, max_length=32_768)
     kinds: list[Kind] | None = None
-    method: Literal["hybrid", "rrf", "vector", "bm25", "norlift"] = "hybrid"
+    method: Method = "hybrid"
     since: When | None = None
     until: When | None = None
     session_id: str | None = None
@@ -96,6 +96,10 @@ class _Question(_Request):
     timezone: str | None = Field(default=None, description="Zone in which dates are shown.")
     where: AnyObject | None = None
     threshold: float | None = Field(default=None, ge=0, le=1)
+
+
+# The fields that search and context pass on as they are.
+CONDITIONS = sorted(_Question.model_fields.keys() - {"query", "timezone"})
 
 
 class Search(_Question):
@@ -111,7 +115,7 @@ class AskContext(_Question):
     """A question whose answer goes into a prompt."""
 
     max_tokens: int = Field(default=2_000, ge=1, le=1_000_000)
-    format: Literal["text", "json", "xml"] = "text"
+    format: Format = "text"
     fence: bool = Field(default=True, description="Fence the text as data.")
 
 

@@ -24,7 +24,7 @@ from langgraph.store.base import (
 
 from episodica import InvalidInputError
 
-from ..shared.connection import Connection, Where, settle
+from ..shared.connection import Connected, Connection, Where, settle
 from ..shared.filters import matches
 from ..shared.items import Draft, ItemTable, Namespace, StoredItem
 from .memories import Memories, is_memory
@@ -32,7 +32,7 @@ from .memories import Memories, is_memory
 _ROOT = "langgraph"
 
 
-class EpisodicaStore(BaseStore):
+class EpisodicaStore(Connected, BaseStore):
     """A LangGraph store over a memory: items survive restarts and are found by meaning.
 
     A namespace of items is a user of the memory (``langgraph:label/label``); no two namespaces
@@ -106,10 +106,6 @@ class EpisodicaStore(BaseStore):
     def sweep_ttl(self) -> int:
         """Deletes the items that have expired, and returns their number."""
         return self._items.sweep()
-
-    def close(self) -> None:
-        """Ends the connection. The last connection to a path also closes its memory system."""
-        self._connection.close()
 
     def _get(self, op: GetOp) -> Item | None:
         namespace = tuple(op.namespace)

@@ -99,6 +99,17 @@ class Connection:
         self.close()
 
 
+class Connected:
+    """What every adapter with a connection of its own can do."""
+
+    __slots__ = ()
+    _connection: Connection
+
+    def close(self) -> None:
+        """Ends the connection. The last connection to a path also closes its memory system."""
+        self._connection.close()
+
+
 def _key(where: str | os.PathLike[str]) -> str:
     text = os.fspath(where)
     return text if "://" in text else str(Path(text).expanduser().absolute())

@@ -13,7 +13,7 @@ from ...fence import fenced_context, source_of, within
 from ...inputs.options import KINDS
 from .. import views
 from ..access import AnyCaller, User
-from ..models import AskContext, ContextView, Found, Search
+from ..models import CONDITIONS, AskContext, ContextView, Found, Search
 from ..state import Memory, TheService, in_zone
 from .shared import legs_of, problems
 
@@ -103,13 +103,4 @@ _FENCE = 60
 
 
 def _options(body: Search | AskContext) -> dict[str, Any]:
-    return {
-        "kinds": body.kinds,
-        "method": body.method,
-        "since": body.since,
-        "until": body.until,
-        "session_id": body.session_id,
-        "agent_id": body.agent_id,
-        "where": body.where,
-        "threshold": body.threshold,
-    }
+    return {name: getattr(body, name) for name in CONDITIONS}

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from ...errors import InvalidInputError
+from ...layers.values import Layer
 from ...records import Record, SemanticMemory
 from .. import views
 from ..access import AnyCaller, Caller, User
@@ -22,7 +23,6 @@ from ..models import (
     FactPage,
     FactView,
     History,
-    Layer,
     MessagePage,
     MessageView,
     StateFact,

@@ -10,11 +10,11 @@ from starlette.responses import Response
 from ...aio.running import run
 from ...errors import InvalidInputError
 from ...layers.address import EPISODICA, Address, parse
-from ...layers.values import Entry
+from ...layers.values import Entry, Layer
 from ...system import MemorySystem
 from .. import views
 from ..access import AnyCaller, Caller
-from ..models import MAX_PAGE, Folder, Layer, Text
+from ..models import MAX_PAGE, Folder, Text
 from ..problems import not_found
 from ..state import Memory
 from .shared import problems
