@@ -168,7 +168,7 @@ def scores(memory: MemorySystem) -> dict[str, list[tuple[str, float]]]:
 
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(copied: Copy) -> None:
     place = copied("stores/v1")
-    (place / "episodica.json").write_text('{"format_version":2,"created_by":"episodica 9.0.0"}\n')
+    (place / "episodica.json").write_text('{"format_version":3,"created_by":"episodica 9.0.0"}\n')
     before = files(place)
     for system in (MemorySystem, LightweightSearchSystem):
         with pytest.raises(UnsupportedFormatError, match=r"episodica 9\.0\.0") as caught:

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use episodica_core::config::MemoryConfig;
-use episodica_core::engine::{Engine, RecordKind};
+use episodica_core::engine::{AnyRecord, Engine, RecordKind};
 use episodica_core::ids::Owner;
+use episodica_core::model::StoreProblem;
 use episodica_core::store::backend::FileBackend;
 use episodica_core::store::testing::{MemoryBackend, Random};
 use episodica_core::store::{LogKind, StoreLayout};
@@ -98,8 +99,8 @@ fn a_line_damaged_on_a_live_store_is_found_and_set_aside_at_the_next_opening() {
     );
     assert_eq!(
         records(&engine, "alice", RecordKind::Message).len(),
-        5,
-        "the episode also contains the message"
+        4,
+        "only the quarantine has the damaged line"
     );
 }
 
@@ -177,8 +178,35 @@ fn every_file_that_is_missing_is_an_empty_one() {
         disk.inner().remove_file(&path).unwrap();
         let engine = open(&disk).unwrap();
         let messages = records(&engine, "alice", RecordKind::Message);
-        assert_eq!(messages.len(), 5, "without {}", path.display());
+        let expected = if path == Path::new(LOG) { 0 } else { 5 };
+        assert_eq!(messages.len(), expected, "without {}", path.display());
         assert!(errors(&engine).is_empty(), "without {}: {:?}", path.display(), errors(&engine));
+    }
+}
+
+#[test]
+fn an_episode_outlives_a_message_whose_line_is_damaged() {
+    let disk = filled();
+    let log = disk.inner().read(Path::new(LOG)).unwrap();
+    disk.inner().put(LOG, &String::from_utf8(log).unwrap().replace("town1", "town9").into_bytes());
+    for read_only in [true, false, false] {
+        let engine = open_as(&disk, read_only, with_snapshots()).unwrap();
+        assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 4);
+        let AnyRecord::Episode(episode) = records(&engine, "alice", RecordKind::Episode).remove(0)
+        else {
+            panic!("an episode")
+        };
+        let held: Vec<&str> =
+            episode.original_messages.iter().map(|one| one.message_id.as_str()).collect();
+        assert_eq!(held, ["m0", "m2", "m3", "m4"]);
+        assert!(episode.revision > 0 || episode.content.contains("town1"), "{}", episode.content);
+        let report = engine.verify(None, &NOW).unwrap();
+        let is_told = |problem: &StoreProblem| problem.message.contains("messages that were lost");
+        assert!(report.problems.iter().any(is_told), "{:?}", report.problems);
+        if !read_only {
+            let content = format!("An edit of {}.", episode.revision);
+            engine.update("alice", &episode.episode_id, &content, &NOW).unwrap();
+        }
     }
 }
 

@@ -20,7 +20,9 @@ pub struct Episode {
     pub title: String,
     /// L1: the narrative, third person, dates resolved.
     pub content: String,
-    /// L2: the messages, verbatim, in order.
+    /// L2: the messages, verbatim, in order. In JSON their ids, because the log of messages has the
+    /// messages; reading gives references ([`Message::reference`]).
+    #[serde(default, rename = "message_ids", with = "message_ids")]
     pub original_messages: Vec<Arc<Message>>,
     /// Number of messages.
     pub message_count: usize,
@@ -67,6 +69,29 @@ impl Episode {
     /// L0 as it is indexed: title, a full stop, summary.
     pub(crate) fn abstract_text(&self) -> String {
         abstract_of(&self.title, &self.summary)
+    }
+}
+
+/// The JSON form of an episode's messages.
+mod message_ids {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::model::Message;
+
+    pub fn serialize<S: Serializer>(
+        messages: &[Arc<Message>],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(messages.iter().map(|message| &message.message_id))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Arc<Message>>, D::Error> {
+        let ids = Vec::<String>::deserialize(deserializer)?;
+        Ok(ids.into_iter().map(|id| Arc::new(Message::reference(id))).collect())
     }
 }
 

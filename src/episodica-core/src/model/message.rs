@@ -60,6 +60,27 @@ pub struct Message {
 }
 
 impl Message {
+    /// Stands for a message of which only the id was read. A view has none: they are replaced by
+    /// the messages when the records enter it.
+    pub fn reference(message_id: String) -> Self {
+        Self {
+            message_id,
+            seq: u64::MAX,
+            role: Role::default(),
+            name: None,
+            content: String::new(),
+            timestamp: Moment::new(0, 0).expect("invariant: 1970 is a year"),
+            session_id: None,
+            agent_id: None,
+            metadata: None,
+        }
+    }
+
+    /// True for a [`Message::reference`]: every message that was read has a role.
+    pub fn is_reference(&self) -> bool {
+        self.role.is_empty()
+    }
+
     /// The name to attribute the words to: the speaker's name, else the role.
     pub fn speaker(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.role)

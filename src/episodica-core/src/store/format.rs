@@ -8,7 +8,7 @@ use super::layout::StoreLayout;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The format version that this code writes. It reads this version and all older ones.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct StoreFormat {

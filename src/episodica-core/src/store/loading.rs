@@ -72,7 +72,8 @@ impl<'a> LogReading<'a> {
     }
 }
 
-/// Reads messages, and the episodes that share these messages.
+/// Reads messages, and the episodes that share these messages. Messages that only episodes hold and
+/// references to lost ones remain for [`place_messages`].
 fn read_conversation<'a>(
     logs: &'a dyn UserLogs,
     owner: &Owner,
@@ -131,10 +132,20 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     let (mut episodes, mut episode_history) = episodes.finish();
     let (semantic, semantic_history) = facts.finish();
     let inside = episodes.iter_mut().chain(episode_history.values_mut().flatten());
-    let next_seq = place_messages(&mut messages, inside);
+    let placed = place_messages(&mut messages, inside);
+    if placed.missing > 0 {
+        reading.problems.push(StoreProblem {
+            path: logs.path(LogKind::Episodes),
+            line: None,
+            message: format!("episodes name messages that were lost: `{}`", placed.missing),
+            remedy: "their texts are kept; import the messages again if an export has them".into(),
+            mended: true,
+        });
+    }
     Ok(LoadedUser {
         messages,
-        next_seq,
+        unlogged: placed.unlogged,
+        next_seq: placed.next_seq,
         episodes,
         episode_history,
         semantic,
@@ -146,7 +157,7 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
 
 /// The records after a known prefix of the logs. The inner `Err` means that the logs begin
 /// differently, or that the lines after the prefix require more than adding records (bad lines,
-/// removals, messages without a position); it lists the repairs.
+/// removals, messages without a position or inside an episode); it lists the repairs.
 ///
 /// # Errors
 /// `Io`.
@@ -182,15 +193,10 @@ fn conversation_behind(
         messages.push(Arc::new(message));
         Ok(())
     })?;
-    let ids: HashMap<&str, &Arc<Message>> =
-        messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
     whole &= read_behind(logs, LogKind::Episodes, known, &mut behind, &mut |line| {
-        let episode = faultless(read_episode(owner, line, &ids)?)?;
-        episode.original_messages.iter().try_for_each(|message| check_placed(message))?;
-        episodes.push(Arc::new(episode));
+        episodes.push(Arc::new(later_episode(owner, line)?));
         Ok(())
     })?;
-    drop(ids);
     (behind.messages, behind.episodes) = (messages, episodes);
     Ok((whole, behind))
 }
@@ -240,13 +246,12 @@ fn read_behind(
 /// Reads the lines after a known prefix into records, in log order.
 pub(super) struct LaterRecords<'a> {
     owner: &'a Owner,
-    messages: HashMap<String, Arc<Message>>,
     loaded: LoadedUser,
 }
 
 impl<'a> LaterRecords<'a> {
     pub fn new(owner: &'a Owner) -> Self {
-        Self { owner, messages: HashMap::new(), loaded: LoadedUser::default() }
+        Self { owner, loaded: LoadedUser::default() }
     }
 
     /// Reads a line.
@@ -269,17 +274,11 @@ impl<'a> LaterRecords<'a> {
             LogKind::Messages => {
                 let message = read_message(self.owner, line)?;
                 check_placed(&message)?;
-                let message = Arc::new(message);
-                self.messages.insert(message.message_id.clone(), Arc::clone(&message));
                 self.loaded.next_seq = self.loaded.next_seq.max(message.seq + 1);
-                self.loaded.messages.push(message);
+                self.loaded.messages.push(Arc::new(message));
             }
             LogKind::Episodes => {
-                let known = self.messages.iter().map(|(id, message)| (id.as_str(), message));
-                let read = read_episode(self.owner, line, &known.collect())?;
-                let episode = faultless(read)?;
-                episode.original_messages.iter().try_for_each(|message| check_placed(message))?;
-                self.loaded.episodes.push(Arc::new(episode));
+                self.loaded.episodes.push(Arc::new(later_episode(self.owner, line)?));
             }
             LogKind::Semantic => {
                 let fact = faultless(read_semantic(self.owner, line)?)?;
@@ -296,6 +295,16 @@ impl<'a> LaterRecords<'a> {
 
 fn check_placed(message: &Message) -> Result<(), String> {
     if message.seq == UNPLACED { Err("a message without a position".into()) } else { Ok(()) }
+}
+
+/// An episode that names its messages.
+fn later_episode(owner: &Owner, line: &[u8]) -> Result<Episode, String> {
+    let episode = faultless(read_episode(owner, line, &HashMap::new())?)?;
+    if episode.original_messages.iter().all(|message| message.is_reference()) {
+        Ok(episode)
+    } else {
+        Err("an episode that holds its messages".into())
+    }
 }
 
 fn faultless<T>((record, notes): (T, Vec<String>)) -> Result<T, String> {

@@ -15,6 +15,7 @@ pub enum OpenedLogs {
     /// The prefix does not match, or the logs need repair: all records.
     Whole(LoadedUser),
     /// Only the records after the prefix, in log order: each revision separately, without history.
+    /// Episodes have references instead of messages.
     Behind(LoadedUser),
 }
 
@@ -24,6 +25,8 @@ pub struct LoadedUser {
     /// In the order of their `seq`, each id once; includes messages that exist only inside imported
     /// episodes.
     pub messages: Vec<Arc<Message>>,
+    /// The messages that exist only inside episodes. Opening for writing appends them to the log.
+    pub unlogged: Vec<Arc<Message>>,
     /// The `seq` of the next message.
     pub next_seq: u64,
     /// The current revision of every episode, in the order of first appearance; the messages are
@@ -145,62 +148,73 @@ impl TextInterner {
     }
 }
 
-/// Adds the messages that exist only inside episodes, assigns each missing `seq`, and sorts;
-/// returns the next free `seq`.
+/// How the messages of a user's episodes were found.
+#[derive(Debug, Default)]
+pub(super) struct PlacedMessages {
+    /// The next free `seq`.
+    pub next_seq: u64,
+    /// Messages that only lines of the episode log hold.
+    pub unlogged: Vec<Arc<Message>>,
+    /// Number of the named messages that were not found.
+    pub missing: usize,
+}
+
+/// Adds the messages that exist only inside episodes, assigns each missing `seq`, sorts, and leaves
+/// no reference in an episode: one to a message that is not found is taken out.
 ///
 /// Imported messages come first if the log's numbers leave room for them (they are older if the
 /// store began as another program's), else last.
 pub(super) fn place_messages<'a>(
     messages: &mut Vec<Arc<Message>>,
     episodes: impl Iterator<Item = &'a mut Arc<Episode>>,
-) -> u64 {
+) -> PlacedMessages {
     let logged: HashSet<&str> =
         messages.iter().map(|message| message.message_id.as_str()).collect();
-    let mut extra: Vec<Arc<Message>> = Vec::new();
-    let mut extra_places: HashMap<String, usize> = HashMap::new();
-    // For each episode: positions in it, each with the number of the extra message that fills it.
-    let mut patches = Vec::new();
-    for episode in episodes {
-        let mut patch: Vec<(usize, usize)> = Vec::new();
-        for (position, message) in episode.original_messages.iter().enumerate() {
-            if !logged.contains(message.message_id.as_str()) {
-                let place = *extra_places.entry(message.message_id.clone()).or_insert_with(|| {
-                    extra.push(Arc::clone(message));
-                    extra.len() - 1
-                });
-                patch.push((position, place));
-            }
+    let is_logged = |message: &Arc<Message>| logged.contains(message.message_id.as_str());
+    let mut unlogged: Vec<Arc<Message>> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut incomplete = Vec::new();
+    for episode in episodes.filter(|episode| !episode.original_messages.iter().all(is_logged)) {
+        let others = episode.original_messages.iter().filter(|message| !is_logged(message));
+        for message in others.filter(|message| !message.is_reference()) {
+            places.entry(message.message_id.clone()).or_insert_with(|| {
+                unlogged.push(Arc::clone(message));
+                unlogged.len() - 1
+            });
         }
-        if !patch.is_empty() {
-            patches.push((episode, patch));
-        }
+        incomplete.push(episode);
     }
-    let placed =
-        || messages.iter().chain(&extra).map(|message| message.seq).filter(|seq| *seq != UNPLACED);
+    let is_placed = |message: &&Arc<Message>| message.seq != UNPLACED;
+    let placed = || messages.iter().chain(&unlogged).filter(is_placed).map(|message| message.seq);
     let end = placed().max().map_or(0, |seq| seq + 1);
-    let wanted = extra.iter().filter(|message| message.seq == UNPLACED).count() as u64;
+    let wanted = unlogged.iter().filter(|message| message.seq == UNPLACED).count() as u64;
     let mut front = match placed().min() {
         Some(first) if first < wanted => end,
         _ => 0,
     };
-    for message in &mut extra {
-        if message.seq == UNPLACED {
-            *message = Arc::new(Message { seq: front, ..Message::clone(message) });
-            front += 1;
-        }
+    for message in unlogged.iter_mut().filter(|message| message.seq == UNPLACED) {
+        *message = Arc::new(Message { seq: front, ..Message::clone(message) });
+        front += 1;
     }
-    let mut next = end.max(front);
-    for message in messages.iter_mut().filter(|message| message.seq == UNPLACED) {
-        *message = Arc::new(Message { seq: next, ..Message::clone(message) });
-        next += 1;
-    }
-    for (episode, patch) in patches {
+    let mut missing = 0;
+    for episode in incomplete {
         let episode = Arc::make_mut(episode);
-        for (position, place) in patch {
-            episode.original_messages[position] = Arc::clone(&extra[place]);
-        }
+        let before = episode.original_messages.len();
+        episode.original_messages.retain_mut(|message| {
+            let Some(place) = places.get(&message.message_id) else { return is_logged(message) };
+            *message = Arc::clone(&unlogged[*place]);
+            true
+        });
+        episode.message_count = episode.original_messages.len();
+        missing += before - episode.message_count;
     }
-    messages.extend(extra);
+    drop(logged);
+    let mut next_seq = end.max(front);
+    for message in messages.iter_mut().filter(|message| message.seq == UNPLACED) {
+        *message = Arc::new(Message { seq: next_seq, ..Message::clone(message) });
+        next_seq += 1;
+    }
+    messages.extend(unlogged.iter().cloned());
     messages.sort_by_key(|message| message.seq);
-    next
+    PlacedMessages { next_seq, unlogged, missing }
 }

@@ -321,7 +321,8 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     let (holder, patience) = (Arc::clone(&shared.holder), shared.patience);
     let acquired = lock::acquire(&*backend, &shared.layout, &holder, patience)?;
     shared.root.pin(&*backend)?;
-    if format::check(&*backend, &shared.layout)?.is_none() {
+    // Users keep lines of the first version until they are opened, and rewritten.
+    if format::check(&*backend, &shared.layout)? != Some(format::FORMAT_VERSION) {
         format::write(&*backend, &shared.layout)?;
     }
     files::create_dir_all(&*backend, &shared.layout.locks())?;

@@ -47,8 +47,14 @@ impl UserStore {
         logs: Box<dyn UserLogs>,
         opened: LogHead,
     ) -> Result<(Self, LoadedUser)> {
-        let loaded = loading::load(&*logs, owner)?;
-        Ok((Self::over(owner, logs, opened), loaded))
+        let mut loaded = loading::load(&*logs, owner)?;
+        let user = Self::over(owner, logs, opened);
+        // From here on each message is in its log: later episodes name it.
+        let unlogged = std::mem::take(&mut loaded.unlogged);
+        if !unlogged.is_empty() && user.mode() == OpenMode::ReadWrite {
+            user.append_messages(&unlogged, &[])?;
+        }
+        Ok((user, loaded))
     }
 
     /// Opens the logs and reads the lines after their `known` prefix; all lines, if the logs begin
@@ -113,7 +119,8 @@ impl UserStore {
         self.try_append(LogKind::Messages, messages, &[], &[])
     }
 
-    /// Appends episodes (a known id becomes its next revision), then removes the `deleted` ids from
+    /// Appends episodes, whose messages are in the log (a known id becomes its next revision), then
+    /// removes the `deleted` ids from
     /// the current episodes, then appends states, in one durable write. If only part of an
     /// episode's line survives a crash, neither the episode nor the lines after it exist.
     ///
@@ -125,6 +132,9 @@ impl UserStore {
         deleted: &[&str],
         states: &[StateRecord],
     ) -> Result<LogPosition> {
+        // An episode never survives without its messages: the writer of some may have died before
+        // they were durable. (If another one has appended since, it has synced them.)
+        self.try_append_messages(&[])?;
         self.append(LogKind::Episodes, episodes, deleted, states)
     }
 

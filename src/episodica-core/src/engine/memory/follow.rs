@@ -5,7 +5,6 @@
 //! out other writers, follows, and then writes.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::sync::MutexGuard;
@@ -16,7 +15,6 @@ use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::user::{UserMemory, WriterState};
 use crate::engine::memory::view::UserView;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Episode;
 use crate::store::{LoadedUser, StateRecord};
 
 /// The state of the view compared with the logs.
@@ -175,24 +173,16 @@ impl UserMemory {
             return Ok(LogFreshness::Current);
         }
         let mut view = self.view.write();
-        // Messages first: the episodes refer to the view's copies.
-        let messages =
-            LoadedUser { messages: std::mem::take(&mut behind.messages), ..LoadedUser::default() };
-        view.add(&messages, to, &Uninterrupted)?;
-        for episode in &mut behind.episodes {
-            if !share_messages(&view, Arc::make_mut(episode)) {
-                // An import has inserted the message between older lines instead of appending it.
-                return Ok(LogFreshness::Outdated);
-            }
+        if !view.add_later(&mut behind, to, &Uninterrupted)? {
+            return Ok(LogFreshness::Outdated);
         }
-        view.add(&behind, to, &Uninterrupted)?;
         drop(view);
         self.followed_seq.fetch_max(behind.next_seq, Ordering::SeqCst);
         let learned = |state: &&StateRecord| matches!(state, StateRecord::Learned { .. });
         let learned = behind.states.iter().filter(learned).count();
         self.foreign_episodes.fetch_add(behind.episodes.len() as u64, Ordering::SeqCst);
         self.foreign_facts.fetch_add((behind.semantic.len() + learned) as u64, Ordering::SeqCst);
-        self.note_arrived(&behind, !messages.messages.is_empty());
+        self.note_arrived(&behind, !behind.messages.is_empty());
         Ok(LogFreshness::Followed)
     }
 
@@ -242,17 +232,6 @@ impl UserMemory {
 
 fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the memory system was closed meanwhile")
-}
-
-/// Replaces an episode's own messages by those of the view; `false` if the view lacks one.
-fn share_messages(view: &UserView, episode: &mut Episode) -> bool {
-    episode.original_messages.iter_mut().all(|message| {
-        let slot = view.messages.slot(&message.message_id);
-        if let Some(slot) = slot {
-            *message = Arc::clone(view.messages.get(slot));
-        }
-        slot.is_some()
-    })
 }
 
 /// The text that a vector stands for.

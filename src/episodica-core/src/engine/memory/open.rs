@@ -42,8 +42,13 @@ impl UserMemory {
                 let (opened, restored) = parallel::join(open, || restore(store, &owner, head, to));
                 match (opened?, restored) {
                     ((user_store, Logs::Behind(behind)), Some(restored)) => {
-                        let parts = (restored, behind);
-                        return Self::from_snapshot(owner, user_store, head, parts, to, control);
+                        let (parts, named) = ((restored, behind), owner.clone());
+                        let opened =
+                            Self::from_snapshot(named, user_store, head, parts, to, control)?;
+                        match opened {
+                            Some(user) => return Ok(user),
+                            None => store.open_user(&owner)?,
+                        }
                     }
                     ((user_store, Logs::Whole(loaded)), _) => (user_store, loaded),
                     ((user_store, Logs::Behind(_)), None) => {
@@ -62,7 +67,8 @@ impl UserMemory {
         Self::from_logs(owner, user_store, loaded, known, to, control)
     }
 
-    /// Builds the view from a snapshot, and adds the records that were written since.
+    /// Builds the view from a snapshot, and adds the records that were written since. `None` if an
+    /// episode names a message that was lost.
     fn from_snapshot(
         owner: Owner,
         store: UserStore,
@@ -70,9 +76,11 @@ impl UserMemory {
         (restored, mut behind): (RestoredView, LoadedUser),
         to: &IndexingSettings<'_>,
         control: &dyn CallControl,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let RestoredView { mut view, files, next_seq } = restored;
-        view.add(&behind, to, control)?;
+        if !view.add_later(&mut behind, to, control)? {
+            return Ok(None);
+        }
         let changed = !behind.is_empty();
         let opened = OpenedView {
             view,
@@ -88,7 +96,7 @@ impl UserMemory {
         if changed && !to.opens_without_embedding {
             user.embed_arrived(to, control)?;
         }
-        Ok(user)
+        Ok(Some(user))
     }
 
     fn from_logs(
@@ -128,14 +136,33 @@ impl UserView {
         control: &dyn CallControl,
     ) -> Result<Self> {
         let mut view = Self::default();
-        view.add(&loaded, to, control)?;
+        view.add_loaded_messages(&loaded, to, control)?;
+        view.add_derived(&loaded, to, control)?;
         view.episodes.set_history(loaded.episode_history);
         view.facts.set_history(loaded.semantic_history);
         Ok(view)
     }
 
-    /// Adds loaded records and states, without vectors. A known id is a new revision.
-    pub(super) fn add(
+    /// Adds the records of later lines, whose episodes name their messages. `false`, with a part
+    /// added, if an episode names a message that the view lacks.
+    pub(super) fn add_later(
+        &mut self,
+        behind: &mut LoadedUser,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
+    ) -> Result<bool> {
+        self.add_loaded_messages(behind, to, control)?;
+        for episode in &mut behind.episodes {
+            for message in &mut Arc::make_mut(episode).original_messages {
+                let Some(slot) = self.messages.slot(&message.message_id) else { return Ok(false) };
+                *message = Arc::clone(self.messages.get(slot));
+            }
+        }
+        self.add_derived(behind, to, control)?;
+        Ok(true)
+    }
+
+    fn add_loaded_messages(
         &mut self,
         loaded: &LoadedUser,
         to: &IndexingSettings<'_>,
@@ -146,6 +173,16 @@ impl UserView {
             let readings = to.read_messages(texts, control)?;
             self.add_messages(batch, &readings);
         }
+        Ok(())
+    }
+
+    /// Adds loaded episodes, states and facts, without vectors. A known id is a new revision.
+    fn add_derived(
+        &mut self,
+        loaded: &LoadedUser,
+        to: &IndexingSettings<'_>,
+        control: &dyn CallControl,
+    ) -> Result<()> {
         for batch in loaded.episodes.chunks(EMBED_BATCH) {
             control.check()?;
             let terms = parallel::map(batch.iter().collect(), parallel::FEW_TEXTS, |episode| {

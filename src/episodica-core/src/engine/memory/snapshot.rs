@@ -62,7 +62,7 @@ impl WrittenSnapshot {
 }
 
 /// Incremented with every change of the packs, and of the code that computes them.
-const LAYOUT: u32 = 9;
+const LAYOUT: u32 = 10;
 
 /// Identifies the writer of snapshots, and everything that a view depends on except the logs.
 fn maker(to: &IndexingSettings<'_>) -> String {

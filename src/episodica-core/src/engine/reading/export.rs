@@ -57,21 +57,11 @@ impl Engine {
         Ok(ExportedRecords {
             messages: messages.iter().map(json).collect::<Result<_>>()?,
             counts: (episodes.0, facts.0),
-            episodes: episodes.1.iter().map(|episode| by_ids(episode)).collect::<Result<_>>()?,
+            episodes: episodes.1.iter().map(json).collect::<Result<_>>()?,
             facts: facts.1.iter().map(json).collect::<Result<_>>()?,
             unlearned,
         })
     }
-}
-
-/// An episode with the ids of its messages instead of the messages.
-fn by_ids(episode: &Episode) -> Result<String> {
-    let ids: Vec<&str> =
-        episode.original_messages.iter().map(|message| message.message_id.as_str()).collect();
-    let bare = Episode { original_messages: Vec::new(), ..episode.clone() };
-    // The first occurrence is the key: only texts precede it, and quotes within texts are escaped.
-    let named = format!("\"message_ids\":{}", json(&ids)?);
-    Ok(json(&bare)?.replacen("\"original_messages\":[]", &named, 1))
 }
 
 fn json(record: &impl Serialize) -> Result<String> {

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::control::{CallControl, Uninterrupted};
 use crate::engine::memory::view::episode_terms;
@@ -42,16 +41,9 @@ impl ImportedRecords {
 #[derive(Clone, Default)]
 pub(crate) struct ParsedImport {
     messages: Vec<Message>,
-    /// Each episode with the ids of its messages, and its line in the file.
-    episodes: Vec<(Episode, Vec<String>, u64)>,
+    /// Each episode with its line in the file.
+    episodes: Vec<(Episode, u64)>,
     facts: Vec<SemanticMemory>,
-}
-
-/// An episode of an export, which names its messages.
-#[derive(Deserialize)]
-struct EpisodeMembers {
-    #[serde(default)]
-    message_ids: Vec<String>,
 }
 
 impl ParsedImport {
@@ -65,9 +57,9 @@ impl ParsedImport {
             parsed.messages.push(message(text).map_err(fault("message", path, *line))?);
         }
         for (line, text) in &imported.episodes {
-            let (mut episode, members) = episode(text).map_err(fault("episode", path, *line))?;
+            let mut episode = episode(text).map_err(fault("episode", path, *line))?;
             episode.user_id.clone_from(&owner.user);
-            parsed.episodes.push((episode, members, *line));
+            parsed.episodes.push((episode, *line));
         }
         for (line, text) in &imported.facts {
             let mut fact = fact(text).map_err(fault("fact", path, *line))?;
@@ -90,17 +82,12 @@ fn message(text: &str) -> Result<Message, String> {
     Ok(message)
 }
 
-fn episode(text: &str) -> Result<(Episode, Vec<String>), String> {
-    let EpisodeMembers { message_ids } = read(text)?;
-    let mut value: Value = read(text)?;
-    if let Some(object) = value.as_object_mut() {
-        object.insert("original_messages".into(), Value::Array(Vec::new()));
-    }
-    let episode: Episode = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    if episode.episode_id.is_empty() || message_ids.is_empty() {
+fn episode(text: &str) -> Result<Episode, String> {
+    let episode: Episode = read(text)?;
+    if episode.episode_id.is_empty() || episode.original_messages.is_empty() {
         return Err("`episode_id` or `message_ids` is empty".into());
     }
-    Ok((episode, message_ids))
+    Ok(episode)
 }
 
 fn fact(text: &str) -> Result<SemanticMemory, String> {
@@ -121,8 +108,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
 impl EngineServices {
     /// Adds the records that the user lacks; see [`Engine::import_records`].
     ///
-    /// Episodes and facts are written before their messages: after a power cut in between, messages
-    /// that belong to an episode are not segmented again.
+    /// Messages are written before the episodes that name them, and these before their facts.
     ///
     /// [`Engine::import_records`]: crate::engine::Engine::import_records
     pub(crate) fn import(
@@ -142,9 +128,9 @@ impl EngineServices {
         let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
         let new = NewRecords::of(user, parsed, writer.next_seq, path, &mut report)?;
         let learned = new.learned(unlearned, self.clock.now());
+        user.store.append_messages(&new.messages, &[])?;
         user.store.append_episodes(&new.episodes, &[], &[])?;
         user.store.append_semantic(&new.facts, &[], &learned)?;
-        user.store.append_messages(&new.messages, &[])?;
         user.note_change();
         let last = new.messages.iter().map(|message| message.seq + 1).max();
         writer.next_seq = writer.next_seq.max(last.unwrap_or_default());
@@ -207,20 +193,21 @@ impl NewRecords {
         }
         let mut ids = HashSet::new();
         let (mut episodes, mut facts) = (Vec::new(), Vec::new());
-        for (mut episode, members, line) in parsed.episodes {
+        for (mut episode, line) in parsed.episodes {
             if view.episodes.by_id(&episode.episode_id).is_some() {
                 report.known += usize::from(ids.insert(episode.episode_id));
                 continue;
             }
-            for id in &members {
+            for message in &mut episode.original_messages {
+                let id = &message.message_id;
                 let known = view.messages.slot(id).map(|slot| view.messages.get(slot));
-                let message = added.get(id).or(known).ok_or_else(|| {
+                let found = added.get(id).or(known).cloned().ok_or_else(|| {
                     Error::invalid(format!("the export lacks a message of the episode: `{id}`"))
                         .at(path, Some(line))
                 })?;
-                episode.original_messages.push(Arc::clone(message));
+                *message = found;
             }
-            episode.message_count = members.len();
+            episode.message_count = episode.original_messages.len();
             report.episodes += usize::from(ids.insert(episode.episode_id.clone()));
             episodes.push(Arc::new(episode));
         }

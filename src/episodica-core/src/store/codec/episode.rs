@@ -1,4 +1,5 @@
-//! Reads lines of the episode log.
+//! Reads lines of the episode log. A line names its messages by id (`message_ids`); lines of the
+//! first format and of Nemori hold them (`original_messages`).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,6 +30,8 @@ struct EpisodeRow<'a> {
     title: String,
     #[serde(default, deserialize_with = "text")]
     content: String,
+    #[serde(borrow, default)]
+    message_ids: Option<Vec<MessageId<'a>>>,
     #[serde(borrow, default)]
     original_messages: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "text")]
@@ -61,7 +64,8 @@ struct EpisodeRow<'a> {
     revision: u32,
 }
 
-/// Reads an episode line; messages in `known` are shared instead of read again.
+/// Reads an episode line. Messages in `known` are shared; of others the episode gets those that the
+/// line holds, or references.
 pub(crate) fn read_episode(
     owner: &Owner,
     line: &[u8],
@@ -84,8 +88,18 @@ pub(crate) fn read_episode(
         episode_id.unwrap_or_else(|| record_id(owner, "episode", &[b"line", identity(line)]));
     let epoch = Moment::new(0, 0).expect("invariant: 1970 is a year");
     let stated = row.timestamp.get().or(row.created_at.get());
-    let messages =
-        read_messages(owner, &episode_id, row.original_messages, stated.unwrap_or(epoch), known)?;
+    let messages = match row.message_ids {
+        Some(ids) if row.original_messages.is_none() => {
+            ids.into_iter().map(|id| named_message(&id.0, known)).collect()
+        }
+        _ => held_messages(
+            owner,
+            &episode_id,
+            row.original_messages,
+            stated.unwrap_or(epoch),
+            known,
+        )?,
+    };
     let first = messages.first().map(|message| message.timestamp);
     let timestamp = row.timestamp.get().or(first).or(row.created_at.get()).unwrap_or(epoch);
     let last = messages.iter().map(|message| message.timestamp).max();
@@ -125,12 +139,13 @@ pub(crate) fn read_episode(
 }
 
 #[derive(Deserialize)]
-struct MessageId<'a> {
-    #[serde(borrow, default)]
-    message_id: Option<Cow<'a, str>>,
+struct MessageId<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn named_message(id: &str, known: &HashMap<&str, &Arc<Message>>) -> Arc<Message> {
+    known.get(id).map_or_else(|| Arc::new(Message::reference(id.to_owned())), |one| Arc::clone(one))
 }
 
-fn read_messages(
+fn held_messages(
     owner: &Owner,
     episode_id: &str,
     raw: Option<&RawValue>,
@@ -138,15 +153,6 @@ fn read_messages(
     known: &HashMap<&str, &Arc<Message>>,
 ) -> Result<Vec<Arc<Message>>, String> {
     let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(Vec::new()) };
-    if !known.is_empty()
-        && let Ok(ids) = serde_json::from_str::<Vec<MessageId<'_>>>(raw.get())
-        && let Some(messages) = ids
-            .iter()
-            .map(|row| known.get(row.message_id.as_deref()?).map(|message| Arc::clone(message)))
-            .collect()
-    {
-        return Ok(messages);
-    }
     let rows: Vec<MessageRow> =
         serde_json::from_str(raw.get()).map_err(|error| format!("original_messages: {error}"))?;
     if rows.iter().any(|row| row.metadata.as_ref().is_some_and(|raw| is_too_deep(raw.get()))) {
@@ -211,6 +217,23 @@ mod tests {
     }
 
     #[test]
+    fn a_line_names_its_messages() {
+        let line = br#"{"episode_id":"e","message_ids":["m1","m2"],"timestamp":1}"#;
+        let (episode, _) = read_episode(&owner(), line, &HashMap::new()).unwrap();
+        assert!(episode.original_messages.iter().all(|message| message.is_reference()));
+        let mut written = Vec::new();
+        crate::store::line::encode_line(&mut written, &episode).unwrap();
+        let message = Arc::new(
+            read_message(&owner(), br#"{"message_id":"m2","role":"user","content":"hi"}"#).unwrap(),
+        );
+        let known = HashMap::from([("m2", &message)]);
+        let (again, _) = read_episode(&owner(), written.trim_ascii_end(), &known).unwrap();
+        let [first, second] = &again.original_messages[..] else { panic!("two messages") };
+        assert_eq!((first.message_id.as_str(), first.is_reference()), ("m1", true));
+        assert!(Arc::ptr_eq(second, &message));
+    }
+
+    #[test]
     fn messages_that_are_known_are_shared() {
         let message = Arc::new(
             read_message(
@@ -249,7 +272,7 @@ mod tests {
     #[test]
     fn nesting_does_not_overflow() {
         let deep = "[".repeat(500_000);
-        for key in ["metadata", "original_messages", "tags"] {
+        for key in ["metadata", "original_messages", "message_ids", "tags"] {
             assert!(
                 read_episode(
                     &owner(),

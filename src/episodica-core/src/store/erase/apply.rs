@@ -235,27 +235,61 @@ pub(super) fn edit_logs(
     if erasure.compact {
         let fact = |line: &[u8]| plan.fact(line).map(|fact| fact.memory_id);
         let episode = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
-        files += compact(&noted, messages, &|_| None)?;
-        files += compact(&noted, episodes, &episode)?;
-        files += compact(&noted, semantic, &fact)?;
+        let named = lines_by_id(&plan, messages, episodes)?;
+        files += compact(&noted, messages, &|_| None, &HashMap::new())?;
+        files += compact(&noted, episodes, &episode, &named)?;
+        files += compact(&noted, semantic, &fact, &HashMap::new())?;
     }
     Ok(files)
 }
 
-/// Removes the dead lines from a log; returns the number of changed logs.
+/// Removes the dead lines from a log and puts the `new` ones in the place of others; returns the
+/// number of changed logs.
 fn compact(
     noted: &EraseNote<'_>,
     log: &mut dyn EditableLog,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
+    new: &HashMap<u64, Vec<u8>>,
 ) -> Result<usize> {
     let (dead, gone) = dead_lines(log, id_of)?;
-    if dead.is_empty() {
+    if dead.is_empty() && new.is_empty() {
         return Ok(0);
     }
-    log.edit(&|cuts| noted.line(cuts, &gone), &mut |line| {
-        if dead.contains(&line.number) { LineRewrite::Drop } else { LineRewrite::Keep }
+    log.edit(&|cuts| noted.line(cuts, &gone), &mut |line| match new.get(&line.number) {
+        _ if dead.contains(&line.number) => LineRewrite::Drop,
+        Some(new) => LineRewrite::Replace(new.clone()),
+        None => LineRewrite::Keep,
     })?;
     Ok(1)
+}
+
+/// The lines of episodes that hold their messages, written anew with ids. Only those whose messages
+/// are all in the log of messages.
+fn lines_by_id(
+    plan: &ErasePlan<'_>,
+    messages: &dyn EditableLog,
+    episodes: &dyn EditableLog,
+) -> Result<HashMap<u64, Vec<u8>>> {
+    let mut holding = Vec::new();
+    episodes.for_each(&mut |line| {
+        let is_record = !is_state(line.bytes) && !is_deleted(line.bytes);
+        let episode = is_record.then(|| plan.episode(line.bytes)).flatten();
+        let is_holding =
+            |one: &Episode| one.original_messages.iter().any(|message| !message.is_reference());
+        holding.extend(episode.filter(is_holding).map(|episode| (line.number, episode)));
+    })?;
+    if holding.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut logged = HashSet::new();
+    messages.for_each(&mut |line| {
+        logged.extend(message_of_line(plan.owner, line.bytes).map(|message| message.message_id));
+    })?;
+    let is_logged = |episode: &Episode| {
+        episode.original_messages.iter().all(|message| logged.contains(&message.message_id))
+    };
+    holding.retain(|(_, episode)| is_logged(episode));
+    holding.iter().map(|(number, episode)| Ok((*number, encode_records(&[episode])?))).collect()
 }
 
 /// The sessions that lose all their messages: their ids must not stay either.

@@ -183,13 +183,13 @@ fn reading_only_writes_nothing() {
 #[test]
 fn a_newer_format_is_refused_and_left_alone() {
     let disk = MemoryBackend::new();
-    disk.put("/m/episodica.json", b"{\"format_version\":2,\"created_by\":\"episodica 9.0.0\"}");
+    disk.put("/m/episodica.json", b"{\"format_version\":3,\"created_by\":\"episodica 9.0.0\"}");
     let before = disk.files();
     for mode in [OpenMode::ReadOnly, OpenMode::ReadWrite] {
         let error = on(&disk, mode).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnsupportedFormat);
-        let expected = "the store has format 2, written by `episodica 9.0.0`; this version reads \
-            up to `1` in `/m/episodica.json`";
+        let expected = "the store has format 3, written by `episodica 9.0.0`; this version reads \
+            up to `2` in `/m/episodica.json`";
         assert_eq!(error.to_string(), expected);
     }
     assert_eq!(disk.files(), before);
