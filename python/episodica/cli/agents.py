@@ -12,6 +12,7 @@ from ..aio import AsyncMemorySystem
 from ..errors import InvalidInputError, MissingExtraError
 from ..mcp.installing import CLIENTS, Change, entry_for, installation, removal
 from .output import Output
+from .parser import option
 from .service import add_keys_file, keys_of
 from .stores import settings_of, store_of
 
@@ -22,30 +23,30 @@ def add_arguments(
     parser: argparse.ArgumentParser,
 ) -> tuple[argparse.ArgumentParser, argparse.Action]:
     """Adds the arguments; returns the parser of ``install``, and the argument that is a file."""
-    parser.add_argument(
-        "--user",
-        metavar="U",
-        help="the user whose memory agents see (default $EPISODICA_MCP_USER, or over HTTP a key's)",
+    option(
+        parser,
+        "--user U",
+        "the user whose memory agents see (default $EPISODICA_MCP_USER, or over HTTP a key's)",
     )
-    parser.add_argument(
+    option(
+        parser,
         "--transport",
+        "stdio for the client that starts it, http for several clients (default stdio)",
         choices=TRANSPORTS,
         default="stdio",
-        help="stdio for the client that starts it, http for several clients (default stdio)",
     )
     parser.add_argument(
         "--host",
         default="127.0.0.1",
         help="where to listen (default 127.0.0.1); beyond this machine only with keys",
     )
-    parser.add_argument("--port", type=int, default=8765, metavar="N", help="(default 8765)")
+    option(parser, "--port N", "(default 8765)", default=8765)
     add_keys_file(parser)
-    parser.add_argument(
-        "--max-tokens",
-        type=int,
+    option(
+        parser,
+        "--max-tokens N",
+        "maximum length of an answer, unless a call asks for another (default 1000)",
         default=1000,
-        metavar="N",
-        help="maximum length of an answer, unless a call asks for another (default 1000)",
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=False)
     entering = actions.add_parser(
@@ -55,23 +56,14 @@ def add_arguments(
     )
     entering.set_defaults(command=install)
     entering.add_argument("client", choices=tuple(CLIENTS), help="the client")
-    entering.add_argument(
-        "--user",
-        metavar="U",
-        default=argparse.SUPPRESS,
-        help="the user whose memory the client sees",
-    )
-    entering.add_argument(
-        "--project", action="store_true", help="for the project in this directory only"
-    )
+    option(entering, "--user U", "the user whose memory the client sees", default=argparse.SUPPRESS)
+    option(entering, "--project", "for the project in this directory only")
     entering.add_argument(
         "--name", default="episodica", help="the server's name there (default episodica)"
     )
-    file = entering.add_argument(
-        "--file", metavar="FILE", help="the client's settings, if elsewhere"
-    )
-    entering.add_argument("--undo", action="store_true", help="restore the settings")
-    entering.add_argument("--yes", action="store_true", help="do not ask")
+    file = option(entering, "--file FILE", "the client's settings, if elsewhere")
+    option(entering, "--undo", "restore the settings")
+    option(entering, "--yes", "do not ask")
     return entering, file
 
 

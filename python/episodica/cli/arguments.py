@@ -27,7 +27,7 @@ from . import (
     watching,
 )
 from .output import COLOURS, Output
-from .parser import GroupedParser, Parser
+from .parser import GroupedParser, Parser, option
 
 Command: TypeAlias = Callable[[argparse.Namespace, Output], int | None]
 
@@ -103,33 +103,32 @@ class CommandLine:
 
         tenant = os.environ.get("EPISODICA_TENANT") or "default"
         self.folders.append(
-            parser.add_argument(
-                "--store",
-                metavar="PATH",
+            option(
+                parser,
+                "--store PATH",
+                "the store (default: $EPISODICA_STORE, then `memories`)",
                 default=default(None),
-                help="the store (default: $EPISODICA_STORE, then `memories`)",
             )
         )
-        parser.add_argument(
-            "--tenant",
-            metavar="T",
+        option(
+            parser,
+            "--tenant T",
+            "the tenant (default: $EPISODICA_TENANT, then `default`)",
             default=default(tenant),
-            help="the tenant (default: $EPISODICA_TENANT, then `default`)",
         )
-        parser.add_argument(
-            "--timezone",
-            metavar="ZONE",
+        option(
+            parser,
+            "--timezone ZONE",
+            "time zone of dates, like `Europe/Paris` (default: the message's)",
             default=default(None),
-            help="time zone of dates, like `Europe/Paris` (default: the message's)",
         )
-        parser.add_argument(
-            "--json", action="store_true", default=default(False), help="print JSON"
-        )
-        parser.add_argument(
+        option(parser, "--json", "print JSON", default=default(False))
+        option(
+            parser,
             "--color",
+            "colours (default auto: on terminals, unless $NO_COLOR is set)",
             choices=COLOURS,
             default=default("auto"),
-            help="colours (default auto: on terminals, unless $NO_COLOR is set)",
         )
 
     def _add_writing(self) -> None:
@@ -139,29 +138,19 @@ class CommandLine:
         self._add_file(sample, "a file to show instead of the sample", nargs="?")
         ingest = self._add("ingest", transfers.ingest, "remember the conversations of a file")
         self._add_file(ingest, _FILE)
-        ingest.add_argument(
-            "-u", "--user", metavar="U", help="the user, unless the file names its own"
-        )
-        ingest.add_argument("--format", choices=FILE_FORMATS, help=_FORMAT)
-        ingest.add_argument(
-            "--no-flush", action="store_true", help="keep the last messages in the buffer"
-        )
+        option(ingest, "-u --user U", "the user, unless the file names its own")
+        option(ingest, "--format", _FORMAT, choices=FILE_FORMATS)
+        option(ingest, "--no-flush", "keep the last messages in the buffer")
         stated = self._add("remember", transfers.state, "remember a fact that is stated directly")
         stated.add_argument("user_id", metavar="USER", help="the user; a new one is made")
         stated.add_argument(
             "words", nargs="+", metavar="FACT", help="the fact, in words; `-` is standard input"
         )
-        stated.add_argument(
-            "--kind", choices=FACT_KINDS, help="its category (default: the rules tell)"
-        )
-        stated.add_argument(
-            "--valid-from", metavar="DATE", help="from when on it held (default now)"
-        )
-        stated.add_argument("--agent", metavar="A", help="the agent that states it")
-        stated.add_argument("--metadata", metavar="JSON", help="a JSON object to keep with it")
-        stated.add_argument(
-            "--expires-after", type=float, metavar="SECONDS", help="for how long searches find it"
-        )
+        option(stated, "--kind", "its category (default: the rules tell)", choices=FACT_KINDS)
+        option(stated, "--valid-from DATE", "from when on it held (default now)")
+        option(stated, "--agent A", "the agent that states it")
+        option(stated, "--metadata JSON", "a JSON object to keep with it")
+        option(stated, "--expires-after SECONDS", "for how long searches find it", type=float)
 
         done = self._add("procedure", transfers.procedure, "remember what an agent did")
         done.add_argument("user_id", metavar="USER", help="the user; a new one is made")
@@ -170,16 +159,14 @@ class CommandLine:
             "messages of a chat with tool calls, or an object with `goal`, `steps` and `outcome`, "
             "as JSON; `-` is standard input",
         )
-        done.add_argument("--goal", metavar="TEXT", help="the task")
-        done.add_argument("--outcome", metavar="TEXT", help="the result")
+        option(done, "--goal TEXT", "the task")
+        option(done, "--outcome TEXT", "the result")
         result = done.add_mutually_exclusive_group()
-        result.add_argument(
-            "--worked", action="store_true", default=None, help="the goal was reached"
-        )
+        option(result, "--worked", "the goal was reached", default=None)
         result.add_argument(
             "--failed", dest="worked", action="store_false", help="the goal was not reached"
         )
-        done.add_argument("--agent", metavar="A", help="the agent that did it")
+        option(done, "--agent A", "the agent that did it")
 
     def _add_transfers(self) -> None:
         exported = self._add("export", transfers.export, "write a user's memories to a file")
@@ -193,18 +180,17 @@ class CommandLine:
                 "may be left out if the store has only one",
             )
         )
-        exported.add_argument("--user", metavar="U", help="the user; then only the file is named")
-        exported.add_argument(
+        option(exported, "--user U", "the user; then only the file is named")
+        option(
+            exported,
             "--format",
+            "`tree`: a directory of Markdown files (default: the name tells)",
             choices=("jsonl", "markdown", "tree"),
-            help="`tree`: a directory of Markdown files (default: the name tells)",
         )
         imported = self._add("import", transfers.import_, "add the memories of an export")
         self._add_file(imported, f"an export of episodica, or {_FILE}")
-        imported.add_argument(
-            "-u", "--user", metavar="U", help="the user, unless the file names it"
-        )
-        imported.add_argument("--format", choices=FILE_FORMATS, help=_FORMAT)
+        option(imported, "-u --user U", "the user, unless the file names it")
+        option(imported, "--format", _FORMAT, choices=FILE_FORMATS)
         backup = self._add("backup", transfers.backup, "copy the store, while others write")
         self.folders.append(
             backup.add_argument("path", metavar="PATH", help="a directory that does not exist yet")
@@ -219,20 +205,14 @@ class CommandLine:
         search = self._add("search", commands.search, "find messages, episodes and facts")
         _add_ranking(search, 10)
         service.add_rerank_arguments(search)
-        search.add_argument("--explain", action="store_true", help="show the terms of each score")
+        option(search, "--explain", "show the terms of each score")
         explain = self._add("explain", views.explain, "show how the best hits got their scores")
         _add_ranking(explain, 2)
         context = self._add("context", commands.context, "pack memories into text for a prompt")
         _add_words(context)
-        context.add_argument(
-            "--max-tokens",
-            type=int,
-            default=2000,
-            metavar="N",
-            help="maximum length of the text (default 2000)",
-        )
-        context.add_argument(
-            "--format", choices=FORMATS, default="text", help="form of the text (default text)"
+        option(context, "--max-tokens N", "maximum length of the text (default 2000)", default=2000)
+        option(
+            context, "--format", "form of the text (default text)", choices=FORMATS, default="text"
         )
         _add_filters(context)
         _add_fact_filters(context)
@@ -240,37 +220,30 @@ class CommandLine:
     def _add_listings(self) -> None:
         episodes = self._add("episodes", commands.episodes, "list a user's episodes")
         facts = self._add("facts", commands.facts, "list a user's facts")
-        facts.add_argument("--all", action="store_true", help="include outdated facts")
-        facts.add_argument(
+        option(facts, "--all", "include outdated facts")
+        option(
+            facts,
             "--kind",
+            "only this category; may be repeated",
             action="append",
             choices=FACT_KINDS,
-            help="only this category; may be repeated",
         )
         _add_importance(facts)
-        facts.add_argument("--attribute", metavar="A", help="only this attribute, like `home`")
+        option(facts, "--attribute A", "only this attribute, like `home`")
         messages = self._add("messages", commands.messages, "list a user's messages")
         for listing in (episodes, facts):
-            listing.add_argument(
-                "--archived", action="store_true", help="include what was archived or has expired"
-            )
+            option(listing, "--archived", "include what was archived or has expired")
         for listing in (messages, episodes, facts):
             _add_user(listing)
-            listing.add_argument("--limit", type=int, metavar="N", help="maximum number of rows")
-            listing.add_argument("--newest", action="store_true", help="newest first")
+            option(listing, "--limit N", "maximum number of rows")
+            option(listing, "--newest", "newest first")
             _add_filters(listing)
         timeline = self._add(
             "timeline", views.timeline, "show a user's episodes over time with their facts"
         )
         _add_user(timeline)
-        timeline.add_argument("--limit", type=int, metavar="N", help="only the N newest episodes")
-        timeline.add_argument(
-            "--facts",
-            type=int,
-            default=5,
-            metavar="N",
-            help="maximum number of facts per episode (default 5)",
-        )
+        option(timeline, "--limit N", "only the N newest episodes")
+        option(timeline, "--facts N", "maximum number of facts per episode (default 5)", default=5)
         _add_filters(timeline)
         history = self._add("history", commands.history, "list the versions of a record")
         _add_user(history)
@@ -282,9 +255,7 @@ class CommandLine:
         overviews.add_tree_arguments(self._add("ls", overviews.ls, "list a folder of the tree"))
         drawn = self._add("tree", overviews.tree, "draw a folder of the tree and the levels below")
         overviews.add_tree_arguments(drawn)
-        drawn.add_argument(
-            "--depth", type=int, default=2, metavar="N", help="levels below (default 2)"
-        )
+        option(drawn, "--depth N", "levels below (default 2)", default=2)
         overviews.add_tree_arguments(
             self._add("read", overviews.read, "print a text of the tree"), layers=True
         )
@@ -296,13 +267,12 @@ class CommandLine:
         plot = self._add("plot", upkeep.plot, "draw a chart into a file")
         plot.add_argument("chart", choices=upkeep.CHARTS, help="which chart")
         _add_user(plot)
-        plot.add_argument("--query", metavar="QUERY", help="what to search, for `scores`")
+        option(plot, "--query QUERY", "what to search, for `scores`")
         self.files.append(
-            plot.add_argument(
-                "-o",
-                "--output",
-                metavar="FILE",
-                help="the picture; .svg, .png or .pdf (default: the chart's name and .svg)",
+            option(
+                plot,
+                "-o --output FILE",
+                "the picture; .svg, .png or .pdf (default: the chart's name and .svg)",
             )
         )
 
@@ -311,28 +281,27 @@ class CommandLine:
             "forgetting", shelving.forgetting, "list facts and episodes of little use"
         )
         _add_user(fading)
-        for name, kind, text in (
-            ("strength", float, "only records weaker than this, 0 to 1 (default 0.05; 1 for any)"),
-            ("older-than", float, "minimum age in days"),
-            ("unused-for", float, "minimum days since the last use"),
-            ("max-uses", int, "maximum number of uses"),
-        ):
-            fading.add_argument(f"--{name}", type=kind, metavar="N", help=text)
-        fading.add_argument(
-            "--max-importance", type=_importance, metavar="X", help=f"importance at most: {_LABELS}"
+        option(
+            fading,
+            "--strength N",
+            "only records weaker than this, 0 to 1 (default 0.05; 1 for any)",
+            type=float,
         )
-        fading.add_argument(
+        option(fading, "--older-than N", "minimum age in days", type=float)
+        option(fading, "--unused-for N", "minimum days since the last use", type=float)
+        option(fading, "--max-uses N", "maximum number of uses")
+        option(fading, "--max-importance X", f"importance at most: {_LABELS}", type=_importance)
+        option(
+            fading,
             "--kind",
+            "only this category; may be repeated",
             action="append",
             choices=FACT_KINDS,
-            help="only this category; may be repeated",
         )
-        fading.add_argument(
-            "--exempt", action="append", choices=FACT_KINDS, help="no facts of this category"
-        )
-        fading.add_argument("--episodes", action="store_true", help="episodes as well")
-        fading.add_argument("--agent", metavar="A", help="only this agent")
-        fading.add_argument("--archive", action="store_true", help="archive what is listed")
+        option(fading, "--exempt", "no facts of this category", action="append", choices=FACT_KINDS)
+        option(fading, "--episodes", "episodes as well")
+        option(fading, "--agent A", "only this agent")
+        option(fading, "--archive", "archive what is listed")
         for name, command, text in (
             ("archive", shelving.archive, "take records out of searches; deletes nothing"),
             ("restore", shelving.restore, "take archived records back into searches"),
@@ -376,7 +345,7 @@ class CommandLine:
         )
         _add_filters(delete)
         _add_fact_kind(delete)
-        delete.add_argument("--yes", action="store_true", help="do not ask")
+        option(delete, "--yes", "do not ask")
         self._add("doctor", doctor.doctor, "check this installation and the store")
         tables = self._add("store", databases.store, "make, check and share a database's tables")
         for verb in databases.add_store_arguments(tables):
@@ -397,23 +366,13 @@ class CommandLine:
 
 def _add_ranking(parser: argparse.ArgumentParser, top_k: int) -> None:
     _add_words(parser)
-    parser.add_argument(
-        "-k",
-        "--top-k",
-        "--limit",
-        type=int,
-        default=top_k,
-        metavar="N",
-        help=f"maximum number of hits (default {top_k})",
+    option(
+        parser, "-k --top-k --limit N", f"maximum number of hits (default {top_k})", default=top_k
     )
-    parser.add_argument(
-        "--kind", action="append", choices=KINDS, help="only this kind; may be repeated"
-    )
-    parser.add_argument(
-        "--method", choices=METHODS, default="hybrid", help="how to rank (default hybrid)"
-    )
-    parser.add_argument("--threshold", type=float, metavar="X", help="least relevance, 0 to 1")
-    parser.add_argument("--all", action="store_true", help="include outdated facts")
+    option(parser, "--kind", "only this kind; may be repeated", action="append", choices=KINDS)
+    option(parser, "--method", "how to rank (default hybrid)", choices=METHODS, default="hybrid")
+    option(parser, "--threshold X", "least relevance, 0 to 1", type=float)
+    option(parser, "--all", "include outdated facts")
     _add_filters(parser)
     _add_fact_filters(parser)
 
@@ -427,12 +386,12 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
         help="the user and the query, `-` for standard input; the user may be left out if the "
         "store has only one",
     )
-    parser.add_argument("-u", "--user", metavar="U", help="the user; then all words are the query")
+    option(parser, "-u --user U", "the user; then all words are the query")
 
 
 def _add_user(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("user_id", nargs="?", metavar="USER")
-    parser.add_argument("--user", metavar="U", help=argparse.SUPPRESS)
+    option(parser, "--user U", argparse.SUPPRESS)
 
 
 def _importance(text: str) -> float | str:
@@ -444,18 +403,17 @@ _LABELS = "0 to 1, or " + ", ".join(IMPORTANCES)
 
 
 def _add_importance(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--about", choices=ABOUT, help="only facts about the user, or about agents")
-    parser.add_argument(
-        "--min-importance", type=_importance, metavar="X", help=f"importance at least: {_LABELS}"
-    )
+    option(parser, "--about", "only facts about the user, or about agents", choices=ABOUT)
+    option(parser, "--min-importance X", f"importance at least: {_LABELS}", type=_importance)
 
 
 def _add_fact_kind(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    option(
+        parser,
         "--fact-kind",
+        "only facts of this category; may be repeated",
         action="append",
         choices=FACT_KINDS,
-        help="only facts of this category; may be repeated",
     )
 
 
@@ -465,14 +423,13 @@ def _add_fact_filters(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--since", metavar="DATE", help="only from this date or time on")
-    parser.add_argument("--until", metavar="DATE", help="only up to this date or time")
-    parser.add_argument("--session", metavar="S", help="only this session")
-    parser.add_argument("--agent", metavar="A", help="only this agent")
-    parser.add_argument(
-        "--where",
+    option(parser, "--since DATE", "only from this date or time on")
+    option(parser, "--until DATE", "only up to this date or time")
+    option(parser, "--session S", "only this session")
+    option(parser, "--agent A", "only this agent")
+    option(
+        parser,
+        "--where KEY=VALUE",
+        "only records whose metadata has this value, or a filter as a JSON object; may be repeated",
         action="append",
-        metavar="KEY=VALUE",
-        help="only records whose metadata has this value, or a filter as a JSON object; "
-        "may be repeated",
     )

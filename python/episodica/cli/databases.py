@@ -13,6 +13,7 @@ from ..place import cache_directory, is_address
 from ..progress import Reporter
 from ..visible import visible
 from .output import Output, counted
+from .parser import option
 from .stores import store_of
 
 # The most users that a note names.
@@ -53,7 +54,7 @@ def add_copy_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", metavar="TARGET", help="the copy: a directory, or a database's address"
     )
-    parser.add_argument("--user", metavar="U", help="only this user")
+    option(parser, "--user U", "only this user")
 
 
 def store(args: argparse.Namespace, out: Output) -> int:

@@ -11,19 +11,16 @@ from ..layers.values import LAYERS
 from ..profile import LANGUAGES
 from ..value import day
 from .output import Output, counted
+from .parser import option
 from .stores import opened, optional_user, user_of
 
 
 def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``profile``."""
-    parser.add_argument(
-        "--max-tokens", type=int, metavar="N", help="maximum length of the text (default: all)"
-    )
-    parser.add_argument(
-        "--history", action="store_true", help="add the earlier values of each fact"
-    )
-    parser.add_argument(
-        "--language", choices=LANGUAGES, help="language of the headings (default: the facts')"
+    option(parser, "--max-tokens N", "maximum length of the text (default: all)")
+    option(parser, "--history", "add the earlier values of each fact")
+    option(
+        parser, "--language", "language of the headings (default: the facts')", choices=LANGUAGES
     )
 
 
@@ -52,12 +49,13 @@ def add_tree_arguments(parser: argparse.ArgumentParser, layers: bool = False) ->
         default="cortex://",
         help="an address like `cortex://user/alice/preferences` (default `cortex://`)",
     )
-    parser.add_argument("--user", metavar="U", help="only records of this user")
+    option(parser, "--user U", "only records of this user")
     if layers:
-        parser.add_argument(
+        option(
+            parser,
             "--layer",
+            "L0 abstract, L1 overview, L2 the whole record (default: by the address)",
             choices=LAYERS,
-            help="L0 abstract, L1 overview, L2 the whole record (default: by the address)",
         )
 
 
@@ -65,9 +63,7 @@ def add_explore_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``explore``."""
     parser.add_argument("query", metavar="QUERY", help="the question")
     add_tree_arguments(parser)
-    parser.add_argument(
-        "-k", "--top-k", type=int, default=5, metavar="N", help="maximum number of hits (default 5)"
-    )
+    option(parser, "-k --top-k N", "maximum number of hits (default 5)", default=5)
 
 
 def ls(args: argparse.Namespace, out: Output) -> None:

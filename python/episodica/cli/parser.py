@@ -78,5 +78,20 @@ class GroupedParser(Parser):
         return formatter.format_help()
 
 
+def option(
+    parser: argparse._ActionsContainer, spec: str, text: str, **more: Any
+) -> argparse.Action:
+    """Adds an option as its help shows it: `-k --top-k N`, where N is a number, or a flag."""
+    names = [word for word in spec.split() if word.startswith("-")]
+    value = " ".join(spec.split()[len(names) :])
+    if value:
+        more["metavar"] = value
+    elif "choices" not in more:
+        more["action"] = "store_true"
+    if value == "N":
+        more.setdefault("type", int)
+    return parser.add_argument(*names, help=text, **more)
+
+
 def _did_you_mean(names: list[str]) -> str | None:
     return f"did you mean `{names[0]}`?" if names else None

@@ -13,6 +13,7 @@ from ..errors import MissingExtraError
 from ..server.keys import SCOPES, KeyRing
 from ..server.settings import ServerSettings
 from .output import Output
+from .parser import option
 from .stores import check_store, store_of
 
 # The user of a key for all users.
@@ -160,68 +161,55 @@ def revoke_key(args: argparse.Namespace, out: Output) -> None:
 
 def add_serve_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``serve``."""
-    parser.add_argument("--host", metavar="H", help="address (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, metavar="N", help="port (default 8077)")
-    parser.add_argument("--uds", metavar="PATH", help="a Unix socket instead of a port")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default 1)")
-    parser.add_argument(
-        "--read-only",
-        action="store_true",
-        default=None,
-        help="write nothing: for a store on a read-only disk",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="settings (TOML), the service's under `[server]`"
-    )
+    option(parser, "--host H", "address (default 127.0.0.1)")
+    option(parser, "--port N", "port (default 8077)")
+    option(parser, "--uds PATH", "a Unix socket instead of a port")
+    option(parser, "--workers N", "processes (default 1)")
+    option(parser, "--read-only", "write nothing: for a store on a read-only disk", default=None)
+    option(parser, "--config FILE", "settings (TOML), the service's under `[server]`")
     add_keys_file(parser)
     add_rerank_arguments(parser)
 
 
 def add_rerank_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments that name a reranker's endpoint."""
-    parser.add_argument(
-        "--rerank",
+    option(
+        parser,
+        "--rerank URL",
+        "an endpoint that orders the best hits (its key: $EPISODICA_RERANK_API_KEY)",
         dest="rerank_url",
-        metavar="URL",
-        help="an endpoint that orders the best hits (its key: $EPISODICA_RERANK_API_KEY)",
     )
-    parser.add_argument("--rerank-model", metavar="NAME", help="the endpoint's model")
+    option(parser, "--rerank-model NAME", "the endpoint's model")
 
 
 def add_ui_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``ui``."""
-    parser.add_argument(
-        "--port", type=int, default=0, metavar="N", help="port (default: a free one)"
-    )
+    option(parser, "--port N", "port (default: a free one)", default=0)
     parser.add_argument(
         "--no-browser", dest="browser", action="store_false", help="only print the address"
     )
-    parser.add_argument("--config", metavar="FILE", help="settings (TOML)")
+    option(parser, "--config FILE", "settings (TOML)")
 
 
 def add_keys_file(parser: argparse.ArgumentParser) -> None:
     """The argument that names the file of keys."""
-    parser.add_argument(
-        "--keys", metavar="FILE", help="the keys (default: STORE.keys.json, next to the store)"
-    )
+    option(parser, "--keys FILE", "the keys (default: STORE.keys.json, next to the store)")
 
 
 def add_keys_arguments(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     """The arguments of ``keys create``, ``keys list`` and ``keys revoke``; their parsers."""
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     create = verbs.add_parser("create", help="make a key and print it")
-    create.add_argument("--user", default=_ALL, metavar="U", help="only this user (default: all)")
-    create.add_argument(
-        "--scopes",
+    option(create, "--user U", "only this user (default: all)", default=_ALL)
+    option(
+        create,
+        "--scopes LIST",
+        f"with commas: {', '.join(SCOPES)} (default read,write)",
         default="read,write",
-        metavar="LIST",
-        help=f"with commas: {', '.join(SCOPES)} (default read,write)",
     )
-    create.add_argument("--name", default="", metavar="TEXT", help="a note for people")
-    create.add_argument("--rate", type=int, metavar="N", help="requests per minute")
-    create.add_argument(
-        "--expires", metavar="WHEN", help="when it ends: `90d`, `12h`, or a date (default: none)"
-    )
+    option(create, "--name TEXT", "a note for people", default="")
+    option(create, "--rate N", "requests per minute")
+    option(create, "--expires WHEN", "when it ends: `90d`, `12h`, or a date (default: none)")
     create.set_defaults(command=create_key)
     listing = verbs.add_parser("list", help="list the keys without their secrets")
     listing.set_defaults(command=list_keys)

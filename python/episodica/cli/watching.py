@@ -12,6 +12,7 @@ from ..system import AnyMemory
 from ..value import day, jsonable
 from ..visible import visible_json
 from .output import Output, counted, printable
+from .parser import option
 from .stores import opened, optional_user
 
 _CHANGE_COLUMNS = 9
@@ -22,15 +23,13 @@ def add_events_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "user_id", nargs="?", metavar="USER", help="only this user (default: all users)"
     )
-    parser.add_argument(
-        "--after",
-        metavar="CURSOR",
-        help="only what follows a cursor, or `latest` for what happens from now on",
+    option(
+        parser,
+        "--after CURSOR",
+        "only what follows a cursor, or `latest` for what happens from now on",
     )
-    parser.add_argument("--limit", type=int, metavar="N", help="maximum number of events")
-    parser.add_argument(
-        "--follow", action="store_true", help="wait for more; JSON is one object per line then"
-    )
+    option(parser, "--limit N", "maximum number of events")
+    option(parser, "--follow", "wait for more; JSON is one object per line then")
 
 
 def events(args: argparse.Namespace, out: Output) -> None:
