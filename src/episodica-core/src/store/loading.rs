@@ -166,81 +166,26 @@ pub(super) fn load_behind(
     owner: &Owner,
     known: &[LogSum; 3],
 ) -> Result<Result<LoadedUser, Vec<StoreProblem>>> {
-    let conversation = || conversation_behind(logs, owner, known);
-    let facts = || facts_behind(logs, owner, known);
-    let (conversation, facts) = crate::parallel::join(conversation, facts);
-    let ((whole, mut behind), (facts_whole, facts)) = (conversation?, facts?);
-    behind.problems.extend(facts.problems);
-    if !(whole && facts_whole) {
-        return Ok(Err(behind.problems));
+    let later = |kinds: &[LogKind]| -> Result<(bool, LoadedUser)> {
+        let (mut later, mut is_whole) = (LaterRecords::new(owner), true);
+        for kind in kinds {
+            let mut line = |line: RawLine<'_>| later.line(*kind, line.bytes);
+            let recovery = logs.read(*kind, &known[*kind as usize], &mut line)?;
+            is_whole &= recovery.is_some();
+            later.loaded.problems.extend(recovery.into_iter().flat_map(|found| found.problems));
+        }
+        Ok((is_whole, later.finish()))
+    };
+    let conversation = || later(&[LogKind::Messages, LogKind::Episodes]);
+    let (conversation, facts) = crate::parallel::join(conversation, || later(&[LogKind::Semantic]));
+    let ((is_whole, mut loaded), (are_facts_whole, facts)) = (conversation?, facts?);
+    loaded.problems.extend(facts.problems);
+    if !(is_whole && are_facts_whole) {
+        return Ok(Err(loaded.problems));
     }
-    behind.semantic = facts.semantic;
-    behind.states.extend(facts.states);
-    behind.next_seq = behind.messages.iter().map(|message| message.seq + 1).max().unwrap_or(0);
-    Ok(Ok(behind))
-}
-
-fn conversation_behind(
-    logs: &dyn UserLogs,
-    owner: &Owner,
-    known: &[LogSum; 3],
-) -> Result<(bool, LoadedUser)> {
-    let mut behind = LoadedUser::default();
-    let (mut messages, mut episodes) = (Vec::new(), Vec::new());
-    let mut whole = read_behind(logs, LogKind::Messages, known, &mut behind, &mut |line| {
-        let message = read_message(owner, line)?;
-        check_placed(&message)?;
-        messages.push(Arc::new(message));
-        Ok(())
-    })?;
-    whole &= read_behind(logs, LogKind::Episodes, known, &mut behind, &mut |line| {
-        episodes.push(Arc::new(later_episode(owner, line)?));
-        Ok(())
-    })?;
-    (behind.messages, behind.episodes) = (messages, episodes);
-    Ok((whole, behind))
-}
-
-fn facts_behind(
-    logs: &dyn UserLogs,
-    owner: &Owner,
-    known: &[LogSum; 3],
-) -> Result<(bool, LoadedUser)> {
-    let (mut behind, mut facts) = (LoadedUser::default(), Vec::new());
-    let whole = read_behind(logs, LogKind::Semantic, known, &mut behind, &mut |line| {
-        facts.push(Arc::new(faultless(read_semantic(owner, line)?)?));
-        Ok(())
-    })?;
-    behind.semantic = facts;
-    Ok((whole, behind))
-}
-
-/// Passes the records after a known prefix to `record`; `false` if the log begins differently, or a
-/// line is neither a record nor a state.
-fn read_behind(
-    logs: &dyn UserLogs,
-    kind: LogKind,
-    known: &[LogSum; 3],
-    behind: &mut LoadedUser,
-    record: &mut dyn FnMut(&[u8]) -> Result<(), String>,
-) -> Result<bool> {
-    let recovery = logs.read(kind, &known[kind as usize], &mut |line| {
-        if is_deleted(line.bytes) {
-            return Err("a removal".into());
-        }
-        if !is_state(line.bytes) {
-            return record(line.bytes);
-        }
-        let state: StateRecord =
-            serde_json::from_slice(line.bytes).map_err(|error| format!("not a state: {error}"))?;
-        if !state.is_only_told() {
-            behind.states.push(state);
-        }
-        Ok(())
-    })?;
-    let whole = recovery.is_some();
-    behind.problems.extend(recovery.into_iter().flat_map(|found| found.problems));
-    Ok(whole)
+    loaded.semantic = facts.semantic;
+    loaded.states.extend(facts.states);
+    Ok(Ok(loaded))
 }
 
 /// Reads the lines after a known prefix into records, in log order.
