@@ -30,7 +30,7 @@ def _public() -> set[str]:
 
 
 def _options() -> dict[str, list[Parameter]]:
-    """The options of each ``TypedDict`` as parameters, with the defaults next to it."""
+    """The options of each ``TypedDict`` as parameters, with their defaults."""
     body = ast.parse(_OPTIONS.read_text(encoding="utf-8")).body
     defaults: dict[str, str] = {}
     for node in body:
@@ -50,7 +50,7 @@ def _options() -> dict[str, list[Parameter]]:
                 ast.unparse(one.target),
                 annotation=ast.unparse(one.annotation),
                 kind=ParameterKind.keyword_only,
-                default=defaults[ast.unparse(one.target)],
+                default=defaults.get(ast.unparse(one.target), "None"),
             )
             for one in node.body
             if isinstance(one, ast.AnnAssign)

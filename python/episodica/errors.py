@@ -206,26 +206,7 @@ class InternalError(EpisodicaError, RuntimeError):
 
 
 _BY_KIND: dict[str, type[EpisodicaError]] = {
-    cls.kind: cls
-    for cls in (
-        InvalidInputError,
-        ConfigError,
-        StoreLockedError,
-        StoreUnavailableError,
-        StoreRolledBackError,
-        CorruptStoreError,
-        UnsupportedFormatError,
-        ReadOnlyStoreError,
-        StoreIOError,
-        EmbeddingMismatchError,
-        EmbeddingError,
-        VectorIndexError,
-        LLMError,
-        InterruptedOperationError,
-        ClosedError,
-        MissingExtraError,
-        InternalError,
-    )
+    cls.kind: cls for cls in EpisodicaError.__subclasses__()
 }
 
 

@@ -15,10 +15,7 @@ from .inputs import checks as check
 from .inputs.calls import forgiving
 from .inputs.facts import About, FactKind, Importance
 from .inputs.options import (
-    CONTEXT_DEFAULTS,
     FORMATS,
-    LIST_DEFAULTS,
-    SEARCH_DEFAULTS,
     ContextOptions,
     Format,
     Kind,
@@ -44,7 +41,7 @@ ID_FIELDS = {"message": "message_id", "episode": "episode_id", "semantic": "memo
 
 
 @forgiving('memory.search("alice", "where does she live?", top_k=5)')
-@spelled_out(SearchOptions, SEARCH_DEFAULTS)
+@spelled_out(SearchOptions)
 def search(
     self: OpenStore,
     user_id: str,
@@ -135,7 +132,7 @@ def search(
 
 
 @forgiving('memory.context("alice", "where does she live?", max_tokens=1000)')
-@spelled_out(ContextOptions, CONTEXT_DEFAULTS)
+@spelled_out(ContextOptions)
 def context(
     self: OpenStore,
     user_id: str,
@@ -236,7 +233,7 @@ def _refuse_turned(self: OpenStore, user: str, query: str, name: str) -> None:
     )
 
 
-@spelled_out(ListOptions, LIST_DEFAULTS)
+@spelled_out(ListOptions)
 def episodes(self: OpenStore, user_id: str, **options: Unpack[ListOptions]) -> Records[Episode]:
     """The user's episodes in order of time, read page by page.
 
@@ -275,7 +272,7 @@ def episodes(self: OpenStore, user_id: str, **options: Unpack[ListOptions]) -> R
     return _records(self, Episode, "episodes", user_id, "episode", _listed(self, options))
 
 
-@spelled_out(ListOptions, LIST_DEFAULTS)
+@spelled_out(ListOptions)
 def semantic_memories(
     self: OpenStore,
     user_id: str,
@@ -329,7 +326,7 @@ def semantic_memories(
     return _records(self, SemanticMemory, "facts", user_id, "semantic", checked)
 
 
-@spelled_out(ListOptions, LIST_DEFAULTS)
+@spelled_out(ListOptions)
 def messages(self: OpenStore, user_id: str, **options: Unpack[ListOptions]) -> Records[Message]:
     """The user's messages, verbatim, in order of arrival, read page by page.
 

@@ -6,20 +6,11 @@ import dataclasses
 import inspect
 import pydoc
 import typing
-from typing import Any
 
 import pytest
 
 import episodica
 from episodica import InvalidInputError, LightweightSearchSystem, MemorySystem
-from episodica.inputs.options import (
-    CONTEXT_DEFAULTS,
-    LIST_DEFAULTS,
-    SEARCH_DEFAULTS,
-    ContextOptions,
-    ListOptions,
-    SearchOptions,
-)
 
 NAMES = {
     "AddResult",
@@ -158,18 +149,6 @@ def test_type_hints_can_be_evaluated(cls: type) -> None:
 
 def test_version() -> None:
     assert episodica.__version__.count(".") == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "defaults"),
-    [
-        (SearchOptions, SEARCH_DEFAULTS),
-        (ContextOptions, CONTEXT_DEFAULTS),
-        (ListOptions, LIST_DEFAULTS),
-    ],
-)
-def test_every_option_has_a_default(options: type, defaults: dict[str, Any]) -> None:
-    assert list(options.__annotations__) == list(defaults)
 
 
 @pytest.mark.parametrize("cls", [MemorySystem, episodica.AsyncMemorySystem])

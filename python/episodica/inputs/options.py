@@ -85,34 +85,17 @@ class ListOptions(TypedDict, total=False):
     limit: int | None
 
 
-CONTEXT_DEFAULTS: ContextOptions = {
+# The defaults of options that are not ``None`` without a value.
+_DEFAULTS: dict[str, Any] = {
     "method": "hybrid",
-    "since": None,
-    "until": None,
-    "session_id": None,
-    "agent_id": None,
-    "where": None,
-    "fact_kinds": None,
-    "min_importance": None,
-    "about": None,
-    "threshold": None,
     "explain": False,
-    "now": None,
-}
-SEARCH_DEFAULTS: SearchOptions = {**CONTEXT_DEFAULTS, "include_superseded": False}
-LIST_DEFAULTS: ListOptions = {
-    "since": None,
-    "until": None,
-    "session_id": None,
-    "agent_id": None,
-    "where": None,
+    "include_superseded": False,
     "include_archived": False,
     "newest_first": False,
-    "limit": None,
 }
 
 
-def spelled_out(options: type, defaults: Mapping[str, Any]) -> Callable[[_F], _F]:
+def spelled_out(options: type) -> Callable[[_F], _F]:
     """Lets ``help()`` and ``inspect.signature`` show every option in place of ``**options``."""
 
     def decorate(function: _F) -> _F:
@@ -122,10 +105,10 @@ def spelled_out(options: type, defaults: Mapping[str, Any]) -> Callable[[_F], _F
             inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=default,
-                annotation=_written(options.__annotations__[name]),
+                default=_DEFAULTS.get(name),
+                annotation=_written(annotation),
             )
-            for name, default in defaults.items()
+            for name, annotation in options.__annotations__.items()
         ]
         function.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=[*fixed, *named]
@@ -151,7 +134,7 @@ def search_options(
 
     Dates without a time are days in ``zone``.
     """
-    options = _with_defaults(given, SEARCH_DEFAULTS)
+    options = _with_defaults(given, SearchOptions)
     now = options["now"]
     names, per_kind = KINDS if kinds is None else _kinds(kinds), {}
     if isinstance(top_k, Mapping):
@@ -210,7 +193,7 @@ def list_options(
     zone: str | None = None,
 ) -> tuple[dict[str, Any], int | None]:
     """The options of a listing as the engine takes them, and the maximum number of records."""
-    options = _with_defaults(given, LIST_DEFAULTS)
+    options = _with_defaults(given, ListOptions)
     limit = options["limit"]
     return {
         **_window(options, zone),
@@ -254,20 +237,15 @@ def delete_options(
     return _kinds(kinds), {**window, **facts, "where": conditions(where)}
 
 
-def _with_defaults(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _with_defaults(given: Mapping[str, Any], options: type) -> dict[str, Any]:
+    known = options.__annotations__
     for name in given:
-        if name not in defaults:
-            raise InvalidInputError(
-                f"unknown option: `{shown(name)}`",
-                hint=_hint(name, defaults),
-            )
-    return {**defaults, **given}
-
-
-def _hint(name: str, defaults: Mapping[str, Any]) -> str | None:
-    synonyms = SEARCH_SYNONYMS if defaults is SEARCH_DEFAULTS else _LIST_SYNONYMS
-    meant = synonyms.get(name)
-    return f"did you mean `{meant}`?" if meant else nearest_hint(name, defaults)
+        if name not in known:
+            synonyms = SEARCH_SYNONYMS if options is SearchOptions else _LIST_SYNONYMS
+            meant = synonyms.get(name)
+            hint = f"did you mean `{meant}`?" if meant else nearest_hint(name, known)
+            raise InvalidInputError(f"unknown option: `{shown(name)}`", hint=hint)
+    return {**{name: _DEFAULTS.get(name) for name in known}, **given}
 
 
 def _window(options: Mapping[str, Any], zone: str | None) -> dict[str, str | None]:

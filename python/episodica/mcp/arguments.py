@@ -59,6 +59,13 @@ _Budget = Annotated[
         "unless it was started with another",
     ),
 ]
+_Layer = Annotated[
+    Layer,
+    Field(
+        description="how much of an episode: `L0` its summary, `L1` its narrative, `L2` its "
+        "messages"
+    ),
+]
 _Since = Annotated[
     str | None, Field(description="nothing before this date or time, ISO 8601 with offset")
 ]
@@ -109,11 +116,7 @@ class Search(Arguments):
     )
     since: _Since = None
     until: _Until = None
-    layer: Layer = Field(
-        "L0",
-        description="how much of an episode: `L0` its summary, `L1` its narrative, `L2` its "
-        "messages",
-    )
+    layer: _Layer = "L0"
     cursor: _Cursor = None
 
 
@@ -132,11 +135,7 @@ class Fetch(Arguments):
     uri: str | None = Field(
         None, description="or its `url`, or a place of the tree such as `cortex://user/…`"
     )
-    layer: Layer = Field(
-        "L2",
-        description="how much of an episode: `L0` its summary, `L1` its narrative, `L2` its "
-        "messages",
-    )
+    layer: _Layer = "L2"
     cursor: _Cursor = None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..errors import InvalidInputError
@@ -191,27 +191,21 @@ def read_lines(
     yield talk.conversation()
 
 
+@dataclass(slots=True)
 class _Reading:
     """A message whose lines are being read."""
 
-    def __init__(
-        self,
-        start: Start | None = None,
-        date: datetime | None = None,
-        line: int = 0,
-        is_marked: bool = False,
-        is_messenger: bool = False,
-        is_quoted: bool = False,
-        is_titled: bool = False,
-    ) -> None:
-        self.start = start
-        self.text = [start.text] if start else []
-        self._date = date
-        self._line = line
-        self._is_marked = is_marked
-        self._is_messenger = is_messenger
-        self._is_quoted = is_quoted
-        self._is_titled = is_titled
+    start: Start | None = None
+    date: datetime | None = None
+    line: int = 0
+    is_marked: bool = False
+    is_messenger: bool = False
+    is_quoted: bool = False
+    is_titled: bool = False
+    text: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.text = [self.start.text] if self.start else []
 
     def hand_over(self, talk: Talk) -> None:
         """Adds the message to a talk, if it has a speaker and words."""
@@ -220,25 +214,25 @@ class _Reading:
         text = "\n".join(self.text).strip()
         if not self.start.name:
             if text:
-                talk.leave(_NOTICE, self._line)
+                talk.leave(_NOTICE, self.line)
             return
         why = NO_WORDS
-        if self._is_quoted and len(self.text) > 1 and text[:1] == text[-1:] == '"':
+        if self.is_quoted and len(self.text) > 1 and text[:1] == text[-1:] == '"':
             # LINE puts messages of several lines between quotation marks.
             text = text[1:-1].replace('""', '"')
-        if self._is_titled:
+        if self.is_titled:
             text = _RULES.sub("", text)
-        if self._is_messenger:
-            text, why = _without_media(self.text, self._is_marked)
+        if self.is_messenger:
+            text, why = _without_media(self.text, self.is_marked)
             text = text.translate(_ISOLATES)
         if not text:
-            talk.leave(why, self._line)
+            talk.leave(why, self.line)
             return
-        name = self.start.name.lstrip("~ ") if self._is_messenger else self.start.name
+        name = self.start.name.lstrip("~ ") if self.is_messenger else self.start.name
         message = {"role": role_of_speaker(name), "name": name, "content": text}
-        if self._date is not None:
-            message["timestamp"] = self._date.isoformat()
-        talk.add(message, self._line)
+        if self.date is not None:
+            message["timestamp"] = self.date.isoformat()
+        talk.add(message, self.line)
 
 
 def _without_media(lines: list[str], is_marked: bool) -> tuple[str, str]:

@@ -58,7 +58,6 @@ class Caller:
         if scope not in self.scopes:
             raise ServiceError(
                 403,
-                "forbidden",
                 f"the key lacks the scope `{scope}`",
                 f"make one with `episodica keys create --scopes {scope}`",
             )
@@ -84,12 +83,7 @@ class Gatekeeper:
         key_id = key.id if key else _LOCAL
         wait = self._shared.take(key_id, per_minute)
         if wait > 0:
-            raise ServiceError(
-                429,
-                "rate_limited",
-                f"more than {per_minute} requests per minute",
-                retry_after=wait,
-            )
+            raise ServiceError(429, f"more than {per_minute} requests per minute", retry_after=wait)
         if key is None:
             return Caller(self._settings.tenant, "*", self._usable(SCOPES), key_id)
         return Caller(key.tenant, key.user, self._usable(key.scopes), key_id)
@@ -133,12 +127,11 @@ class Gatekeeper:
         if text is not None:
             key = self.keys.find(text)
             if key is None:
-                raise ServiceError(401, "unauthorized", "the key is unknown or was revoked")
+                raise ServiceError(401, "the key is unknown or was revoked")
             return key
         if self.keys or not self._settings.is_local:
             raise ServiceError(
                 401,
-                "unauthorized",
                 "this service needs a key",
                 "send `Authorization: Bearer KEY`; `episodica keys create` makes one",
             )
@@ -150,9 +143,9 @@ class Gatekeeper:
 def _used() -> ServiceError:
     return ServiceError(
         401,
-        "one_time_address",
         "this address works once, within ten minutes",
         "run `episodica ui` again, and open the address that it prints",
+        kind="one_time_address",
     )
 
 
@@ -169,7 +162,6 @@ def refuse_foreign_pages(request: Request, *, same: bool = False) -> None:
     if other or is_foreign(host, origin):
         raise ServiceError(
             403,
-            "forbidden",
             "without keys only programs on this machine are served",
             "make a key with `episodica keys create`",
         )
@@ -179,9 +171,7 @@ async def refuse_other_hosts(request: Request) -> None:
     """Dependency of every route, also without a key: refuses host names of other sites."""
     gatekeeper: Gatekeeper = request.app.state.gatekeeper
     if not gatekeeper.serves_host(request.headers.get("host")):
-        raise ServiceError(
-            403, "forbidden", "without keys only programs on this machine are served"
-        )
+        raise ServiceError(403, "without keys only programs on this machine are served")
 
 
 async def caller_of(
@@ -191,7 +181,7 @@ async def caller_of(
     """Dependency: the caller of a request."""
     text = given.credentials if given else None
     if text is None and request.headers.get("authorization") is not None:
-        raise ServiceError(401, "unauthorized", "send `Authorization: Bearer KEY`")
+        raise ServiceError(401, "send `Authorization: Bearer KEY`")
     caller: Caller = request.app.state.gatekeeper.caller(request, text)
     request.state.caller = caller
     return caller
@@ -205,7 +195,7 @@ def decoded(text: str) -> str:
     try:
         return unquote_to_bytes(text).decode("utf-8")
     except UnicodeDecodeError:
-        raise ServiceError(400, "invalid_input", "the path is not UTF-8") from None
+        raise ServiceError(400, "the path is not UTF-8") from None
 
 
 async def user_of(
@@ -216,7 +206,7 @@ async def user_of(
     """Dependency: the user of the path, if the caller may see them."""
     name = decoded(user)
     if not caller.opens(name):
-        raise ServiceError(403, "forbidden", "the key is for another user")
+        raise ServiceError(403, "the key is for another user")
     request.state.user = name
     return name
 

@@ -109,7 +109,7 @@ class Guard:
         if b"transfer-encoding" in headers and b"content-length" in headers:
             # Proxies differ on where such a body ends: the rest may be another client's request.
             outcome.is_last = True
-            raise ServiceError(400, "invalid_input", "both Content-Length and Transfer-Encoding")
+            raise ServiceError(400, "both Content-Length and Transfer-Encoding")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > most:
             raise _too_large(most)
@@ -117,22 +117,20 @@ class Guard:
             async with asyncio.timeout(self._settings.body_timeout_seconds):
                 body = await self._read(receive, most, outcome)
         except TimeoutError:
-            raise ServiceError(408, "too_slow", "the body did not arrive in time") from None
+            raise ServiceError(408, "the body did not arrive in time") from None
         if not body:
             return body
         media = headers.get(b"content-type", b"").split(b";")[0].strip().lower().decode("latin-1")
         if scope["path"].endswith("/import"):
             if media not in (*_FILES, *_JSON):
                 hint = "`Content-Type: application/octet-stream`"
-                raise ServiceError(415, "media_type", "send the bytes of a file", hint)
+                raise ServiceError(415, "send the bytes of a file", hint)
             return body
         if media not in _JSON and not media.endswith("+json"):
-            raise ServiceError(415, "media_type", "send JSON", "`Content-Type: application/json`")
+            raise ServiceError(415, "send JSON", "`Content-Type: application/json`")
         if is_too_deep(body, self._settings.max_nesting):
             raise ServiceError(
-                400,
-                "invalid_input",
-                f"the JSON is nested more than {self._settings.max_nesting} levels deep",
+                400, f"the JSON is nested more than {self._settings.max_nesting} levels deep"
             )
         return body
 
@@ -142,13 +140,13 @@ class Guard:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise ServiceError(400, "invalid_input", "the client went away")
+                raise ServiceError(400, "the client went away")
             part = message.get("body", b"")
             size += len(part)
             if size > most:
                 raise _too_large(most)
             if not outcome.hold(len(part)):
-                raise ServiceError(503, "busy", "too many large bodies at the same time")
+                raise ServiceError(503, "too many large bodies at the same time")
             parts.append(part)
             if not message.get("more_body"):
                 return b"".join(parts)
@@ -218,7 +216,7 @@ class _Outcome:
                 ("/search", "/context")
             )
             if len(body) > _PIECE and not self.hold(len(body)) and is_refusable:
-                busy = ServiceError(503, "busy", "too many large answers are not yet read")
+                busy = ServiceError(503, "too many large answers are not yet read")
                 await busy.response()(self._scope, _nothing, self.send)
                 return
             await self._begin(start)
@@ -259,9 +257,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _too_large(most: int) -> ServiceError:
-    return ServiceError(
-        413, "too_large", f"the body has more than {most} bytes", "send it in parts"
-    )
+    return ServiceError(413, f"the body has more than {most} bytes", "send it in parts")
 
 
 def is_too_deep(body: bytes, most: int) -> bool:

@@ -126,9 +126,9 @@ class Requests:
 def _conflict() -> ServiceError:
     return ServiceError(
         409,
-        "idempotency",
         "the Idempotency-Key was used with another body",
         "use a new key for a new request",
+        kind="idempotency",
     )
 
 
@@ -136,7 +136,6 @@ def gone() -> ServiceError:
     """The error for a repeated request if something that it stored was deleted since."""
     return ServiceError(
         410,
-        "deleted",
         "what this request stored was deleted since",
         "to store it again, send it with a new Idempotency-Key",
     )
@@ -174,9 +173,9 @@ def _refuse_other_content(memory: MemorySystem, user: str, messages: list[dict[s
         if isinstance(known, Message) and known.content != message["content"]:
             raise ServiceError(
                 409,
-                "conflict",
                 "a message with this id is stored with another content",
                 "messages never change: give the new one its own id",
+                kind="conflict",
             )
 
 

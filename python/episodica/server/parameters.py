@@ -18,7 +18,7 @@ async def refuse_unknown(request: Request) -> None:
     """Dependency of every route: an unknown query parameter is an error, it is not ignored."""
     if request.method in _WITHOUT_BODY and await request.body():
         hint = "use the parameters of the query"
-        raise ServiceError(400, "invalid_input", f"{request.method} takes no body", hint)
+        raise ServiceError(400, f"{request.method} takes no body", hint)
     if not request.query_params:
         return
     known = _declared(request)
@@ -26,13 +26,10 @@ async def refuse_unknown(request: Request) -> None:
     for name, count in counts.items():
         if name not in known:
             raise ServiceError(
-                400,
-                "invalid_input",
-                f"unknown query parameter: `{shown(name)}`",
-                _meant(name, known),
+                400, f"unknown query parameter: `{shown(name)}`", _meant(name, known)
             )
         if count > 1:
-            raise ServiceError(400, "invalid_input", f"given {count} times: `{shown(name)}`")
+            raise ServiceError(400, f"given {count} times: `{shown(name)}`")
 
 
 def _declared(request: Request) -> list[str]:

@@ -68,20 +68,36 @@ class Problem(BaseModel):
     errors: list[dict[str, Any]] | None = None
 
 
+# The usual kind of a failure with a status.
+_KINDS = {
+    400: "invalid_input",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    408: "too_slow",
+    410: "deleted",
+    413: "too_large",
+    415: "media_type",
+    429: "rate_limited",
+    503: "busy",
+}
+
+
 class ServiceError(Exception):
-    """A failure of the service itself: status, kind, detail and hint."""
+    """A failure of the service itself: status, detail and hint, and its kind if it is unusual."""
 
     def __init__(
         self,
         status: int,
-        kind: str,
         detail: str,
         hint: str | None = None,
+        *,
+        kind: str | None = None,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(detail)
         self.status = status
-        self.kind = kind
+        self.kind = kind or _KINDS[status]
         self.detail = detail
         self.hint = hint
         self.retry_after = retry_after
@@ -93,7 +109,7 @@ class ServiceError(Exception):
 
 def not_found(what: str) -> ServiceError:
     """The error for a record or user that does not exist."""
-    return ServiceError(404, "not_found", f"there is no such {what}")
+    return ServiceError(404, f"there is no such {what}")
 
 
 def problem(

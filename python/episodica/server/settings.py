@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -165,10 +165,6 @@ class ServerSettings:
     def from_environment(cls) -> Self:
         """The settings that :meth:`to_environment` wrote."""
         return cls(**json.loads(os.environ[HANDED_ON]))
-
-    def with_port(self, port: int) -> Self:
-        """The same settings with the port that the system chose."""
-        return replace(self, port=port)
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -53,7 +53,10 @@ async def refuse_writes(request: Request, service: TheService) -> None:
     is_reading = request.method in ("GET", "HEAD") or request.scope["route"].name in _ASKING
     if service.settings.read_only and not is_reading:
         raise ServiceError(
-            403, "read_only", "this service only reads", "start it without `--read-only` to write"
+            403,
+            "this service only reads",
+            "start it without `--read-only` to write",
+            kind="read_only",
         )
 
 

@@ -85,7 +85,6 @@ def _check_archive(body: bytes, most: int) -> None:
     if size > most:
         raise ServiceError(
             413,
-            "too_large",
             f"the archive has more than {most} bytes when it is unpacked",
             "unpack it and send its conversations in parts",
         )
@@ -107,6 +106,4 @@ def _check_count(path: Path, most: int, format: str | None) -> None:
             # The import will fail at the same place, and report the error.
             pass
     if count > most:
-        raise ServiceError(
-            413, "too_large", f"the import has more than {most} messages", "send it in parts"
-        )
+        raise ServiceError(413, f"the import has more than {most} messages", "send it in parts")

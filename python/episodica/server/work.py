@@ -54,7 +54,7 @@ class Work:
         """
         key = key_of(request.scope)
         if not self._forming.has_room(key):
-            raise ServiceError(503, "busy", "too many requests wait for a language model")
+            raise ServiceError(503, "too many requests wait for a language model")
         self._forming.take(key)
         try:
             release_slot(request.scope)
@@ -65,7 +65,7 @@ class Work:
     def export(self, key: str | None) -> Callable[[], None]:
         """Takes room for an export; the returned function gives it back, once."""
         if not self._exports.has_room(key):
-            raise ServiceError(503, "busy", "too many exports at the same time")
+            raise ServiceError(503, "too many exports at the same time")
         self._exports.take(key)
         calls = itertools.count()
 
@@ -131,7 +131,7 @@ class Slots:
         """Counts a request from its beginning to the end of its answer."""
         of_one = self._under_way[key] + 1
         if self._under_way.total() >= self._most or (key and of_one > self._most_of_one):
-            raise ServiceError(503, "busy", "too many requests at the same time")
+            raise ServiceError(503, "too many requests at the same time")
         self._under_way[key] += 1
         try:
             yield

@@ -24,7 +24,7 @@ NEMORI = {
 }
 
 
-@pytest.mark.parametrize("batch", [1, 400])
+@pytest.mark.parametrize("batch", [1, 7, 400])
 def test_four_hundred_messages_cost_a_third_of_nemori_at_most(
     batch: int, server: ModelServer, open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -35,6 +35,8 @@ def test_four_hundred_messages_cost_a_third_of_nemori_at_most(
     memory.flush("ann")
     assert memory.wait("ann", timeout=100)
     check_whole(memory, "ann", 400)
+    episodes = memory.stats("ann")["episodes"]
+    assert 45 <= episodes <= 60
     calls, tokens, tasks = Counter(server.asked), Counter[str](), Counter[str]()
     beginnings: dict[str, set[str]] = {}
     for request in server.requests:
@@ -51,6 +53,13 @@ def test_four_hundred_messages_cost_a_third_of_nemori_at_most(
     print(f"share of prompt tokens at the beginning that every call of a step has: {share:.2f}")
     chat = sum(count for step, count in calls.items() if step != "embedding")
     assert chat <= 160
+    assert calls["boundary"] <= 25
+    assert calls["episode"] == episodes
+    assert calls["extract"] == 0, "together with the text"
+    texts = [request.body["input"] for request in server.of("embedding")]
+    assert calls["embedding"] == sum(-(-len(part) // 32) for part in texts)
+    embedded = [text for part in texts for text in part]
+    assert len(embedded) == len(set(embedded)), "the same text is never embedded twice"
     # An episode needs the facts of earlier episodes, so their vectors can't wait for more texts.
     assert calls["embedding"] <= (70 if batch > 1 else 130)
     assert 3 * tokens.total() <= sum(tokens for _, tokens in NEMORI.values())

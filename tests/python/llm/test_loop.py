@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from llm_checks import START, check_whole, config, remember, talk
+from llm_checks import START, config, remember, talk
 from loopback import Request
 from model_server import (
     ModelServer,
@@ -22,33 +22,6 @@ from model_server import (
 from episodica import EmbeddingConfig, MemorySystem
 
 STEPS = ("boundary", "episode")
-
-
-@pytest.mark.parametrize("batch", [1, 7, 400])
-def test_four_hundred_messages_stay_within_the_budget(
-    batch: int, server: ModelServer, open_memory: Callable[..., MemorySystem]
-) -> None:
-    """Nemori makes 399 boundary + 49 episode + 49 extraction calls and 291 embedding requests."""
-    memory = open_memory(server, embedding=EmbeddingConfig(model="vectors", base_url=server.url))
-    messages = talk(400)
-    for start in range(0, 400, batch):
-        memory.add_messages("ann", messages[start : start + batch])
-    memory.flush("ann")
-    assert memory.wait("ann", timeout=100)
-    check_whole(memory, "ann", 400)
-    episodes = memory.stats("ann")["episodes"]
-    assert 45 <= episodes <= 60
-    asked = server.asked
-    assert asked["boundary"] <= 25
-    assert asked["episode"] == episodes
-    assert asked["extract"] == 0, "together with the text"
-    assert sum(asked[step] for step in STEPS) <= 160
-    batches = sum(-(-len(request.body["input"]) // 32) for request in server.of("embedding"))
-    assert asked["embedding"] == batches
-    # An episode needs the facts of earlier episodes, so their vectors can't wait for more texts.
-    assert asked["embedding"] <= (70 if batch > 1 else 130)
-    texts = [text for request in server.of("embedding") for text in request.body["input"]]
-    assert len(texts) == len(set(texts)), "the same text is never embedded twice"
 
 
 @pytest.mark.requirement("RES-6")

@@ -41,13 +41,13 @@ async def events(
         # Events name their users.
         caller.needs("admin")
     if name is not None and not caller.opens(name):
-        raise ServiceError(403, "forbidden", "the key is for another user")
+        raise ServiceError(403, "the key is for another user")
     # An invalid cursor or user id is refused before the answer begins.
     cursor = service.stream.cursor_of(last_event_id)
     await memory.events(cursor or "latest", user_id=name, limit=1)
     key, followers = caller.key_id if caller.has_key else None, service.stream.followers
     if not followers.has_room(key):
-        raise ServiceError(503, "busy", "too many clients follow events")
+        raise ServiceError(503, "too many clients follow events")
     followers.take(key)
     stream = service.stream.follow(
         memory, last_event_id or None, name, lambda: service.gatekeeper.still_allows(caller)

@@ -113,7 +113,7 @@ async def add(
         else body.messages
     )
     if len(said) > service.settings.max_batch:
-        raise ServiceError(413, "too_large", "too many messages", "send them in parts")
+        raise ServiceError(413, "too many messages", "send them in parts")
     asked = Repeatable(caller, "add_mem0", user, idempotency_key, await request.body())
     if body.metadata:
         said = [_with_metadata(one, body.metadata) for one in said]
@@ -264,13 +264,12 @@ def _names_and_conditions(body: Ask) -> tuple[dict[str, str], dict[str, Any]]:
                 rest += reversed(value)
             elif key in _NAMES:
                 if not isinstance(value, str) or names.setdefault(key, value) != value:
-                    raise ServiceError(400, "invalid_input", f"`{key}` is one id, given once")
+                    raise ServiceError(400, f"`{key}` is one id, given once")
             else:
                 where.append({key: _present(value)})
     if any(_mentions(one, (*_NAMES, *_TIMES)) for one in where):
         raise ServiceError(
             400,
-            "invalid_input",
             "`user_id`, `agent_id`, `run_id` stand at the top of `filters` or in its `AND`; "
             "times are no metadata",
             "times: `since` and `until` of `POST /v1/users/{user}/search`",
@@ -329,9 +328,9 @@ def _with_metadata(message: dict[str, Any], more: dict[str, Any]) -> dict[str, A
 
 def _allowed(caller: Caller, user: object) -> str:
     if not isinstance(user, str) or not user:
-        raise ServiceError(400, "invalid_input", "user_id is missing")
+        raise ServiceError(400, "user_id is missing")
     if not caller.opens(user):
-        raise ServiceError(403, "forbidden", "the key is for another user")
+        raise ServiceError(403, "the key is for another user")
     return user
 
 

@@ -49,10 +49,7 @@ async def add_messages(
     caller.needs("write")
     if len(body.messages) > service.settings.max_batch:
         raise ServiceError(
-            413,
-            "too_large",
-            f"more than {service.settings.max_batch} messages",
-            "send them in parts",
+            413, f"more than {service.settings.max_batch} messages", "send them in parts"
         )
     asked = Repeatable(caller, "add", user, idempotency_key, await request.body())
     messages = asked.with_ids(body.messages)

@@ -208,7 +208,6 @@ def _add_deletion(resource: Resource) -> None:
         if all(one is None for one in conditions.values()):
             raise ServiceError(
                 400,
-                "invalid_input",
                 "name what to delete",
                 "with `session_id`, `agent_id`, `since` or `until`; `DELETE /v1/users/{user}` "
                 "deletes all of a user",

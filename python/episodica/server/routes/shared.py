@@ -154,9 +154,7 @@ def read_cursor(text: str | None) -> tuple[int, str] | None:
 
 
 def _bad_cursor() -> ServiceError:
-    return ServiceError(
-        400, "invalid_input", "not a cursor", "pass the `next_cursor` of the page before"
-    )
+    return ServiceError(400, "not a cursor", "pass the `next_cursor` of the page before")
 
 
 def of_resource(found: Record | None, resource: Resource) -> Record:

@@ -11,17 +11,10 @@ from starlette.responses import Response
 from ...profile import LIMITS
 from .. import views
 from ..access import AnyCaller, User
-from ..memories import page
 from ..models import Deleted, EpisodePage, Profile, SessionPage, Stats, Users
 from ..state import DatedMemory, Memory
-from .shared import (
-    Cursor,
-    Deleting,
-    Limit,
-    problems,
-    read_cursor,
-    write_cursor,
-)
+from .records import listed
+from .shared import Cursor, Deleting, Limit, Part, problems, read_cursor, write_cursor
 
 router = APIRouter(tags=["users"])
 
@@ -107,12 +100,8 @@ async def timeline(
 ) -> Response:
     """Titles and summaries of the episodes, newest first."""
     caller.needs("read")
-    options = {"since": since, "until": until, "newest_first": True}
-    place = read_cursor(cursor)
-    found, following, total = await page(memory, "episodes", user, options, place, limit)
-    items = [views.record(one, "L0") for one in found]
-    following_cursor = write_cursor(following)
-    return views.answer({"items": items, "next_cursor": following_cursor, "total": total})
+    newest = Part(cursor, limit, {"since": since, "until": until, "newest_first": True})
+    return await listed("episodes", user, memory, newest, "L0")
 
 
 @router.delete("/v1/users/{user}", response_model=Deleted, responses=problems())
