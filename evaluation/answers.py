@@ -53,8 +53,7 @@ _ABSTAINS = re.compile(
     re.IGNORECASE,
 )
 _MONTHS = re.findall(
-    r"\w+",
-    "January February March April May June July August September October November December",
+    r"\w+", "January February March April May June July August September October November December"
 )
 _MONTH = "|".join(_MONTHS)
 _DAY_FIRST = re.compile(rf"\b(\d{{1,2}}) ({_MONTH}),? (\d{{4}})\b", re.IGNORECASE)

@@ -88,10 +88,7 @@ def stands_in(content: str, text: str) -> bool:
 
 
 def scores_of(
-    question: Question,
-    found: Found,
-    contexts: Mapping[str, Packed],
-    session_of: Mapping[str, str],
+    question: Question, found: Found, contexts: Mapping[str, Packed], session_of: Mapping[str, str]
 ) -> dict[str, float]:
     """All scores of a question that its data allows; scores that a system can't have are absent."""
     made: dict[str, float] = {}

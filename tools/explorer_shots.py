@@ -37,8 +37,7 @@ def main() -> None:
             address = process.stdout.readline().strip()
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(
-                    executable_path=browser_path,
-                    args=["--no-sandbox"] if os.geteuid() == 0 else [],
+                    executable_path=browser_path, args=["--no-sandbox"] if os.geteuid() == 0 else []
                 )
                 page = browser.new_page(device_scale_factor=1.25)
                 page.goto(address)

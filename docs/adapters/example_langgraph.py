@@ -7,12 +7,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 from episodica import MemorySystem
-from episodica.adapters.langgraph import (
-    EpisodicaStore,
-    memory_namespace,
-    pre_model_hook,
-    remember,
-)
+from episodica.adapters.langgraph import EpisodicaStore, memory_namespace, pre_model_hook, remember
 
 # A scripted model; put your own here.
 model = GenericFakeChatModel(

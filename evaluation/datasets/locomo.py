@@ -25,8 +25,7 @@ _TURN = re.compile(r"D\d+:\d+")
 _AUDITED = re.compile(r"locomo_(\d+)_qa(\d+)")
 # In English, whatever the locale.
 _MONTHS = re.findall(
-    r"\w+",
-    "january february march april may june july august september october november december",
+    r"\w+", "january february march april may june july august september october november december"
 )
 _DATE = re.compile(
     r"(\d{1,2}):(\d{2})\s*([ap])m\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE

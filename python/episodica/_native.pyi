@@ -51,11 +51,7 @@ def database_nodes(place: str) -> list[dict[str, Any]]: ...
 def database_grant(place: str, role: str, tenant: str, revoke: bool) -> None: ...
 def database_purge(place: str) -> tuple[list[str], int, int, bool]: ...
 def copy_store(
-    source: str,
-    target: str,
-    caches: str,
-    owner: tuple[str, str] | None,
-    progress: _Progress | None,
+    source: str, target: str, caches: str, owner: tuple[str, str] | None, progress: _Progress | None
 ) -> tuple[int, int, int, int, list[tuple[str, str]]]: ...
 
 @final
@@ -103,11 +99,7 @@ class Engine:
     def update(self, user_id: str, id: str, content: str) -> Record: ...
     def remember(self, user_id: str, fact: _Options) -> SemanticMemory: ...
     def import_records(
-        self,
-        user_id: str,
-        records: tuple[_Lines, _Lines, _Lines],
-        unlearned: list[str],
-        path: str,
+        self, user_id: str, records: tuple[_Lines, _Lines, _Lines], unlearned: list[str], path: str
     ) -> ImportReport: ...
     def export_records(
         self, user_id: str

@@ -26,15 +26,7 @@ _open: weakref.WeakSet[EngineHandle] = weakref.WeakSet()
 class EngineHandle:
     """Returns the engine while it is usable, and closes it once."""
 
-    __slots__ = (
-        "__weakref__",
-        "_arguments",
-        "_engine",
-        "_finalizer",
-        "_forks",
-        "_lock",
-        "_owner",
-    )
+    __slots__ = ("__weakref__", "_arguments", "_engine", "_finalizer", "_forks", "_lock", "_owner")
 
     def __init__(self, owner: object, *args: Any, **kwargs: Any) -> None:
         self._owner = type(owner).__name__

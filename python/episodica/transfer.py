@@ -212,9 +212,7 @@ def _read_export(source: Source) -> Export:
     return made
 
 
-def checked(
-    conversation: Conversation,
-) -> tuple[list[dict[str, Any]], list[LeftOut], list[str]]:
+def checked(conversation: Conversation) -> tuple[list[dict[str, Any]], list[LeftOut], list[str]]:
     """The messages as the engine takes them, the parts left out, and the changes."""
     messages = with_ids(conversation)
     left: list[LeftOut] = []

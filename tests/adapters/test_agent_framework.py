@@ -28,10 +28,7 @@ from agent_framework import (
 
 from episodica import MemorySystem
 from episodica.adapters import Where
-from episodica.adapters.agent_framework import (
-    EpisodicaContextProvider,
-    EpisodicaHistoryProvider,
-)
+from episodica.adapters.agent_framework import EpisodicaContextProvider, EpisodicaHistoryProvider
 
 
 class ScriptedClient(BaseChatClient):

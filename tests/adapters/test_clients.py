@@ -24,11 +24,7 @@ COMPLETION = {
     "created": 1,
     "model": "m",
     "choices": [
-        {
-            "index": 0,
-            "finish_reason": "stop",
-            "message": {"role": "assistant", "content": TEXT},
-        }
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT}}
     ],
 }
 RESPONSE = {
@@ -84,16 +80,8 @@ STREAMS: dict[str, list[dict[str, Any]]] = {
     ],
     "/v1/messages": [
         {"type": "message_start", "message": {**MESSAGE, "content": [], "stop_reason": None}},
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": "text", "text": ""},
-        },
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "text_delta", "text": TEXT},
-        },
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": TEXT}},
         {"type": "content_block_stop", "index": 0},
         {
             "type": "message_delta",
@@ -103,11 +91,7 @@ STREAMS: dict[str, list[dict[str, Any]]] = {
         {"type": "message_stop"},
     ],
 }
-WHOLE = {
-    "/v1/chat/completions": COMPLETION,
-    "/v1/responses": RESPONSE,
-    "/v1/messages": MESSAGE,
-}
+WHOLE = {"/v1/chat/completions": COMPLETION, "/v1/responses": RESPONSE, "/v1/messages": MESSAGE}
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -78,11 +78,7 @@ class ScriptedLLM(BaseLLM):
 def ask(tools: list[BaseTool], *script: str) -> str:
     llm = ScriptedLLM(model="scripted", script=list(script))
     agent = Agent(
-        role="Assistant",
-        goal="Help Alice",
-        backstory="You remember.",
-        llm=llm,
-        tools=tools,
+        role="Assistant", goal="Help Alice", backstory="You remember.", llm=llm, tools=tools
     )
     task = Task(description="Help.", expected_output="An answer.", agent=agent)
     return str(Crew(agents=[agent], tasks=[task]).kickoff())

@@ -98,9 +98,7 @@ async def test_random_operations_agree_with_the_reference(memory: MemorySystem, 
         )
 
 
-async def test_pieces_of_a_stream_are_not_remembered_beside_the_whole(
-    memory: MemorySystem,
-) -> None:
+async def test_pieces_of_a_stream_are_not_remembered_beside_the_whole(memory: MemorySystem) -> None:
     def piece(number: int, text: str, partial: bool) -> Event:
         content = types.Content(role="model", parts=[types.Part(text=text)])
         return Event(id=f"e{number}", author="agent", content=content, partial=partial)

@@ -18,24 +18,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_store
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import create_react_agent
-from langgraph.store.base import (
-    GetOp,
-    ListNamespacesOp,
-    MatchCondition,
-    Op,
-    PutOp,
-    SearchOp,
-)
+from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem
 from episodica.adapters import Connection, Where
-from episodica.adapters.langgraph import (
-    EpisodicaStore,
-    memory_namespace,
-    pre_model_hook,
-    remember,
-)
+from episodica.adapters.langgraph import EpisodicaStore, memory_namespace, pre_model_hook, remember
 from episodica.adapters.shared import items
 
 # Labels that break naive joins: separators, escapes, the empty one, other scripts.

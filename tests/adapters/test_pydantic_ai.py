@@ -57,9 +57,7 @@ def scripted(*script: str) -> tuple[FunctionModel, list[str]]:
     return FunctionModel(answer), given
 
 
-async def test_an_agent_recalls_what_was_said_in_another_conversation(
-    memory: MemorySystem,
-) -> None:
+async def test_an_agent_recalls_what_was_said_in_another_conversation(memory: MemorySystem) -> None:
     model, given = scripted("Lovely!", "In Lyon.")
     agent = Agent(model, capabilities=[EpisodicaMemory(memory, "alice", max_tokens=100)])
     await agent.run("I moved to Lyon last week.", conversation_id="one")

@@ -13,12 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from episodica import (
-    AsyncMemorySystem,
-    InvalidInputError,
-    MemorySystem,
-    MissingExtraError,
-)
+from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem, MissingExtraError
 from episodica.adapters import Connection
 from episodica.adapters.shared.connection import settle
 from episodica.adapters.shared.escaping import join, split

@@ -323,7 +323,7 @@ async def test_stream_helpers_remember_at_both_ends_of_their_block(memory: Memor
         assert "I live in Lyon." in str(resource.asked[0]["system"])
         found = memory.messages("alice", session_id=name)
         assert [message.content for message in found] == [
-            *("Where?", "Lyon.", "And?", "Broken off", "Lyon."),
+            *("Where?", "Lyon.", "And?", "Broken off", "Lyon.")
         ]
 
 

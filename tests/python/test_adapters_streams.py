@@ -114,7 +114,7 @@ async def test_an_asynchronous_stream_that_ends_early_keeps_the_same(memory: Mem
         await read("Broken?")
     part = ("assistant", "In ")
     assert said(memory) == [
-        *(("user", "Left?"), part, ("user", "Cancelled?"), part, ("user", "Broken?"), part),
+        *(("user", "Left?"), part, ("user", "Cancelled?"), part, ("user", "Broken?"), part)
     ]
 
 

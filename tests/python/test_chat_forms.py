@@ -258,12 +258,7 @@ def test_items_of_the_responses_api() -> None:
         },
         {"type": "function_call_output", "call_id": "c1", "output": "12C"},
         {"type": "web_search_call", "id": "ws", "action": {"query": "Lyon"}, "status": "completed"},
-        {
-            "type": "custom_tool_call",
-            "call_id": "c2",
-            "name": "sql",
-            "input": "select 1",
-        },
+        {"type": "custom_tool_call", "call_id": "c2", "name": "sql", "input": "select 1"},
         {
             "type": "custom_tool_call_output",
             "call_id": "c2",
@@ -310,7 +305,7 @@ def test_messages_of_the_ai_sdk() -> None:
     [interface] = normalise([{"id": "a1", "role": "assistant", "parts": parts, "metadata": moment}])
     assert interface["timestamp"] == "2024-03-11T09:30:00+00:00"
     assert interface["content"].split("\n") == [
-        *(CALL, '{"t": 12}', CALL, "It is 12C.", "[source: https://x.example]", "[image]"),
+        *(CALL, '{"t": 12}', CALL, "It is 12C.", "[source: https://x.example]", "[image]")
     ]
     called = {"toolCallId": "t", "toolName": "weather", "args": WEATHER, "result": "12C"}
     invoked = {"role": "assistant", "content": "", "toolInvocations": [called]}

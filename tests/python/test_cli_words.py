@@ -119,10 +119,7 @@ def test_a_dash_is_standard_input(
     [("facts >&-", 0), ("remember alice 'I like tea' >&- 2>&-", 0), ("ingest - -u bob <&-", 1)],
 )
 def test_a_closed_stream_is_no_traceback(
-    cli: Callable[..., subprocess.CompletedProcess[str]],
-    tmp_path: Path,
-    call: str,
-    status: int,
+    cli: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, call: str, status: int
 ) -> None:
     with MemorySystem(tmp_path / "memories") as memory:
         memory.add_messages("alice", [SAID])

@@ -421,9 +421,7 @@ def test_the_search_and_the_counter_of_the_first_versions(
     config: MemoryConfig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nemori.install()
-    from src.core.lightweight_search_system import (  # type: ignore[import-not-found,unused-ignore]
-        LightweightSearchSystem,
-    )
+    from src.core.lightweight_search_system import LightweightSearchSystem  # type: ignore[import-not-found,unused-ignore]
     from src.models import Message  # type: ignore[import-not-found,unused-ignore]
     from src.utils.token_counter import TokenCounter  # type: ignore[import-not-found,unused-ignore]
 

@@ -59,10 +59,7 @@ def test_bounds_are_named(overrides: dict[str, Any], text: str) -> None:
 
 @pytest.mark.parametrize(
     ("keywords", "name"),
-    [
-        ({"embedding": "text-embedding-3-small"}, "EmbeddingConfig"),
-        ({"llm": "gpt-4"}, "LLMConfig"),
-    ],
+    [({"embedding": "text-embedding-3-small"}, "EmbeddingConfig"), ({"llm": "gpt-4"}, "LLMConfig")],
 )
 def test_a_bare_model_name_gets_the_class_that_takes_it(
     store: Path, keywords: dict[str, Any], name: str

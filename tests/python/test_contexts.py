@@ -84,8 +84,7 @@ def test_one_message_of_many_megabytes_is_quoted(memory: MemorySystem) -> None:
 
 def test_short_talk_is_quoted_whole_around_a_long_message(memory: MemorySystem) -> None:
     add(
-        memory,
-        said(FILLER * 60 + ANSWER, "Thanks, and the oars are in the boathouse too?", "Yes."),
+        memory, said(FILLER * 60 + ANSWER, "Thanks, and the oars are in the boathouse too?", "Yes.")
     )
     context = memory.context("ann", QUESTION, max_tokens=300)
     assert ANSWER.strip() in context.text

@@ -17,8 +17,7 @@ from episodica import AsyncMemorySystem, InvalidInputError, LightweightSearchSys
 def learn(memory: MemorySystem, user: str, *said: tuple[str, str]) -> None:
     for timestamp, content in said:
         memory.add_messages(
-            user,
-            [{"role": "user", "name": "Alice", "content": content, "timestamp": timestamp}],
+            user, [{"role": "user", "name": "Alice", "content": content, "timestamp": timestamp}]
         )
         memory.flush(user)
 

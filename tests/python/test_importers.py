@@ -175,11 +175,7 @@ def test_mem0(imports: Path) -> None:
     alice, bob = read_conversations(imports / "mem0.json")
     assert (alice.user_id, bob.user_id, alice.messages) == ("alice", "bob", [])
     assert [(one.text, one.date, one.metadata) for one in alice.statements] == [
-        (
-            "Lives in Lyon",
-            "2024-03-11T01:30:00.123456-07:00",
-            {"source": "chat", "mem0_id": "e1"},
-        ),
+        ("Lives in Lyon", "2024-03-11T01:30:00.123456-07:00", {"source": "chat", "mem0_id": "e1"}),
         (
             "Allergic to nuts",
             "2024-03-12T01:30:00-07:00",

@@ -240,11 +240,7 @@ def test_an_error_of_the_callers_iterable_passes_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     "date",
-    [
-        "2024-02-30T00:00:00+00:00",
-        "2024-01-01T25:00:00+00:00",
-        "2024-13-01T00:00:00.000000+01:00",
-    ],
+    ["2024-02-30T00:00:00+00:00", "2024-01-01T25:00:00+00:00", "2024-13-01T00:00:00.000000+01:00"],
 )
 def test_dates_that_only_look_right_are_refused_by_position(date: str) -> None:
     with pytest.raises(InvalidInputError, match=r"^message 1: `timestamp` is not an ISO 8601 date"):

@@ -164,10 +164,7 @@ def test_broken_files(tmp_path: Path, name: str, data: Any, text: str | None) ->
             [LOCOMO, {"sample_id": "x"}, LOCOMO],
             "conversation 1 in line 1: `conversation` is missing",
         ),
-        (
-            [LOCOMO, 5, LOCOMO],
-            "conversation 1 in line 1: it has another form than this format",
-        ),
+        ([LOCOMO, 5, LOCOMO], "conversation 1 in line 1: it has another form than this format"),
         (
             [{"messages": MESSAGES}, {}, {"messages": MESSAGES}],
             "line 1: conversation 1: `messages` is missing",

@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-from episodica import (
-    Episode,
-    InvalidInputError,
-    MemorySystem,
-    count_tokens,
-)
+from episodica import Episode, InvalidInputError, MemorySystem, count_tokens
 
 
 def test_search_finds_each_kind(lyon: MemorySystem) -> None:

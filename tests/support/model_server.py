@@ -62,11 +62,7 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
         ]
         # Answers both forms of the question: where episodes end, and whether the last message opens
         # an episode.
-        return {
-            "episodes": episodes,
-            "should_end": len(messages) > 8,
-            "confidence": 0.9,
-        }
+        return {"episodes": episodes, "should_end": len(messages) > 8, "confidence": 0.9}
     written = {
         "title": f"The model on {text}",
         "summary": f"They spoke of {text}.",

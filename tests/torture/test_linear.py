@@ -157,9 +157,7 @@ def test_the_cost_of_every_shape_grows_no_faster_than_its_size(
     for name in talks:
         said = TALKS[name]
         found += curves(
-            name,
-            rounds(50, 250),
-            lambda n, said=said: of_talk(tmp_path / next(users), said(n)),
+            name, rounds(50, 250), lambda n, said=said: of_talk(tmp_path / next(users), said(n))
         )
     with MemorySystem(tmp_path / "asked", **SETTINGS) as memory:
         memory.add_messages("ann", [{**one, "metadata": {"n": "7"}} for one in talk(300)])

@@ -199,11 +199,7 @@ def block(ids: np.ndarray, spans: Spans, width: int) -> tuple[np.ndarray, np.nda
 
 
 def taught(
-    weights: Weights,
-    ids: np.ndarray,
-    spans: Spans,
-    before: list[int],
-    after: int,
+    weights: Weights, ids: np.ndarray, spans: Spans, before: list[int], after: int
 ) -> np.ndarray:
     """The teacher's vectors of examples, each between the special ids that the teacher expects."""
     compiled = jax.jit(sentence_vectors)

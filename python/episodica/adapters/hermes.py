@@ -173,11 +173,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         return self.prefetch(words(asked[-1])) if asked else ""
 
     def on_memory_write(
-        self,
-        action: str,
-        target: str,
-        content: str,
-        metadata: dict[str, Any] | None = None,
+        self, action: str, target: str, content: str, metadata: dict[str, Any] | None = None
     ) -> None:
         """Remembers additions to the built-in memory; removals there change nothing here."""
         if action in ("add", "replace"):

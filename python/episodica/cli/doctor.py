@@ -26,9 +26,7 @@ from .stores import opened, store_of
 # Environment variables that may have the key of an endpoint.
 _KEYS = ("OPENAI_API_KEY", "EPISODICA_LLM_API_KEY", "EPISODICA_EMBEDDING_API_KEY")
 # The kernel's names of the file systems on which the engine makes no store.
-_NETWORK = frozenset(
-    {"afs", "ceph", "cifs", "lustre", "nfs", "nfs4", "smb2", "smb3", "smbfs"},
-)
+_NETWORK = frozenset({"afs", "ceph", "cifs", "lustre", "nfs", "nfs4", "smb2", "smb3", "smbfs"})
 # Less free space is a problem, because a log is copied when it is rewritten.
 _LEAST_FREE_BYTES = 100_000_000
 _OCTAL = re.compile(r"\\([0-7]{3})")

@@ -99,8 +99,7 @@ def _server() -> Any:
         if (error.name or "").partition(".")[0] == "episodica":
             raise
         raise MissingExtraError(
-            f"the service needs the package `{error.name}`",
-            hint="pip install 'episodica[server]'",
+            f"the service needs the package `{error.name}`", hint="pip install 'episodica[server]'"
         ) from error
 
 

@@ -40,10 +40,7 @@ def timeline(args: argparse.Namespace, out: Output) -> None:
         learned = _by_episode(episodes, memory.semantic_memories(user, include_superseded=True))
     if out.as_json:
         out.json_list(
-            {
-                **one.to_dict(),
-                "facts": [fact.to_dict() for fact in learned[one.episode_id]],
-            }
+            {**one.to_dict(), "facts": [fact.to_dict() for fact in learned[one.episode_id]]}
             for one in episodes
         )
         return

@@ -56,8 +56,7 @@ def importance(value: object, what: str) -> float:
     if isinstance(value, str):
         if value not in IMPORTANCES:
             raise InvalidInputError(
-                f"{what} is unknown: `{shown(value)}`",
-                hint=nearest_hint(value, tuple(IMPORTANCES)),
+                f"{what} is unknown: `{shown(value)}`", hint=nearest_hint(value, tuple(IMPORTANCES))
             )
         return IMPORTANCES[value]
     return checks.share(value, what)

@@ -27,16 +27,7 @@ from ..results import Hit
 from ..value import clip
 from . import answers
 from .answers import Item, filled, item, moment_of
-from .arguments import (
-    Arguments,
-    Fetch,
-    Forget,
-    Recall,
-    Remember,
-    Search,
-    Status,
-    Timeline,
-)
+from .arguments import Arguments, Fetch, Forget, Recall, Remember, Search, Status, Timeline
 
 # The most hits that a search can return, and candidates of one deletion.
 _MAX_HITS = 1000
@@ -129,11 +120,7 @@ class Tools:
 
         async def pack(length: int) -> tuple[int, int, answers.Recalled]:
             packed = await self._memory.context(
-                self._user,
-                asked.query,
-                max_tokens=length,
-                since=asked.since,
-                until=asked.until,
+                self._user, asked.query, max_tokens=length, since=asked.since, until=asked.until
             )
             answer = answers.Recalled(
                 text=fenced_context(packed, source=self._source),
@@ -337,8 +324,7 @@ def _said(asked: Remember) -> list[dict[str, Any]]:
         return [{"role": "user", "content": asked.content, **given}]
     if given:
         raise InvalidInputError(
-            f"`{next(iter(given))}` belongs to `content`",
-            hint="each of `messages` has its own",
+            f"`{next(iter(given))}` belongs to `content`", hint="each of `messages` has its own"
         )
     return asked.messages
 

@@ -121,10 +121,7 @@ _JSON: dict[str, _Json] = {
     "letta": _Json(facts.is_letta, _each(facts.letta)),
     "mcp-memory": _Json(facts.is_graph, facts.graph),
     "sillytavern": _Json(assistants.is_roleplay, assistants.roleplay),
-    "messages": _Json(
-        lambda value: logs.is_message(value) or logs.is_log(value),
-        logs.messages,
-    ),
+    "messages": _Json(lambda value: logs.is_message(value) or logs.is_log(value), logs.messages),
 }
 _TEXT: dict[str, _Text] = {
     "subtitles": _Text(texts.is_subtitles, texts.subtitles),

@@ -175,8 +175,7 @@ async def refuse_other_hosts(request: Request) -> None:
 
 
 async def caller_of(
-    request: Request,
-    given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)],
+    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 ) -> Caller:
     """Dependency: the caller of a request."""
     text = given.credentials if given else None

@@ -44,11 +44,7 @@ def _logging(level: str) -> dict[str, Any]:
         "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
         "filters": {"paths": {"()": WithoutPaths}},
         "handlers": {
-            "stderr": {
-                "class": "logging.StreamHandler",
-                "formatter": "plain",
-                "filters": ["paths"],
-            }
+            "stderr": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["paths"]}
         },
         "loggers": {
             name: {"handlers": ["stderr"], "level": level, "propagate": False}

@@ -269,8 +269,7 @@ def test_what_a_deleted_message_ended_holds_again(
     all_sessions, half = sessions(), len(CASES)
     memory = open_memory(serve(perfect))
     facts = remembered(
-        memory,
-        [all_sessions[n] for n in changing] + [all_sessions[half + n] for n in changing],
+        memory, [all_sessions[n] for n in changing] + [all_sessions[half + n] for n in changing]
     )
     for number in changing:
         case = CASES[number]

@@ -110,9 +110,7 @@ PLACES: dict[str, Reply] = {
     "two fences": says(f"```json\n{DRAFT}\n```\nBetter:\n```json\n{TEXT}\n```"),
     "prose around it": says(f"I'll analyze this.\n\n{TEXT}\n\nLet me know what else you need."),
     "a call of a tool": tool_call(),
-    "parts": says(
-        [{"type": "thinking", "thinking": DRAFT}, {"type": "text", "text": TEXT}],
-    ),
+    "parts": says([{"type": "thinking", "thinking": DRAFT}, {"type": "text", "text": TEXT}]),
     "a stream that nobody asked for": stream(),
     "JSON in a string": says(json.dumps(TEXT)),
     "inside another object": says(json.dumps({"response": ANSWER})),

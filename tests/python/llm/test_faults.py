@@ -12,15 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llm_checks import check_whole, config, remember
 from loopback import Reply, Request
-from model_server import (
-    ModelServer,
-    asks_for_facts,
-    sensible,
-    shown,
-    step_of,
-    telling,
-    user_of,
-)
+from model_server import ModelServer, asks_for_facts, sensible, shown, step_of, telling, user_of
 
 from episodica import MemorySystem
 

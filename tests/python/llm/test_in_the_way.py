@@ -154,9 +154,7 @@ def test_row_7_the_books_count_answers_without_text_and_failed_attempts(
 
 
 def test_row_8_an_embedder_that_was_away_is_caught_up_with(
-    serve: Callable[..., ModelServer],
-    open_memory: Callable[..., MemorySystem],
-    store: Path,
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem], store: Path
 ) -> None:
     """Once, nothing was tried again by itself after the attempts at 1, 5 and 30 s."""
     down = threading.Event()

@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 from llm_checks import START, config, remember, talk
 from loopback import Request
-from model_server import (
-    ModelServer,
-    asks_for_facts,
-    step_of,
-    system_of,
-    telling,
-    user_of,
-)
+from model_server import ModelServer, asks_for_facts, step_of, system_of, telling, user_of
 
 from episodica import EmbeddingConfig, MemorySystem
 
@@ -81,9 +74,7 @@ def test_what_was_made_says_how_and_the_trace_shows_it(
     assert episode.provenance["tokens"] > 0
     steps = memory.trace("ann", episode.episode_id)
     assert [step["phase"] for step in steps] == ["boundary", "episode"]
-    assert [step["phase"] for step in memory.trace("ann", later.episode_id)] == [
-        "episode",
-    ]
+    assert [step["phase"] for step in memory.trace("ann", later.episode_id)] == ["episode"]
     sent = {user_of(request) for request in server.requests}
     assert {step["user"] for step in steps} <= sent
     assert json.loads(steps[1]["answer"])["title"] == episode.title

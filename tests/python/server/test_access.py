@@ -131,11 +131,7 @@ async def test_a_tenant_comes_from_the_key(settings: ServerSettings, ring: KeyRi
     async with opened(local) as client:
         headers = {**bearer(text), "X-Tenant": "default", "Tenant": "default"}
         await client.json(
-            "POST",
-            f"{ALICE}/messages",
-            201,
-            json={"messages": SAID},
-            headers=headers,
+            "POST", f"{ALICE}/messages", 201, json={"messages": SAID}, headers=headers
         )
         body = {"messages": SAID}
         path = f"{ALICE}/messages?tenant=default"

@@ -65,8 +65,7 @@ async def test_files_are_cached_until_they_change(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/ui/..%2Fapp.py", "/ui/%2e%2e/app.py", "/ui/js", "/ui/nothing.js", "/ui//etc/passwd"],
+    "path", ["/ui/..%2Fapp.py", "/ui/%2e%2e/app.py", "/ui/js", "/ui/nothing.js", "/ui//etc/passwd"]
 )
 async def test_nothing_but_the_page_is_served(client: Client, path: str) -> None:
     assert (await client.get(path)).status_code == 404

@@ -213,11 +213,7 @@ async def test_an_agent_is_kept_and_is_a_filter(client: Client) -> None:
     counts = {"tutor": (1, 1, 1), "desk": (1, 1, 1), "nobody": (0, 0, 0)}
     for agent, wanted in counts.items():
         found = [
-            await client.json(
-                "GET",
-                f"{ALICE}/{resource}",
-                params={"agent_id": agent, **more},
-            )
+            await client.json("GET", f"{ALICE}/{resource}", params={"agent_id": agent, **more})
             for resource, more in (
                 ("messages", {}),
                 ("episodes", {}),

@@ -35,9 +35,7 @@ ALICE = "/v1/users/alice"
 def post(url: str, body: object, **headers: str) -> Any:
     """A client of the standard library."""
     request = urllib.request.Request(
-        url,
-        json.dumps(body).encode(),
-        {"Content-Type": "application/json", **headers},
+        url, json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)

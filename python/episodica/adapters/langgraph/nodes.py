@@ -64,9 +64,7 @@ def remember(where: Where, user_id: str | None = None) -> RunnableLambda[Any, An
         thread = config.get("configurable", {}).get("thread_id")
         session = None if thread is None else str(thread)
         connection.memory.add_messages(
-            _user_of(user_id, config),
-            to_messages(_messages_of(state), session),
-            session_id=session,
+            _user_of(user_id, config), to_messages(_messages_of(state), session), session_id=session
         )
         return {}
 

@@ -87,12 +87,7 @@ EMBEDDING: dict[str, tuple[str, ...]] = {
 _MAX_BATCH_SIZE = 100
 # Fields that this interface itself uses.
 OBEYED = frozenset(
-    {
-        "storage_path",
-        "search_top_k_episodes",
-        "search_top_k_semantic",
-        "enable_norlift_ranking",
-    }
+    {"storage_path", "search_top_k_episodes", "search_top_k_semantic", "enable_norlift_ranking"}
 )
 # The other fields of Nemori's versions. They configure parts that this package does not have.
 WITHOUT_EFFECT = (
@@ -138,8 +133,7 @@ class MemoryConfig:
     # Scripts of the later versions ask `dataclasses.fields` which fields there are.
     __dataclass_fields__: ClassVar[dict[str, Any]] = vars(
         make_dataclass(
-            "MemoryConfig",
-            [(name, Any, field(default=DEFAULTS.get(name))) for name in _FIELDS],
+            "MemoryConfig", [(name, Any, field(default=DEFAULTS.get(name))) for name in _FIELDS]
         )
     )["__dataclass_fields__"]
 

@@ -12,15 +12,7 @@ from ...aio.running import run
 from ...aio.system import AsyncMemorySystem
 from .. import views
 from ..access import AnyCaller, Caller, User
-from ..idempotency import (
-    Outcome,
-    Repeatable,
-    add_once,
-    facts_of,
-    made_ids,
-    reading,
-    stored_ids,
-)
+from ..idempotency import Outcome, Repeatable, add_once, facts_of, made_ids, reading, stored_ids
 from ..memories import settled
 from ..models import Added, AddMessages, Episodes, Flush
 from ..problems import ServiceError
@@ -31,10 +23,7 @@ router = APIRouter(tags=["messages"])
 
 
 @router.post(
-    "/v1/users/{user}/messages",
-    status_code=201,
-    response_model=Added,
-    responses=problems(409, 410),
+    "/v1/users/{user}/messages", status_code=201, response_model=Added, responses=problems(409, 410)
 )
 async def add_messages(
     request: Request,

@@ -84,11 +84,7 @@ async def version() -> Response:
     return views.answer({"name": "episodica", "version": _native.version()})
 
 
-@router.get(
-    "/metrics",
-    response_class=PlainTextResponse,
-    responses={404: problems(404)[404]},
-)
+@router.get("/metrics", response_class=PlainTextResponse, responses={404: problems(404)[404]})
 async def metrics(service: TheService) -> Response:
     """Prometheus metrics."""
     if not service.metrics.enabled:

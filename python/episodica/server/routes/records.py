@@ -168,11 +168,7 @@ def _add_record_routes(resource: Resource) -> None:
         found = of_resource(await memory.get(user, id_of(id)), resource)
         return views.answer(views.record(found, layer))
 
-    async def delete(
-        user: User,
-        id: RecordId,
-        deletion: Deleting,
-    ) -> Response:
+    async def delete(user: User, id: RecordId, deletion: Deleting) -> Response:
         memory = deletion.memory
         of_resource(await memory.get(user, id_of(id)), resource)
         report = memory.delete(user, id_of(id), dry_run=deletion.dry_run)
@@ -199,11 +195,7 @@ def _add_record_routes(resource: Resource) -> None:
 
 
 def _add_deletion(resource: Resource) -> None:
-    async def delete_some(
-        user: User,
-        deletion: Deleting,
-        filters: Filtered,
-    ) -> Response:
+    async def delete_some(user: User, deletion: Deleting, filters: Filtered) -> Response:
         conditions = asdict(filters)
         if all(one is None for one in conditions.values()):
             raise ServiceError(

@@ -61,11 +61,7 @@ _WORDS = {
 def problems(*more: int) -> dict[int | str, dict[str, Any]]:
     """The failures that every route may answer with, and some more."""
     return {
-        status: {
-            "description": _WORDS[status],
-            "model": Problem,
-            "content": {MEDIA_TYPE: {}},
-        }
+        status: {"description": _WORDS[status], "model": Problem, "content": {MEDIA_TYPE: {}}}
         for status in sorted({400, 401, 403, 405, 408, 413, 415, 429, 500, 503, *more})
     }
 

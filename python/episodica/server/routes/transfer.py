@@ -29,10 +29,7 @@ _LINES = {"application/x-ndjson": {"schema": {"type": "string"}}}
 @router.get(
     "/v1/users/{user}/export",
     response_class=StreamingResponse,
-    responses={
-        **problems(404),
-        200: {"description": "One record per line.", "content": _LINES},
-    },
+    responses={**problems(404), 200: {"description": "One record per line.", "content": _LINES}},
 )
 async def export(
     request: Request, user: User, caller: AnyCaller, memory: Memory, service: TheService

@@ -66,11 +66,7 @@ async def profile(user: User, caller: AnyCaller, memory: DatedMemory) -> Respons
 
 @router.get("/v1/users/{user}/sessions", response_model=SessionPage, responses=problems())
 async def list_sessions(
-    user: User,
-    caller: AnyCaller,
-    memory: DatedMemory,
-    cursor: Cursor = None,
-    limit: Limit = 100,
+    user: User, caller: AnyCaller, memory: DatedMemory, cursor: Cursor = None, limit: Limit = 100
 ) -> Response:
     """Sessions in the order in which they began; `flush` with a `session_id` closes one."""
     caller.needs("read")
