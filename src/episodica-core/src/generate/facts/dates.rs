@@ -7,8 +7,8 @@ use crate::text::time::{DateGrain, TimeMention};
 
 const WEEKDAYS: [&str; 9] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "周", "星期"];
 
-/// Alternative readings of a date without a year (one year later) or of a bare weekday (one week
-/// earlier or later); empty if the words state the year or week.
+/// Alternative readings of a date without a year (one year earlier or later) or of a bare weekday
+/// (one week earlier or later); empty if the words state the year or week.
 pub(super) fn others(mention: &TimeMention, surface: &str) -> Vec<(Date, Date)> {
     let lower = surface.to_lowercase();
     let fixed = ["last", "ago", "past", "yesterday", "previous", "上", "去", "前", "昨"]
@@ -20,7 +20,7 @@ pub(super) fn others(mention: &TimeMention, surface: &str) -> Vec<(Date, Date)> 
     }
     let bare = lower.trim_start_matches("on ");
     let weekday = WEEKDAYS.iter().any(|day| bare.starts_with(day));
-    let steps = if weekday { vec![7.days(), -7.days()] } else { vec![1.year()] };
+    let steps = if weekday { [7.days(), -7.days()] } else { [1.year(), -1.year()] };
     let moved = |step: jiff::Span| {
         mention.from.checked_add(step).ok().zip(mention.to.checked_add(step).ok())
     };

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::candidate::{FactCandidate, FactExtraction, RejectReason};
 use super::evidence_check::grounded;
 use super::extract::is_learned;
-use super::support::{date_supported, keys};
+use super::support::{dates_follow, keys, shares_words};
 use crate::clock::Moment;
 use crate::config::MemoryConfig;
 use crate::error::Result;
@@ -31,6 +31,7 @@ use crate::llm::{
 };
 use crate::model::{MemoryKind, Message, SemanticMemory};
 use crate::text::normalized;
+use crate::text::time::mentions;
 
 /// Maximum length of a fact, in characters.
 const MAX_FACT_CHARS: usize = 400;
@@ -39,8 +40,10 @@ const MAX_FACTS: usize = 50;
 /// Confidence and importance of a fact for which the model states none.
 const UNSAID_CONFIDENCE: f32 = 0.7;
 const UNSAID_IMPORTANCE: f32 = 0.5;
-/// Factor for the confidence in a fact for which the model quotes no message.
+/// Factors for the confidence in a fact for which the model quotes no message, and in such a fact
+/// that shares few words with the conversation.
 const UNQUOTED: f32 = 0.9;
+const UNHEARD: f32 = 0.8;
 
 /// Content of the prompt in addition to the messages.
 #[derive(Debug, Clone, Default)]
@@ -332,14 +335,15 @@ fn read_one(
     let subject = text("subject");
     grounded(&content, &subject, &sources, context, names)?;
     let kind = kind(&text("kind"));
-    // A quotation is checked exactly; a fact without one gets a lower confidence.
+    // A quotation is checked exactly. What can't be checked lowers the confidence.
     let quote = text("quote");
-    let is_quoted = |message: &&Message| single_line(&message.content).contains(&quote);
-    let confidence = match quote.is_empty() {
-        true => (UNQUOTED * confidence).max(config.min_confidence),
-        false if sources.iter().any(is_quoted) => confidence,
-        false => return Err(RejectReason::UnsupportedWords),
+    let evidence = match &*quote {
+        "" if shares_words(&content, context, names) => UNQUOTED,
+        "" => UNHEARD,
+        _ if sources.iter().any(|one| single_line(&one.content).contains(&quote)) => 1.0,
+        _ => return Err(RejectReason::UnsupportedWords),
     };
+    let confidence = (evidence * confidence).max(config.min_confidence);
     let of_agents = sources.iter().all(|message| message.is_agent());
     let about_agent =
         sources.iter().any(|message| message.is_agent() && same_name(&subject, message.speaker()));
@@ -369,7 +373,10 @@ fn read_one(
 fn told(when: &str, sources: &[&Message]) -> FactDetails {
     let date = |text: &str| {
         let is_date = text.len() <= 10 && text.starts_with(|first: char| first.is_ascii_digit());
-        if is_date && date_supported(text, sources) { text.to_owned() } else { String::new() }
+        let said = sources.first().map(|source| mentions(text, source.timestamp));
+        let is_said =
+            said.is_some_and(|said| !said.is_empty() && dates_follow(text, &said, sources));
+        if is_date && is_said { text.to_owned() } else { String::new() }
     };
     let (from, to) = when.split_once('/').unwrap_or((when, ""));
     let (from, to) = (date(from.trim()), date(to.trim()));
@@ -472,6 +479,12 @@ mod tests {
         })
     }
 
+    fn quoting(content: &str, quote: &str) -> Value {
+        let mut fact = statement(content, "Ann", json!([0]));
+        fact["quote"] = json!(quote);
+        fact
+    }
+
     fn read_all(facts: Vec<Value>) -> FactExtraction {
         let answer = json!({"facts": facts}).to_string();
         read(&answer, &talk(), &ShownFacts::default(), &MemoryConfig::default())
@@ -520,7 +533,7 @@ mod tests {
             (statement("Ann moved to Paris.", "Ann", json!([0])), UnsupportedName),
             (statement("Ann moved to Lyon in 2019.", "Ann", json!([0])), UnsupportedDate),
             (statement("Ann pays 900 euros.", "Ann", json!([0])), UnsupportedNumber),
-            (statement("Ann enjoys spicy pickles.", "Ann", json!([0])), UnsupportedWords),
+            (quoting("Ann moved to Lyon.", "moved to Paris"), UnsupportedWords),
             (statement("Ann moved to Lyon.", "Ann", json!([])), NoSource),
             (statement("Ann moved to Lyon.", "Ann", json!([9])), NoSource),
             (statement("Two facts in one message are two lines", "Ann", json!([0])), Echo),
@@ -536,6 +549,19 @@ mod tests {
             assert_eq!(found.rejected.keys().collect::<Vec<_>>(), [&reason], "{value}");
             assert!(found.candidates.is_empty());
         }
+    }
+
+    #[test]
+    fn the_less_evidence_the_less_confidence() {
+        let sentence = "Ann moved to Lyon.";
+        let facts = [
+            quoting(sentence, "moved to Lyon"),
+            quoting("Ann moved house to Lyon.", ""),
+            quoting("Ann enjoys spicy pickles.", ""),
+        ];
+        let found = read_all(facts.to_vec()).candidates;
+        let confidence: Vec<f32> = found.iter().map(|one| one.confidence).collect();
+        assert_eq!(confidence, [0.9, 0.9 * UNQUOTED, 0.9 * UNHEARD]);
     }
 
     #[test]

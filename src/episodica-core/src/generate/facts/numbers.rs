@@ -1,5 +1,4 @@
-//! Finds the numbers of a text, in digits or in English or Chinese words, and writes them in one
-//! form.
+//! Finds the numbers of a text, in digits or in words, and writes them in one form.
 
 use crate::text::words::runs;
 
@@ -38,20 +37,22 @@ fn digits(text: &str) -> Vec<String> {
     found
 }
 
+/// Words for the numbers from 0, in English and, from 2 to 10, in languages whose composed numbers
+/// are not read. No word has another meaning in another of these languages.
 const UNITS: [&str; 20] = [
     "zero",
     "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
+    "two zwei dos deux dois duas twee dwa dwie два две",
+    "three drei tres trois três drie trzy три",
+    "four vier cuatro quatre quattro quatro cztery четыре",
+    "five fünf cinco cinq cinque vijf pięć пять",
+    "six sechs seis zes sześć шесть",
+    "seven sieben siete sette sete zeven siedem семь",
+    "eight acht ocho huit otto oito osiem восемь",
+    "nine neun nueve neuf nove negen dziewięć девять",
+    "ten zehn diez dieci dez dziesięć десять",
     "eleven",
-    "twelve",
+    "twelve dozen",
     "thirteen",
     "fourteen",
     "fifteen",
@@ -64,8 +65,8 @@ const TENS: [&str; 8] =
     ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
 fn unit(word: &str) -> Option<u64> {
-    let found = UNITS.iter().position(|unit| *unit == word).map(|at| at as u64);
-    found.or_else(|| (word == "dozen").then_some(12))
+    let at = UNITS.iter().position(|row| row.split(' ').any(|unit| unit == word))?;
+    Some(at as u64)
 }
 
 fn ten(word: &str) -> Option<u64> {
@@ -88,7 +89,7 @@ fn english(text: &str, found: &mut Vec<String>) {
         *total = 0;
     };
     for word in runs(text, char::is_alphabetic) {
-        let lower = word.to_ascii_lowercase();
+        let lower = word.to_lowercase();
         if let Some(unit) = unit(&lower) {
             match value {
                 Some(open)
@@ -155,6 +156,8 @@ fn chinese_value(run: &str) -> Option<u64> {
         });
     }
     let (mut total, mut section, mut open) = (0_u64, 0_u64, None);
+    // The unit of a last digit may be left out: 一千二 is 1200.
+    let mut unsaid = 1;
     for character in run.chars() {
         let factor = match character {
             '十' => 10,
@@ -165,16 +168,19 @@ fn chinese_value(run: &str) -> Option<u64> {
                     section.checked_add(open.take().unwrap_or(0))?.max(1).checked_mul(10_000)?,
                 )?;
                 section = 0;
+                unsaid = 1_000;
                 continue;
             }
             _ => {
                 open = digit(character);
+                unsaid = if open == Some(0) { 1 } else { unsaid };
                 continue;
             }
         };
+        unsaid = factor / 10;
         section = section.checked_add(open.take().unwrap_or(1) * factor)?;
     }
-    total.checked_add(section)?.checked_add(open.unwrap_or(0))
+    total.checked_add(section)?.checked_add(open.unwrap_or(0) * unsaid.max(1))
 }
 
 #[cfg(test)]
@@ -191,6 +197,8 @@ mod tests {
             ("FG-1042 v2.3.1", vec!["1042", "2.3.1"]),
             ("三百二十块,十二斤,一个,二〇二四", vec!["320", "12", "2024"]),
             ("两万五千", vec!["25000"]),
+            ("一千二和三万五,一千零二,十二,四百五十六", vec!["1200", "35000", "1002", "12", "456"]),
+            ("zwei Hunde und acht Katzen", vec!["2", "8"]),
             ("a dozen", vec!["12"]),
         ] {
             assert_eq!(numbers(text), expected, "{text}");

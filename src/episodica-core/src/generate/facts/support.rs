@@ -4,15 +4,16 @@
 
 use std::collections::HashSet;
 
+use jiff::ToSpan;
 use jiff::civil::Date;
 
 use super::dates;
-use crate::generate::episode::is_common_word;
+use super::numbers::numbers;
 use crate::model::Message;
 use crate::text::is_han;
-use crate::text::time::{TimeMention, mentions};
+use crate::text::time::{DateGrain, TimeMention, mentions};
 use crate::text::vocabulary::is_function_word;
-use crate::text::words::{for_each_bigram, for_each_word, runs};
+use crate::text::words::{for_each_bigram, for_each_word};
 
 /// Common Han characters of facts, which by themselves never form a name.
 const COMMON_HAN: &str = "的了在是有和与及同跟不没无未很也都就还又再已曾正将会能可要想打算计划希望\
@@ -32,7 +33,7 @@ const KEY_LETTERS: usize = 4;
 /// True if the messages contain at least one content word of the fact, and at least a quarter of
 /// all its content words. Names of participants do not count.
 ///
-/// [`grounded`](super::grounded) requires less: one word, and only of a text without a date.
+/// [`grounded`](super::grounded) does not require it.
 pub fn shares_words(statement: &str, sources: &[&Message], participants: &[&str]) -> bool {
     let speakers: HashSet<String> = participants.iter().flat_map(|name| keys(name)).collect();
     let stated: HashSet<String> =
@@ -69,45 +70,54 @@ pub(super) fn texts<'a>(
         .chain(participants.iter().copied())
 }
 
+/// Words next to a number that make it a number of years or an age.
+const YEARS: &str = "year jahr año anno ans 年 岁 歲 i'm turned cumpl geworden aged 满";
+
 /// True if the messages state these dates or imply them. Dates are resolved against each message's
 /// own timestamp, and the day of the message counts as stated. A date may be vaguer than in its
-/// message ("in March" for "on 8 March"), but not more precise. The `years` are implied too; a
-/// month of such a year is supported if the messages name the month.
-pub(super) fn dates_supported(
-    statement: &str,
-    found: &[TimeMention],
-    sources: &[&Message],
-    years: &[(Date, Date)],
-) -> bool {
-    let mut known: Vec<(Date, Date)> = years.to_vec();
+/// message ("in March" for "on 8 March"), but more precise only if the messages have the number of
+/// its day ("on 8 March" for "in March" and "the 8th") or an age leads back to its year.
+pub(super) fn dates_follow(statement: &str, found: &[TimeMention], sources: &[&Message]) -> bool {
+    if found.is_empty() {
+        return true;
+    }
+    let mut known: Vec<(Date, Date)> = Vec::new();
+    let (mut months, mut days, mut years) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let month = |day: &Date| (day.year(), day.month());
     for message in sources {
         let day = message.timestamp.local().date();
+        let lower = message.content.to_lowercase();
+        let is_about_years = YEARS.split(' ').any(|word| lower.contains(word));
         known.push((day, day));
+        // "The 8th" is a day of this month or the next.
+        months.insert(month(&day.saturating_add(1.month())));
         for mention in mentions(&message.content, message.timestamp) {
             known.push((mention.from, mention.to));
             known.extend(dates::others(&mention, &message.content[mention.start..mention.end]));
+        }
+        for number in numbers(&message.content).iter().filter_map(|text| text.parse::<i16>().ok()) {
+            days.insert(number);
+            if is_about_years && (1..=110).contains(&number) {
+                years.extend([day.year() - number, day.year() - number - 1]);
+            }
         }
     }
     let verbatim = |mention: &TimeMention| {
         let words = statement[mention.start..mention.end].to_lowercase();
         sources.iter().any(|message| message.content.to_lowercase().contains(&words))
     };
+    months.extend(known.iter().flat_map(|(from, to)| [month(from), month(to)]));
     found.iter().all(|mention| {
         let (first, last) = dates::stated(statement, mention);
-        let month = (first.month(), last.month());
-        let is_named_month = month.0 == month.1
-            && known.iter().any(|(from, to)| (from.month(), to.month()) == month);
+        let is_month = months.iter().any(|(_, month)| *month == first.month());
+        let is_day = |day: &Date| days.contains(&day.day().into()) && months.contains(&month(day));
         known.iter().any(|(from, to)| first <= *from && *to <= last)
-            || is_named_month && years.iter().any(|(from, to)| *from <= first && last <= *to)
+            || mention.grain == DateGrain::Day && is_day(&first) && is_day(&last)
+            || first.year() == last.year()
+                && years.contains(&first.year())
+                && (is_month || first.month() != last.month())
             || verbatim(mention)
     })
-}
-
-/// True if an ISO date (year, month or day) occurs in these messages or follows from them.
-pub(super) fn date_supported(date: &str, sources: &[&Message]) -> bool {
-    let Some(first) = sources.first() else { return false };
-    let found = mentions(date, first.timestamp);
-    !found.is_empty() && dates_supported(date, &found, sources, &[])
 }
 
 pub(super) fn without(statement: &str, dates: &[TimeMention]) -> String {
@@ -120,11 +130,6 @@ pub(super) fn without(statement: &str, dates: &[TimeMention]) -> String {
     }
     rest.push_str(&statement[done..]);
     rest
-}
-
-/// The words of lower-case texts, and the parts of compound words.
-pub(super) fn known_words(lower: &[String]) -> HashSet<&str> {
-    lower.iter().flat_map(|text| words(text)).flat_map(|(_, word)| parts(word)).collect()
 }
 
 /// True if the fact contains two consecutive uncommon Han characters that occur in no message.
@@ -140,64 +145,4 @@ pub(super) fn has_unknown_han(
         run = if is_han(character) && !known.contains(&character) { run + 1 } else { 0 };
         run == 2
     })
-}
-
-/// Capitalised words, except common words at the start of a sentence.
-pub(super) fn capitalised(statement: &str) -> Vec<&str> {
-    let mut opens = true;
-    let mut found = Vec::new();
-    let mut done = 0;
-    for (start, word) in words(statement) {
-        let between = &statement[done..start];
-        opens |= between.contains(['.', '!', '?', ':', '"', '“', '\n', '「', '。', '：']);
-        done = start + word.len();
-        if word.chars().any(char::is_uppercase)
-            && !matches!(word, "I" | "I'm" | "I've" | "I'd" | "I'll")
-        {
-            let lower = word.to_lowercase();
-            let common = is_common_word(&lower) || lower.ends_with("ing") && lower.len() > 5;
-            if !(opens && common) {
-                found.push(word);
-            }
-        }
-        opens = false;
-    }
-    found
-}
-
-/// The words of a text with their offsets: letters and digits, joined by `'`, `-`, `&` and inner
-/// dots.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let joins = |character: char| matches!(character, '\'' | '’' | '-' | '&' | '+');
-    runs(text, move |character| {
-        (character.is_alphanumeric() || joins(character)) && !is_han(character)
-    })
-    .filter_map(move |word| {
-        let start = word.as_ptr() as usize - text.as_ptr() as usize;
-        let trimmed = word.trim_start_matches(joins);
-        let start = start + word.len() - trimmed.len();
-        let trimmed = trimmed.trim_end_matches(joins);
-        (!trimmed.is_empty()).then_some((start, trimmed))
-    })
-}
-
-/// The lookup forms of a word: the word, the word without its possessive ending, and its parts.
-fn parts(word: &str) -> impl Iterator<Item = &str> {
-    let bare = bare(word);
-    [word, bare].into_iter().chain(bare.split(['-', '\'', '’', '&']))
-}
-
-fn bare(word: &str) -> &str {
-    ["'s", "’s", "'", "’"].iter().find_map(|tail| word.strip_suffix(tail)).unwrap_or(word)
-}
-
-pub(super) fn is_known(name: &str, known: &HashSet<&str>) -> bool {
-    let bare = bare(name);
-    let found = |word: &str| {
-        known.contains(word)
-            || word.strip_suffix('s').is_some_and(|stem| stem.len() > 2 && known.contains(stem))
-    };
-    found(bare)
-        || bare.contains(['-', '&'])
-            && bare.split(['-', '&']).all(|part| part.is_empty() || found(part))
 }
