@@ -63,11 +63,7 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
         # Answers both forms of the question: where episodes end, and whether the last message opens
         # an episode.
         return {"episodes": episodes, "should_end": len(messages) > 8, "confidence": 0.9}
-    written = {
-        "title": f"The model on {text}",
-        "summary": f"They spoke of {text}.",
-        "narrative": f"It was said that {text}.",
-    }
+    written = {"title": f"The model on {text}", "narrative": f"It was said that {text}."}
     about = {
         "kind": "event",
         "subject": "the speaker",
@@ -84,7 +80,7 @@ def sensible(step: str, prompt: str) -> dict[str, Any]:
     ]
     if step == "extract":
         return {"facts": said}
-    return {**written, "topics": ["kites"], "entities": [], "facts": said}
+    return {**written, "topics": ["kites"], "facts": said}
 
 
 def asks_for_facts(request: Request) -> bool:

@@ -28,7 +28,6 @@ def test_row_6_what_no_message_bears_out_is_neither_stored_nor_shown(
             return None
         written = {
             "title": "Ann owes Bob 500 dollars",
-            "summary": "Ann owes Bob 500 dollars. Ann lives in Lyon.",
             "narrative": f"{true} She owes Bob 500 dollars.",
         }
         return json.dumps({**json.loads(telling(request, [])), **written})
@@ -49,12 +48,12 @@ def test_row_6_what_no_message_bears_out_is_neither_stored_nor_shown(
     episode = next(memory.episodes("ann"))
     assert episode.provenance["method"] == "scripted"
     assert episode.content == true
-    assert episode.summary == "Ann lives in Lyon."
+    assert episode.summary == true
     found = memory.search("ann", "Who owes Bob 500 dollars?")
     shown_texts = [hit.content + hit.title for hit in found] + [episode.title]
     shown_texts.append(memory.context("ann", "Who owes Bob 500 dollars?").text)
     assert not [text for text in shown_texts if "500" in text or "Bob" in text]
-    assert memory.stats()["mended"]["unsupported_sentences"] >= 3
+    assert memory.stats()["mended"]["unsupported_sentences"] >= 2
 
 
 @pytest.mark.requirement("SEM-1")
@@ -77,10 +76,8 @@ def test_row_9_the_models_facts_take_the_place_of_the_rules(
         return json.dumps(
             {
                 "title": "Ann in Nice",
-                "summary": "Ann lives in Nice.",
                 "narrative": "Ann works as a nurse. Ann moved to Nice with her dog Rex.",
                 "topics": [],
-                "entities": [],
                 "facts": [
                     {
                         "content": "Ann works as a nurse.",

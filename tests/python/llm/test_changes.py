@@ -23,11 +23,11 @@ BEFORE, AFTER = datetime(2024, 1, 8, 9, tzinfo=UTC), datetime(2024, 6, 10, 9, tz
 
 def known(prompt: str) -> dict[str, int]:
     """The known facts of a prompt, by sentence."""
-    lines = re.findall(r"(?m)^(\d+) \| [^|]* \| [^|]* \| \d{4}-\d\d-\d\d \| (.+)$", prompt)
+    lines = re.findall(r"(?m)^(\d+) \| [^|]* \| [^|]* \| [0-9-]+ \| (.+)$", prompt)
     return {sentence: int(number) for number, sentence in lines}
 
 
-def line_of(told: dict[str, str], number: int, ends: list[int], **parts: str) -> str:
+def line_of(told: dict[str, str], number: int, ended: list[int], **parts: str) -> str:
     """A fact in the form that the prompt asks for."""
     named = {
         "kind": "personal_info",
@@ -35,8 +35,7 @@ def line_of(told: dict[str, str], number: int, ends: list[int], **parts: str) ->
         "subject": "Nora",
         "attribute": told["attribute"],
         "when": told.get("when") or "-",
-        "ends": ", ".join(map(str, ends)) or "-",
-        "corrects": "-",
+        "ends": ", ".join(map(str, ended)) or "-",
         "messages": str(number),
         "quote": " ".join(told["said"].split()[:4]),
         "sentence": told["fact"],
@@ -160,6 +159,34 @@ def test_three_changes_in_one_episode_see_all_three_old_facts(
     assert not [case for case in changes if facts[case["before"]["fact"]].is_current]
 
 
+def test_of_many_facts_only_those_are_shown_that_the_messages_may_change(
+    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
+) -> None:
+    """Once, the latest facts filled all places, at 30 tokens each."""
+
+    def script(request: Request) -> str | None:
+        if step_of(request) not in {"episode", "extract"}:
+            return None
+        facts = [
+            line_of(
+                {"said": text, "fact": text, "attribute": "taste"}, number, [], kind="preference"
+            )
+            for number, text in shown(user_of(request))
+        ]
+        return telling(request, facts)
+
+    server = serve(script)
+    memory = open_memory(server)
+    fruits = "fig plum kiwi lime date pear lychee melon mango guava quince papaya banana cherry"
+    likes = [f"Nora likes {fruit}." for fruit in [*fruits.split(), "apple", "grape", "lemon"]]
+    say(memory, *likes, day=0)
+    say(memory, "Quince gives Nora a rash.", day=30)
+    prompts = [user_of(request) for request in server.of("episode")]
+    known_then = known(prompts[-1])
+    assert "Nora likes quince." in known_then
+    assert len(known_then) < 16
+
+
 def test_a_correction_replaces_the_fact_from_its_beginning(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:
@@ -177,8 +204,8 @@ def test_a_correction_replaces_the_fact_from_its_beginning(
             subject, sentence = told[text]
             wrong = [place for fact, place in known(user_of(request)).items() if "Arun" in fact]
             about = {"said": text, "fact": sentence, "attribute": "brother"}
-            corrects = ", ".join(map(str, wrong)) or "-"
-            facts.append(line_of(about, number, [], subject=subject, corrects=corrects))
+            ends = ", ".join(f"!{place}" for place in wrong) or "-"
+            facts.append(line_of(about, number, [], subject=subject, ends=ends))
         return telling(request, facts)
 
     memory = open_memory(serve(script))

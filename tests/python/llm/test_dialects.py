@@ -28,7 +28,7 @@ FACTS = [
     ("3", "-", "dog called Rex", "Ann has a dog called Rex."),
 ]
 LINES = [
-    f"personal_info | high | Ann | life | {when} | - | - | {number} | {quote} | {sentence}"
+    f"personal_info | high | Ann | life | {when} | - | {number} | {quote} | {sentence}"
     for number, when, quote, sentence in FACTS
 ]
 OBJECTS = [
@@ -51,7 +51,6 @@ ANSWER: dict[str, Any] = {
     "summary": "Ann moved to Lyon last Friday and started at Renault.",
     "narrative": "Ann moved to Lyon on 8 March 2024. Ann has a dog called Rex.",
     "topics": ["moving"],
-    "entities": ["Lyon"],
     "facts": LINES,
 }
 TEXT = json.dumps(ANSWER)

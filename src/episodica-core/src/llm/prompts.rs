@@ -23,7 +23,7 @@ use crate::model::Message;
 use crate::text::{Language, language};
 
 /// Version of the prompt files, stored with all output based on them.
-pub const PROMPT_VERSION: &str = "v4";
+pub const PROMPT_VERSION: &str = "v5";
 
 /// Maximum number of bytes of messages in one prompt. Each message has an equal share of it; a
 /// longer message loses its middle.
@@ -80,7 +80,7 @@ impl PromptTemplate {
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../prompts/v4/", $name, ".jinja")))),*]
+        [$(($name, include_str!(concat!("../../prompts/v5/", $name, ".jinja")))),*]
     };
 }
 

@@ -64,10 +64,9 @@ pub(super) fn about(
             MemoryKind::PersonalInfo | MemoryKind::WorkHistory | MemoryKind::Relationship
         )
     };
-    // The latest facts fill the places that no sentence took.
-    let rest = latest.iter().filter(|slot| of_person(slot)).chain(&latest).copied();
-    let rest: Vec<u32> = rest.filter(|slot| seen.insert(*slot)).collect();
-    let room = SHOWN - chosen.len();
+    let rest: Vec<u32> =
+        latest.into_iter().filter(|slot| of_person(slot) && seen.insert(*slot)).collect();
+    let room = if few { SHOWN } else { OF_PERSON };
     chosen.extend(rest.into_iter().take(room));
     chosen.into_iter().map(|slot| Arc::clone(usable[&slot])).collect()
 }

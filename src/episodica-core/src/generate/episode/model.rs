@@ -25,15 +25,14 @@ use crate::text::{Language, count_tokens, language, sentences};
 
 /// Maximum lengths: a title in characters, L0 and L1 in tokens.
 const MAX_TITLE_CHARS: usize = 80;
-const MAX_SUMMARY_TOKENS: usize = 100;
+const SUMMARY_TOKENS: usize = 60;
 const MAX_NARRATIVE_TOKENS: usize = 2_000;
 /// Messages with at most this many tokens are their own narrative.
 const SHORT_TOKENS: usize = 50;
 /// Maximum number of tokens for the text of an episode.
 const TEXT_TOKENS: u32 = 3_000;
 const MAX_TOPICS: usize = 6;
-const MAX_ENTITIES: usize = 16;
-/// Maximum length of a topic or name, in characters.
+/// Maximum length of a topic, in characters.
 const MAX_LABEL_CHARS: usize = 60;
 /// Minimum length of a text whose language can be detected, in characters.
 const TELLING_CHARS: usize = 24;
@@ -93,13 +92,10 @@ pub fn question(
         conversation: conversation(messages, budget),
     };
     let (system, user) = render(PromptTemplate::Episode, is_chinese(messages), &values)?;
-    let list = json!({"type": "array", "items": {"type": "string"}});
     let text = json!({"type": "string"});
-    let mut properties = json!({
-        "title": text, "summary": text, "narrative": text, "topics": list,
-        "entities": list,
-    });
-    let mut required = vec!["title", "summary", "narrative", "topics", "entities"];
+    let list = json!({"type": "array", "items": text});
+    let mut properties = json!({"title": text, "narrative": text, "topics": list});
+    let mut required = vec!["title", "narrative", "topics"];
     let (mut name, mut max_tokens) = ("episode", TEXT_TOKENS);
     if wants_facts {
         properties["facts"] = facts_schema();
@@ -137,12 +133,11 @@ pub fn read(
         let real = text.chars().any(char::is_alphanumeric) && !is_from_prompt(text);
         if real { text.to_owned() } else { String::new() }
     };
-    let (title, summary, narrative) =
-        (single_line(&text("title")), single_line(&text("summary")), text("narrative"));
-    if title.is_empty() || narrative.is_empty() && summary.is_empty() {
+    let (title, narrative) = (single_line(&text("title")), text("narrative"));
+    if title.is_empty() || narrative.is_empty() {
         return Err(UnusableAnswer::Malformed);
     }
-    let all = format!("{title} {summary} {narrative}");
+    let all = format!("{title} {narrative}");
     if all.chars().count() >= TELLING_CHARS
         && is_chinese(messages) != (language(&all) == Language::Chinese)
     {
@@ -150,29 +145,23 @@ pub fn read(
     }
     let rules = write_offline(messages);
     let (names, sources) = (participants(messages), by_reference(messages));
-    let mut unsupported = 0;
-    let mut supported_part = |text: &str| {
-        let (kept, dropped) = borne_out(text, &sources, &names);
-        unsupported += dropped;
-        kept
-    };
-    let (summary, narrative) = (supported_part(&summary), supported_part(&narrative));
+    let (narrative, mut unsupported) = borne_out(&narrative, &sources, &names);
     let title = if title_supported(&title, &sources, &names) {
         title
     } else {
         unsupported += 1;
         rules.title.clone()
     };
-    let filled = summary.is_empty() || narrative.is_empty();
+    let filled = narrative.is_empty();
+    // The first sentence sums the narrative up.
+    let summary =
+        if filled { rules.summary } else { fit(&single_line(&narrative), SUMMARY_TOKENS) };
     let content = match source_if_short(messages) {
         Some(source) => source,
         None if narrative.is_empty() => rules.content,
         None => fit(&narrative, MAX_NARRATIVE_TOKENS),
     };
-    let summary =
-        if summary.is_empty() { rules.summary } else { fit(&summary, MAX_SUMMARY_TOKENS) };
-    let (mut topics, entities) =
-        (labels(&value, "topics", MAX_TOPICS), labels(&value, "entities", MAX_ENTITIES));
+    let mut topics = labels(&value, "topics", MAX_TOPICS);
     let said: Vec<String> = messages
         .iter()
         .flat_map(|message| [message.content.to_lowercase(), message.speaker().to_lowercase()])
@@ -189,21 +178,13 @@ pub fn read(
     topics.retain(|topic| {
         !facts::keys(&topic.to_lowercase()).iter().any(|key| foreign.contains(key))
     });
-    // Drops names that no message contains.
-    let mut entities: Vec<String> = entities
-        .into_iter()
-        .filter(|name| said.iter().any(|text| text.contains(&name.to_lowercase())))
-        .collect();
-    if entities.is_empty() {
-        entities = rules.entities;
-    }
     Ok(WrittenEpisode {
         text: EpisodeText {
             title: title.chars().take(MAX_TITLE_CHARS).collect(),
             summary,
             content,
             topics: if topics.is_empty() { rules.topics } else { topics },
-            entities,
+            entities: rules.entities,
         },
         salvaged: salvaged || filled,
         unsupported,
@@ -337,21 +318,20 @@ mod tests {
     #[test]
     fn a_good_answer_is_taken_as_it_is() {
         let answer = concat!(
-            r#"{"title":"Ann moves to Lyon","summary":"Ann moved to Lyon on 8 March "#,
-            r#"2024.","narrative":"Ann told Ben that she moved to Lyon on 8 March "#,
-            r#"2024.","topics":["moving"],"#,
-            r#""entities":["Lyon","Marie","Napoleon"]}"#,
+            r#"{"title":"Ann moves to Lyon","narrative":"Ann told Ben that she moved to Lyon on "#,
+            r#"8 March 2024.","topics":["moving"]}"#,
         );
         let written = read(answer, &talk(), &ShownFacts::default()).expect("usable");
         assert_eq!(written.text.title, "Ann moves to Lyon");
-        assert_eq!(written.text.entities, ["Lyon", "Marie"], "nobody spoke of Napoleon");
+        assert_eq!(written.text.summary, "Ann told Ben that she moved to Lyon on 8 March 2024.");
+        assert!(written.text.entities.contains(&"Lyon".to_owned()));
         assert!(!written.salvaged);
     }
 
     #[test]
     fn gaps_are_filled_by_the_rules() {
         let answer = r#"Sure! ```json
-{"title":"A move","summary":"","narrative":"Ann moved to Lyon and Marie helped with the piano."}
+{"title":"A move","narrative":"Napoleon moved to Elba."}
 ```"#;
         let written = read(answer, &talk(), &ShownFacts::default()).expect("usable");
         assert!(written.salvaged);
@@ -368,10 +348,8 @@ mod tests {
             read(r#"{"title":"...","narrative":"..."}"#, &talk(), &ShownFacts::default()),
             Err(UnusableAnswer::Malformed)
         );
-        let chinese = concat!(
-            r#"{"title":"安搬到里昂","summary":"安在三月搬到了里昂的一间小公寓。","#,
-            r#""narrative":"安告诉本，她上周五搬到了里昂，公寓很小，但有阳台。"}"#,
-        );
+        let chinese =
+            r#"{"title":"安搬到里昂","narrative":"安告诉本，她上周五搬到了里昂，公寓有阳台。"}"#;
         assert_eq!(
             read(chinese, &talk(), &ShownFacts::default()),
             Err(UnusableAnswer::OtherLanguage)
@@ -381,16 +359,16 @@ mod tests {
     #[test]
     fn lengths_are_bounded_and_short_talks_are_their_own_narrative() {
         let long = "Ann spoke of Lyon and of the long way there. ".repeat(600);
-        let answer = json!({"title": long, "summary": long, "narrative": long}).to_string();
+        let answer = json!({"title": long, "narrative": long}).to_string();
         let text = read(&answer, &talk(), &ShownFacts::default()).expect("usable").text;
         assert!(
-            count_tokens(&text.summary) <= MAX_SUMMARY_TOKENS
+            count_tokens(&text.summary) <= SUMMARY_TOKENS
                 && count_tokens(&text.content) <= MAX_NARRATIVE_TOKENS
         );
         assert_eq!(text.title.chars().count(), MAX_TITLE_CHARS);
         let short = [said(0, "user", Some("Ann"), "2024-03-11T09:30:00Z", "Lunch at noon?")];
         let answer = concat!(
-            r#"{"title":"Lunch","summary":"Ann asked about lunch.","narrative":"Ann asked "#,
+            r#"{"title":"Lunch","narrative":"Ann asked "#,
             r#"whether to have lunch at noon."}"#,
         );
         assert_eq!(

@@ -1,6 +1,6 @@
-//! Checks a sentence written by a model: the prompt must hold or imply its numbers, dates and names,
-//! and a participant that it is about must have written a cited message or be named in one. Nothing
-//! else is checked.
+//! Checks a sentence written by a model: the prompt must hold or imply its numbers, dates and
+//! names, and a participant that it is about must have written a cited message or be named in one.
+//! Nothing else is checked.
 //!
 //! The check compares words, not meanings. A sentence that says the opposite in other words, or
 //! attaches a number to the wrong thing, passes.

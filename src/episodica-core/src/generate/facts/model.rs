@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::candidate::{FactCandidate, FactExtraction, RejectReason};
 use super::evidence_check::grounded;
@@ -97,9 +97,11 @@ pub const FACTS_TOKENS: u32 = 3_000;
 /// Known facts in the form that prompts use; `None` if there are none.
 pub fn known_lines(known: &[Arc<SemanticMemory>]) -> Option<String> {
     let line = |(number, fact): (usize, &Arc<SemanticMemory>)| {
-        // As precise as the model stated it: a month does not become its first day.
+        // As precise as the model stated it: a month does not become its first day. A fact without
+        // a date is shown with the month in which it was said.
         let told = fact.metadata.get("occurred_from").and_then(Value::as_str);
-        let since = told.map_or_else(|| fact.valid_from.local().date().to_string(), str::to_owned);
+        let since = told
+            .map_or_else(|| fact.valid_from.local().strftime("%Y-%m").to_string(), str::to_owned);
         let text = [&fact.subject, &fact.attribute, &fact.content].map(|text| single_line(text));
         format!("{number} | {} | {} | {since} | {}", text[0], text[1], text[2])
     };
@@ -114,21 +116,11 @@ pub fn facts_schema() -> Value {
 }
 
 /// The parts of a line, in order.
-const PARTS: [&str; 10] = [
-    "kind",
-    "importance",
-    "subject",
-    "attribute",
-    "when",
-    "ends",
-    "corrects",
-    "messages",
-    "quote",
-    "content",
-];
+const PARTS: [&str; 9] =
+    ["kind", "importance", "subject", "attribute", "when", "ends", "messages", "quote", "content"];
 
 /// An item as an object with these keys. A line is split into its parts; a line with missing parts
-/// is a bare sentence.
+/// is a bare sentence. Of the numbers in `ends`, those with a mark become `corrects`.
 fn item(value: &Value) -> Cow<'_, Value> {
     let Value::String(line) = value else { return Cow::Borrowed(value) };
     let parts: Vec<&str> = line.splitn(PARTS.len(), '|').map(str::trim).collect();
@@ -136,7 +128,17 @@ fn item(value: &Value) -> Cow<'_, Value> {
         return Cow::Owned(json!({"content": parts[parts.len() - 1]}));
     }
     let told = PARTS.iter().zip(parts).filter(|(_, part)| !matches!(*part, "-" | "–" | ""));
-    Cow::Owned(told.map(|(key, part)| ((*key).to_owned(), Value::from(part))).collect())
+    let mut item: Map<String, Value> =
+        told.map(|(key, part)| ((*key).to_owned(), Value::from(part))).collect();
+    if let Some(Value::String(ends)) = item.remove("ends") {
+        let ends = ends.replace("! ", "!");
+        let numbers = ends.split([',', ';', ' ']).filter(|number| !number.is_empty());
+        let (wrong, ended): (Vec<&str>, Vec<&str>) =
+            numbers.partition(|number| number.starts_with('!'));
+        item.insert("ends".to_owned(), ended.join(" ").into());
+        item.insert("corrects".to_owned(), wrong.join(" ").replace('!', "").into());
+    }
+    Cow::Owned(Value::Object(item))
 }
 
 /// The facts in an answer.
@@ -507,8 +509,10 @@ mod tests {
 
     #[test]
     fn a_line_says_the_same_as_an_object() {
-        let line = "event | high | Ann | home | 2024-03-08 | - | - | 0 | moved to Lyon | \
+        let line = "event | high | Ann | home | 2024-03-08 | 3, !4 | 0 | moved to Lyon | \
                     Ann moved to Lyon on 8 March 2024 | or so.";
+        let read_line = item(&json!(line)).into_owned();
+        assert_eq!((&read_line["ends"], &read_line["corrects"]), (&json!("3"), &json!("4")));
         let cut = "event | Ann moved to Lyon.";
         let answer = json!({"facts": [line, cut, "Ann started at Renault."]}).to_string();
         let facts = read(&answer, &talk(), &ShownFacts::default(), &MemoryConfig::default())
@@ -654,6 +658,8 @@ mod tests {
             ],
             before: Vec::new(),
         };
+        let lines = known_lines(&shown.known).expect("some");
+        assert!(lines.starts_with("0 | ann | home | 2024-03 | Ann lives in Nice.\n"), "{lines}");
         let mut fact = statement("Ann moved to Lyon.", "Ann", json!([0]));
         fact["ends"] = json!([0, 1, 2, "3", 4, 99, -1]);
         fact["corrects"] = json!([2, 4, 5]);
