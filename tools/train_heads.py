@@ -8,7 +8,7 @@ result differs from the file that ``SHA256`` names. ``--held-out`` also prints t
 sentences that were not trained on.
 
 A head is a logistic regression over hashed features (``features``, the same as in
-``generate/heads.rs``): words, pairs of words, runs of three and four letters, runs of one to three
+``text/heads.rs``): words, pairs of words, runs of three and four letters, runs of one to three
 characters for Chinese and Japanese, and a few features of the whole sentence. Each row of the
 result is one bucket, with one signed byte for each head.
 

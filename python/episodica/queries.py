@@ -147,10 +147,10 @@ def context(
 
     The text opens with the current facts that answer the question, each with its date. Then
     come messages in the order of time, with ``[…]`` where others are left out. Of messages that
-    match best but are too long for the budget, only the matching sentences are quoted. An
-    outdated message is marked ``[outdated]`` and comes together with the fact that superseded
-    it. Further lines of a message begin with a space, so that a message can't pass for a
-    heading, a fact or another speaker.
+    match best but are too long for the budget, only the matching sentences are quoted. A message
+    is marked ``[outdated since …]`` from the date of the fact that superseded it, which comes with
+    it. Further lines of a message begin with a space, so that a message can't pass for a heading,
+    a fact or another speaker.
 
     Parameters
     ----------

@@ -120,6 +120,54 @@ def test_what_was_said_later_comes_along_from_the_same_speaker(memory: MemorySys
     assert "Tram" not in context.text
 
 
+DENTIST = "My dentist is Doctor Lindqvist on Mill Lane, the crown wobbles."
+RETIRED = "Lindqvist retired, so I go to Doctor Osei now. She hums while she drills."
+
+
+def test_later_words_come_into_small_budgets_if_they_stand_out(memory: MemorySystem) -> None:
+    neighbours = [said(f"The baker on Mill Lane, number {n}, is dear.", day=n) for n in range(20)]
+    add(memory, *neighbours, said(DENTIST, day=30), said(RETIRED, day=39))
+    question = "Which dentist on Mill Lane does Ann have?"
+    for tokens in (80, 100, 150):
+        context = memory.context("ann", question, max_tokens=tokens)
+        assert context.reasons.get("39/0") == "later", context.text
+    # A question about the past does not ask for what came later.
+    past = question.replace("does", "did")
+    context = memory.context("ann", past, max_tokens=150)
+    assert "later" not in context.reasons.values(), context.text
+
+
+def test_what_somebody_often_returns_to_has_no_later_state(memory: MemorySystem) -> None:
+    add(memory, said(DENTIST), *(said(RETIRED, day=day) for day in range(9, 20)))
+    context = memory.context("ann", "Who is Ann's dentist?", max_tokens=80)
+    assert "later" not in context.reasons.values(), context.text
+
+
+def test_a_short_reply_never_stands_without_its_question(memory: MemorySystem) -> None:
+    add(
+        memory,
+        said("The violin lessons cost more again, is that hobbies or education?", "Sanity."),
+        *(said(f"The violin was out of tune on day {day}.", "Sad.", day=day) for day in range(60)),
+    )
+    for tokens in range(20, 200, 12):
+        context = memory.context("ann", "What about violin lessons?", max_tokens=tokens)
+        inside = {message.message_id for message in context.messages}
+        assert "0/1" not in inside or "0/0" in inside, context.text
+
+
+def test_a_message_of_which_part_still_holds_is_not_marked(memory: MemorySystem) -> None:
+    add(
+        memory,
+        said("I live in Paris.", "Since when?"),
+        said("I live in Nantes, and I am allergic to peanuts.", "Good to know.", day=2),
+        said("I moved to Lyon last week.", "Nice.", day=9),
+    )
+    text = memory.context("ann", "Where does Ann live?", max_tokens=400).text
+    assert "Ann [outdated since 26 Feb 2024]: I live in Paris." in text, text
+    assert "Ann: I live in Nantes, and I am allergic to peanuts." in text
+    assert "Lyon" in text
+
+
 @pytest.mark.parametrize("question", ["asdf qwer", "zzz", "Qui habite au phare ?"])
 def test_a_budget_is_a_maximum(memory: MemorySystem, question: str) -> None:
     add(memory, *(said(f"Tram number {day} was late.", "Was it?", day=day) for day in range(60)))

@@ -147,12 +147,15 @@ def test_facts_and_what_ended_are_told_in_every_form(moved: MemorySystem, form: 
         assert {"since": day, "fact": fact.content} in data["facts"]
         [old] = [one for one in data["messages"] if "Paris" in one["content"]]
         assert old["outdated"] is True
+        assert old["outdated_since"] == day
     elif form == "xml":
         assert f'<fact since="{day}">{fact.content}</fact>\n' in text
-        assert '<message from="Alice" outdated="true">I live in Paris, in a small flat.' in text
+        marks = f'outdated="true" outdated_since="{day}"'
+        assert f'<message from="Alice" {marks}>I live in Paris, in a small flat.' in text
     else:
         assert f"- {fact.content}\n" in text
-        assert "Alice [outdated]: I live in Paris, in a small flat." in text
+        since = fact.valid_from.strftime("%-d %b %Y")
+        assert f"Alice [outdated since {since}]: I live in Paris, in a small flat." in text
 
 
 def test_the_text_form_costs_next_to_nothing() -> None:

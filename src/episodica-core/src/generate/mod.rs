@@ -2,5 +2,4 @@
 
 pub mod episode;
 pub mod facts;
-pub(crate) mod heads;
 pub mod reconcile;

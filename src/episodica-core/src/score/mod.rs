@@ -32,7 +32,7 @@ mod windowed;
 pub use condition::MetadataFilter;
 pub use context::{
     ContextCandidates, ContextParts, EpisodeSummary, FactSection, KnownFact, LineReason, Outdated,
-    OutputForm, Parts, is_date, pack, without_contexts,
+    OutputForm, Parts, Successors, is_date, pack, without_contexts,
 };
 pub use episodes::{EpisodeFields, EpisodeLayers};
 pub use explanation::{ScoreTerm, TermDetail};
@@ -53,7 +53,8 @@ pub use relevance::{AnswerRelevance, AnswerSigns, relevance};
 pub use request::{HitKind, HitRecord, SearchHit, SearchMethod, SearchRequest, SearchResponse};
 pub use snippet::{SNIPPET_CHARS, snippet};
 pub use succession::{
-    Superseded, last_successor, raise_later, raise_successors, superseded_messages,
+    Superseded, SupersededContent, last_successor, raise_later, raise_successors,
+    superseded_messages,
 };
 pub use threshold::CosineThreshold;
 pub use windowed::WindowedWords;

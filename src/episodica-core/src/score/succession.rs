@@ -10,25 +10,38 @@ const SUCCESSION: f64 = 0.001;
 /// Maximum length of a chain of supersessions.
 const MAX_CHAIN: usize = 64;
 
-/// Maps the slot of each message with superseded content to the slots of the superseding facts.
-pub type Superseded = FxHashMap<u32, Vec<u32>>;
+/// Maps the slot of each message with superseded content to what superseded it.
+pub type Superseded = FxHashMap<u32, SupersededContent>;
+
+/// What superseded the content of a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SupersededContent {
+    /// The slots of the superseding facts.
+    pub facts: Vec<u32>,
+    /// True if the message also proves a current fact: part of it still holds.
+    pub partly: bool,
+}
 
 /// Maps each message that proves a superseded fact to the fact's current successors (none if the
 /// chain has no current fact). Leaves out messages that also prove the successor.
 pub fn superseded_messages(corpus: &dyn UserCorpus) -> Superseded {
     let mut superseded = Superseded::default();
-    for slot in corpus.fact_slots() {
-        if corpus.is_current(slot) {
-            continue;
-        }
+    let (current, ended): (Vec<u32>, Vec<u32>) =
+        corpus.fact_slots().into_iter().partition(|slot| corpus.is_current(*slot));
+    for slot in ended {
         let successor = last_successor(slot, |slot| corpus.successor(slot));
         let current = successor.filter(|slot| corpus.is_current(*slot));
         let sources = current.map_or(&[][..], |slot| corpus.sources(slot));
         for message in corpus.sources(slot).iter().filter(|message| !sources.contains(message)) {
-            let successors = superseded.entry(*message).or_default();
-            successors.extend(current.filter(|slot| !corpus.is_fact_hidden(*slot)));
-            successors.sort_unstable();
-            successors.dedup();
+            let facts = &mut superseded.entry(*message).or_default().facts;
+            facts.extend(current.filter(|slot| !corpus.is_fact_hidden(*slot)));
+            facts.sort_unstable();
+            facts.dedup();
+        }
+    }
+    for message in current.into_iter().flat_map(|slot| corpus.sources(slot)) {
+        if let Some(content) = superseded.get_mut(message) {
+            content.partly = true;
         }
     }
     superseded
@@ -43,7 +56,7 @@ pub fn last_successor(slot: u32, successor: impl Fn(u32) -> Option<u32>) -> Opti
 /// the margin. `ranked` is best first, before and after.
 pub fn raise_later(ranked: &mut [ScoredMessage], corpus: &dyn UserCorpus, superseded: &Superseded) {
     let sources = |slot| {
-        let facts = superseded.get(&slot).into_iter().flatten();
+        let facts = superseded.get(&slot).into_iter().flat_map(|content| &content.facts);
         facts.flat_map(|fact| corpus.sources(*fact)).map(|source| (*source, 1.0))
     };
     let least = least_scores(ranked.iter().map(|message| (message.slot, message.score)), sources);

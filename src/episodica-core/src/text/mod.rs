@@ -8,6 +8,7 @@
 pub(crate) mod expression;
 pub(crate) mod expressions;
 pub(crate) mod hash;
+pub(crate) mod heads;
 mod language;
 mod normalized;
 mod phrases;

@@ -17,7 +17,7 @@ use crate::model::{Message, SemanticMemory};
 use crate::score::{
     AnswerRelevance, ContextCandidates, ContextParts, EpisodeSummary, FactSection, HitKind,
     HitRecord, KnownFact, LineReason, Outdated, OutputForm, ParsedQuery, Parts, QueryIntent,
-    RecordFilter, ScoredMessage, SearchHit, SearchRequest, pack,
+    RecordFilter, ScoredMessage, SearchHit, SearchRequest, Successors, pack,
 };
 
 /// Number of summaries that may enter a context. As many facts may enter, or one for every
@@ -197,19 +197,19 @@ impl ContextSources {
             return;
         }
         for message in &self.messages {
-            let Some(successors) = superseded.get(&message.slot) else { continue };
-            let mut numbers = Vec::new();
-            for fact in successors.iter().filter_map(|slot| view.facts.get(*slot)) {
+            let Some(content) = superseded.get(&message.slot) else { continue };
+            let mut facts = Vec::new();
+            for fact in content.facts.iter().filter_map(|slot| view.facts.get(*slot)) {
                 if !filter.is_some_and(|filter| filter.admits_fact(fact, &view.messages)) {
                     continue;
                 }
                 let known = self.facts.iter().position(|known| known.memory_id == fact.memory_id);
-                numbers.push(known.unwrap_or_else(|| {
+                facts.push(known.unwrap_or_else(|| {
                     self.facts.push(Arc::clone(fact));
                     self.facts.len() - 1
                 }));
             }
-            self.outdated.insert(message.slot, numbers);
+            self.outdated.insert(message.slot, Successors { facts, partly: content.partly });
         }
     }
 

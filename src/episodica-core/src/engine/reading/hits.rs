@@ -132,7 +132,7 @@ impl HitBuilder<'_> {
             HitRecord::Message(message) => {
                 let slot = self.view.messages.slot(&message.message_id);
                 let facts = slot.and_then(|slot| self.view.superseded().get(&slot));
-                let facts = facts.into_iter().flatten();
+                let facts = facts.into_iter().flat_map(|content| &content.facts);
                 facts
                     .filter_map(|slot| Some(self.view.facts.get(*slot)?.memory_id.to_string()))
                     .collect()
@@ -214,7 +214,8 @@ impl HitBuilder<'_> {
         let least = last.map_or(f64::MIN, |episode| episode.explanation.value);
         for episode in ranked.iter().take_while(|episode| episode.explanation.value >= least) {
             for (message, share) in self.asked.shares(episode.slot)? {
-                let facts = self.view.superseded().get(&message).into_iter().flatten();
+                let content = self.view.superseded().get(&message);
+                let facts = content.into_iter().flat_map(|content| &content.facts);
                 let sources = facts.flat_map(|fact| self.asked.corpus.sources(*fact));
                 let others = sources.filter_map(|source| self.view.episode_of(*source));
                 let others = others.filter(|slot| *slot != episode.slot);

@@ -18,9 +18,9 @@ use super::words::{SentenceSigns, WordSigns};
 use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::generate::episode::{EpisodeText, ToldSentence, sentences_told, write_and_tell};
-use crate::generate::heads::SentenceHeads;
 use crate::generate::reconcile::is_single_valued;
 use crate::model::{MemoryKind, Message};
+use crate::text::heads::SentenceHeads;
 use crate::text::normalized;
 
 /// Version of the rules, stored with their output.
@@ -292,7 +292,7 @@ const BACK: usize = 2;
 const MAX_TOGETHER: usize = 300;
 
 /// Prepends the previous sentence of the same speaker to one that refers back ("He's booked us for
-/// his ninetieth"), so that the fact can be understood.
+/// his ninetieth"), so that the fact can be understood. Nothing refers back to small talk.
 fn stand_alone(
     candidate: &mut FactCandidate,
     told: &ToldSentence,
@@ -302,11 +302,13 @@ fn stand_alone(
     let Some(earlier) = before.iter().rev().find(|earlier| earlier.speaker == told.speaker) else {
         return;
     };
+    let by_agent = messages[earlier.message].is_agent();
     if earlier.asks
         || earlier.own.is_some()
         || earlier.form.dangles
         || earlier.message + BACK < told.message
         || earlier.content.len() + candidate.content.len() > MAX_TOGETHER
+        || SentenceHeads::of(&earlier.said, by_agent).small_talk > 0.0
     {
         return;
     }

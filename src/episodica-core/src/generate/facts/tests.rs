@@ -164,6 +164,14 @@ fn small_talk_is_not_learned() {
 }
 
 #[test]
+fn small_talk_does_not_explain_what_a_sentence_refers_to() {
+    let found = one("Ada", "Thanks, Joan! It's the yoga studio in Bath I go to every week.");
+    assert!(found.iter().all(|fact| !fact.contains("Thanks")), "{found:?}");
+    let found = one("Ada", "I told Joan in Bath about the flat. She lent me 900 for the deposit.");
+    assert!(found.iter().any(|fact| fact.contains("Joan") && fact.contains("900")), "{found:?}");
+}
+
+#[test]
 fn users_without_a_name_are_the_user() {
     assert_eq!(
         contents(&[said(0, "user", None, DAY, "I work at Siemens.")]),

@@ -12,8 +12,6 @@ use crate::text::count_tokens;
 
 /// Precedes a message if earlier messages of its day and session are omitted.
 const LEFT_OUT: &str = "[…] ";
-/// Follows the speaker's name if a fact in the context supersedes the message.
-const OUTDATED: &str = " [outdated]";
 /// Heading of the summaries that replace messages that did not fit.
 const SUMMARIES: &str = "# Summaries\n";
 
@@ -74,6 +72,8 @@ impl FactSection {
 pub(super) struct FactSince {
     pub date: Date,
     pub known: DatePrecision,
+    /// True if the fact's text states the date, so that it is not repeated.
+    pub told: bool,
 }
 
 /// Precision of a date.
@@ -82,21 +82,24 @@ pub(super) enum DatePrecision {
     Day,
     Month,
     Year,
-    /// The fact's text states the date, so it is not repeated.
-    Told,
 }
 
 impl FactSince {
     /// The date as written before a fact; empty if the heading or the text already states it.
     /// `year` is false under a heading with the year.
+    fn before_fact(self, year: bool) -> String {
+        let date = if self.told { String::new() } else { self.in_text(year) };
+        if date.is_empty() { date } else { date + ": " }
+    }
+
     fn in_text(self, year: bool) -> String {
         let form = match (self.known, year) {
-            (DatePrecision::Day, true) => "%-d %b %Y: ",
-            (DatePrecision::Day, false) => "%-d %b: ",
-            (DatePrecision::Month, true) => "%b %Y: ",
-            (DatePrecision::Month, false) => "%b: ",
-            (DatePrecision::Year, true) => "%Y: ",
-            (DatePrecision::Year, false) | (DatePrecision::Told, _) => "",
+            (DatePrecision::Day, true) => "%-d %b %Y",
+            (DatePrecision::Day, false) => "%-d %b",
+            (DatePrecision::Month, true) => "%b %Y",
+            (DatePrecision::Month, false) => "%b",
+            (DatePrecision::Year, true) => "%Y",
+            (DatePrecision::Year, false) => "",
         };
         self.date.strftime(form).to_string()
     }
@@ -104,7 +107,7 @@ impl FactSince {
     /// The date in ISO 8601, shortened to its precision.
     fn iso(self) -> String {
         let form = match self.known {
-            DatePrecision::Day | DatePrecision::Told => "%Y-%m-%d",
+            DatePrecision::Day => "%Y-%m-%d",
             DatePrecision::Month => "%Y-%m",
             DatePrecision::Year => "%Y",
         };
@@ -127,8 +130,8 @@ pub(super) struct ContextLine<'a> {
     pub content: Cow<'a, str>,
     /// True if the content is only part of the message.
     pub excerpt: bool,
-    /// True if a later fact supersedes the content.
-    pub outdated: bool,
+    /// The mark if a later fact supersedes the content, otherwise empty.
+    pub outdated: String,
     /// True if earlier messages of the same day and session are omitted.
     pub gap: bool,
     /// True if the previous message is by the same speaker.
@@ -167,11 +170,11 @@ impl OutputForm {
         }
     }
 
-    /// Token count of a day heading, with or without its year.
-    pub(super) fn day_tokens(self, with_year: bool) -> usize {
+    /// Token count of a day heading with its year.
+    pub(super) fn day_tokens(self) -> usize {
         let date = jiff::civil::date(2024, 11, 30);
         match self {
-            Self::Text => count_tokens(&day_heading(date, with_year)),
+            Self::Text => count_tokens(&day_heading(date, true)),
             Self::Json => 0,
             Self::Xml => count_tokens(&format!("{}{DAY_END}", day_tag(date))),
         }
@@ -191,12 +194,20 @@ impl OutputForm {
         }
     }
 
-    /// Token count of the mark on an outdated message.
-    pub(super) fn outdated_tokens(self) -> usize {
-        match self {
-            Self::Text => count_tokens(OUTDATED),
-            Self::Json => count_tokens(",\"outdated\":true"),
-            Self::Xml => count_tokens(" outdated=\"true\""),
+    /// The mark on an outdated message: since when the fact that superseded it holds, which shows
+    /// where in the context that fact stands.
+    pub(super) fn outdated_mark(self, since: Option<FactSince>) -> String {
+        match (self, since) {
+            (Self::Text, None) => " [outdated]".to_owned(),
+            (Self::Text, Some(since)) => format!(" [outdated since {}]", since.in_text(true)),
+            (Self::Json, None) => ",\"outdated\":true".to_owned(),
+            (Self::Json, Some(since)) => {
+                format!(",\"outdated\":true,\"outdated_since\":\"{}\"", since.iso())
+            }
+            (Self::Xml, None) => " outdated=\"true\"".to_owned(),
+            (Self::Xml, Some(since)) => {
+                format!(" outdated=\"true\" outdated_since=\"{}\"", since.iso())
+            }
         }
     }
 
@@ -204,7 +215,11 @@ impl OutputForm {
         match self {
             // Facts stand under their year.
             Self::Text => {
-                format!("- {}{}\n", since.in_text(section != FactSection::Facts), one_line(text))
+                format!(
+                    "- {}{}\n",
+                    since.before_fact(section != FactSection::Facts),
+                    one_line(text)
+                )
             }
             Self::Json => {
                 format!("{},\n", json!({"since": since.iso(), "fact": one_line(text)}))
@@ -241,9 +256,7 @@ impl OutputForm {
                         text.push_str(LEFT_OUT);
                     }
                     text.push_str(&name(line.speaker));
-                    if line.outdated {
-                        text.push_str(OUTDATED);
-                    }
+                    text.push_str(&line.outdated);
                     text.push_str(": ");
                 }
                 push_quoted(&mut text, &line.content);
@@ -254,17 +267,14 @@ impl OutputForm {
                 object.insert("date".to_owned(), line.date.to_string().into());
                 object.insert("speaker".to_owned(), line.speaker.into());
                 object.insert("content".to_owned(), (*line.content).into());
-                let flags = [
-                    ("excerpt", line.excerpt),
-                    ("outdated", line.outdated),
-                    ("after_gap", line.gap),
-                ];
-                for (key, flag) in flags {
+                for (key, flag) in [("excerpt", line.excerpt), ("after_gap", line.gap)] {
                     if flag {
                         object.insert(key.to_owned(), true.into());
                     }
                 }
-                text = format!("{},\n", Value::Object(object));
+                text = Value::Object(object).to_string();
+                text.insert_str(text.len() - 1, &line.outdated);
+                text.push_str(",\n");
             }
             Self::Xml => {
                 if line.gap {
@@ -273,7 +283,9 @@ impl OutputForm {
                 text.push_str("<message from=\"");
                 push_tagged(&mut text, &name(line.speaker));
                 text.push_str(if line.excerpt { "\" excerpt=\"true" } else { "" });
-                text.push_str(if line.outdated { "\" outdated=\"true\">" } else { "\">" });
+                text.push('"');
+                text.push_str(&line.outdated);
+                text.push('>');
                 push_tagged(&mut text, &line.content);
                 text.push_str("</message>\n");
             }

@@ -20,4 +20,4 @@ pub use excerpt::Parts;
 pub use form::{FactSection, OutputForm};
 pub use packing::{ContextCandidates, ContextParts, LineReason, pack};
 pub use recalled::{is_date, without_contexts};
-pub use text::{EpisodeSummary, KnownFact, Outdated};
+pub use text::{EpisodeSummary, KnownFact, Outdated, Successors};

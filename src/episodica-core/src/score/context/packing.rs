@@ -29,8 +29,10 @@ const SHARE_OF_BEST: f64 = 0.4;
 const FEW: usize = 3;
 const FEW_BY_MEANING: usize = 10;
 const ENOUGH_WORDS: usize = 3;
-/// Minimum budget for including the later message of the best message's speaker.
-const LATER_FROM: usize = 300;
+/// Number of best messages of whose speakers a later message is included; for the best one, one
+/// more for every `LATER_TOKENS` of the budget.
+const LATER_OF: usize = 3;
+const LATER_TOKENS: usize = 400;
 /// Maximum length of a companion (reply, question or later message), in tokens.
 const COMPANION: usize = 100;
 /// Number of rounds of refilling. Omitted speaker names save tokens, and each round spends the
@@ -159,7 +161,7 @@ pub fn pack(
     let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));
     PackingRun {
         fact_tokens: fact_tokens.collect::<Result<_>>()?,
-        day_tokens: [form.day_tokens(false), form.day_tokens(true)],
+        day_tokens: form.day_tokens(),
         year_tokens: form.year_tokens(),
         sought: ExcerptTerms::new(material.query, index, material.table),
         material,
@@ -193,13 +195,16 @@ struct WantedMessage {
     cost: usize,
     /// True if the message is quoted whole where it fits.
     is_best: bool,
+    /// The message that a short reply answers, without which it is not included.
+    question: Option<u32>,
+    /// Later messages of the speaker on the same subject.
+    later: Vec<u32>,
 }
 
-/// Tokens that a selection uses, and its headings.
+/// Tokens that a selection uses, and its days.
 struct BudgetUse {
     used: usize,
     days: HashSet<Date>,
-    years: HashSet<i16>,
 }
 
 struct PackingRun<'a> {
@@ -207,8 +212,8 @@ struct PackingRun<'a> {
     writer: ContextWriter<'a>,
     sought: ExcerptTerms<'a>,
     budget: usize,
-    /// Token count of a day heading, without and with its year.
-    day_tokens: [usize; 2],
+    /// Token count of a day heading with its year.
+    day_tokens: usize,
     year_tokens: usize,
     fact_tokens: Vec<usize>,
     /// The selected messages, in the order of selection.
@@ -232,10 +237,7 @@ impl PackingRun<'_> {
             // The included messages already state some of the facts, so other relevant facts take
             // their place.
             self.drop_told();
-            let used = self.known_tokens();
-            if used < share {
-                self.add_facts(share - used, |fact| fact.bears);
-            }
+            self.add_facts(share, |fact| fact.bears);
             if self.chosen.len() == before {
                 break;
             }
@@ -250,7 +252,7 @@ impl PackingRun<'_> {
             fact.sources.iter().any(|slot| inside.contains(slot))
                 && fact.sources.iter().all(|slot| day(slot) != since)
         };
-        self.add_facts(left, |fact| fact.bears || dates(fact));
+        self.add_facts(self.known_tokens() + left, |fact| fact.bears || dates(fact));
         let summaries = self.summaries()?;
         self.fit(summaries)
     }
@@ -282,10 +284,11 @@ impl PackingRun<'_> {
         considered.filter(|one| one.score >= least || has_it(one.slot)).collect()
     }
 
-    /// True for small talk that contains no word of the question.
+    /// True for small talk in a long conversation that contains no word of the question.
     fn is_small_talk(&self, slot: u32) -> bool {
         let index = self.material.index;
-        is_small_talk(index, slot) && self.sought.words(&index.get(slot).content) == 0.0
+        let is_omitted = index.len() >= LONG_TALK && is_small_talk(index, slot);
+        is_omitted && self.sought.words(&index.get(slot).content) == 0.0
     }
 
     /// The messages ranked by score and length.
@@ -310,65 +313,86 @@ impl PackingRun<'_> {
                 } else {
                     PART.max(self.budget / PART_OF_BUDGET)
                 };
+                let question = question_of(self.material.index, message.slot);
+                let answered = self.companion(question)?.map_or(0, |question| question.tokens);
                 let least = if is_best { 0 } else { LONG };
                 let is_long = own.is_none() && tokens > least.max(self.budget / BEST_PART);
-                let cost =
-                    if is_long && (!is_best || tokens > self.budget) { part } else { tokens };
-                let worth = message.score - PRICE * (cost.max(SHORT) as f64).ln();
                 let cost = if is_long { part } else { tokens };
-                Ok((worth, WantedMessage { slot: message.slot, tokens, cost, is_best }))
+                let worth = message.score - PRICE * ((cost + answered).max(SHORT) as f64).ln();
+                let (slot, later) = (message.slot, Vec::new());
+                Ok((worth, WantedMessage { slot, tokens, cost, is_best, question, later }))
             })
             .collect::<Result<_>>()?;
         wanted.sort_by(|a, b| b.0.total_cmp(&a.0));
+        if !self.material.query.asks_past {
+            for (number, (_, best)) in wanted.iter_mut().take(LATER_OF).enumerate() {
+                let most = if number == 0 { 1 + self.budget / LATER_TOKENS } else { 1 };
+                best.later = self.said_later(best.slot, most)?;
+            }
+        }
         Ok(wanted.into_iter().map(|(_, wanted)| wanted).collect())
+    }
+
+    /// Up to `most` later messages of the speaker of a message, under other headings.
+    fn said_later(&self, slot: u32, most: usize) -> Result<Vec<u32>> {
+        let ContextCandidates { index, table, messages, admits, .. } = *self.material;
+        let (time, here) = (index.get(slot).timestamp, self.writer.place(slot));
+        let is_later = |later| {
+            let is_after = index.get(later).timestamp > time;
+            is_after && self.writer.place(later) != here && admits(later)
+        };
+        said_later(index, table, slot, messages, most, is_later)
     }
 
     /// Adds messages while they fit, each with the facts that supersede its content and with its
     /// companions; if the best messages do not fit, adds excerpts of them.
     fn add_messages(&mut self, wanted: &[WantedMessage]) -> Result<()> {
+        let index = self.material.index;
         let mut room = self.room()?;
-        let best = wanted.first().map(|wanted| wanted.slot);
         let all: usize = wanted.iter().map(|wanted| wanted.cost).sum();
         for message in wanted {
+            let slot = message.slot;
+            let question = self.companion(message.question)?;
+            let reserved = question.map_or(0, |question| question.tokens);
             let is_part = message.is_best && message.cost < message.tokens;
-            let fits = is_part || room.used + message.cost <= self.budget;
-            if !fits || self.inside.contains(&message.slot) {
-                continue;
-            }
             // A long message gets the tokens that the other messages leave over, which may need
             // less than the budget.
             let others = all - message.cost;
-            if !self.add_message(&mut room, message, others)? {
-                continue;
+            room.used += reserved;
+            let fits = is_part || room.used + message.cost <= self.budget;
+            let is_added = fits
+                && !self.inside.contains(&slot)
+                && self.add_message(&mut room, message, others)?;
+            room.used -= reserved;
+            let mut companions = Vec::new();
+            if is_added {
+                companions.extend(message.question.map(|to| (LineReason::Question, to)));
             }
-            let slot = message.slot;
-            let index = self.material.index;
-            let place = |slot| self.writer.place(slot);
-            let later = if best == Some(slot) && self.budget >= LATER_FROM {
-                said_later(index, slot, place, self.material.admits)?
-            } else {
-                None
-            };
-            let companions = [
-                (LineReason::Reply, reply_to(index, slot)),
-                (LineReason::Question, question_of(index, slot)),
-                (LineReason::Later, later),
-            ];
+            // A fact may say the same as the message.
+            if !message.later.is_empty() && (self.inside.contains(&slot) || self.is_cited(slot)) {
+                companions.extend(message.later.iter().map(|later| (LineReason::Later, *later)));
+            }
+            if is_added {
+                companions.extend(reply_to(index, slot).map(|reply| (LineReason::Reply, reply)));
+            }
             for (reason, companion) in companions {
-                let Some(companion) = companion else { continue };
-                if self.inside.contains(&companion) || !(self.material.admits)(companion) {
-                    continue;
-                }
-                let tokens = self.writer.message_tokens(companion, COMPANION)?;
-                let companion =
-                    WantedMessage { slot: companion, tokens, cost: tokens, is_best: false };
-                let fits = tokens <= COMPANION;
-                if fits && self.add_message(&mut room, &companion, 0)? {
+                let Some(companion) = self.companion(Some(companion))? else { continue };
+                if self.add_message(&mut room, &companion, 0)? {
                     self.reasons.insert(companion.slot, reason);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The message as a companion, if it may be included, is not yet, and is not too long.
+    fn companion(&self, slot: Option<u32>) -> Result<Option<WantedMessage>> {
+        let is_new = |slot: &u32| !self.inside.contains(slot) && (self.material.admits)(*slot);
+        let Some(slot) = slot.filter(is_new) else { return Ok(None) };
+        let tokens = self.writer.message_tokens(slot, COMPANION)?;
+        let (question, later) = (None, Vec::new());
+        let whole = WantedMessage { slot, tokens, cost: tokens, is_best: false, question, later };
+        Ok((tokens <= COMPANION).then_some(whole))
     }
 
     /// Adds a message if it fits, with the facts that supersede its content. Adds a long message in
@@ -379,11 +403,9 @@ impl PackingRun<'_> {
         wanted: &WantedMessage,
         others: usize,
     ) -> Result<bool> {
-        let WantedMessage { slot, mut tokens, cost, is_best } = *wanted;
+        let &WantedMessage { slot, mut tokens, cost, is_best, .. } = wanted;
         let (day, _) = self.writer.place(slot);
-        let is_new_year = !room.years.contains(&day.year());
-        let is_new_day = !room.days.contains(&day);
-        let heading = if is_new_day { self.day_tokens[usize::from(is_new_year)] } else { 0 };
+        let heading = if room.days.contains(&day) { 0 } else { self.day_tokens };
         let successors = self.missing_successors(slot);
         let facts: usize =
             successors.iter().map(|number| self.fact_tokens[*number] + self.year_tokens).sum();
@@ -401,7 +423,6 @@ impl PackingRun<'_> {
             self.excerpts.insert(slot, parts.clone());
         }
         room.used += tokens + heading + facts;
-        room.years.insert(day.year());
         room.days.insert(day);
         self.inside.insert(slot);
         self.chosen.push(slot);
@@ -411,10 +432,8 @@ impl PackingRun<'_> {
 
     /// Tokens that the selection uses so far.
     fn room(&self) -> Result<BudgetUse> {
-        let days: HashSet<Date> =
-            self.chosen.iter().map(|slot| self.writer.place(*slot).0).collect();
-        let years = days.iter().map(|day| day.year()).collect();
-        Ok(BudgetUse { used: self.used()?, days, years })
+        let days = self.chosen.iter().map(|slot| self.writer.place(*slot).0).collect();
+        Ok(BudgetUse { used: self.used()?, days })
     }
 
     /// The best-matching parts of a message, about `room` tokens, and their token count; `None` if
@@ -436,6 +455,11 @@ impl PackingRun<'_> {
         }
     }
 
+    /// True if an included fact cites the message.
+    fn is_cited(&self, slot: u32) -> bool {
+        self.known.iter().any(|number| self.material.facts[*number].sources.contains(&slot))
+    }
+
     /// True if the whole message is included.
     fn is_whole(&self, slot: u32) -> bool {
         self.inside.contains(&slot) && !self.excerpts.contains_key(&slot)
@@ -443,32 +467,26 @@ impl PackingRun<'_> {
 
     /// Facts that supersede the message's content and are not included yet.
     fn missing_successors(&self, slot: u32) -> Vec<usize> {
-        let successors = self.material.outdated.get(&slot).into_iter().flatten().copied();
-        let mut missing: Vec<usize> =
-            successors.filter(|number| !self.known.contains(number)).collect();
-        missing.sort_unstable();
-        missing.dedup();
-        missing
+        let content = self.material.outdated.get(&slot);
+        let facts = content.into_iter().flat_map(|content| content.facts.iter().copied());
+        facts.filter(|number| !self.known.contains(number)).collect()
     }
 
-    /// Adds the `wanted` facts, best first, that no included message states, up to `tokens`.
-    fn add_facts(&mut self, mut tokens: usize, wanted: impl Fn(&KnownFact) -> bool) {
-        let year = |number: usize| self.writer.date(self.material.facts[number].since).year();
-        let mut years: HashSet<i16> = self.known.iter().map(|number| year(*number)).collect();
-        let mut added = Vec::new();
+    /// Adds the `wanted` facts, best first, that no included message states, as long as all facts
+    /// have at most `most` tokens.
+    fn add_facts(&mut self, most: usize, wanted: impl Fn(&KnownFact) -> bool) {
+        let mut used = self.known_tokens();
         for number in 0..self.material.asked {
-            let is_wanted = wanted(&self.material.facts[number]);
-            if !is_wanted || self.known.contains(&number) || self.is_told(number) {
-                continue;
-            }
-            let heading = if years.contains(&year(number)) { 0 } else { self.year_tokens };
-            if self.fact_tokens[number] + heading <= tokens {
-                tokens -= self.fact_tokens[number] + heading;
-                years.insert(year(number));
-                added.push(number);
+            let fits = used + self.fact_tokens[number] <= most;
+            let is_wanted = fits && wanted(&self.material.facts[number]);
+            if is_wanted && !self.known.contains(&number) && !self.is_told(number) {
+                self.known.push(number);
+                match self.known_tokens() {
+                    tokens if tokens <= most => used = tokens,
+                    _ => drop(self.known.pop()),
+                }
             }
         }
-        self.known.append(&mut added);
     }
 
     /// True if the messages that prove a fact are included and contain all of its numbers. False
@@ -485,20 +503,12 @@ impl PackingRun<'_> {
 
     /// Removes facts that included messages state, except those that supersede a message's content.
     fn drop_told(&mut self) {
-        let needed: HashSet<usize> = self
-            .chosen
-            .iter()
-            .filter_map(|slot| self.material.outdated.get(slot))
-            .flatten()
-            .copied()
-            .collect();
-        let told: HashSet<usize> = self
-            .known
-            .iter()
-            .copied()
-            .filter(|number| !needed.contains(number) && self.is_told(*number))
-            .collect();
-        self.known.retain(|number| !told.contains(number));
+        let outdated = self.chosen.iter().filter_map(|slot| self.material.outdated.get(slot));
+        let needed: HashSet<usize> =
+            outdated.flat_map(|content| content.facts.iter().copied()).collect();
+        let mut known = std::mem::take(&mut self.known);
+        known.retain(|number| needed.contains(number) || !self.is_told(*number));
+        self.known = known;
     }
 
     /// Token count of the facts selected so far.

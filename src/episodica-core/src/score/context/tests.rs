@@ -228,11 +228,16 @@ fn left_out_messages_leave_a_mark_and_distant_ones_are_never_joined() {
 fn what_no_longer_holds_comes_marked_and_with_what_superseded_it_or_not_at_all() {
     let index = index(&TALK);
     let facts = [fact("Ann lives in Lyon.", "2024-03-11T09:00:00Z", &[4])];
-    let outdated = Outdated::from_iter([(0, vec![0])]);
+    let superseded = |partly| Outdated::from_iter([(0, Successors { facts: vec![0], partly })]);
+    let outdated = superseded(false);
     let scores = [9.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     let text = packed(&index, &scores, &facts, &outdated, 60).text;
     assert!(text.starts_with("# Facts, 2024\n- 11 Mar: Ann lives in Lyon.\n"), "{text}");
-    assert!(text.contains("Ann [outdated]: I live in Paris."), "{text}");
+    assert!(text.contains("Ann [outdated since 11 Mar 2024]: I live in Paris."), "{text}");
+    // What still holds in part is not marked, but what superseded the rest stands beside it.
+    let text = packed(&index, &scores, &facts, &superseded(true), 60).text;
+    assert!(text.starts_with("# Facts, 2024\n- 11 Mar: Ann lives in Lyon.\n"), "{text}");
+    assert!(text.contains("Ann: I live in Paris."), "{text}");
     for budget in 1..80 {
         let packed = packed(&index, &scores, &facts, &outdated, budget);
         assert!(packed.token_count <= budget && packed.token_count == count_tokens(&packed.text));
@@ -324,6 +329,11 @@ fn a_question_comes_with_its_reply_and_a_short_reply_with_its_question() {
     assert_eq!((&*asked.messages, asked.reasons[&1]), (&[0, 1][..], LineReason::Reply));
     let replied = packed(&index, &[0.0, 9.0, 0.0, 0.0, 0.0], &[], &none, 400);
     assert_eq!((&*replied.messages, replied.reasons[&0]), (&[0, 1][..], LineReason::Question));
+    // Without room for both, the reply does not stand alone.
+    for budget in 1..60 {
+        let replied = packed(&index, &[0.0, 9.0, 0.0, 0.0, 0.0], &[], &none, budget).messages;
+        assert!(replied.is_empty() || replied == [0, 1], "{budget}: {replied:?}");
+    }
     // What the same person says next is no reply.
     let open = packed(&index, &[0.0, 0.0, 0.0, 9.0, 0.0], &[], &none, 400);
     assert_eq!(open.messages, [3]);
@@ -340,12 +350,13 @@ fn small_talk_takes_no_room_unless_it_is_the_best_hit() {
         ("Ben", "2024-01-05T09:01:00Z", "Oh yeah!"),
         ("Ben", "2024-01-05T09:02:00Z", "I'm vegan."),
         ("Ben", "2024-01-05T09:03:00Z", "钥匙在蓝色花盆下面。"),
+        ("Ben", "2024-01-05T09:04:00Z", "Hey, good to see you! Sounds great!"),
     ];
-    said.extend([("Ann", "2024-01-06T09:00:00Z", "Oh yeah!"); 5]);
+    said.extend([("Ann", "2024-01-06T09:00:00Z", "The tram was late again."); 50]);
     let index = index(&said);
     let none = Outdated::default();
     let packed = |scores: &[f64]| packed(&index, scores, &[], &none, 400).messages;
-    assert_eq!(packed(&[9.0, 5.0, 7.0, 8.0, 6.0, 4.0]), [0, 2, 3]);
+    assert_eq!(packed(&[9.0, 5.0, 7.0, 8.0, 6.0]), [0, 2, 3]);
     assert_eq!(packed(&[0.0, 9.0]), [1]);
 }
 

@@ -41,8 +41,17 @@ pub struct EpisodeSummary {
     pub sources: Vec<u32>,
 }
 
-/// Maps the slot of each message with superseded content to the indexes of the superseding facts.
-pub type Outdated = FxHashMap<u32, Vec<usize>>;
+/// Maps the slot of each message with superseded content to what superseded it.
+pub type Outdated = FxHashMap<u32, Successors>;
+
+/// The facts that superseded the content of a message.
+#[derive(Debug, Clone, Default)]
+pub struct Successors {
+    /// Their indexes.
+    pub facts: Vec<usize>,
+    /// True if part of the message still holds: the message is not marked.
+    pub partly: bool,
+}
 
 /// Maps the slot of each message quoted in part to the quoted parts.
 pub(super) type Excerpts = FxHashMap<u32, Parts>;
@@ -161,9 +170,10 @@ impl<'a> ContextWriter<'a> {
     ) -> ContextLine<'a> {
         let message = self.index.get(slot);
         let follows = before.is_some() && self.index.previous(slot) == before;
-        let outdated = |slot: u32| self.outdated.contains_key(&slot);
+        let outdated = self.outdated_mark(slot);
         let same_speaker = before.is_some_and(|before| {
-            !outdated(before) && self.index.get(before).speaker() == message.speaker()
+            let is_outdated = !self.outdated_mark(before).is_empty();
+            !is_outdated && self.index.get(before).speaker() == message.speaker()
         });
         ContextLine {
             date,
@@ -173,9 +183,9 @@ impl<'a> ContextWriter<'a> {
                 None => Cow::Borrowed(&*message.content),
             },
             excerpt: parts.is_some(),
-            outdated: outdated(slot),
             gap: before.is_some() && !follows,
-            goes_on: follows && same_speaker && !outdated(slot),
+            goes_on: follows && same_speaker && outdated.is_empty(),
+            outdated,
         }
     }
 
@@ -202,22 +212,32 @@ impl<'a> ContextWriter<'a> {
             OutputForm::Text => self.index.line_tokens(slot, count)?,
             OutputForm::Json | OutputForm::Xml => count()?,
         };
-        Ok(plain + self.mark_tokens(slot))
+        Ok(plain + self.mark_tokens(slot)?)
     }
 
     /// Token count of an excerpt on its own line.
     pub fn excerpt_tokens(&self, slot: u32, parts: &Parts) -> Result<usize> {
-        Ok(self.line_tokens(slot, Some(parts))? + self.mark_tokens(slot))
+        Ok(self.line_tokens(slot, Some(parts))? + self.mark_tokens(slot)?)
     }
 
     fn line_tokens(&self, slot: u32, parts: Option<&Parts>) -> Result<usize> {
         let date = self.date(self.index.get(slot).timestamp);
-        let line = ContextLine { outdated: false, ..self.line(date, slot, None, parts) };
+        let line = ContextLine { outdated: String::new(), ..self.line(date, slot, None, parts) };
         self.count(&self.form.message(&line))
     }
 
-    fn mark_tokens(&self, slot: u32) -> usize {
-        if self.outdated.contains_key(&slot) { self.form.outdated_tokens() } else { 0 }
+    fn mark_tokens(&self, slot: u32) -> Result<usize> {
+        self.count(&self.outdated_mark(slot))
+    }
+
+    /// The mark on a message if all of its content is superseded, otherwise empty.
+    fn outdated_mark(&self, slot: u32) -> String {
+        let content = self.outdated.get(&slot).filter(|content| !content.partly);
+        let since = |content: &Successors| {
+            let since = content.facts.iter().map(|number| self.since(&self.facts[*number]));
+            self.form.outdated_mark(since.min_by_key(|since| since.date))
+        };
+        content.map(since).unwrap_or_default()
     }
 
     pub(crate) fn fact_line(&self, number: usize) -> String {
@@ -231,18 +251,13 @@ impl<'a> ContextWriter<'a> {
         let date = self.date(fact.since);
         let year = date.year().to_string();
         let on_that_day = |slot: &u32| self.date(self.index.get(*slot).timestamp) == date;
-        let known = if fact.sources.is_empty() || fact.sources.iter().any(on_that_day) {
-            DatePrecision::Day
-        } else if fact.text.contains(&year) {
-            DatePrecision::Told
-        } else if date.day() > 1 {
-            DatePrecision::Day
-        } else if date.month() > 1 {
-            DatePrecision::Month
-        } else {
-            DatePrecision::Year
+        let is_said_then = fact.sources.is_empty() || fact.sources.iter().any(on_that_day);
+        let known = match (date.month(), date.day()) {
+            (1, 1) if !is_said_then => DatePrecision::Year,
+            (_, 1) if !is_said_then => DatePrecision::Month,
+            _ => DatePrecision::Day,
         };
-        FactSince { date, known }
+        FactSince { date, known, told: !is_said_then && fact.text.contains(&year) }
     }
 
     pub fn summary_line(&self, number: usize) -> String {
