@@ -84,8 +84,10 @@ class Roles(Extension):
                 taken = found.members.get(function) if found is not None else None
                 if isinstance(taken, Function):
                     method = copy.copy(taken)
+                    method.overloads = [copy.copy(one) for one in taken.overloads or ()] or None
                     cls.set_member(name, method)
-                    method.parent = cls
+                    for one in (method, *(method.overloads or ())):
+                        one.parent = cls
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
         """Turns roles of public names into links, and all other roles into code."""
