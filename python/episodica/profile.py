@@ -18,7 +18,7 @@ from .errors import InvalidInputError
 from .inputs import checks
 from .records import SemanticMemory
 from .reports import Event
-from .value import Value, clip, jsonable
+from .value import Value, clip, jsonable, longest
 from .visible import visible
 
 # Cortex-Mem's categories and their limits; the least important facts are left out.
@@ -209,15 +209,10 @@ class Profile(Value):
         return [lines[fact.memory_id] for fact in _in_order(self.user_id, self.facts)]
 
     def _fits(self, ranked: list[ProfileLine], max_tokens: int, history: bool) -> int:
-        fits, too_many = 0, len(ranked) + 1
-        while too_many - fits > 1:
-            count = (fits + too_many) // 2
-            text = self._written(ranked[:count], history)
-            if _native.count_tokens(text) <= max_tokens:
-                fits = count
-            else:
-                too_many = count
-        return fits
+        def fits(count: int) -> bool:
+            return _native.count_tokens(self._written(ranked[:count], history)) <= max_tokens
+
+        return longest(len(ranked), fits) or 0
 
     def _written(self, lines: Iterable[ProfileLine], history: bool) -> str:
         chosen = {line.fact.memory_id for line in lines}

@@ -274,6 +274,22 @@ def _line(text: str, limit: int) -> str:
     )
 
 
+def longest(most: int, fits: Callable[[int], bool]) -> int | None:
+    """The largest length up to ``most`` that fits; ``None`` if not even 0 does."""
+    if not fits(0):
+        return None
+    low, high = 0, 1
+    while high < most and fits(high):
+        low, high = high, high * 2
+    high = min(high, most)
+    if fits(high):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
 def day(moment: datetime) -> str:
     """The moment as people write it in a line: date, hour and minute on its own clock."""
     return moment.isoformat(" ", "minutes")[:16]

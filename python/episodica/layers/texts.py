@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .. import _native
 from ..records import Episode, Message, Record, SemanticMemory
-from ..value import day
+from ..value import day, longest
 from .values import Entry
 
 # Tokens of o200k_base that an abstract and an overview have at most.
@@ -58,11 +58,5 @@ def _cut(text: str, most: int) -> str:
     """The beginning of a text, within a number of tokens."""
     if _native.count_tokens(text) <= most:
         return text
-    fits, too_long = 0, len(text)
-    while too_long - fits > 1:
-        half = (fits + too_long) // 2
-        if _native.count_tokens(f"{text[:half]}…") <= most:
-            fits = half
-        else:
-            too_long = half
-    return f"{text[:fits]}…"
+    fits = longest(len(text) - 1, lambda n: _native.count_tokens(f"{text[:n]}…") <= most)
+    return f"{text[: fits or 0]}…"

@@ -26,8 +26,8 @@ from ..aio import AsyncMemorySystem
 from ..errors import InvalidInputError
 from ..fence import fenced
 from ..hints import shown
-from ..value import clip
-from .answers import longest, moment_of, text_of
+from ..value import clip, longest
+from .answers import moment_of, text_of
 from .arguments import MAX_TOKENS, Recall
 from .tools import Tools
 

@@ -24,7 +24,7 @@ from ..layers.values import Layer
 from ..records import Episode, Message, Record, SemanticMemory
 from ..reports import DeleteReport
 from ..results import Hit
-from ..value import clip
+from ..value import clip, longest
 from . import answers
 from .answers import Item, filled, item, moment_of
 from .arguments import Arguments, Fetch, Forget, Recall, Remember, Search, Status, Timeline
@@ -161,7 +161,7 @@ class Tools:
             )
 
         budget = self._budget(asked)
-        length = answers.longest(len(rest), lambda n: answer(n).tokens() <= budget)
+        length = longest(len(rest), lambda n: answer(n).tokens() <= budget)
         if not length and rest:
             raise InvalidInputError(
                 f"the record does not fit into `max_tokens`: `{budget}`", hint="ask for more"

@@ -26,6 +26,7 @@ from PIL import Image
 
 from ..errors import InvalidInputError
 from ..hints import nearest_hint
+from ..value import longest
 from ..visible import visible
 
 ThemeName: TypeAlias = Literal["light", "dark"]
@@ -219,15 +220,8 @@ def fit(words: str, width: float, prop: FontProperties) -> str:
     line = drawable(visible(" ".join(words[:1000].split())))
     if _inches(line, prop) <= width:
         return line
-    low, high = 0, len(line)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (
-            (middle, high)
-            if _inches(line[:middle].rstrip() + "…", prop) <= width
-            else (low, middle - 1)
-        )
-    return line[:low].rstrip() + "…"
+    length = longest(len(line), lambda n: _inches(line[:n].rstrip() + "…", prop) <= width)
+    return line[: length or 0].rstrip() + "…"
 
 
 def drawable(words: str) -> str:
