@@ -186,6 +186,21 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
             return false;
         }
     }
+    // "Lindenstr. 4": a German street.
+    if lower.ends_with("str") && follower.is_ascii_digit() {
+        return false;
+    }
+    // "am 2.1. bin ich …": a German date without its year.
+    if follower.is_lowercase()
+        && lower.split_once('.').is_some_and(|(day, month)| {
+            let is_short = |part: &str| {
+                (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+            };
+            is_short(day) && is_short(month)
+        })
+    {
+        return false;
+    }
     if TITLES.binary_search(&lower).is_ok() {
         // "no." is usually an answer, less often a number.
         return matches!(lower, "no" | "art" | "col" | "rev") && !follower.is_ascii_digit();

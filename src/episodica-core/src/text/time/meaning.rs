@@ -5,6 +5,7 @@ use jiff::civil::Date;
 use super::calendar::{self, CalendarUnit, Days, TimeLean};
 use super::mention::{DateGrain, NamedDates};
 use super::patterns::{DatePatterns, FEW, NamedStep, PatternMeaning};
+use crate::text::Language;
 use crate::text::expression::TextMatch;
 
 /// If neither a year nor the tense of the sentence tells which year is meant, a date is certain
@@ -14,6 +15,10 @@ const NEAR_DAYS: i64 = 120;
 /// Words at the start of a mention that indicate the future.
 const FORWARD: [&str; 9] =
     ["until", "till", "by", "from", "bis", "ab", "hasta", "jusqu", "à partir"];
+
+/// Words at the start of a mention for the day of an arrangement, which is ahead even if the
+/// arrangement is told in the past: "auf den 9. April verlegt".
+const TARGETS: [&str; 9] = ["für", "fürs", "auf", "al", "para", "pour", "au", "übers", "über das"];
 
 /// The days of a match, and their output form.
 pub(super) struct DateMatch {
@@ -126,15 +131,33 @@ impl MatchPlace<'_, '_> {
             PatternMeaning::Weekend => self.weekend(),
             PatternMeaning::Season(step) => {
                 let season = self.patterns.seasons.find(self.group("season")?)?;
+                let lean = self.lean();
+                let (_, end) = calendar::season(self.today.year().into(), season)?;
+                // "A mission this spring", said in autumn, is next year.
+                let is_over = step == NamedStep::This && end < self.today;
+                let next = is_over && lean == TimeLean::Future;
+                let step = if next { NamedStep::Next } else { step };
                 let found =
                     self.stepped(step, DateGrain::Season, |year| calendar::season(year, season))?;
                 // Some speakers mean the winter at the start of a year, others the one at its end.
-                let clear = season != 3 || !found.absolute;
+                // Without a tense, a season may be any year's.
+                let needs_tense = step == NamedStep::Tense || is_over;
+                let clear = (season != 3 || !found.absolute)
+                    && (found.absolute || !needs_tense || lean != TimeLean::Unknown);
                 Some(DateMatch { lacks_year: false, ..found.sure(clear) })
             }
             PatternMeaning::Month(step) => {
                 let month = self.month("mon").or_else(|| self.number("m"))?;
                 self.stepped(step, DateGrain::Month, |year| calendar::month(year, month))
+            }
+            PatternMeaning::MonthOfYear(offset) => {
+                let days = calendar::month(i64::from(today.year()) + offset, self.month("mon")?)?;
+                Some(DateMatch::new(days, DateGrain::Month))
+            }
+            PatternMeaning::DayOfMonthAway(offset) => {
+                let (first, _) = calendar::month_offset(today, offset)?;
+                let day = calendar::date(first.year().into(), first.month(), self.day_number("d")?);
+                day.map(DateMatch::day)
             }
             PatternMeaning::Feast(step) => self.feast(step),
             PatternMeaning::Date => self.date(),
@@ -156,8 +179,17 @@ impl MatchPlace<'_, '_> {
         };
         match lean {
             TimeLean::Unknown if FORWARD.iter().any(opens) => TimeLean::Future,
+            _ if TARGETS.iter().any(opens) => TimeLean::Future,
             lean => lean,
         }
+    }
+
+    /// True if "for" precedes the day.
+    fn is_target(&self) -> bool {
+        let before = self.text[..self.start].trim_end();
+        let surface = &self.text[self.start..self.end];
+        self.patterns.language == Language::English
+            && (before.ends_with(" for") || surface.to_lowercase().starts_with("for "))
     }
 
     /// The weekday before a number: "Saturday 21 March".
@@ -216,7 +248,12 @@ impl MatchPlace<'_, '_> {
         if let Some(year) = self.number::<i64>("y") {
             return Some(DateMatch::absolute(days(year)?, grain));
         }
-        let lean = if step == NamedStep::Tense { self.lean() } else { TimeLean::Unknown };
+        let lean = match step {
+            // "A reminder was set for 13 June."
+            NamedStep::Tense if self.group("d").is_some() && self.is_target() => TimeLean::Future,
+            NamedStep::Tense => self.lean(),
+            _ => TimeLean::Unknown,
+        };
         let found = match step {
             NamedStep::Last => calendar::last(self.today, days),
             NamedStep::Next | NamedStep::NextOrLater => calendar::next(self.today, days),
@@ -236,7 +273,12 @@ impl MatchPlace<'_, '_> {
     fn weekday(&self, step: NamedStep) -> Option<DateMatch> {
         let weekday = self.named_weekday()?;
         let of_today = self.today.weekday().to_monday_zero_offset();
-        let lean = if step == NamedStep::Tense { self.lean() } else { TimeLean::Unknown };
+        let lean = match step {
+            // "Tests that were set up for Tuesday."
+            NamedStep::Tense if self.is_target() => TimeLean::Future,
+            NamedStep::Tense => self.lean(),
+            _ => TimeLean::Unknown,
+        };
         let past = step == NamedStep::Last
             || lean == TimeLean::Past
             || step == NamedStep::Tense && lean == TimeLean::Unknown;
@@ -314,12 +356,15 @@ impl MatchPlace<'_, '_> {
         if let Some(found) = self.date_on_weekday(month, first, last) {
             return Some(found);
         }
-        self.stepped(NamedStep::Tense, DateGrain::Day, |year| {
+        let found = self.stepped(NamedStep::Tense, DateGrain::Day, |year| {
             let to_year = year + i64::from(last_month < month);
             let days =
                 (calendar::date(year, month, first)?, calendar::date(to_year, last_month, last)?);
             (days.0 <= days.1).then_some(days)
-        })
+        })?;
+        // A year after "2.4." would not be read as a part of the date.
+        let lacks_year = found.lacks_year && self.group("mon").is_some();
+        Some(DateMatch { lacks_year, ..found })
     }
 
     /// A date without a year that names its weekday. The weekday usually fits only one of the years

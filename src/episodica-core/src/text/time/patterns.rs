@@ -81,6 +81,10 @@ pub(super) enum PatternMeaning {
     Weekend,
     Season(NamedStep),
     Month(NamedStep),
+    /// `{mon}` of the year this many years away.
+    MonthOfYear(i64),
+    /// `{d}` of the month this many months away.
+    DayOfMonthAway(i64),
     Feast(NamedStep),
     /// A day or a range of days of `{mon}` or `{m}`.
     Date,

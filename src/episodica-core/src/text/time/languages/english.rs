@@ -33,8 +33,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "need(?:s|ed)?|excited|interested|supposed",
         // A date that a person "has got" or "was given" is an appointment: "they've given me the
         // 22nd".
-        r"['’]ve (?:got|(?:given|offered) (?:me|us))",
-        r"(?:have|has) (?:got|(?:given|offered) (?:me|us))",
+        r"['’]ve (?:(?:also|still|already) )?(?:got|(?:given|offered) (?:me|us))",
+        r"(?:have|has) (?:(?:also|still|already) )?(?:got|(?:given|offered) (?:me|us))",
     ],
     past: &[
         // The verb before an infinitive carries the tense: "went to see".

@@ -13,6 +13,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r"angemeldet|gebucht|verabredet|verschoben|geschlossen|geöffnet|ausgebucht|gesperrt)",
         ),
         r"(?:hab|habe|haben)\b.*?\bfür$",
+        r"(?:muss|müssen|soll|sollen|will|wollen)\b.*?\b(?:<participle>)(?: haben| sein| werden)?",
+        r"(?:hab|habe|haben)\b.*?\btermin (?:bekommen|gekriegt|gemacht)",
         // An arranged event is in the future.
         concat!(
             r"(?:hab|habe|hast|hat|haben|bin|sind)\b.*?\b(?:angemeldet|gebucht|reserviert|",
@@ -149,8 +151,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::InUnits,
         ),
         ("in einem halben jahr", PatternMeaning::MonthsAway(6)),
-        ("{wd} in einer woche", PatternMeaning::WeekdayAnd(1)),
-        ("{wd} in (?:zwei|2) wochen", PatternMeaning::WeekdayAnd(2)),
+        ("(?:am )?{wd} in einer woche", PatternMeaning::WeekdayAnd(1)),
+        ("(?:am )?{wd} in (?:zwei|2) wochen", PatternMeaning::WeekdayAnd(2)),
         (
             "(?:in der )?(?:letzte|letzten|vorige|vorigen|vergangene|vergangenen) woche(?: am)? \
              {wd}",
@@ -172,6 +174,10 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {wd}",
             PatternMeaning::Weekday(NamedStep::Next),
         ),
+        ("vorletzte[nrs]? {wd}", PatternMeaning::WeekdayAgo(1)),
+        ("übernächste[nrs]? {wd}", PatternMeaning::WeekdayAnd(1)),
+        ("(?:im )?{mon} (?:nächsten|kommenden) jahres", PatternMeaning::MonthOfYear(1)),
+        ("(?:im )?{mon} (?:letzten|vorigen|vergangenen) jahres", PatternMeaning::MonthOfYear(-1)),
         ("(?:diese[nrs]?|diesem) {wd}", PatternMeaning::Weekday(NamedStep::This)),
         ("(?:vorletzte[nrs]?|vorletztem) {unit}", PatternMeaning::Unit(-2)),
         ("(?:übernächste[nrs]?|übernächstem) {unit}", PatternMeaning::Unit(2)),
@@ -179,6 +185,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:letzte[nrs]?|letztem|vorige[nrs]?|vorigem|vergangene[nrs]?|vergangenem) {unit}",
             PatternMeaning::Unit(-1),
         ),
+        ("kommende[ns] wochenende", PatternMeaning::This(CalendarUnit::Weekend)),
         ("(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {unit}", PatternMeaning::Unit(1)),
         ("(?:diese[nrs]?|diesem) {unit}", PatternMeaning::Unit(0)),
         (
@@ -203,11 +210,14 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::Date,
         ),
         (
-            "(?:(?:am|vom|zum|bis|bis zum|ab|ab dem|seit|seit dem|der|den|dem|für den) \
-             )?(?:{anywd},? (?:de[nmr] |am )?)?{d}\\. ?{mon}(?:,? {y})?",
+            "(?:(?:am|vom|zum|bis|bis zum|ab|ab dem|seit|seit dem|der|den|dem|für den|auf den) \
+             )?(?:(?:nächsten|kommenden|diesen|letzten|vergangenen) )?(?:{anywd},? (?:de[nmr] |am )?)?{d}\\. ?{mon}(?:,? {y})?",
             PatternMeaning::Date,
         ),
-        ("(?:am|vom|zum|bis|ab|seit|bis zum) {d}\\.{m}\\.", PatternMeaning::Date),
+        (
+            "(?:am|vom|zum|bis|ab|seit|bis zum|für den|auf den|der|den|dem) {d}\\.{m}\\.",
+            PatternMeaning::Date,
+        ),
         ("(?:am|zum|bis zum|vom|seit dem|ab dem) {d}\\.", PatternMeaning::DayOfMonth),
         ("(?:anfang|mitte|ende) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
         ("(?:im|seit|bis|ab|in|vom|zum) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
@@ -225,7 +235,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("(?:am|an|zum) {feast}(?: {y})?", PatternMeaning::Feast(NamedStep::Tense)),
         ("seit {wd}", PatternMeaning::Weekday(NamedStep::Last)),
         (
-            "(?:am|ab|bis|bis zum|für|von|vom|zum) \
+            "(?:am|ab|bis|bis zum|für|auf|auf den|von|vom|zum) \
              {wd}(?:abend|morgen|mittag|nachmittag|nacht|vormittag)?",
             PatternMeaning::Weekday(NamedStep::Tense),
         ),
@@ -233,7 +243,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "{wd}(?:abend|morgen|mittag|nachmittag|nacht|vormittag)?",
             PatternMeaning::Weekday(NamedStep::Tense),
         ),
-        ("am wochenende", PatternMeaning::This(CalendarUnit::Weekend)),
+        ("(?:am|fürs|übers) wochenende", PatternMeaning::Weekend),
     ],
     habits: "jede[nrsm]?|alle|immer|meistens|üblicherweise|geburtstag|jährlich|montags|dienstags|\
         mittwochs|donnerstags|freitags|samstags|sonntags",

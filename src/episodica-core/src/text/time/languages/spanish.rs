@@ -133,6 +133,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("de hoy en ocho(?: días)?", PatternMeaning::Day(7)),
         ("dentro de (?:unos |unas )?{n} {unit}", PatternMeaning::InUnits),
         ("en {n} {unit}", PatternMeaning::InUnits),
+        ("de aquí a {n} {unit}", PatternMeaning::In),
         (
             "el (?:próximo )?{wd} (?:de la semana que viene|de la próxima semana|de la semana \
              próxima)",
@@ -165,6 +166,16 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:en|en el|en la|el|la) {season}(?: del? {y})?",
             PatternMeaning::Season(NamedStep::Tense),
         ),
+        ("(?:en )?{mon} del (?:año que viene|próximo año)", PatternMeaning::MonthOfYear(1)),
+        ("(?:en )?{mon} del año pasado", PatternMeaning::MonthOfYear(-1)),
+        ("este mes de {mon}", PatternMeaning::Month(NamedStep::Tense)),
+        (
+            "(?:el )?(?:día )?{d} del (?:mes que viene|próximo mes)",
+            PatternMeaning::DayOfMonthAway(1),
+        ),
+        ("(?:el )?(?:día )?{d} del mes pasado", PatternMeaning::DayOfMonthAway(-1)),
+        ("(?:el |del )?próximo (?:mes de )?{mon}", PatternMeaning::Month(NamedStep::Next)),
+        ("(?:el |del )?pasado (?:mes de )?{mon}", PatternMeaning::Month(NamedStep::Last)),
         ("(?:en |el )?{mon} pasado", PatternMeaning::Month(NamedStep::Last)),
         ("(?:en |el )?{mon} (?:próximo|que viene)", PatternMeaning::Month(NamedStep::Next)),
         ("(?:la |el )?{feast} pasad[oa]", PatternMeaning::Feast(NamedStep::Last)),
@@ -178,7 +189,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
              )?{d} de {mon}(?:,? (?:del? )?{y})?",
             PatternMeaning::Date,
         ),
-        ("(?:el|al|del|desde el|hasta el) (?:día )?{d}", PatternMeaning::DayOfMonth),
+        ("(?:el|al|del|desde el|hasta el) (?:próximo )?(?:día )?{d}", PatternMeaning::DayOfMonth),
+        ("(?:(?:el|al|para el|hasta el) )?{anywd},? (?:día )?{d}", PatternMeaning::DayOfMonth),
         (
             "(?:a )?(?:principios|comienzos|inicios|mediados|finales|fines) (?:del? (?:mes de \
              )?){mon}(?: del? {y})?",
@@ -205,11 +217,11 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("desde el {wd}", PatternMeaning::Weekday(NamedStep::Last)),
         (
-            "(?:el|este|para el|hasta el|del) {wd}(?: por la (?:mañana|tarde|noche))?",
+            "(?:el|al|este|para el|hasta el|del) {wd}(?: por la (?:mañana|tarde|noche))?",
             PatternMeaning::Weekday(NamedStep::Tense),
         ),
     ],
-    habits: "cada|todos los|todas las|siempre|normalmente|cumpleaños|los lunes|los martes|los \
+    habits: "cada|todos los|todas las|siempre|normalmente|cumpleaños|cumple|los lunes|los martes|los \
         miércoles|los jueves|los viernes|los sábados|los domingos",
     day_words: &[("primero", 1)],
     mornings: "turno de|la|las|esta|cada|una|toda la|por la|de la|buena",
