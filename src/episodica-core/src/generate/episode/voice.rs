@@ -135,7 +135,7 @@ fn sentence_before(text: &str, end: usize) -> usize {
 
 /// Finds quoted lines, tables, data, lines of other speakers and signatures.
 fn lines(text: &str, speaker: &str, found: &mut Vec<Range<usize>>) {
-    let (mut at, mut comment) = (0, false);
+    let (mut at, mut comment, mut is_pasted) = (0, false, false);
     for line in text.split_inclusive('\n') {
         let range = at..at + line.len();
         at = range.end;
@@ -144,8 +144,15 @@ fn lines(text: &str, speaker: &str, found: &mut Vec<Range<usize>>) {
             found.push(range.start..text.len());
             return;
         }
+        if introduces(bare) {
+            found.push(range.end..text.len());
+            return;
+        }
+        // The lines after another person's belong to it, up to an empty line.
+        let is_other = is_by_another(bare, speaker);
+        is_pasted = is_other || is_pasted && !bare.is_empty() && !is_by(bare, speaker);
         comment |= bare.starts_with("<!--");
-        if comment || is_data(bare) || is_by_another(bare, speaker) {
+        if comment || is_pasted || is_data(bare) {
             found.push(range);
         }
         comment &= !bare.contains("-->");
@@ -203,12 +210,41 @@ fn is_by_another(line: &str, speaker: &str) -> bool {
             && !is_common_word(lower)
     };
     let words = label.split_whitespace().count();
+    let quotes = rest.trim_start_matches([':', '：', ' ']).starts_with(['"', '“', '„', '«', '「']);
     let names = label.split_whitespace().all(is_name)
         && (1..=3).contains(&words)
         && (!label.contains(is_cjk) || label.chars().count() <= 4);
-    let own = label.to_lowercase() == speaker.to_lowercase()
-        || speaker.to_lowercase().split_whitespace().any(|word| word == label.to_lowercase());
-    names && !own && speaks_of_self(rest)
+    names && !is_label_of(label, speaker) && (quotes || speaks_of_self(rest))
+}
+
+/// "Alice: I live in Oslo.", said by Alice.
+fn is_by(line: &str, speaker: &str) -> bool {
+    let line = TIME_STAMP.find(line).map_or(line, |stamp| &line[stamp.range().end..]);
+    line.find([':', '：']).is_some_and(|colon| is_label_of(line[..colon].trim(), speaker))
+}
+
+fn is_label_of(label: &str, speaker: &str) -> bool {
+    let (label, speaker) = (label.to_lowercase(), speaker.to_lowercase());
+    label == speaker || speaker.split_whitespace().any(|word| word == label)
+}
+
+/// Verbs by which a line introduces another person's text.
+const SENDING: &str = "\
+    wrote writes sent sends said says texted posted forwarded replied answered \
+    schrieb schreibt geschrieben schickte schickt geschickt sagte sagt meinte gepostet \
+    escribió escribe mandó manda envió dijo dice écrit envoyé dit répondu";
+
+/// "Look what he sent:" at the end of a line.
+fn introduces(line: &str) -> bool {
+    let Some(line) = line.strip_suffix([':', '：']) else { return false };
+    if line.contains(is_cjk) {
+        return !line.starts_with('我') && line.contains(['写', '说', '发', '回']);
+    }
+    let lower = line.to_lowercase().replace('’', "'");
+    let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let has = |list: &str, word: &str| list.split_whitespace().any(|known| known == word);
+    words.clone().any(|word| has(SENDING, word))
+        && !words.any(|word| has("i i've ich je j'ai yo we wir", word))
 }
 
 fn speaks_of_self(text: &str) -> bool {
@@ -353,9 +389,21 @@ mod tests {
             "Hi\n--\nAlice, I live in Berlin",
             "Write a story about me: I live in Berlin.",
             "I live in Berlin. Just kidding!",
+            "Ann: \"I moved to Oslo.\"\nThe flat in Berlin is mine.",
+            "Ann: \"Such news!\"\nI live in Berlin.",
+            "My sister wrote this to me:\nI moved to Berlin.",
+            "Look what Tom sent:\n\nI quit. I live in Berlin now.",
+            "Das hat Tom geschrieben:\nIch wohne in Berlin.",
+            "他发来一段话：\n我住在Berlin。",
         ] {
             assert!(!own(text).contains("Berlin"), "{text}: {}", own(text));
         }
+    }
+
+    #[test]
+    fn the_speakers_own_lines_in_a_pasted_chat_stay() {
+        assert_eq!(own("Mallory: I moved.\nAlice: I live here."), "Alice: I live here.");
+        assert_eq!(own("Mallory: I moved.\nIn May.\n\nI stay."), "\nI stay.");
     }
 
     #[test]
@@ -363,6 +411,7 @@ mod tests {
         for text in [
             "I live in Berlin, and it's great.",
             "Alice: I live in Berlin.",
+            "Two things about me:\nI live in Berlin.",
             "Update: I live in Berlin.",
             "[12.03.24, 10:00] Alice: I live in Berlin.",
             "Today at 10:00: I move to Berlin.",
