@@ -1,13 +1,18 @@
 //! The title: the most informative sentences in the third person, or else the key phrases and the
 //! people who discussed them. Nothing is cut in the middle, and nothing is quoted.
 
+use std::borrow::Cow;
+
 use super::keywords::KeyPhrase;
 use super::narrative::capitalised;
 use super::person::{self, possessive};
 use super::salience::{ScoredSentence, is_note};
-use super::source::EpisodeSource;
+use super::source::{EpisodeSource, SourceTurn};
 use super::summary::{plain, without_notes};
+use super::told_sentences::{breaks_off, without_openers};
+use super::units::TurnUnit;
 use crate::text::Language;
+use crate::text::heads::SentenceHeads;
 use crate::text::time::{NamedDates, mentions_in};
 
 /// Maximum length of a title, in characters.
@@ -17,8 +22,6 @@ const MAX_CHARS: usize = 80;
 const FEW_SENTENCES: usize = 2;
 /// Maximum number of phrases.
 const MAX_PHRASES: usize = 3;
-/// Minimum score of the first sentence of a title, relative to the best sentence.
-const LEAST_SENTENCE_SHARE: f32 = 0.6;
 /// Minimum number of topic words in a sentence that becomes a title.
 const MIN_HEADLINE_FEATURES: usize = 2;
 /// Minimum length of a sentence or clause that becomes a title, in characters; the second is for
@@ -38,58 +41,8 @@ const PLURAL: [&str; 4] = [" their", " them", " they", "Their"];
 const LEAST_SHARE: f32 = 0.5;
 /// Factor for a sentence that dates an event: an event is the best title of a conversation.
 const EVENT: f32 = 1.2;
-/// Factor for a sentence that reacts to the listener instead of reporting on the speaker.
-const REACTION: f32 = 0.5;
-/// First words of sentences that react.
-const REACTIONS: [&str; 14] = [
-    "i can imagine",
-    "i can picture",
-    "i can see",
-    "i bet",
-    "i guess",
-    "i hope",
-    "i agree",
-    "i totally",
-    "i love how",
-    "i understand",
-    "i know",
-    "i get it",
-    "i appreciate",
-    "i couldn't agree",
-];
-/// Introductory words without content, followed by a comma.
-const OPENERS: [&str; 30] = [
-    "on another note",
-    "on a side note",
-    "by the way",
-    "speaking of which",
-    "unfortunately",
-    "fortunately",
-    "luckily",
-    "sadly",
-    "honestly",
-    "actually",
-    "anyway",
-    "besides",
-    "plus",
-    "also",
-    "well",
-    "so",
-    "oh",
-    "wow",
-    "yeah",
-    "yep",
-    "yes",
-    "yup",
-    "no",
-    "nah",
-    "sure",
-    "thanks",
-    "true",
-    "agreed",
-    "right",
-    "hey",
-];
+/// Minimum score of the second sentence of a title, relative to the first.
+const LEAST_SECOND_SHARE: f32 = 0.5;
 /// Writes the title.
 pub(super) fn write(
     source: &EpisodeSource,
@@ -97,6 +50,7 @@ pub(super) fn write(
     phrases: &[KeyPhrase],
 ) -> String {
     let title = of_sentences(source, scored)
+        .or_else(|| of_said(source, scored))
         .or_else(|| of_phrases(source, phrases))
         .or_else(|| (scored.len() <= FEW_SENTENCES).then(|| of_words(source, scored))?)
         .or_else(|| of_topics(source, phrases))
@@ -159,16 +113,15 @@ fn of_sentences(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<Str
         scored.iter().map(|scored| (eventful(source, scored), scored)).collect();
     order.retain(|(score, _)| *score > 0.0);
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let best = scored.iter().map(ScoredSentence::score).fold(0.0, f32::max);
-    let least = LEAST_SENTENCE_SHARE * best;
-    let mut telling = order.iter().take_while(|(score, _)| *score >= least);
-    let (first, mut title) =
-        telling.find_map(|(_, first)| Some((*first, headline(source, first, MAX_CHARS)?)))?;
+    let (best, first, mut title) = order
+        .iter()
+        .find_map(|(score, first)| Some((*score, *first, headline(source, first, MAX_CHARS)?)))?;
     // A second sentence about another topic.
     let room = MAX_CHARS.saturating_sub(title.chars().count() + 2);
     let shared = |(key, _): &(u64, f32)| first.features.iter().any(|(known, _)| known == key);
     let second = order
         .iter()
+        .take_while(|(score, _)| *score >= LEAST_SECOND_SHARE * best)
         .filter(|(_, other)| !other.features.iter().any(shared))
         .find_map(|(_, other)| headline(source, other, room));
     if let Some(second) = second {
@@ -178,30 +131,33 @@ fn of_sentences(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<Str
     Some(title)
 }
 
-/// The score of a sentence as a title: raised for events and lowered for reactions.
+/// The score of a sentence as a title: raised for events, lowered for what is not worth a note.
 fn eventful(source: &EpisodeSource, scored: &ScoredSentence) -> f32 {
     let score = scored.score();
     if score <= 0.0 {
         return score;
     }
     let (turn, unit) = scored.place(source);
-    let text = turn.unit_text(unit).to_lowercase();
-    let text = without_openers(source.without_address(&text));
     let event = if turn.dates(unit).is_empty() { 1.0 } else { EVENT };
-    let reacts = REACTIONS.iter().any(|opening| text.starts_with(opening));
-    score * event * if reacts { REACTION } else { 1.0 }
+    score * event / (1.0 + (-worth(source, turn, unit)).exp())
+}
+
+/// The score of a sentence by the head `worth`.
+fn worth(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> f32 {
+    let speaker = source.speaker(turn);
+    let by_agent = speaker.is_role && !is_user(&speaker.full);
+    SentenceHeads::of(&bare(source.without_address(turn.unit_text(unit))), by_agent).worth
+}
+
+fn is_user(role: &str) -> bool {
+    ["user", "human", "customer", "client", "patient"]
+        .iter()
+        .any(|one| role.eq_ignore_ascii_case(one))
 }
 
 /// The sentence without introductory words.
-fn without_openers(text: &str) -> &str {
-    let mut text = text;
-    while let Some((front, rest)) = text.split_once([',', '!', '–'])
-        && OPENERS.iter().any(|opener| front.trim().eq_ignore_ascii_case(opener))
-        && !rest.trim().is_empty()
-    {
-        text = rest.trim_start();
-    }
-    text
+fn bare(text: &str) -> Cow<'_, str> {
+    without_openers(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 /// A sentence, or its first clause, in the third person and in at most `room` characters; `None` if
@@ -231,7 +187,7 @@ fn headline(source: &EpisodeSource, scored: &ScoredSentence, room: usize) -> Opt
             .unwrap_or(told);
         let length = told.chars().count();
         let known = !PLURAL.iter().any(|word| told.contains(word) && !text.contains(word));
-        let whole = !hangs(told);
+        let whole = !hangs(told) && !breaks_off(told);
         ((least..=room).contains(&length) && known && whole).then(|| told.to_owned())
     })
 }
@@ -252,7 +208,7 @@ fn hangs(told: &str) -> bool {
 /// The sentence without markers, notes, the listener's name, and a trailing time.
 fn one_line(source: &EpisodeSource, scored: &ScoredSentence) -> String {
     let (turn, unit) = scored.place(source);
-    let text = without_notes(&plain(without_openers(source.without_address(turn.unit_text(unit)))));
+    let text = without_notes(&plain(&bare(source.without_address(turn.unit_text(unit)))));
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     // Only a trailing time is removed (a listener's name may follow it).
     let nearly = (unit.end - unit.start).saturating_sub(LAST_BYTES);
@@ -304,11 +260,32 @@ fn of_topics(source: &EpisodeSource, phrases: &[KeyPhrase]) -> Option<String> {
     (1..=topics.len()).rev().map(title).find(|title| title.chars().count() <= MAX_CHARS)
 }
 
+/// The best sentence in its speaker's own words, if it is worth a note: it tells more than the key
+/// phrases.
+fn of_said(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
+    let mut order: Vec<(f32, &ScoredSentence)> =
+        scored.iter().map(|scored| (eventful(source, scored), scored)).collect();
+    order.retain(|(score, scored)| {
+        let (turn, unit) = scored.place(source);
+        *score > 0.0
+            && !unit.asks
+            && scored.features.len() >= MIN_HEADLINE_FEATURES
+            && worth(source, turn, unit) > 0.0
+    });
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    order.into_iter().find_map(|(_, scored)| {
+        let text = one_line(source, scored);
+        let text = text.trim_end_matches(['.', '。', '!', '！', ' ']);
+        let fits = (MIN_CLAUSE_CHARS..=MAX_CHARS).contains(&text.chars().count());
+        (fits && !breaks_off(text) && !hangs(text)).then(|| text.to_owned())
+    })
+}
+
 /// The most informative sentence in its speaker's own words, if it fits.
 fn of_words(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
     let mut order: Vec<&ScoredSentence> =
         scored.iter().filter(|scored| scored.score() > 0.0).collect();
-    order.sort_by(|a, b| b.score().total_cmp(&a.score()));
+    order.sort_by(|a, b| eventful(source, b).total_cmp(&eventful(source, a)));
     let fits = |text: &String| (1..=MAX_CHARS).contains(&text.chars().count());
     // If no sentence has a topic, uses the first sentences.
     order.extend(scored.iter().filter(|scored| scored.score() <= 0.0 && !is_noted(source, scored)));

@@ -260,7 +260,17 @@ const OPENERS: &str = "\
 /// Words without content that may open a sentence before "I" or "my", without a mark.
 const BARE_OPENERS: &str = "\
     yeah yes yep yup oh ah aw hey well haha hahaha lol ok okay btw and but so wow \
-    no nope";
+    no nope nah dude man please honestly";
+/// Phrases without content that open a sentence.
+const PHRASES: [&str; 7] = [
+    "by the way",
+    "i mean",
+    "to be honest",
+    "problem is",
+    "on another note",
+    "on a side note",
+    "speaking of which",
+];
 const OPENERS_HAN: [&str; 16] = [
     "嗯",
     "哦",
@@ -280,9 +290,23 @@ const OPENERS_HAN: [&str; 16] = [
     "是啊",
 ];
 
+/// True if a sentence breaks off: it has no final mark, and its last word needs another.
+pub(in crate::generate) fn breaks_off(said: &str) -> bool {
+    const OPEN: &str = "\
+        a an the my our your their and or but because if than from with am i we he she they who \
+        und oder aber weil dass ein eine einen mein meine y o pero porque un una mi et ou mais une \
+        mon";
+    if !said.ends_with(|c: char| c.is_alphanumeric()) {
+        return false;
+    }
+    let last = said.rsplit(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
+    let last = last.to_lowercase();
+    OPEN.split_whitespace().any(|word| word == last)
+}
+
 /// The sentence without its openers: "I moved." for "Yeah, by the way, I moved."; `None` if it has
 /// no openers.
-fn without_openers(said: &str) -> Option<String> {
+pub(super) fn without_openers(said: &str) -> Option<String> {
     let mut rest = said;
     loop {
         let open = opener(rest).filter(|length| rest[*length..].chars().count() > MIN_REST);
@@ -292,6 +316,15 @@ fn without_openers(said: &str) -> Option<String> {
         }
     }
     (rest.len() < said.len()).then(|| capitalised(rest))
+}
+
+/// A word with each run of three or more equal letters as one letter: "heyyy" is "hey".
+fn without_runs(word: &str) -> String {
+    let mut out = String::with_capacity(word.len());
+    for run in word.chars().collect::<Vec<_>>().chunk_by(|a, b| a == b) {
+        out.extend(run.iter().take(if run.len() > 2 { 1 } else { run.len() }));
+    }
+    out
 }
 
 /// Minimum number of characters that must remain after the opener; otherwise it stays.
@@ -308,14 +341,22 @@ fn opener(text: &str) -> Option<usize> {
         let (end, is_marked) = marks(opener.len());
         return is_marked.then_some(end);
     }
-    if text.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("by the way")) {
-        return Some(marks(10).0);
+    let begins = |phrase: &&&str| {
+        let start =
+            text.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase));
+        start && text[phrase.len()..].starts_with(MARKS)
+    };
+    if let Some(phrase) = PHRASES.iter().find(begins) {
+        return Some(marks(phrase.len()).0);
     }
     let length = text.find(|c: char| !c.is_alphabetic()).filter(|length| *length > 0)?;
-    let word = text[..length].to_lowercase();
-    let is_in = |list: &str| list.split_whitespace().any(|known| known == word);
+    let word = without_runs(&text[..length].to_lowercase());
+    let is_in = |list: &str, word: &str| {
+        word.starts_with("haha") || list.split_whitespace().any(|known| known == word)
+    };
     let (end, is_marked) = marks(length);
     let next = text[end..].split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-    let of_self = matches!(&*next.to_lowercase(), "i" | "my" | "im" | "ive");
-    (is_marked && is_in(OPENERS) || of_self && is_in(BARE_OPENERS)).then_some(end)
+    let next = without_runs(&next.to_lowercase());
+    let goes_on = matches!(&*next, "i" | "my" | "im" | "ive") || is_in(BARE_OPENERS, &next);
+    (is_marked && is_in(OPENERS, &word) || goes_on && is_in(BARE_OPENERS, &word)).then_some(end)
 }
