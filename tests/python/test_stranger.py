@@ -111,8 +111,7 @@ def test_what_a_chinese_chat_teaches(zhou: MemorySystem) -> None:
     known = facts(zhou, "zhou")
     assert holding(known, "住在成都") == [False]
     assert holding(known, "搬到杭州") == [True]
-    # The message that moves the class to another day has other words: both facts stay.
-    assert holding(known, "周三", "瑜伽课") == [True]
+    assert holding(known, "周三", "瑜伽课") == [False]
     for words in (
         ("对花生过敏",),
         ("猫", "年糕"),

@@ -11,7 +11,7 @@ use bytemuck::{Pod, Zeroable};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::generate::facts::FactCandidate;
-use crate::generate::reconcile::{WordSignature, is_single_valued, known_value};
+use crate::generate::reconcile::{WordSignature, is_single_valued, known_value, subject_key};
 use crate::index::ListColumn;
 use crate::model::{SemanticMemory, block, map_of_lists_bytes};
 use crate::pack::{ColumnPacker, ColumnUnpacker};
@@ -178,6 +178,7 @@ fn bare(value: &str) -> &str {
 
 fn key(subject: &str, attribute: &str, value: &str) -> u64 {
     let mut hasher = FxHasher::default();
+    let subject = subject_key(subject);
     if subject.is_ascii() {
         subject.bytes().for_each(|byte| hasher.write_u8(byte.to_ascii_lowercase()))
     } else {

@@ -2,8 +2,9 @@
 //! or because a model names them.
 //!
 //! The search is bounded, so that learning costs the same however much is known: a denial is
-//! compared with the latest facts that contain its rarest word.
+//! compared with the latest facts that contain one of its rarest words.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::clock::Moment;
@@ -11,11 +12,13 @@ use crate::engine::memory::view::UserView;
 use crate::engine::writing::conflicts::LearnedFacts;
 use crate::generate::facts::FactCandidate;
 use crate::generate::facts::model::FactDetails;
-use crate::generate::reconcile::{denied as denied_by, ends};
+use crate::generate::reconcile::{Denial, denied as denied_by, ends, subject_key};
 use crate::model::SemanticMemory;
 
-/// A denial is compared with the latest facts that contain its rarest word, up to this number.
+/// A denial is compared with the latest facts that contain one of its rarest words: number of facts
+/// per word, and of words.
 const SAME_WORD: usize = 64;
+const RAREST: usize = 3;
 
 /// The facts that a model's candidate replaces.
 pub(crate) struct ReplacedFacts {
@@ -59,14 +62,12 @@ pub(crate) fn replaced_by(
 /// Finds the facts that a candidate ends without having the same attribute.
 pub(crate) struct EndedFacts<'a> {
     candidate: &'a FactCandidate,
-    denied: Option<Vec<String>>,
+    denied: Option<Denial>,
 }
 
 impl<'a> EndedFacts<'a> {
     pub fn by(candidate: &'a FactCandidate) -> Self {
-        let denied = candidate.attribute.is_empty();
-        let denied = denied.then(|| denied_by(&candidate.content, &candidate.subject)).flatten();
-        Self { candidate, denied }
+        Self { candidate, denied: denied_by(&candidate.content, &candidate.subject) }
     }
 
     /// True if the candidate ends a fact. A later fact is not ended by an earlier candidate.
@@ -75,7 +76,7 @@ impl<'a> EndedFacts<'a> {
         is_of(fact, self.candidate)
             && fact.valid_from <= self.candidate.said
             && (self.candidate.ends.contains(&fact.attribute)
-                || self.denied.as_ref().is_some_and(|terms| ends(terms, fact)))
+                || self.denied.as_ref().is_some_and(|denied| ends(denied, fact)))
             && !fact.source_messages.iter().any(own)
     }
 }
@@ -91,15 +92,16 @@ pub(crate) fn ended_by(
         ended.extend(with_attribute(view, learned, candidate, attribute));
     }
     let ends = EndedFacts::by(candidate);
-    if let Some(terms) = &ends.denied {
-        ended.extend(with_rarest(view, learned, terms));
+    if let Some(denied) = &ends.denied {
+        ended.extend(with_rarest(view, learned, &denied.terms));
     }
     ended.retain(|fact| ends.end(fact));
     ended
 }
 
 fn is_of(fact: &SemanticMemory, candidate: &FactCandidate) -> bool {
-    fact.is_current() && fact.subject == candidate.subject
+    let same = subject_key(&fact.subject).eq_ignore_ascii_case(subject_key(&candidate.subject));
+    fact.is_current() && same
 }
 
 /// The current facts about an attribute of the candidate's subject.
@@ -121,18 +123,24 @@ fn with_attribute(
     known.chain(fresh.filter(|fact| fills(fact))).map(Arc::clone).collect()
 }
 
-/// The latest facts with the rarest of some words.
+/// The latest facts with some of the rarest words that occur.
 fn with_rarest(
     view: &UserView,
     learned: &LearnedFacts,
     terms: &[String],
 ) -> Vec<Arc<SemanticMemory>> {
     let postings = &view.statements.postings;
-    let Some(rarest) = terms.iter().min_by_key(|term| postings.document_frequency(term)) else {
-        return Vec::new();
-    };
-    let slots = postings.postings(rarest).iter().rev().take(SAME_WORD);
-    let known = slots.filter_map(|posting| view.facts.get(posting.slot));
+    let frequency = |term: &String| postings.document_frequency(term);
+    let mut known: Vec<&String> = terms.iter().filter(|term| frequency(term) > 0).collect();
+    known.sort_by_key(|term| frequency(term));
+    known.dedup();
+    let slots: BTreeSet<u32> = known
+        .into_iter()
+        .take(RAREST)
+        .flat_map(|term| postings.postings(term).iter().rev().take(SAME_WORD))
+        .map(|posting| posting.slot)
+        .collect();
+    let known = slots.into_iter().filter_map(|slot| view.facts.get(slot));
     let known = known.filter(|fact| !learned.latest.contains_key(&fact.memory_id));
     known.chain(learned.latest.values().map(|fresh| &fresh.memory)).map(Arc::clone).collect()
 }

@@ -10,7 +10,7 @@ use crate::engine::memory::view::UserView;
 use crate::error::Result;
 use crate::generate::facts::{FactCandidate, ended};
 use crate::generate::reconcile::{
-    CandidateWords, WordSignature, denied, ends, known_value, superseded,
+    CandidateWords, Denial, WordSignature, denied, ends, known_value, subject_key, superseded,
 };
 use crate::model::SemanticMemory;
 use crate::text::normalized;
@@ -52,7 +52,7 @@ pub(crate) struct SimilarFacts<'a> {
     /// By message: the facts that have it as a source message.
     by_proof: HashMap<&'a str, Vec<u32>>,
     /// Facts that deny something.
-    denials: Vec<(u32, Vec<String>)>,
+    denials: Vec<(u32, Denial)>,
     /// Facts whose words end an attribute; computed at the first request.
     endings: Option<Vec<(u32, Vec<&'static str>)>>,
 }
@@ -71,10 +71,8 @@ impl<'a> SimilarFacts<'a> {
             for id in &fact.source_messages {
                 by_proof.entry(id.as_str()).or_insert_with(Vec::new).push(slot);
             }
-            if fact.attribute.is_empty()
-                && let Some(terms) = denied(&fact.content, &fact.subject)
-            {
-                denials.push((slot, terms));
+            if let Some(denial) = denied(&fact.content, &fact.subject) {
+                denials.push((slot, denial));
             }
         }
         let found = vec![false; view.facts.slot_count()];
@@ -100,7 +98,9 @@ impl<'a> SimilarFacts<'a> {
         slots.extend(linked.filter_map(|id| view.facts.slot(id)));
         let of_subject = |slot: u32| {
             let fact = view.facts.get(slot)?;
-            (fact.subject == item.open.subject && !fact.is_procedure()).then_some(fact)
+            let same =
+                subject_key(&fact.subject).eq_ignore_ascii_case(subject_key(&item.open.subject));
+            (same && !fact.is_procedure()).then_some(fact)
         };
         for slot in 0..view.facts.slot_count() as u32 {
             if !self.found[slot as usize]
@@ -110,19 +110,18 @@ impl<'a> SimilarFacts<'a> {
                 slots.push(slot);
             }
         }
-        let denies = item.candidate.attribute.is_empty();
-        let denies = denies.then(|| denied(&item.open.content, &item.open.subject)).flatten();
+        let denies = denied(&item.open.content, &item.open.subject);
         if denies.is_some() || !item.candidate.ends.is_empty() {
             slots.extend(view.facts.slots().filter(|slot| {
                 !self.found[*slot as usize]
                     && of_subject(*slot).is_some_and(|fact| {
                         item.candidate.ends.contains(&fact.attribute)
-                            || denies.as_ref().is_some_and(|terms| ends(terms, &opened(fact)))
+                            || denies.as_ref().is_some_and(|denial| ends(denial, &opened(fact)))
                     })
             }));
         }
-        let denying = self.denials.iter().filter(|(slot, terms)| {
-            !self.found[*slot as usize] && of_subject(*slot).is_some() && ends(terms, &item.open)
+        let denying = self.denials.iter().filter(|(slot, denial)| {
+            !self.found[*slot as usize] && of_subject(*slot).is_some() && ends(denial, &item.open)
         });
         slots.extend(denying.map(|(slot, _)| *slot));
         let attribute = item.open.attribute.as_str();

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::candidate::FactCandidate;
+use super::words::tells_the_past;
 use crate::fork::ForkLazy;
 use crate::generate::episode::ToldSentence;
 use crate::model::{MemoryKind, Message};
@@ -13,7 +14,7 @@ use crate::text::expression::TextExpression;
 /// results.
 const REACH: usize = 4;
 /// Maximum length of a confirmation and of a request, in bytes.
-const MAX_BYTES: usize = 160;
+const MAX_BYTES: usize = 240;
 
 /// Verbs for actions of an agent on request.
 const DID: &str = concat!(
@@ -50,9 +51,14 @@ static OPEN: ForkLazy<TextExpression> = ForkLazy::new(|| {
     )
 });
 
-/// The fact that an agent's sentence confirms; it cites both messages.
+/// Minimum score by the head `worth` of a sentence that reports an outcome in other words.
+const LEAST_WORTH: f32 = 0.5;
+
+/// The fact that an agent's sentence reports: something done, or an outcome worth a note. It begins
+/// with the request before it, if there is one, and cites both messages.
 pub(super) fn confirmed(
     told: &ToldSentence,
+    worth: f32,
     before: &[ToldSentence],
     messages: &[Arc<Message>],
 ) -> Option<FactCandidate> {
@@ -63,23 +69,32 @@ pub(super) fn confirmed(
         || message.role.eq_ignore_ascii_case("system")
         || told.said.len() > MAX_BYTES
         || !is_state
-        || !DONE.is_match(&told.said)
+        || !(DONE.is_match(&told.said) || worth > LEAST_WORTH && tells_the_past(&told.said))
         || OPEN.is_match(&told.said)
     {
         return None;
     }
     let request = before.iter().rev().find(|other| !messages[other.message].is_agent())?;
     let between = told.message.checked_sub(request.message)?;
-    if !(1..=REACH).contains(&between)
-        || request.said.len() > MAX_BYTES
-        || request.own.is_some()
-        || request.message + 1 > told.message
-    {
+    let is_asked =
+        (1..=REACH).contains(&between) && request.said.len() <= MAX_BYTES && request.own.is_none();
+    let is_done = DONE.is_match(&told.said);
+    // An outcome is the agent's own action, or the answer to an order; other sentences of agents
+    // are general knowledge.
+    if !(is_done || acts(&told.said) || is_asked && orders(&request.said)) {
         return None;
     }
-    let asked = &messages[request.message];
+    let message_id = message.message_id.clone();
+    let (content, source_messages) = if is_asked {
+        let asked = messages[request.message].message_id.clone();
+        (format!("{} {}", request.content, told.content), vec![asked, message_id])
+    } else if is_done {
+        return None;
+    } else {
+        (told.content.clone(), vec![message_id])
+    };
     Some(FactCandidate {
-        content: format!("{} {}", request.content, told.content),
+        content,
         kind: MemoryKind::Decision,
         confidence: 0.75,
         importance: 0.62,
@@ -89,6 +104,18 @@ pub(super) fn confirmed(
         ends: Vec::new(),
         valid_from: message.timestamp,
         said: message.timestamp,
-        source_messages: vec![asked.message_id.clone(), message.message_id.clone()],
+        source_messages,
     })
+}
+
+/// True if a sentence tells of its speaker's own action: "I refunded the costs."
+fn acts(said: &str) -> bool {
+    let first = said.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    matches!(first, "I" | "We")
+}
+
+/// True if a sentence asks for an action.
+fn orders(said: &str) -> bool {
+    let lower = said.to_lowercase();
+    ["can you", "could you", "would you", "please"].iter().any(|words| lower.contains(words))
 }

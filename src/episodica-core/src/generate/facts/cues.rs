@@ -5,19 +5,18 @@
 use crate::fork::ForkLazy;
 use rustc_hash::FxHashMap;
 
+use super::reported::without_reported;
 use crate::text::script::is_alphanumeric;
 use crate::text::words::runs;
 use crate::text::{PhraseTable, is_cjk};
 
 const TABLE: &str = include_str!("cues.txt");
 
-/// Signs in a sentence that it changes, ends or limits an earlier statement, or is not real.
+/// Signs in a sentence that it changes or limits an earlier statement, or is not real.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct BackReferences {
     /// A new value replaces the old one.
     pub change: bool,
-    /// Something has ended.
-    pub end: bool,
     /// Valid for a limited time only.
     pub limit: bool,
     /// Valid in addition to the existing value.
@@ -62,7 +61,6 @@ impl BackReferences {
     fn add(&mut self, sign: CueSign) {
         match sign {
             CueSign::Change => self.change = true,
-            CueSign::End => self.end = true,
             CueSign::Limit => self.limit = true,
             CueSign::Beside => self.beside = true,
             CueSign::Supposed => self.supposed = true,
@@ -71,10 +69,15 @@ impl BackReferences {
     }
 }
 
+/// True if the speaker asserts a text: it reports no other person's words, and is no supposition or
+/// dream.
+pub(crate) fn is_asserted(text: &str) -> bool {
+    BackReferences::of(text).is_real() && without_reported(text).len() == text.len()
+}
+
 #[derive(Debug, Clone, Copy)]
 enum CueSign {
     Change,
-    End,
     Limit,
     Beside,
     Supposed,
@@ -111,7 +114,6 @@ fn expressions() -> impl Iterator<Item = (&'static str, CueSign)> {
         .filter(|line| !line.starts_with('#'))
         .filter_map(move |line| match line {
             "@change" => set(&mut sign, CueSign::Change),
-            "@end" => set(&mut sign, CueSign::End),
             "@limit" => set(&mut sign, CueSign::Limit),
             "@beside" => set(&mut sign, CueSign::Beside),
             "@supposed" => set(&mut sign, CueSign::Supposed),
@@ -134,11 +136,12 @@ mod tests {
     #[test]
     fn cues_are_whole_words_in_any_language() {
         assert!(
-            BackReferences::of("I no longer eat meat.").end
+            BackReferences::of("I no longer eat meat.").change
                 && BackReferences::of("Ab Mai, Tina!").change
         );
         assert!(
-            BackReferences::of("我改主意了").change && BackReferences::of("Ya no trabajo ahí.").end
+            BackReferences::of("我改主意了").change
+                && BackReferences::of("Trabajo ahí a partir de mayo.").change
         );
         assert!(BackReferences::of("It's temporary, for a fortnight.").limit);
         assert_eq!(BackReferences::of("I know the nowhere man."), BackReferences::default());

@@ -17,11 +17,14 @@ use super::slots::{self, FilledSlot};
 use super::words::{SentenceSigns, WordSigns};
 use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
-use crate::generate::episode::{EpisodeText, ToldSentence, sentences_told, write_and_tell};
-use crate::generate::reconcile::is_single_valued;
+use crate::generate::episode::{
+    EpisodeText, ToldSentence, breaks_off, sentences_told, write_and_tell,
+};
+use crate::generate::reconcile::denied;
 use crate::model::{MemoryKind, Message};
 use crate::text::heads::SentenceHeads;
 use crate::text::normalized;
+use crate::text::words::words;
 
 /// Version of the rules, stored with their output.
 pub const RULES_VERSION: &str = "facts-5";
@@ -189,8 +192,9 @@ fn read(
     config: &MemoryConfig,
 ) -> Result<Vec<RankedCandidate>, Option<RejectReason>> {
     let message = &*messages[told.message];
+    let worth = |text: &str| SentenceHeads::of(text, true).worth;
     if message.is_agent()
-        && let Some(candidate) = confirmed::confirmed(told, before, messages)
+        && let Some(candidate) = confirmed::confirmed(told, worth(&told.said), before, messages)
     {
         return Ok(vec![RankedCandidate {
             candidate,
@@ -207,6 +211,10 @@ fn read(
     }
     let own = told.own.as_deref().unwrap_or(&told.said);
     if told.own.is_some() && !own.contains(char::is_alphanumeric) {
+        return Err(Some(RejectReason::Quoted));
+    }
+    // A denial in another text denies nothing of the speaker.
+    if told.own.is_some() && denied(&told.said, "").is_some() && denied(own, "").is_none() {
         return Err(Some(RejectReason::Quoted));
     }
     let reading = SentenceSigns::of(own);
@@ -227,7 +235,7 @@ fn read(
     let is_vital = says.is_real && heads.must > 0.0;
     let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
     let fact = |says: OwnWords, content: String| {
-        let must = says.slot.is_some() || !says.ends.is_empty() || is_vital;
+        let must = says.slot.is_some() || !says.ends.is_empty() || says.denies || is_vital;
         let least = if must { SLOT_IMPORTANCE } else { 0.0 };
         let least = if is_procedure { PROCEDURE_IMPORTANCE } else { least };
         let (kind, attribute, value, whose) = match says.slot {
@@ -258,8 +266,8 @@ fn read(
             message: told.message,
         }
     };
-    let may_end = |slot: &FilledSlot| is_single_valued(&slot.attribute);
-    let parts = if says.slot.as_ref().is_some_and(may_end) && told.own.is_none() {
+    // An addition ("and I also have a dog") limits its own clause, so the clauses are read apart.
+    let parts = if says.is_real && told.own.is_none() {
         separate_clauses::clauses(told)
             .into_iter()
             .map(|(own, content)| (OwnWords::of(told, &own, message), content))
@@ -274,6 +282,9 @@ fn read(
         if told.form.dangles && !fact.is_certain {
             stand_alone(&mut fact.candidate, told, before, messages);
         }
+        if gives_only_the_name(told) || !fact.is_certain && says_nothing_alone(told) {
+            return Err(Some(RejectReason::LowImportance));
+        }
         vec![fact]
     };
     if facts.iter().all(|fact: &RankedCandidate| fact.candidate.importance < config.min_importance)
@@ -284,6 +295,25 @@ fn read(
         return Err(Some(RejectReason::LowConfidence));
     }
     Ok(facts)
+}
+
+/// True if a sentence is no statement by itself: it breaks off or consists of function words.
+fn says_nothing_alone(told: &ToldSentence) -> bool {
+    breaks_off(&told.said) || told.form.content == 0
+}
+
+/// Words of a sentence in which a speaker gives a name.
+const BEING: &str =
+    "i i'm im am it's its is this here ich bin hier es ist je suis c'est soy yo me 我 是";
+
+/// True if a sentence only repeats its speaker's name ("I'm Rosa").
+fn gives_only_the_name(told: &ToldSentence) -> bool {
+    let lower = |text: &str| text.to_lowercase().replace('’', "'");
+    let (said, name) = (lower(&told.said), lower(&told.speaker));
+    let is_empty = |word: &str| {
+        words(&name).any(|known| known == word) || BEING.split(' ').any(|known| known == word)
+    };
+    words(&said).all(is_empty)
 }
 
 /// Maximum number of messages between a sentence that refers back and its antecedent.
@@ -326,6 +356,8 @@ struct OwnWords {
     slot: Option<FilledSlot>,
     /// The slots that the words end.
     ends: Vec<&'static str>,
+    /// True if the words deny what held until now.
+    denies: bool,
     /// True if the words are neither a supposition nor a dream.
     is_real: bool,
 }
@@ -343,7 +375,8 @@ impl OwnWords {
         let slot = slots::fill(&own, told.date.as_ref());
         let slot = slot.filter(|_| cues.is_lasting() && !is_history);
         let ends = if is_history { Vec::new() } else { ended(&own) };
-        Self { slot, ends, is_real: true }
+        let denies = denied(&own, "").is_some();
+        Self { slot, ends, denies, is_real: true }
     }
 }
 

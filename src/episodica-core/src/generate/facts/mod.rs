@@ -32,6 +32,7 @@ mod words;
 #[cfg(test)]
 pub(crate) use candidate::RejectReason;
 pub use candidate::{FactCandidate, FactExtraction, TurnedDown};
+pub(crate) use cues::is_asserted;
 pub(crate) use endings::ended;
 pub use evidence_check::grounded;
 pub use extract::{RULES_VERSION, extract_offline, turned_down, write_and_extract};

@@ -3,7 +3,9 @@
 
 use super::slots;
 use crate::generate::episode::ToldSentence;
+use crate::generate::reconcile::is_single_valued;
 use crate::text::Language;
+use crate::text::words::words;
 
 /// Separators of two clauses.
 const JOINTS: [&str; 10] =
@@ -15,9 +17,20 @@ const SUBJECTS: [&str; 19] = [
     "je ", "j'", "nous ", "mon ", "ma ", "我", "我们",
 ];
 
-/// The clauses of a sentence that each state a fact about the speaker, with the facts' texts; one
-/// clause if the sentence states one fact.
+/// The clauses of a sentence that each state a fact about the speaker, with the facts' texts; none
+/// if the sentence states one fact.
 pub(super) fn clauses(told: &ToldSentence) -> Vec<(String, String)> {
+    let Some(halves) = halves(told) else { return Vec::new() };
+    let parts = halves.into_iter().flat_map(|(own, content)| {
+        let half = ToldSentence { said: own.clone(), content: content.clone(), ..told.clone() };
+        let parts = clauses(&half);
+        if parts.is_empty() { vec![(own, content)] } else { parts }
+    });
+    parts.collect()
+}
+
+/// Splits a sentence in two where one part fills a slot.
+fn halves(told: &ToldSentence) -> Option<[(String, String); 2]> {
     let (head, body, tail) = framed(told);
     let said = told.said.trim_end_matches(['.', '!', '。', '！']);
     for joint in JOINTS {
@@ -35,7 +48,9 @@ pub(super) fn clauses(told: &ToldSentence) -> Vec<(String, String)> {
             else {
                 continue;
             };
-            let differs = other.as_ref().map_or(is_own, |other| {
+            let is_clause = is_own || told.language == Language::Chinese && has_verb(&right);
+            let is_clause = is_clause && is_single_valued(&one.attribute) && !refers_back(&right);
+            let differs = other.as_ref().map_or(is_clause, |other| {
                 other.attribute != one.attribute || other.whose != one.whose
             });
             let Some((place, _)) = body.match_indices(joint).nth(number).filter(|_| differs) else {
@@ -52,13 +67,13 @@ pub(super) fn clauses(told: &ToldSentence) -> Vec<(String, String)> {
             } else {
                 format!("{} {second}", capitalised(&told.speaker))
             };
-            return vec![
+            return Some([
                 (left.to_owned(), format!("{head}{first}{tail}")),
                 (right.clone(), format!("{head}{second}{tail}")),
-            ];
+            ]);
         }
     }
-    Vec::new()
+    None
 }
 
 /// Splits the text of a fact into the parts before, within and after its quotation.
@@ -75,6 +90,23 @@ fn framed(told: &ToldSentence) -> (&str, &str, &str) {
     };
     let tail = if tail.is_empty() { "." } else { tail };
     (&content[..start], &body[start..], tail)
+}
+
+/// True if a clause has a pronoun for something in the clause before it.
+fn refers_back(clause: &str) -> bool {
+    const BACK: &str = "\
+        it it's that there he she him her they them this es ihn ihm ihr sie dort lo los las allí \
+        elle il ils elles ça";
+    clause.contains(['他', '她', '它', '那', '这'])
+        || words(&clause.to_lowercase())
+            .any(|word| BACK.split_whitespace().any(|known| known == word))
+}
+
+/// True if a Chinese clause without its subject begins with a verb: "养了两只猫".
+fn has_verb(clause: &str) -> bool {
+    let mut chars = clause.chars().skip_while(|c| *c == '我');
+    chars.next().is_some_and(|first| "有在是养做当学喜".contains(first))
+        || chars.take(2).any(|c| matches!(c, '了' | '过' | '着'))
 }
 
 fn with_subject(clause: &str, language: Language) -> String {

@@ -276,7 +276,7 @@ fn decision(event: EventKind, target: Option<usize>, reason: &str) -> FactDecisi
 }
 
 pub(super) fn same_subject(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
-    let (new, old) = (&candidate.subject, &known.subject);
+    let (new, old) = (subject_key(&candidate.subject), subject_key(&known.subject));
     let same = || {
         if new.is_ascii() && old.is_ascii() {
             new.eq_ignore_ascii_case(old)
@@ -285,6 +285,18 @@ pub(super) fn same_subject(candidate: &FactCandidate, known: &SemanticMemory) ->
         }
     };
     !new.is_empty() && same()
+}
+
+/// The subject of a fact as it is compared. A user without a name is "the user", "User" or "用户",
+/// depending on the language of the message.
+pub(crate) fn subject_key(subject: &str) -> &str {
+    match subject {
+        "用户" => "user",
+        _ if subject.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("the ")) => {
+            &subject[4..]
+        }
+        _ => subject,
+    }
 }
 
 pub(super) fn same_attribute(candidate: &FactCandidate, known: &SemanticMemory) -> bool {

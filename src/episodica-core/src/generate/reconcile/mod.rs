@@ -11,9 +11,11 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decide::{CandidateWords, PaddedWords, WordSignature, known_value, same_words};
+pub(crate) use decide::{
+    CandidateWords, PaddedWords, WordSignature, known_value, same_words, subject_key,
+};
 pub use decide::{FactDecision, is_single_valued};
-pub(crate) use denial::{denied, ends};
+pub(crate) use denial::{Denial, denied, ends};
 pub use records::apply;
 pub(crate) use records::{
     AppliedDecision, BY_RULES, BY_USER, SUPERSEDES, close, is_ahead, note_statement, restore,
