@@ -211,7 +211,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         (
             "(?:(?:am|vom|zum|bis|bis zum|ab|ab dem|seit|seit dem|der|den|dem|für den|auf den) \
-             )?(?:(?:nächsten|kommenden|diesen|letzten|vergangenen) )?(?:{anywd},? (?:de[nmr] |am )?)?{d}\\. ?{mon}(?:,? {y})?",
+             )?(?:(?:nächsten|kommenden|diesen|letzten|vergangenen) )?\
+             (?:{anywd},? (?:de[nmr] |am )?)?{d}\\. ?{mon}(?:,? {y})?",
             PatternMeaning::Date,
         ),
         (
