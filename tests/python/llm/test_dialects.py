@@ -48,13 +48,12 @@ OBJECTS = [
 ]
 ANSWER: dict[str, Any] = {
     "title": "Ann moves to Lyon",
-    "summary": "Ann moved to Lyon last Friday and started at Renault.",
     "narrative": "Ann moved to Lyon on 8 March 2024. Ann has a dog called Rex.",
     "topics": ["moving"],
     "facts": LINES,
 }
 TEXT = json.dumps(ANSWER)
-DRAFT = '{"title": "draft", "summary": "draft", "narrative": "draft", "facts": []}'
+DRAFT = '{"title": "draft", "narrative": "draft", "facts": []}'
 
 
 def says(content: Any = None, finish: str = "stop", **more: Any) -> Reply:
