@@ -154,9 +154,7 @@ def hallucinated_indexes(step: str, prompt: str) -> str:
 def another_language(step: str, prompt: str) -> str:
     if step == "episode":
         text = "安娜在山上放风筝，风筝飞得很高，她告诉了朋友很多关于风筝的事情。"
-        return json.dumps(
-            {"title": "放风筝的一天", "narrative": text, "topics": []}
-        )
+        return json.dumps({"title": "放风筝的一天", "narrative": text, "topics": []})
     if step == "extract":
         about = {
             "kind": "event",

@@ -107,8 +107,8 @@ fn repeating(prompt: &ChatPrompt) -> Result<String> {
             json!({"episodes": episodes})
         }
         UsagePhase::Episode => json!({
-            "title": words.first(), "summary": words.join(" "), "narrative": words.join(" "),
-            "topics": words, "entities": words, "facts": facts(&shown),
+            "title": words.first(), "narrative": words.join(" "),
+            "topics": words, "facts": facts(&shown),
         }),
         UsagePhase::Extract => json!({"facts": facts(&shown)}),
         UsagePhase::Embedding => unreachable!("not asked of a chat model"),

@@ -461,8 +461,8 @@ fn finds_homes_and_drinks(prompt: &ChatPrompt) -> episodica_core::Result<String>
             {"messages": numbers, "topic": "t", "reason": "r", "confidence": 0.9}
         ]}),
         UsagePhase::Episode => serde_json::json!({
-            "title": "A talk", "summary": "They talked.", "narrative": "They talked.",
-            "timestamp": "", "topics": [], "entities": [], "facts": facts,
+            "title": "A talk", "narrative": "They talked.",
+            "topics": [], "facts": facts,
         }),
         _ => serde_json::json!({"facts": facts}),
     };

@@ -69,10 +69,8 @@ pub fn sensible(prompt: &ChatPrompt) -> Result<String> {
         }
         UsagePhase::Episode => json!({
             "title": format!("Model on {}", messages[0].1),
-            "summary": format!("They spoke of {}.", messages[0].1),
             "narrative": format!("It was said that {}.", messages[0].1),
             "topics": ["kites"],
-            "entities": [],
             "facts": [first_fact(&messages)],
         }),
         UsagePhase::Extract => json!({"facts": [first_fact(&messages)]}),

@@ -102,7 +102,7 @@ fn superseding_cites_both_sides_and_can_be_undone() {
                     "messages": [0], "ends": if place == "Nice" { vec![0] } else { vec![] },
                 });
                 let text = json!({
-                    "title": told, "summary": told, "narrative": told, "facts": [fact],
+                    "title": told, "narrative": told, "facts": [fact],
                 });
                 Ok(text.to_string())
             }
@@ -153,8 +153,7 @@ fn merged_episodes_keep_one_text_and_both_ids() {
             let narrative =
                 shown(prompt).iter().map(|(_, text)| text.clone()).collect::<Vec<_>>().join("; ");
             Ok(json!({
-                "title": "flew over", "summary": "it flew over", "narrative": narrative,
-                "topics": [], "entities": [],
+                "title": "flew over", "narrative": narrative, "topics": [],
             })
             .to_string())
         }
