@@ -15,95 +15,38 @@ use crate::text::tongue::{QueryLanguage, stem_in};
 use crate::text::vocabulary::is_function_word;
 use crate::text::words::fold;
 
-/// How far a denial reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DenialKind {
-    /// Any state.
-    State,
-    /// An activity, told by a verb of its own: "gave up".
-    Activity,
-    /// As `Activity`, if a word in "-ing" follows: "stopped taking".
-    BeforeIng,
-    /// As `State`, if a preposition, an article or nothing follows: "je fume plus".
-    BarePlus,
-    /// A possession: "sold the car".
-    Possession,
-    /// A relationship: "we broke up".
-    Relationship,
-}
-use DenialKind::*;
-
-/// Expressions that end a state: the language, words that must occur in this order, and the reach.
-/// Texts are compared without accents and apostrophes.
-const DENIALS: [(&str, &[&str], DenialKind); 57] = [
-    ("english", &[" no longer "], State),
-    ("english", &[" not ", " anymore "], State),
-    ("english", &[" not ", " any more "], State),
-    ("english", &[" not ", " any longer "], State),
-    ("english", &[" stopped "], BeforeIng),
-    ("english", &[" quit "], Activity),
-    ("english", &[" gave up "], Activity),
-    ("english", &[" given up "], Activity),
-    ("english", &[" came off "], Activity),
-    ("english", &[" cancelled "], Activity),
-    ("english", &[" canceled "], Activity),
-    ("english", &[" no more "], Possession),
-    ("english", &[" sold "], Possession),
-    ("english", &[" gave away "], Possession),
-    ("english", &[" got rid of "], Possession),
-    ("english", &[" broke up "], Relationship),
-    ("english", &[" split up "], Relationship),
-    ("german", &[" nicht mehr "], State),
-    ("german", &[" nimmer "], State),
-    ("german", &[" kein ", " mehr "], State),
-    ("german", &[" keine ", " mehr "], State),
-    ("german", &[" keinen ", " mehr "], State),
-    ("german", &[" keiner ", " mehr "], State),
-    ("german", &[" aufgehort "], Activity),
-    ("german", &[" aufgegeben "], Activity),
-    ("german", &[" abgesetzt "], Activity),
-    ("german", &[" verkauft "], Possession),
-    ("german", &[" getrennt "], Relationship),
-    ("german", &[" schluss "], Relationship),
-    ("spanish", &[" ya no "], State),
-    ("spanish", &[" no ", " mas "], State),
-    ("spanish", &[" lo hemos dejado "], Relationship),
-    ("spanish", &[" deje "], Activity),
-    ("spanish", &[" he dejado "], Activity),
-    ("spanish", &[" vendi "], Possession),
-    ("spanish", &[" he vendido "], Possession),
-    ("spanish", &[" hemos roto "], Relationship),
-    ("spanish", &[" nos separamos "], Relationship),
-    ("french", &[" ne ", " plus "], State),
-    ("french", &[" n ", " plus "], State),
-    ("french", &[" je ", " plus "], BarePlus),
-    ("french", &[" j ", " plus "], BarePlus),
-    ("french", &[" j ai arrete "], Activity),
-    ("french", &[" j ai vendu "], Possession),
-    ("french", &[" c est fini "], Relationship),
-    ("french", &[" on a rompu "], Relationship),
-    ("italian", &[" non ", " piu "], State),
-    ("portuguese", &[" ja nao "], State),
-    ("chinese", &["不再"], State),
-    ("chinese", &["不", "了"], State),
-    ("chinese", &["没有", "了"], Possession),
-    ("chinese", &["没再"], State),
-    ("chinese", &["戒了"], Activity),
-    ("chinese", &["退了"], Activity),
-    ("chinese", &["离职"], Activity),
-    ("chinese", &["卖了"], Possession),
-    ("chinese", &["分手"], Relationship),
+/// Negations that say that a state is over: the language, and words that occur in this order. Texts
+/// are compared without accents and apostrophes. Verbs such as "quit", "stopped" or "sold" are not
+/// among them: in 52,367 messages of real chats they ended two facts, both still true.
+const DENIALS: [(&str, &[&str]); 22] = [
+    ("english", &[" no longer "]),
+    ("english", &[" not ", " anymore "]),
+    ("english", &[" not ", " any more "]),
+    ("english", &[" not ", " any longer "]),
+    ("german", &[" nicht mehr "]),
+    ("german", &[" nimmer "]),
+    ("german", &[" kein ", " mehr "]),
+    ("german", &[" keine ", " mehr "]),
+    ("german", &[" keinen ", " mehr "]),
+    ("german", &[" keiner ", " mehr "]),
+    ("spanish", &[" ya no "]),
+    ("spanish", &[" no ", " mas "]),
+    ("french", &[" ne ", " plus "]),
+    ("french", &[" n ", " plus "]),
+    ("french", &[" je ", " plus "]),
+    ("french", &[" j ", " plus "]),
+    ("italian", &[" non ", " piu "]),
+    ("portuguese", &[" ja nao "]),
+    ("chinese", &["不再"]),
+    ("chinese", &["不", "了"]),
+    ("chinese", &["没有", "了"]),
+    ("chinese", &["没再"]),
 ];
 
 /// Words after a bare "plus" that deny; before an adjective it compares.
 const AFTER_PLUS: &str = "a au aux chez dans de d du en avec le la les l mon ma mes";
-/// Words of a fact about a relationship.
-const RELATIONSHIP: &str = "\
-    with dating together girlfriend boyfriend partner mit zusammen freund freundin con juntos \
-    novio novia avec ensemble copain copine";
-const RELATIONSHIP_HAN: [&str; 4] = ["在一起", "女朋友", "男朋友", "对象"];
 /// English contractions as they are typed, and their words.
-const TYPED: [(&str, &str); 14] = [
+const TYPED: [(&str, &str); 10] = [
     (" dont ", " do not "),
     (" doesnt ", " does not "),
     (" isnt ", " is not "),
@@ -114,10 +57,6 @@ const TYPED: [(&str, &str); 14] = [
     (" aint ", " am not "),
     (" im ", " i am "),
     (" ive ", " i have "),
-    (" and i ", " with i "),
-    (" and me ", " with me "),
-    (" y yo ", " con yo "),
-    (" et moi ", " avec moi "),
 ];
 
 /// Words between clauses.
@@ -209,7 +148,6 @@ enum RequiredWords {
     None,
     Be,
     Have,
-    Relationship,
 }
 
 /// What a sentence denies.
@@ -228,7 +166,7 @@ pub(crate) struct Denial {
 pub(crate) fn denied(content: &str, subject: &str) -> Option<Denial> {
     // Most texts deny nothing; this test is cheap.
     let folded = fold(content);
-    let may_deny = |(_, marks, _): &(&str, &[&str], DenialKind)| {
+    let may_deny = |(_, marks): &(&str, &[&str])| {
         let last = marks.last().and_then(|mark| mark.trim().rsplit(' ').next());
         last.is_some_and(|last| folded.contains(last))
     };
@@ -240,7 +178,7 @@ pub(crate) fn denied(content: &str, subject: &str) -> Option<Denial> {
         let row = DENIALS.iter().find(|row| matches(&clause, row))?;
         Some((clause, row))
     })?;
-    let (name, marks, kind) = *row;
+    let (name, marks) = *row;
     let is_chinese = name == "chinese";
     let marked: HashSet<&str> = marks.iter().flat_map(|mark| mark.split_whitespace()).collect();
     let words: Vec<&str> = words(&clause).collect();
@@ -248,7 +186,7 @@ pub(crate) fn denied(content: &str, subject: &str) -> Option<Denial> {
     let is_other = |word: &&str| others.split(' ').any(|other| other == *word);
     if words.iter().any(is_other)
         || clause.contains(OTHERS_HAN)
-        || name == "spanish" && kind == State && !is_first_person(&words)
+        || name == "spanish" && !is_first_person(&words)
         || has_quotation(content)
         || !is_asserted(content)
     {
@@ -261,21 +199,20 @@ pub(crate) fn denied(content: &str, subject: &str) -> Option<Denial> {
         let kept = without_since(&words).filter(|word| !marked.contains(word));
         kept.filter_map(|word| stem(word, language)).collect()
     };
-    // One Chinese character says too little, unless it is a thing.
-    let least = if is_chinese && kind != Possession { 2 } else { 1 };
-    if stems.len() < least {
+    // One Chinese character says too little.
+    if stems.len() < if is_chinese { 2 } else { 1 } {
         return None;
     }
     let has = |forms: &[&str]| words.iter().any(|word| forms.contains(word));
-    let needs = match kind {
-        Relationship => RequiredWords::Relationship,
-        Activity | BeforeIng => RequiredWords::None,
-        _ if stems.len() > 1 && kind != Possession => RequiredWords::None,
-        Possession => RequiredWords::Have,
-        _ if has(HAVE) => RequiredWords::Have,
-        // "I'm no longer at Bosch": a place or a group, not a quality.
-        _ if has(BE) && !has(PLACE) => RequiredWords::Be,
-        _ => RequiredWords::None,
+    let needs = if stems.len() > 1 {
+        RequiredWords::None
+    } else if has(HAVE) {
+        RequiredWords::Have
+    } else if has(BE) && !has(PLACE) {
+        // Not "I'm no longer at Bosch": a place or a group is no quality.
+        RequiredWords::Be
+    } else {
+        RequiredWords::None
     };
     let mut terms = Vec::new();
     for_each_term(&clause, |term| terms.push(term.text.to_owned()));
@@ -317,11 +254,6 @@ pub(crate) fn ends(denial: &Denial, fact: &SemanticMemory) -> bool {
             RequiredWords::None => true,
             RequiredWords::Be => is_slot || has_verb(BE),
             RequiredWords::Have => is_slot || text.contains(['有', '养', '买']) || has_verb(HAVE),
-            RequiredWords::Relationship => {
-                fact.attribute == "partner"
-                    || RELATIONSHIP_HAN.iter().any(|word| text.contains(word))
-                    || words.iter().any(|word| RELATIONSHIP.split_whitespace().any(|w| w == *word))
-            }
         }
         && is_own(denial, &text, &words, &known)
         && (is_slot || !is_past(&fact.content, &words))
@@ -422,7 +354,7 @@ fn clauses(text: &str) -> Vec<String> {
     clauses.map(|clause| format!(" {} ", clause.trim_matches([' ', '.']))).collect()
 }
 
-fn matches(clause: &str, (language, marks, kind): &(&str, &[&str], DenialKind)) -> bool {
+fn matches(clause: &str, (language, marks): &(&str, &[&str])) -> bool {
     let mut at = 0;
     let all = marks.iter().all(|mark| match clause[at..].find(mark) {
         Some(found) => {
@@ -435,11 +367,13 @@ fn matches(clause: &str, (language, marks, kind): &(&str, &[&str], DenialKind)) 
         return false;
     }
     let next = words(&clause[at..]).next().unwrap_or_default();
-    match (*kind, *language) {
-        (BeforeIng, _) => next.ends_with("ing"),
-        (BarePlus, _) => next.is_empty() || AFTER_PLUS.split(' ').any(|word| word == next),
+    match *language {
+        // Without "ne", "plus" before an adjective compares.
+        "french" if [" je ", " j "].contains(&marks[0]) => {
+            next.is_empty() || AFTER_PLUS.split(' ').any(|word| word == next)
+        }
         // "受不了" is no change.
-        (_, "chinese") => !clause.contains("不了"),
+        "chinese" => !clause.contains("不了"),
         _ => true,
     }
 }
@@ -569,27 +503,19 @@ mod tests {
                 "Ann: \"We have a poodle called Biscuit.\"",
                 "Ann: \"Sadly we no longer have Biscuit.\"",
             ),
-            ("Ann takes ibuprofen for Ann's knee.", "Ann has stopped taking ibuprofen."),
             ("Ann: \"Ich rauche zwölf am Tag.\"", "Ann: \"Ich rauche seit Ostern nicht mehr.\""),
             (
                 "Ann: \"Ich bin mit Lena zusammen.\"",
                 "Ann: \"Mit Lena bin ich nicht mehr zusammen.\"",
             ),
-            ("Ann: \"Toco la batería en un grupo.\"", "Ann: \"Dejé de tocar la batería.\""),
             ("Ann: \"J'ai une vieille moto.\"", "Ann: \"Je n'ai plus de moto.\""),
             ("Ann: \"j'habite à Rennes\"", "Ann: \"j'habite plus à Rennes\""),
             ("Ann lives in lyon with Ann's cousin.", "Ann: \"dont live in lyon anymore\""),
             ("Ann: \"working at bosch as a tester\"", "Ann: \"im not at bosch anymore\""),
-            ("Ann drives a blue Corsa.", "Ann: \"sold the corsa\""),
-            ("Ann and Tom have been dating since May.", "Tom and Ann broke up."),
             ("Ann: \"Ich arbeite im Rewe an der Kasse\"", "Ann: \"bin nicht mehr bei Rewe\""),
-            ("安每天喝两杯奶茶。", "奶茶安戒了。"),
             ("安有一只猫。", "安没有猫了。"),
             ("Ann: \"back from my shift at the bakery\"", "Ann no longer works at the bakery."),
             ("Ann: \"We foster a dog named Pepper\"", "Ann: \"Pepper isn't with us any more\""),
-            ("Ann: \"Ich spiele Handball beim TSV\"", "Ann: \"Handball hab ich aufgegeben\""),
-            ("Ann: \"hago crossfit los lunes\"", "Ann: \"he dejado el crossfit\""),
-            ("Ann: \"tengo una moto\"", "Ann: \"vendí la moto\""),
             ("安在一家广告公司上班。", "安不在那家广告公司工作了。"),
             ("安养了一只橘猫。", "那只橘猫安已经不养了。"),
         ] {
