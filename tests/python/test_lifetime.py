@@ -114,6 +114,24 @@ def test_a_forked_child_goes_on_with_an_engine_of_its_own(store: Path) -> None:
     assert (done.stdout, done.stderr) == ("600\n", "")
 
 
+def test_calls_import_no_modules(store: Path) -> None:
+    """A process that is forked while another thread imports a module waits for it forever."""
+    done = script(f"""
+        import sys
+        from episodica import MemorySystem
+        with MemorySystem({str(store)!r}) as memory:
+            before = set(sys.modules)
+            memory.add_messages("a", [{{"role": "user", "content": "I live in Lyon."}}])
+            memory.flush("a")
+            memory.wait("a")
+            memory.search("a", "Lyon")
+            memory.context("a", "Lyon")
+            memory.delete("a", memory.messages("a")[0].message_id)
+            print(sorted(set(sys.modules) - before))
+    """)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 def test_a_child_forked_while_threads_work_never_hangs(store: Path) -> None:
     """The locks of the parent may be held by threads that the child does not have."""
     done = script(f"""

@@ -59,9 +59,11 @@ class Incoming:
 
     def notes(self) -> tuple[str, ...]:
         """What a caller should know, a sentence each; empty if nothing was left out or changed."""
+        # `most_common` imports a module: a process forked during the import would hang.
+        unknown = sorted(self.unknown.items(), key=lambda item: item[1], reverse=True)
         found = [
             f"`{shown(key)}` is no key of a message: kept in `metadata` of {_count(count)}"
-            for key, count in self.unknown.most_common(_NAMED)
+            for key, count in unknown[:_NAMED]
         ]
         if len(self.unknown) > _NAMED:
             found.append(f"{len(self.unknown) - _NAMED:,} more such keys: kept in `metadata`")
