@@ -420,6 +420,18 @@ impl UserLogs for FileUserLogs {
                 return Ok((AppendAnswer::Conflict(self.head()?), 0));
             }
         }
+        // A failed append may have left the texts of records behind the end of a log, which the
+        // erasure does not read.
+        for log in &mut logs {
+            log.repair().or_else(|error| {
+                if is_disk_full(&error) {
+                    self.shared.reserve.release(&*self.shared.backend);
+                    log.repair()
+                } else {
+                    Err(error)
+                }
+            })?;
+        }
         // Raised before the erasure, so that readers drop their view, and after it, for readers
         // that opened in between.
         let begun = || {

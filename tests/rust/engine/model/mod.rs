@@ -65,3 +65,22 @@ fn any_sequence_of_operations_keeps_what_was_acknowledged_and_nothing_else() {
         &[("operations", operations), ("faults", faults), ("kills", crashes), ("losses", 0)],
     );
 }
+
+#[test]
+fn bytes_of_a_failed_append_go_with_the_message_they_are_about() {
+    for after in 0..60 {
+        for forever in [false, true] {
+            let mut world = World::new();
+            world.run(&Op::Add { user: 1, count: 3, session: None, pause: false }, false);
+            let failure = if forever { Failure::FromThenOn } else { Failure::Once };
+            world.disk.fail_after(after, failure, IoKind::StorageFull);
+            world.run(&Op::Flush { user: 1 }, true);
+            world.check();
+            for place in 0..3 {
+                world.run(&Op::Delete { user: 1, kind: 2, place }, false);
+                world.check();
+            }
+            world.finish();
+        }
+    }
+}

@@ -68,7 +68,7 @@ impl RecordLog {
     }
 
     /// Restores the acknowledged part of the file after a failed append.
-    pub(super) fn repair(&mut self) -> Result<()> {
+    pub(crate) fn repair(&mut self) -> Result<()> {
         match self.health {
             LogHealth::Sound => return Ok(()),
             LogHealth::Cut => {
