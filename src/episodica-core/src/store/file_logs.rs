@@ -13,7 +13,7 @@ use super::backend::parent_of;
 use super::codec::{LogHeader, is_state};
 use super::erase;
 use super::file_user_logs::FileUserLogs;
-use super::files::{self, io_error, is_disk_full, remove, temporary};
+use super::files::{self, io_error, remove, temporary};
 use super::foreign_logs::{self, LogSource};
 use super::layout::{DEFAULT_TENANT, LogKind};
 use super::legacy;
@@ -115,13 +115,7 @@ impl LogStore for FileLogs {
         let _caches = locks.caches()?;
         // Raised before the erasure, so that readers drop their view, and after it, for readers
         // that opened in between.
-        let raise = || match locks.raise() {
-            Err(error) if is_disk_full(&error) => {
-                shared.reserve.release(&*shared.backend);
-                locks.raise()
-            }
-            raised => raised,
-        };
+        let raise = || shared.with_reserve(|| locks.raise());
         raise()?;
         let files = erase::erase_user(shared, owner)?;
         raise()?;

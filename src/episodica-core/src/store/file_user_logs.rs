@@ -9,7 +9,7 @@ use crate::sync::Mutex;
 
 use super::backend::{FileStamp, LockGuard};
 use super::erase::{self, UserErasure};
-use super::files::{io_error, is_disk_full};
+use super::files::io_error;
 use super::foreign_logs::LogSource;
 use super::layout::LogKind;
 use super::lock::LockHolder;
@@ -21,7 +21,7 @@ use super::log_store::{
 use super::open_log::OpenLog;
 use super::scan::{RawLine, Visit};
 use super::shared::SharedStore;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::ids::Owner;
 use crate::model::StoreProblem;
 
@@ -190,15 +190,6 @@ impl FileUserLogs {
         }
         self.is_raise_due.store(false, Ordering::SeqCst);
         Ok(())
-    }
-
-    /// Raises the generation on a full disk, where a deletion may use the reserve.
-    fn with_more_room(&self, error: Error) -> Result<()> {
-        if !is_disk_full(&error) {
-            return Err(error);
-        }
-        self.shared.reserve.release(&*self.shared.backend);
-        self.raise_generation()
     }
 
     /// True if a failed append left bytes that others must not see.
@@ -423,20 +414,13 @@ impl UserLogs for FileUserLogs {
         // A failed append may have left the texts of records behind the end of a log, which the
         // erasure does not read.
         for log in &mut logs {
-            log.repair().or_else(|error| {
-                if is_disk_full(&error) {
-                    self.shared.reserve.release(&*self.shared.backend);
-                    log.repair()
-                } else {
-                    Err(error)
-                }
-            })?;
+            self.shared.with_reserve(|| log.repair())?;
         }
         // Raised before the erasure, so that readers drop their view, and after it, for readers
         // that opened in between.
         let begun = || {
             self.erasing.store(true, Ordering::SeqCst);
-            self.raise_generation().or_else(|error| self.with_more_room(error))
+            self.shared.with_reserve(|| self.raise_generation())
         };
         let open = logs.each_mut().map(|log| &mut **log);
         let files = erase::erase_records(&self.shared, &self.owner, erasure, open, begun);
@@ -460,7 +444,7 @@ impl UserLogs for FileUserLogs {
         let _appending = OpenCount::new(&self.appending);
         let mut logs = self.all_logs()?;
         let open = logs.each_mut().map(|log| &mut **log);
-        self.raise_generation().or_else(|error| self.with_more_room(error))?;
+        self.shared.with_reserve(|| self.raise_generation())?;
         let finished = erase::finish_records(&self.shared, &self.owner, open);
         self.note_ends(&logs);
         finished?;

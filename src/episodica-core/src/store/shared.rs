@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::sync::Mutex;
 
 use super::backend::{FileBackend, LockGuard};
+use super::files::is_disk_full;
 use super::handles::HandleCache;
 use super::layout::{LogKind, StoreLayout};
 use super::locks::UserLocks;
@@ -63,6 +64,17 @@ impl SharedStore {
             problems: Vec::new(),
             intents_removed: Mutex::default(),
             lock: Mutex::default(),
+        }
+    }
+
+    /// Does a step of a deletion; on a full disk, again with the room of the reserve.
+    pub fn with_reserve<T>(&self, mut step: impl FnMut() -> Result<T>) -> Result<T> {
+        match step() {
+            Err(error) if is_disk_full(&error) => {
+                self.reserve.release(&*self.backend);
+                step()
+            }
+            done => done,
         }
     }
 
