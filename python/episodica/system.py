@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 from . import carrying, corrections, forming, operation, queries
 from .config import MemoryConfig, resolve_config
@@ -15,7 +15,48 @@ from .rerankers import Reranker
 from .store import OpenStore
 
 
-class MemorySystem(OpenStore):
+class AnyMemory(OpenStore):
+    """A memory to read from: what both systems offer."""
+
+    __slots__ = ()
+
+    search = queries.search
+    context = queries.context
+    messages = queries.messages
+    episodes = queries.episodes
+    semantic_memories = queries.semantic_memories
+    get = queries.get
+    history = queries.history
+    trace = queries.trace
+    profile = queries.profile
+
+    ls = carrying.ls
+    tree = carrying.tree
+    read = carrying.read
+    explore = carrying.explore
+    export = carrying.export
+
+    users = operation.users
+    sessions = operation.sessions
+    stats = operation.stats
+    health = operation.health
+    usage = operation.usage
+    events = operation.events
+    on_event = operation.on_event
+    verify = operation.verify
+    backup = operation.backup
+    load_user_data_and_indices = operation.load_user_data_and_indices
+
+    @property
+    def plot(self) -> Plots:
+        """Charts: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``.
+
+        They need matplotlib: ``pip install 'episodica[plot]'``.
+        """
+        return Plots(self)
+
+
+class MemorySystem(AnyMemory):
     """Remembers conversations and finds the right moment again.
 
     Opens or creates a store in a directory. Needs no server, no key and no network. Any number of
@@ -107,16 +148,6 @@ class MemorySystem(OpenStore):
     close_session = forming.close_session
     wait = forming.wait
 
-    search = queries.search
-    context = queries.context
-    messages = queries.messages
-    episodes = queries.episodes
-    semantic_memories = queries.semantic_memories
-    get = queries.get
-    history = queries.history
-    trace = queries.trace
-    profile = queries.profile
-
     update = corrections.update
     delete = corrections.delete
     delete_where = corrections.delete_where
@@ -125,37 +156,13 @@ class MemorySystem(OpenStore):
     archive = corrections.archive
     restore = corrections.restore
 
-    ls = carrying.ls
-    tree = carrying.tree
-    read = carrying.read
-    explore = carrying.explore
-    export = carrying.export
     import_ = carrying.import_
-
-    users = operation.users
-    sessions = operation.sessions
-    stats = operation.stats
-    health = operation.health
-    usage = operation.usage
-    events = operation.events
-    on_event = operation.on_event
-    verify = operation.verify
-    backup = operation.backup
-    load_user_data_and_indices = operation.load_user_data_and_indices
     rebuild_indices = operation.rebuild_indices
     compact = operation.compact
     retry_pending = operation.retry_pending
 
-    @property
-    def plot(self) -> Plots:
-        """Charts: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``.
 
-        They need matplotlib: ``pip install 'episodica[plot]'``.
-        """
-        return Plots(self)
-
-
-class LightweightSearchSystem(OpenStore):
+class LightweightSearchSystem(AnyMemory):
     """Searches a store without writing to it or taking its writer lock.
 
     Works on read-only disks, and while another process writes. Parameters are those of
@@ -200,41 +207,6 @@ class LightweightSearchSystem(OpenStore):
             path, tenant, settings, read_only=True, embedding=spec, llm=None, reranker=reranker
         )
 
-    search = queries.search
-    context = queries.context
-    messages = queries.messages
-    episodes = queries.episodes
-    semantic_memories = queries.semantic_memories
-    get = queries.get
-    history = queries.history
-    trace = queries.trace
-    profile = queries.profile
-
-    ls = carrying.ls
-    tree = carrying.tree
-    read = carrying.read
-    explore = carrying.explore
-    export = carrying.export
-
-    users = operation.users
-    sessions = operation.sessions
-    stats = operation.stats
-    health = operation.health
-    usage = operation.usage
-    events = operation.events
-    on_event = operation.on_event
-    verify = operation.verify
-    backup = operation.backup
-    load_user_data_and_indices = operation.load_user_data_and_indices
-
-    @property
-    def plot(self) -> Plots:
-        """Charts: ``timeline(user)``, ``scores(hits)``, ``map(user)``, ``usage()``.
-
-        They need matplotlib: ``pip install 'episodica[plot]'``.
-        """
-        return Plots(self)
-
     def preload(self, users: Iterable[str] | None = None) -> RebuildReport:
         """Loads records and indexes of the users (default: all) now, not at the first search.
 
@@ -263,7 +235,3 @@ class LightweightSearchSystem(OpenStore):
         """
         names = self.users() if users is None else [users] if isinstance(users, str) else users
         return sum(map(self.load_user_data_and_indices, names), RebuildReport())
-
-
-AnyMemory: TypeAlias = MemorySystem | LightweightSearchSystem
-"""A memory to read from."""
