@@ -332,8 +332,6 @@ def delete_user_data(self: OpenStore, user_id: str, *, dry_run: bool = False) ->
 
     Raises
     ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
     StoreIOError
         If a file can't be removed. Call again: the next call finishes the deletion.
 

@@ -106,8 +106,6 @@ def flush(self: OpenStore, user_id: str) -> list[Episode]:
 
     Raises
     ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
     StoreIOError
         If the log can't be written.
 

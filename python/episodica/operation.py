@@ -50,11 +50,6 @@ def sessions(self: OpenStore, user_id: str) -> list[Session]:
     list of Session
         Each with its state, its dates, and the number of its messages and episodes.
 
-    Raises
-    ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
-
     Examples
     --------
     >>> memory.sessions("alice")
@@ -84,11 +79,6 @@ def stats(self: OpenStore, user_id: str | None = None) -> UserStats | StoreStats
     -------
     UserStats or StoreStats
         The counts of the user, or of the store.
-
-    Raises
-    ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
 
     Examples
     --------
@@ -274,11 +264,6 @@ def verify(
     VerifyReport
         Counts and problems; ``errors`` is 0 for a sound store.
 
-    Raises
-    ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
-
     Examples
     --------
     >>> memory.verify().errors
@@ -343,8 +328,6 @@ def load_user_data_and_indices(self: OpenStore, user_id: str) -> RebuildReport:
 
     Raises
     ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
     EmbeddingMismatchError
         If the vectors on disk come from another model.
 
@@ -378,8 +361,6 @@ def rebuild_indices(
 
     Raises
     ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
     EmbeddingError
         If the embedder fails.
 
@@ -417,8 +398,6 @@ def compact(
 
     Raises
     ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
     StoreIOError
         If the disk is full or fails; an interrupted compaction is finished at the next opening.
 
@@ -443,11 +422,6 @@ def retry_pending(self: OpenStore, user_id: str | None = None) -> int:
     -------
     int
         Number of records that are still pending.
-
-    Raises
-    ------
-    InvalidInputError
-        For a user id that is empty or longer than 512 bytes.
 
     Examples
     --------

@@ -407,11 +407,6 @@ def get(self: OpenStore, user_id: str, id: str) -> Record | None:
     Message, Episode, SemanticMemory or None
         The current version; ``None`` for an unknown id.
 
-    Raises
-    ------
-    InvalidInputError
-        For an argument that is not a text.
-
     Examples
     --------
     >>> episode = next(memory.episodes("alice"))
@@ -441,11 +436,6 @@ def history(self: OpenStore, user_id: str, id: str) -> list[Record]:
     list of Message, Episode or SemanticMemory
         Every version, oldest first; empty for an unknown id.
 
-    Raises
-    ------
-    InvalidInputError
-        For an argument that is not a text.
-
     Examples
     --------
     >>> fact = next(memory.semantic_memories("alice"))
@@ -469,11 +459,6 @@ def trace(self: OpenStore, user_id: str, id: str) -> list[TraceStep]:
     -------
     list of TraceStep
         One entry per call of the language model, oldest first; empty for what the rules made.
-
-    Raises
-    ------
-    InvalidInputError
-        For an argument that is not a text.
 
     Examples
     --------

@@ -62,6 +62,9 @@ class MemorySystem(AnyMemory):
     Opens or creates a store in a directory. Needs no server, no key and no network. Any number of
     threads and processes may use it at once.
 
+    Every method raises :class:`InvalidInputError` for an argument of the wrong type, and for a user
+    id that is empty or longer than 512 bytes.
+
     Parameters
     ----------
     path
@@ -222,8 +225,6 @@ class LightweightSearchSystem(AnyMemory):
 
         Raises
         ------
-        InvalidInputError
-            For a user id that is empty or longer than 512 bytes.
         EmbeddingMismatchError
             If the vectors on disk come from another model.
 

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 class Plots:
     """Charts of a memory, each a ``matplotlib.figure.Figure``.
 
-    Notebooks show a figure; its ``savefig`` writes it to a file. The charts need matplotlib:
-    ``pip install 'episodica[plot]'``. ``theme`` is ``"light"`` or ``"dark"``; the default follows
-    matplotlib's style. The colours suit every kind of colour vision. Letters that no installed font
-    has are drawn as squares.
+    Notebooks show a figure; its ``savefig`` writes it to a file. The charts need matplotlib
+    (``pip install 'episodica[plot]'``), else they raise :class:`MissingExtraError`. ``theme`` is
+    ``"light"`` or ``"dark"``; the default follows matplotlib's style. The colours suit every kind
+    of colour vision. Letters that no installed font has are drawn as squares.
     """
 
     __slots__ = ("_memory",)
@@ -68,8 +68,6 @@ class Plots:
         ------
         InvalidInputError
             For an argument out of bounds, and for an unknown theme.
-        MissingExtraError
-            Without matplotlib.
 
         Examples
         --------
@@ -112,8 +110,6 @@ class Plots:
         ------
         InvalidInputError
             For an argument out of bounds, and for an unknown theme.
-        MissingExtraError
-            Without matplotlib.
 
         Examples
         --------
@@ -153,8 +149,6 @@ class Plots:
         ------
         InvalidInputError
             For an argument out of bounds, and for an unknown theme.
-        MissingExtraError
-            Without matplotlib.
 
         Examples
         --------
@@ -185,8 +179,6 @@ class Plots:
         ------
         InvalidInputError
             For an unknown theme.
-        MissingExtraError
-            Without matplotlib.
 
         Examples
         --------
