@@ -127,13 +127,8 @@ class ChatClient:
     def ask(self, prompt: str, *, run: int = 0) -> Row:
         """Returns text, model, tokens (as counted by the endpoint), seconds and number of calls.
 
-        ``run`` > 0 asks for another sample: it is added to the seed.
-
-        Raises
-        ------
-        ChatError
-            After three attempts (for network errors and the statuses 408, 409, 429 and 5xx), or at
-            once for other refusals.
+        ``run`` > 0 asks for another sample: it is added to the seed. Network errors and the
+        statuses 408, 409, 429 and 5xx are tried three times.
         """
         options = dict(self.options)
         if "seed" in options:

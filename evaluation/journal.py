@@ -93,11 +93,7 @@ def write(path: Path, data: Any) -> None:
 def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any]) -> dict[str, Any]:
     """Returns the manifest in ``out``, and begins one if the folder has none.
 
-    Raises
-    ------
-    ManifestError
-        If the folder was begun with other data, another version or build, or other settings,
-        since rows of two configurations must not mix.
+    Rows of two configurations must not mix: other data, builds or settings are an error.
     """
     fresh = {
         "dataset": dataset.name,
@@ -131,13 +127,7 @@ def open_manifest(out: Path, dataset: Dataset, settings: dict[str, Any]) -> dict
 
 
 def note(out: Path, section: str, name: str, value: Any) -> None:
-    """Adds an entry to a section of the manifest, such as a system's configuration.
-
-    Raises
-    ------
-    ManifestError
-        If the run already has another value there.
-    """
+    """Adds an entry to a section of the manifest, such as a system's configuration."""
     manifest = read(out / "manifest.json")
     known = manifest.setdefault(section, {}).setdefault(name, value)
     if known != json.loads(json.dumps(value)):

@@ -49,25 +49,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A context.
-
-    Parameters
-    ----------
-    text, tokens
-        The reader's text, and its length in tokens (o200k_base).
-    whole
-        Ids of the messages that the text contains in full.
-    quoted
-        Ids of the messages that it contains in full or in part.
-    cited
-        Ids of the source messages of its facts.
-    """
+    """A context, and the ids of the messages that it contains."""
 
     text: str
     tokens: int
     whole: list[str]
-    quoted: list[str]
-    cited: list[str]
+    quoted: list[str]  # in full or in part
+    cited: list[str]  # as sources of its facts
 
 
 def recall(ranked: Iterable[str], evidence: Iterable[str]) -> float:

@@ -19,45 +19,26 @@ DEVELOPMENT, HELD_OUT = "development", "held out"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, and the evidence for its right answer.
-
-    Parameters
-    ----------
-    user, number
-        Its conversation, and its number among the conversation's questions.
-    messages, sessions
-        Ids that contain the answer, without those that the conversation lacks.
-    answerable
-        Whether the conversation contains the answer; if not, ``answer`` says why.
-    after
-        The number of messages before the question; ``None`` = all.
-    asked_at, now
-        The day of the question in the file's words, and as a date and time.
-    parts
-        Patterns that a sufficient context all contains (GateMem).
-    leaks
-        Texts that no context may contain any more (GateMem).
-    updates
-        Ids of the messages with the old statement, and of those with the new one (BEAM).
-    published
-        Answer and messages of the published key, if an audit corrected them.
-    """
+    """One question, and the evidence for its right answer."""
 
     user: str
     number: int
     text: str
     category: str
     answer: str = ""
+    # Ids that contain the answer, without those that the conversation lacks.
     messages: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
-    answerable: bool = True
-    after: int | None = None
-    asked_at: str | None = None
+    answerable: bool = True  # if not, `answer` says why
+    after: int | None = None  # the number of messages before the question; None: all
+    asked_at: str | None = None  # the day in the file's words
     now: datetime | None = None
-    parts: tuple[str, ...] = ()
-    leaks: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()  # patterns that a sufficient context all contains (GateMem)
+    leaks: tuple[str, ...] = ()  # texts that no context may contain any more (GateMem)
+    # Ids of the messages with the old statement, and of those with the new one (BEAM).
     updates: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     tags: tuple[str, ...] = ()
+    # Answer and messages of the published key, if an audit corrected them.
     published: tuple[str, tuple[str, ...], tuple[str, ...]] | None = None
 
     @property
@@ -132,13 +113,7 @@ class Dataset:
 
 
 def files_of(data: Path, pattern: str = "*.json", beside: str = "_corrections") -> list[Path]:
-    """The file, or the files of a folder, without corrections and notes.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder has no such file.
-    """
+    """The file, or the files of a folder, without corrections and notes."""
     if data.is_file():
         return [data]
     found = [one for one in sorted(data.glob(pattern)) if not one.stem.endswith((beside, "_notes"))]
@@ -170,13 +145,7 @@ def iso(moment: datetime) -> str:
 
 
 def load(name: str, data: Path, **options: Any) -> Dataset:
-    """Reads a set by the name of its command.
-
-    Raises
-    ------
-    ValueError, KeyError, OSError
-        For files in another format.
-    """
+    """Reads a set by the name of its command."""
     from evaluation.datasets import beam, gatemem, locomo, locomo_plus, longmemeval
 
     loaders = {

@@ -39,26 +39,12 @@ Vectors = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store with one user whose messages are in episodes and facts.
-
-    Parameters
-    ----------
-    path
-        The folder of the store.
-        built
-            When the store was built.
-    counts
-        ``messages``, ``episodes``, ``semantic_memories``, ``superseded``, as the store counts them.
-    rates
-        For each batch: ``messages`` so far, and messages a second of wall clock (``wall``) and of
-        processor time (``cpu``).
-    questions
-        Questions in the words of messages from all over the conversation.
-    """
+    """A store with one user whose messages are in episodes and facts."""
 
     path: Path
     built: str
     counts: dict[str, int]
+    # For each batch: messages so far, and messages a second of wall clock and of processor time.
     rates: list[dict[str, float]]
     questions: list[str]
 

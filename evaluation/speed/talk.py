@@ -74,14 +74,8 @@ class _Source:
 class Talk:
     """Messages of two speakers, session by session, without end.
 
-    Parameters
-    ----------
-    seed
-        Another seed gives another conversation.
-    length
-        Messages in a session, on average.
-    after
-        Number of earlier sessions in another conversation; this one continues after them.
+    Another seed gives another conversation. With ``after``, it continues after that many sessions
+    of a conversation of its own.
     """
 
     def __init__(self, seed: int = 1, length: int = 10, after: int = 0) -> None:

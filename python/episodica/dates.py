@@ -52,20 +52,7 @@ def aware(text: str) -> datetime:
 
 
 def rfc3339(value: object, what: str) -> str:
-    """The moment as the engine reads it.
-
-    Parameters
-    ----------
-    value
-        Any :data:`TimeLike`.
-    what
-        What to call it in an error, e.g. `` `timestamp` ``.
-
-    Raises
-    ------
-    InvalidInputError
-        For values that are not dates, and for moments outside the years 1 to 9999 (UTC).
-    """
+    """The moment as the engine reads it, of the years 1 to 9999 (UTC). Errors call it ``what``."""
     if isinstance(value, str) and _is_rfc3339(value):
         return value
     kind = type(value).__name__

@@ -95,15 +95,8 @@ async def within(
 ) -> T | None:
     """What fits into a budget together with its fence; ``None`` if nothing does.
 
-    Parameters
-    ----------
-    budget
-        Maximum number of tokens of the whole answer.
-    length
-        Maximum number of tokens of the text in the first attempt.
-    pack
-        Packs a text of at most the given number of tokens. Returns the number of tokens of the
-        text, that of the whole answer, and the answer.
+    ``pack`` packs a text of at most the given number of tokens, ``length`` in the first attempt. It
+    returns the number of tokens of the text, that of the whole answer, and the answer.
     """
     for _ in range(_ATTEMPTS):
         inside, whole, answer = await pack(max(1, length))

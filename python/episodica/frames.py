@@ -23,13 +23,7 @@ class Column(NamedTuple):
 
 
 def data_frame(columns: Mapping[str, Column]) -> pd.DataFrame:
-    """A frame of the columns, its dates in UTC.
-
-    Raises
-    ------
-    MissingExtraError
-        Without pandas.
-    """
+    """A frame of the columns, its dates in UTC."""
     try:
         import numpy as np
         import pandas

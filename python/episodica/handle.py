@@ -49,13 +49,7 @@ class EngineHandle:
         return self._engine is None
 
     def get(self) -> _native.Engine:
-        """The engine. A forked process gets its own engine, not its parent's.
-
-        Raises
-        ------
-        ClosedError
-            If the engine is closed.
-        """
+        """The engine. A forked process gets its own engine, not its parent's."""
         engine = self._engine
         if engine is None:
             raise ClosedError(

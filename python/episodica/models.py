@@ -103,13 +103,7 @@ def _accepted(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def read(answer: Any) -> Answer:
-    """Text, prompt tokens and completion tokens of what a function returned.
-
-    Raises
-    ------
-    LLMError
-        If the answer has no text.
-    """
+    """Text, prompt tokens and completion tokens of what a function returned."""
     if isinstance(answer, str):
         return answer, None, None
     choices = _field(answer, "choices")

@@ -8,13 +8,7 @@ import stat
 
 
 def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
-    """The bytes of a file. Opening a FIFO or a device neither waits nor reads.
-
-    Raises
-    ------
-    OSError
-        If the file is not regular, or has more than ``most`` bytes.
-    """
+    """The bytes of a file. Opening a FIFO or a device neither waits nor reads."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -41,13 +41,7 @@ class Claim:
 
 
 class RequestRecord:
-    """The requests of all users of a store.
-
-    Parameters
-    ----------
-    folder
-        The store's directory, or that of its caches if it is a database.
-    """
+    """The requests of all users of a store."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE

@@ -165,14 +165,7 @@ class Export:
 
 
 def read_export(source: Source) -> Export:
-    """Reads an export.
-
-    Raises
-    ------
-    InvalidInputError
-        For a file that is cut, of a newer version, or not an export; ``path`` and ``line`` say
-        where.
-    """
+    """Reads an export."""
     try:
         return _read_export(source)
     except InvalidInputError as error:
@@ -297,11 +290,8 @@ def owned(
 ) -> Iterator[tuple[str, Conversation]]:
     """Each conversation with its user: the user of the call, else the file's.
 
-    Raises
-    ------
-    InvalidInputError
-        ``missing`` if neither the call nor the file names a user. Also, before the first
-        conversation, if conversations of several users would become one user's.
+    Raises ``missing`` if neither names one. Also refuses, before the first conversation, several
+    users that would become one.
     """
     for conversation in conversations:
         if user is None and conversation.user_id is None:

@@ -16,22 +16,7 @@ def script(
     files: Iterable[argparse.Action] = (),
     folders: Iterable[argparse.Action] = (),
 ) -> str:
-    """The script for a shell.
-
-    Parameters
-    ----------
-    shell
-        One of ``SHELLS``.
-    parser
-        The parser of the command line.
-    files, folders
-        The arguments of the parser that are completed with paths.
-
-    Raises
-    ------
-    MissingExtraError
-        Without shtab.
-    """
+    """The script for a shell."""
     try:
         import shtab
     except ImportError as error:

@@ -48,13 +48,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class GroupedParser(Parser):
-    """A parser whose help lists its many commands in groups.
-
-    Attributes
-    ----------
-    groups
-        The title of each group, and its commands.
-    """
+    """A parser whose help lists its many commands in groups."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

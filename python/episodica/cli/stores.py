@@ -161,13 +161,7 @@ def optional_user(args: argparse.Namespace, memory: AnyMemory) -> str | None:
 
 
 def known(user: str, memory: AnyMemory) -> str:
-    """The user, if the store has them.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown user; the hint names users with a similar id.
-    """
+    """The user, if the store has them."""
     users = memory.users()
     if user not in users:
         similar = near(user, users)

@@ -34,17 +34,7 @@ def from_sources(
     path: str | os.PathLike[str] | None,
     env: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The settings that the file and the environment name.
-
-    Parameters
-    ----------
-    settings, sections
-        The class of the settings, and the classes of its sections by name.
-    path
-        The file; by default the file that ``EPISODICA_CONFIG`` names, if any.
-    env
-        The environment, which wins over the file.
-    """
+    """The settings that the file and the environment name."""
     source = path if path is not None else env.get(_PREFIX + "CONFIG")
     values = _from_toml(settings, Path(source).expanduser()) if source else {}
     for name, value in _from_environment(settings, sections, env).items():
@@ -55,13 +45,7 @@ def from_sources(
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a settings file.
-
-    Raises
-    ------
-    ConfigError
-        If the file can't be read, is not a regular file, is too large, or is not TOML.
-    """
+    """The tables of a settings file."""
     import tomllib
 
     try:

@@ -58,13 +58,7 @@ def operation_hint(name: str) -> str:
 
 
 def forgiving(example: str) -> Callable[[F], F]:
-    """Lets a method take its user by name after the other arguments.
-
-    Parameters
-    ----------
-    example
-        The right call, which the error shows for arguments that fit no call.
-    """
+    """Lets a method take its user by name after the other arguments. Errors show ``example``."""
 
     def decorate(method: F) -> F:
         def explained(error: TypeError, args: tuple[Any, ...], options: Any) -> TypeError:
@@ -118,13 +112,7 @@ _SENTENCE = 4
 
 
 def refuse_turned(user: str, text: str, name: str, is_user: Callable[[str], bool]) -> None:
-    """Refuses a text in the place of the user, which would become a user of that name.
-
-    Raises
-    ------
-    InvalidInputError
-        For a sentence before a single word, or where only the second argument is a user.
-    """
+    """Refuses a text in the place of the user, which would become a user of that name."""
     words = len(user.split())
     if words < 2 or len(text.split()) != 1 or is_user(user):
         return

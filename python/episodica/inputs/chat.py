@@ -110,13 +110,7 @@ def role_in(message: Mapping[str, Any]) -> object:
 
 
 def read(message: Mapping[str, Any]) -> list[Piece]:
-    """Everything that a message holds, in order.
-
-    Raises
-    ------
-    InvalidInputError
-        For parts that have the form of no API.
-    """
+    """Everything that a message holds, in order."""
     found = list(_said(message))
     if message.keys().isdisjoint(_INSTEAD_OF_CONTENT):
         return found
@@ -178,11 +172,6 @@ def text_of(message: Mapping[str, Any], keeps_thinking: bool = False) -> tuple[o
     """The text of a message, or ``content`` of another type; and whether thinking was left out.
 
     The text is ``None`` where nothing is said.
-
-    Raises
-    ------
-    InvalidInputError
-        For parts that have the form of no API.
     """
     content = message.get("content")
     if content is not None and not isinstance(content, (str, list, tuple)):

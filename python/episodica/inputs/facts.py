@@ -80,13 +80,7 @@ def stated_fact(
     expires_after: object,
     about: object,
 ) -> dict[str, Any]:
-    """The arguments of ``Engine.remember``.
-
-    Raises
-    ------
-    InvalidInputError
-        For an empty statement, an unknown kind, and values that are not JSON.
-    """
+    """The arguments of ``Engine.remember``."""
     content = checks.text(statement, "statement")
     if not content.strip():
         raise InvalidInputError("statement is empty")

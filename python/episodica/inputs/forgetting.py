@@ -28,13 +28,7 @@ def policy(
     where: object,
     agent_id: object,
 ) -> dict[str, Any]:
-    """The arguments of ``Engine.forgetting``.
-
-    Raises
-    ------
-    InvalidInputError
-        For numbers out of bounds and unknown names.
-    """
+    """The arguments of ``Engine.forgetting``."""
     names = (kinds,) if isinstance(kinds, str) else kinds
     if not isinstance(names, Iterable):
         raise InvalidInputError(f"kinds must be a list of names, not `{type(kinds).__name__}`")

@@ -38,24 +38,12 @@ _USUAL_ROLES = frozenset(("user", "assistant", "system", "tool"))
 
 @dataclass(slots=True)
 class Incoming:
-    """The messages of a call as the engine takes them, and the parts left out of them.
-
-    Attributes
-    ----------
-    messages
-        What ``Engine.add_messages`` takes.
-    skipped
-        Messages of an assistant, a tool or a program that say nothing.
-    thoughts
-        Messages whose thinking was left out.
-    unknown
-        Unknown keys of messages, and in how many messages each was kept as metadata.
-    """
+    """The messages of a call as the engine takes them, and the parts left out of them."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
-    skipped: int = 0
-    thoughts: int = 0
-    unknown: Counter[str] = field(default_factory=Counter)
+    skipped: int = 0  # messages of an assistant, a tool or a program that say nothing
+    thoughts: int = 0  # messages whose thinking was left out
+    unknown: Counter[str] = field(default_factory=Counter)  # keys kept as metadata
 
     def notes(self) -> tuple[str, ...]:
         """What a caller should know, a sentence each; empty if nothing was left out or changed."""
@@ -94,26 +82,7 @@ def normalise(messages: object, agent_id: str | None = None) -> list[dict[str, A
 def incoming(
     messages: object, agent_id: str | None = None, *, keeps_thinking: bool = False
 ) -> Incoming:
-    """Checks every message and brings it into the form that ``Engine.add_messages`` takes.
-
-    Parameters
-    ----------
-    messages
-        An iterable of mappings with ``role`` and ``content``, optionally ``name``, ``timestamp``,
-        ``session_id``, ``agent_id``, ``metadata`` and ``message_id``, under the names that
-        ``names.FIELDS`` lists. It may also hold messages and items in the form of chat APIs, or
-        :class:`~episodica.Message`. Or a data frame with such columns. A text is one message of the
-        user, a single mapping one message.
-    agent_id
-        The agent of messages that name none.
-    keeps_thinking
-        Whether the thinking of models is kept as their words.
-
-    Raises
-    ------
-    InvalidInputError
-        Naming the message by its position, counted from 0.
-    """
+    """Checks every message and brings it into the form that ``Engine.add_messages`` takes."""
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
     elif isinstance(messages, (Mapping, Message)):

@@ -164,13 +164,7 @@ def search_options(
 def context_options(
     given: ContextOptions, *, kinds: Iterable[str] | str | None, zone: str | None = None
 ) -> dict[str, Any]:
-    """The options of a context as the engine takes them.
-
-    Raises
-    ------
-    InvalidInputError
-        For options that only a search takes, and as for :func:`search_options`.
-    """
+    """The options of a context as the engine takes them."""
     for name in given:
         if SEARCH_SYNONYMS.get(name, name) == "top_k":
             hint = "`max_tokens` limits the text"

@@ -102,13 +102,7 @@ Piece: TypeAlias = "str | Thought | Mark | ToolCall | ToolResult"
 
 
 def pieces(part: object, number: int = 0, depth: int = 0) -> Iterator[Piece]:
-    """What a part of a message holds.
-
-    Raises
-    ------
-    InvalidInputError
-        For a part that has the form of no API.
-    """
+    """What a part of a message holds."""
     if isinstance(part, str):
         yield part
         return

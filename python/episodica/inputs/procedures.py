@@ -30,13 +30,7 @@ def stated_procedure(
     kind: object,
     **stated: object,
 ) -> dict[str, Any]:
-    """The arguments of ``Engine.remember``.
-
-    Raises
-    ------
-    InvalidInputError
-        Without a goal, for steps without an action, and for values that are not JSON.
-    """
+    """The arguments of ``Engine.remember``."""
     if worked is not None and not isinstance(worked, bool):
         raise InvalidInputError(f"worked must be true, false or None: `{shown(worked)}`")
     if fact_kind(kind) not in _KINDS:

@@ -20,13 +20,7 @@ _encode_json = json.JSONEncoder(
 
 
 def check_text(text: str, what: str) -> str:
-    """``text`` itself, if it can be written as UTF-8.
-
-    Raises
-    ------
-    InvalidInputError
-        For a lone surrogate, naming its position. Every other character is fine, NUL included.
-    """
+    """``text`` itself, if it has no lone surrogate. Every other character is fine, NUL included."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -41,14 +35,7 @@ def check_text(text: str, what: str) -> str:
 
 
 def json_text(value: object, what: str) -> str:
-    """``value`` as JSON.
-
-    Raises
-    ------
-    InvalidInputError
-        For what JSON can't hold (other types, NaN, keys that are not text, too deep nesting),
-        naming the place.
-    """
+    """``value`` as JSON. Errors name the place of what JSON can't hold."""
     flat = (
         type(value) is dict
         and _PLAIN.issuperset(map(type, value.values()))

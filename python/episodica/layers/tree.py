@@ -44,15 +44,7 @@ Outline: TypeAlias = tuple[str, datetime, str, str | None]
 
 
 class Tree:
-    """The tree of one user, or of all users of a tenant.
-
-    Parameters
-    ----------
-    source
-        The memory.
-    user
-        Only this user. ``None``: all.
-    """
+    """The tree of one user, or of all users of a tenant."""
 
     def __init__(self, source: OpenStore, user: str | None) -> None:
         self._source = source

@@ -65,23 +65,7 @@ class _RefusedError(Exception):
 
 
 class Guard:
-    """Passes on the requests that their key allows.
-
-    Parameters
-    ----------
-    app
-        The server.
-    keys
-        The keys; they may change while the server runs.
-    tenant
-        The only tenant that is served.
-    user
-        The user of keys for all users, and of requests without a key.
-    local
-        Whether only this machine can connect.
-    needed
-        The scope that a request needs.
-    """
+    """Passes on the requests that their key allows."""
 
     def __init__(
         self,

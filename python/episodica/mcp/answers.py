@@ -191,27 +191,10 @@ def _line(message: Message) -> str:
 
 
 def filled(items: Iterable[Item], budget: int, answer: Answering) -> tuple[list[Item], int, int]:
-    """The items that fit into an answer.
+    """The items that fit into an answer, the number left out, and the number looked at.
 
-    The text of the first is cut if need be, so that every call makes progress.
-
-    Parameters
-    ----------
-    items
-        The results to return.
-    budget
-        Maximum length of the answer in tokens.
-    answer
-        Builds the answer from the three results of this function, with a cursor.
-
-    Returns
-    -------
-    items
-        The items that fit.
-    left_out : int
-        The number of items that do not fit even alone and without their text.
-    seen : int
-        The number of items that were looked at: those that fit and those left out.
+    The text of the first is cut if need be, so that every call makes progress. Left out is what
+    does not fit even alone and without its text. ``answer`` builds the answer from these three.
     """
     taken: list[Item] = []
     left_out = seen = 0
@@ -245,13 +228,7 @@ def cursor(asked: Arguments, place: T) -> str:
 
 
 def place(asked: Arguments, kind: type[T]) -> T | None:
-    """The place that a cursor stands for; ``None`` without a cursor.
-
-    Raises
-    ------
-    InvalidInputError
-        For a text that is not a cursor, or for a cursor of a call with other arguments.
-    """
+    """The place that a cursor stands for; ``None`` without a cursor."""
     given: str | None = getattr(asked, "cursor", None)
     if given is None:
         return None

@@ -47,13 +47,7 @@ class Client(NamedTuple):
         return self.file_name.endswith(".toml")
 
     def file(self, project: Path | None) -> Path:
-        """The file with the settings, of the user or of a project.
-
-        Raises
-        ------
-        InvalidInputError
-            For a project, if the client has only settings of users.
-        """
+        """The file with the settings, of the user or of a project."""
         if project is None:
             named = os.environ.get(self.folder_variable) if self.folder_variable else None
             return (Path(named) if named else Path.home() / self.folder) / self.file_name
@@ -104,15 +98,7 @@ class Change:
         return "\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))
 
     def write(self) -> None:
-        """Makes the change, all of it or nothing.
-
-        Raises
-        ------
-        InvalidInputError
-            If the file was changed since it was read.
-        StoreIOError
-            If the file can't be written.
-        """
+        """Makes the change, all of it or nothing."""
         if _read(self.file) != self.before:
             raise InvalidInputError(
                 f"the file was changed meanwhile: `{self.file}`", hint="run the command again"
@@ -142,13 +128,7 @@ def entry_for(client: Client, store: str, user: str, options: Mapping[str, str])
 
 
 def installation(client: Client, file: Path, name: str, entry: Entry) -> Change:
-    """The change that enters a server.
-
-    Raises
-    ------
-    InvalidInputError
-        If the settings can't be read, or can't be changed safely.
-    """
+    """The change that enters a server."""
     file = file.expanduser().resolve()
     before = _read(file)
     # Undoing several installations restores the text before the first.
@@ -157,13 +137,7 @@ def installation(client: Client, file: Path, name: str, entry: Entry) -> Change:
 
 
 def removal(client: Client, file: Path, name: str) -> Change:
-    """The change that undoes an installation.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is nothing to undo, or as for :func:`installation`.
-    """
+    """The change that undoes an installation."""
     file = file.expanduser().resolve()
     before = _read(file)
     if (kept := _undone(client, file, before, name)) is not None:
@@ -202,13 +176,7 @@ def servers_of(client: Client, file: Path, text: str) -> dict[str, Any]:
 
 
 def changed(client: Client, file: Path, text: str, name: str, entry: Entry | None) -> str:
-    """The text of a file with the entry of a server set, or removed for ``None``.
-
-    Raises
-    ------
-    InvalidInputError
-        If the text can't be read, or can't be changed safely.
-    """
+    """The text of a file with the entry of a server set, or removed for ``None``."""
     wanted = dict(servers_of(client, file, text))
     if wanted.get(name) == (None if entry is None else dict(entry)):
         return text

@@ -45,15 +45,7 @@ PROMPT = Prompt(
 
 
 class Resources:
-    """The resources and the prompt of one user.
-
-    Parameters
-    ----------
-    memory
-        The memory.
-    tools
-        The tools of the user.
-    """
+    """The resources and the prompt of one user."""
 
     def __init__(self, memory: AsyncMemorySystem, tools: Tools) -> None:
         self._memory = memory

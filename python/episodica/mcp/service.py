@@ -261,21 +261,7 @@ def server_for(
 ) -> Server[Any]:
     """The server for one user of a memory, or for the users of the keys that come over HTTP.
 
-    Parameters
-    ----------
-    memory
-        The memory; the caller closes it when the server has stopped.
-    user
-        The user whose memories are served, unless a key names its user.
-    max_tokens
-        Maximum length of an answer in tokens, unless a call asks for another.
-    audit
-        Where deletions are noted. ``None``: nowhere.
-
-    Raises
-    ------
-    InvalidInputError
-        For a user id that is not a text, or ``max_tokens`` out of bounds.
+    ``user`` is served unless a key names its user.
     """
     least, most = arguments.MIN_TOKENS, arguments.MAX_TOKENS
     if not least <= max_tokens <= most:

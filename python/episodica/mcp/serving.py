@@ -40,15 +40,7 @@ Open: TypeAlias = Callable[[], AsyncMemorySystem]
 
 
 def serve_stdio(open_memory: Open, user: str, max_tokens: int, audit: Audit) -> None:
-    """Serves one client on standard input and output until it closes them.
-
-    Parameters
-    ----------
-    open_memory
-        Opens the memory.
-    user, max_tokens, audit
-        As for :func:`service.server_for`.
-    """
+    """Serves one client on standard input and output until it closes them."""
     deadline = Deadline(_STOP_SECONDS)
 
     async def connect(server: Server[Any]) -> None:
@@ -89,23 +81,8 @@ def serve_http(
 ) -> None:
     """Serves clients on ``http://host:port/mcp`` until a signal arrives.
 
-    Parameters
-    ----------
-    open_memory, user, max_tokens
-        As for :func:`serve_stdio`.
-    host, port
-        Where to listen; port 0 takes a free one.
-    keys
-        The keys of clients. Without keys, only programs on this machine are served.
-    announce
-        Gets the address once the server listens.
-
-    Raises
-    ------
-    ConfigError
-        Without keys, for a host that other machines reach; for a number that is not a port.
-    StoreIOError
-        If the port is taken.
+    Without keys, only programs on this machine are served. ``announce`` gets the address once the
+    server listens.
     """
     if not keys and not is_loopback(host):
         raise ConfigError(

@@ -39,19 +39,7 @@ _AROUND = 90
 
 
 class Tools:
-    """The tools of one user.
-
-    Parameters
-    ----------
-    memory
-        The memory.
-    user
-        The user whose memories the tools reach; no call reaches another user's.
-    max_tokens
-        Maximum length of an answer in tokens, unless a call asks for another.
-    note
-        Gets what a call has deleted.
-    """
+    """The tools of one user; no call reaches another user's memories."""
 
     def __init__(
         self,
@@ -260,13 +248,7 @@ class Tools:
         )
 
     async def record(self, id: str) -> Record:
-        """The record with this id or URI.
-
-        Raises
-        ------
-        InvalidInputError
-            If the user has none.
-        """
+        """The record with this id or URI."""
         found = await self.find(id)
         if found is None:
             raise self._missing(id)
@@ -280,13 +262,7 @@ class Tools:
         return await run(Tree(self._memory._memory, self._user).record, parse(id))
 
     async def place(self, uri: str, layer: Layer) -> str:
-        """A layer of a folder or the profile of the user's tree.
-
-        Raises
-        ------
-        InvalidInputError
-            If nothing of the user is there.
-        """
+        """A layer of a folder or the profile of the user's tree."""
         try:
             return await self._memory.read(uri, layer, user_id=self._user)
         except InvalidInputError:

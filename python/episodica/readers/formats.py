@@ -172,20 +172,8 @@ def iter_conversations(
 ) -> Iterator[Conversation]:
     """Reads a file, conversation by conversation; ``-`` is standard input.
 
-    Parameters
-    ----------
-    path
-        The file, a ZIP archive or a folder of such files; or a source that is open already.
-    format
-        One of ``FORMATS``; by default the content tells.
-
-    Raises
-    ------
-    StoreIOError
-        If the file can't be read.
-    InvalidInputError
-        If the file has none of the formats, or nothing in it can be read; ``path`` and ``line`` say
-        where.
+    A path leads to a file, a ZIP archive or a folder of such files. The errors of what can't be
+    read have ``path`` and ``line``.
     """
     if format is not None and format not in FORMATS:
         raise InvalidInputError(
@@ -315,13 +303,7 @@ def _read(source: Source, format: str | None) -> Iterator[Conversation]:
 
 
 def _text_format(head: str) -> str:
-    """The name of a format of text; ``json`` for what begins like JSON.
-
-    Raises
-    ------
-    UnknownFormatError
-        For text that is not understood.
-    """
+    """The name of a format of text; ``json`` for what begins like JSON."""
     start = head.lstrip("\ufeff \t\r\n")
     is_list = start[:1] == "[" and start[1:].lstrip()[:1] in ("[", "{", '"')
     if is_list or start[:1] == "{":

@@ -207,11 +207,6 @@ class Source:
         """The values of a JSON file: one document, the elements of a list, or a document per line.
 
         A line that is not a document is left out. In other files, reading ends at the first fault.
-
-        Raises
-        ------
-        InvalidInputError
-            If the file does not begin with JSON; the error has the line.
         """
         text = self.text()
         head = text.read(_PIECE)

@@ -66,12 +66,8 @@ def create_app(
 ) -> FastAPI:
     """The service as an ASGI application.
 
-    Parameters
-    ----------
-    settings
-        Its settings. ``None``: the settings that ``episodica serve`` handed to this worker.
-    address
-        The one-time address of ``episodica ui``, then the only way in. ``None``: keys.
+    Without settings, those that ``episodica serve`` handed to this worker. The one-time address of
+    ``episodica ui`` is then the only way in.
     """
     told = ServerSettings.from_environment() if settings is None else settings
     memories = Memories(told)

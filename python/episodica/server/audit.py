@@ -21,15 +21,7 @@ COMMAND_LINE = "command line"
 
 
 class Audit:
-    """The log of deletions and of changes of keys.
-
-    Parameters
-    ----------
-    keys_path
-        The file of keys; the log is ``STORE.audit.jsonl`` in its folder.
-    needs_keys
-        Note deletions only if the file of keys exists.
-    """
+    """The log of deletions and of changes of keys: ``STORE.audit.jsonl`` beside the keys."""
 
     def __init__(self, keys_path: Path, needs_keys: bool = False) -> None:
         self._keys_path = keys_path

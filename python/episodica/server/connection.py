@@ -14,15 +14,7 @@ CLIENT_LIMITS = "client_limits"
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """Seconds that a client may take.
-
-    Attributes
-    ----------
-    head : float
-        Seconds for the head of a request.
-    unread : float
-        Seconds in which it has to read something of its answer.
-    """
+    """Seconds that a client may take to send a head, and to read something of its answer."""
 
     head: float = 30.0
     unread: float = 30.0

@@ -16,13 +16,7 @@ _LAST_SECONDS = 2.0
 
 
 class Deadline:
-    """The time at which the process ends, counted from the first signal.
-
-    Parameters
-    ----------
-    seconds
-        Seconds from the signal to the end.
-    """
+    """The time at which the process ends, counted from the first signal."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

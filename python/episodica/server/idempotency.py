@@ -62,13 +62,7 @@ class Repeatable:
 
 
 class Requests:
-    """The results of requests with an ``Idempotency-Key``.
-
-    Parameters
-    ----------
-    folder
-        The directory of the store's record of requests.
-    """
+    """The results of requests with an ``Idempotency-Key``."""
 
     def __init__(self, folder: Path) -> None:
         self._record = RequestRecord(folder)
@@ -81,13 +75,7 @@ class Requests:
         work: Callable[[], Awaitable[tuple[Response, Outcome]]],
         again: Callable[[Outcome], Awaitable[Response]],
     ) -> Response:
-        """The answer of ``work``; for a repeated request, of ``again`` with the stored outcome.
-
-        Raises
-        ------
-        ServiceError
-            If the key was used with another body.
-        """
+        """The answer of ``work``; for a repeated request, of ``again`` with the stored outcome."""
         if request.key is None:
             return (await work())[0]
         name = request.name
@@ -189,13 +177,7 @@ def made_ids(read: Incoming, result: AddResult) -> list[str] | None:
 def stored_ids(
     memory: MemorySystem, user: str, read: Incoming, made: list[str] | None
 ) -> list[str]:
-    """The ids of messages that were stored by a request before.
-
-    Raises
-    ------
-    ServiceError
-        If one of them was deleted.
-    """
+    """The ids of messages that were stored by a request before."""
     ids = made or [message["message_id"] for message in read.messages]
     if any(memory.get(user, one) is None for one in ids):
         raise gone()

@@ -43,39 +43,15 @@ _NOTED_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key without its secret.
-
-    Attributes
-    ----------
-    id : str
-        The public half of the key.
-    hash : str
-        SHA-256 of the secret, in hexadecimal.
-    tenant : str
-        The tenant whose data it opens.
-    user : str
-        The only user it opens, or ``"*"``.
-    scopes : tuple of str
-        Of ``read``, ``write``, ``erase`` and ``admin`` (lists users).
-    name : str
-        A note for people.
-    rate_per_minute : int or None
-        Requests per minute; ``None``: the service's own limit.
-    created_at : str
-        When it was made.
-    revoked_at : str or None
-        When it was revoked.
-    expires_at : str or None
-        When it ends by itself; ``None``: never.
-    """
+    """A key without its secret: ``id`` is its public half, ``hash`` the SHA-256 of the secret."""
 
     id: str
     hash: str
     tenant: str
-    user: str
+    user: str  # or "*"
     scopes: tuple[str, ...]
     name: str = ""
-    rate_per_minute: int | None = None
+    rate_per_minute: int | None = None  # None: the limit of the service
     created_at: str = ""
     revoked_at: str | None = None
     expires_at: str | None = None
@@ -204,13 +180,7 @@ class KeyRing:
         return f"{_PREFIX}_{key_id}_{secret}", key
 
     def revoke(self, id: str) -> Key:
-        """Ends a key at once.
-
-        Raises
-        ------
-        InvalidInputError
-            For an unknown id.
-        """
+        """Ends a key at once."""
         with self._changing() as keys:
             if id not in keys:
                 raise InvalidInputError(

@@ -40,13 +40,7 @@ _LOCK_SECONDS = 0.05
 
 
 class Shared:
-    """Counts and buckets of all workers.
-
-    Parameters
-    ----------
-    folder
-        Where the workers of the service share files. ``None``: a service of one process.
-    """
+    """Counts and buckets of all workers. Without a folder, of a single process."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file: int | None = None
@@ -128,21 +122,7 @@ class Shared:
 
 
 class Budget:
-    """How much of something is in use: in all, and by each key, which gets no more than its share.
-
-    Parameters
-    ----------
-    shared
-        The counts of all workers.
-    name
-        The count, one of ``COUNTED``.
-    most
-        The most that may be in use.
-    share
-        The part of ``most`` that one key may use.
-    workers
-        The number of workers, among which the share of a key is divided.
-    """
+    """How much of something is in use: in all, and by each key, which gets only its share."""
 
     def __init__(
         self, shared: Shared, name: str, most: int, share: float, workers: int = 1

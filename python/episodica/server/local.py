@@ -19,13 +19,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_foreign(host: str | None, origin: str | None) -> bool:
-    """Whether a request may come from a page of another site in a browser on this machine.
-
-    Parameters
-    ----------
-    host, origin
-        The headers of the request, if it has them.
-    """
+    """Whether a request may come from a page of another site in a browser on this machine."""
     try:
         if host and urlsplit(f"//{host}").hostname not in _NAMES:
             return True

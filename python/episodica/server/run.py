@@ -54,13 +54,7 @@ def _logging(level: str) -> dict[str, Any]:
 
 
 def serve(settings: ServerSettings) -> int:
-    """Serves until SIGTERM or SIGINT; returns the exit status.
-
-    Raises
-    ------
-    ConfigError
-        If other machines could connect without a key, or the port is in use.
-    """
+    """Serves until SIGTERM or SIGINT; returns the exit status."""
     if not settings.is_local and not KeyRing(settings.keys_path):
         raise ConfigError(
             f"other machines can connect to `{settings.host}`, and there is no key",
@@ -134,13 +128,7 @@ def _run(app: FastAPI | str, settings: ServerSettings, listener: socket.socket |
 
 @contextmanager
 def _listening(settings: ServerSettings) -> Iterator[socket.socket | None]:
-    """The socket of the service, taken before anything is opened; none for a Unix socket.
-
-    Raises
-    ------
-    ConfigError
-        If the socket can't be taken.
-    """
+    """The socket of the service, taken before anything is opened; none for a Unix socket."""
     if settings.uds:
         yield None
         return

@@ -27,57 +27,7 @@ _LONGEST_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """The settings of ``episodica serve``.
-
-    Attributes
-    ----------
-    store : str
-        The store's directory.
-    tenant : str
-        The tenant of requests without a key.
-    host, port, uds
-        Address, port, or a Unix socket instead.
-    workers : int
-        Processes.
-    read_only : bool
-        Whether nothing is written: for a store on a read-only disk, or of another owner.
-    keys : str
-        The file of keys; empty: next to the store, as ``STORE.keys.json``.
-    config : str
-        The settings file; empty: none.
-    timezone : str
-        Zone in which dates are shown, unless a request names one; empty: each message's zone.
-    rerank_url, rerank_model : str
-        Endpoint that orders the best hits of searches, and its model; empty: none.
-    max_body_bytes, max_nesting : int
-        The most bytes of a body, and the deepest nesting of JSON in it.
-    max_batch : int
-        Most messages in a request.
-    max_import : int
-        Most messages in an import. An unpacked archive may be as large as a body.
-    max_concurrency, max_waiting : int
-        Requests worked on at the same time, and requests that wait meanwhile; others get 503.
-    max_buffered_bytes : int
-        Bytes of all bodies and unread answers that are held at the same time.
-    max_streams : int
-        Clients that follow events at the same time.
-    max_exports : int
-        Exports that are made or read at the same time.
-    max_forming : int
-        Requests that wait for episodes or facts, and so perhaps for a language model.
-    key_share : float
-        The largest share of each of the limits above that one key may use.
-    rate_per_minute : int
-        Requests per minute and key, unless the key says otherwise; 0: no limit.
-    body_timeout_seconds : float
-        How long a client may take to send the head of a request, and its body.
-    send_timeout_seconds : float
-        How long a client may read nothing of its answer.
-    shutdown_timeout_seconds : float
-        Longest time from SIGTERM to the end of the process.
-    metrics, tracing : bool
-        Prometheus metrics at ``/metrics``; OpenTelemetry spans.
-    """
+    """The settings of ``episodica serve``, which ``docs/serve.md`` describes."""
 
     store: str = "memories"
     tenant: str = "default"

@@ -27,13 +27,7 @@ _FOLDER = re.compile(rf"{_PREFIX}([0-9]+)-\w+")
 
 
 def exported(memory: MemorySystem, user: str) -> IO[bytes]:
-    """An export in a file without a name, which disappears with the process in any case.
-
-    Raises
-    ------
-    InvalidInputError
-        For an unknown user.
-    """
+    """An export in a file without a name, which disappears with the process in any case."""
     if user not in memory.users():
         raise InvalidInputError("no such user")
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the answer is sent
@@ -50,13 +44,7 @@ def exported(memory: MemorySystem, user: str) -> IO[bytes]:
 
 @contextmanager
 def uploaded(body: bytes, settings: ServerSettings, format: str | None) -> Iterator[Path]:
-    """A body as a file of a format, if it holds no more than an import may.
-
-    Raises
-    ------
-    ServiceError
-        If the archive is too large, or if the body has too many messages.
-    """
+    """A body as a file of a format, if it holds no more than an import may."""
     if body.startswith(_ARCHIVE):
         _check_archive(body, settings.max_body_bytes)
     with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-") as folder:

@@ -76,13 +76,7 @@ class Work:
         return give
 
     async def watch(self, function: Callable[[], T], seconds: float) -> T:
-        """The result of a function that checks the state of the memory.
-
-        Raises
-        ------
-        TimeoutError
-            If the function takes longer than ``seconds``.
-        """
+        """The result of a function that checks the state of the memory."""
         async with asyncio.timeout(seconds):
             return await run_in(self._watching_threads, function)
 
@@ -109,13 +103,7 @@ class _Form:
 
 
 class Slots:
-    """How many requests are worked on at the same time, in all and for each key.
-
-    Parameters
-    ----------
-    settings
-        The limits of the service; each worker gets its part.
-    """
+    """How many requests are worked on at the same time, in all and for each key."""
 
     def __init__(self, settings: ServerSettings) -> None:
         working = -(-settings.max_concurrency // settings.workers)

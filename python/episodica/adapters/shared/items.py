@@ -67,15 +67,7 @@ class StoredItem:
 
 
 class ItemTable:
-    """The items of a memory, by namespace and key.
-
-    Parameters
-    ----------
-    memory
-        Where they are kept.
-    root
-        The beginning of the ids of users that stand for namespaces.
-    """
+    """The items of a memory, by namespace and key."""
 
     def __init__(self, memory: MemorySystem, root: str) -> None:
         self._memory = memory

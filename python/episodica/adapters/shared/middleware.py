@@ -156,13 +156,7 @@ def intercept(
 def intercept_helper(
     method: Callable[..., Any], middleware: Middleware, protocol: Protocol, in_loop: bool
 ) -> Callable[..., Any]:
-    """Wraps a client's ``stream(...)``, whose result ``with`` opens, so that it remembers.
-
-    Parameters
-    ----------
-    in_loop
-        Whether the stream is opened by ``async with``.
-    """
+    """Wraps a client's ``stream(...)``, whose result ``with`` opens, so that it remembers."""
 
     @functools.wraps(method)
     def call(**arguments: Any) -> Any:

@@ -17,14 +17,7 @@ _log = logging.getLogger("episodica.adapters")
 class ArrivingTurn:
     """The question of a run, and the pieces of its answer.
 
-    Parameters
-    ----------
-    memory, user, session
-        Where the messages go.
-    run
-        The id of the run: its messages have ids that follow from it.
-    asked
-        The question, with the ids that the report of the whole run will have.
+    The messages have ids that follow from that of the run, as in the report of the whole run.
     """
 
     def __init__(

@@ -18,13 +18,7 @@ _LONGEST = 180
 
 
 class ScriptNames:
-    """Links in the folder of the logs of one store.
-
-    Parameters
-    ----------
-    root
-        The store's folder.
-    """
+    """Links in the folder of the logs of one store."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -154,13 +154,7 @@ def _bad_cursor() -> ServiceError:
 
 
 def of_resource(found: Record | None, resource: Resource) -> Record:
-    """The record, if it is of this kind.
-
-    Raises
-    ------
-    ServiceError
-        If the record is of another kind, or missing.
-    """
+    """The record, if it is of this kind."""
     if not isinstance(found, CLASSES[resource]):
         raise not_found(resource.removesuffix("s"))
     return found
