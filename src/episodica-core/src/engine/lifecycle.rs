@@ -15,6 +15,7 @@ use crate::engine::background::snapshots::SnapshotSchedule;
 use crate::engine::callback_guard::CallbackGuard;
 use crate::engine::counters::EngineCounters;
 use crate::engine::feed::{EventPage, FeedPositions};
+use crate::engine::panics::caught_and;
 use crate::engine::registry::{FoundUser, MissingUser, UserRegistry};
 use crate::engine::services::EngineServices;
 use crate::engine::user::{OpenUser, UserGuard};
@@ -69,6 +70,15 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// Runs an operation for a caller who must not see panics. If a record of a snapshot could not
+    /// be read, the next call opens the user from the logs.
+    ///
+    /// # Errors
+    /// Those of `work`; `Internal` for a panic.
+    pub fn guarded<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        caught_and(|| self.users.leave_unsound(&self.services), || work(self))
+    }
+
     /// Opens or creates the store. Never touches the network.
     ///
     /// # Errors

@@ -3,16 +3,15 @@
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex};
 
 use crate::control::CallControl;
 use crate::engine::asking::note_files::NoteFiles;
-use crate::engine::background::snapshots::TakenSnapshot;
 use crate::engine::background::work_status::QueueSlot;
 use crate::engine::memory::user::UserMemory;
-use crate::engine::reading::recall::RecalledLines;
+use crate::engine::reading::recalled_lines::RecalledLines;
 use crate::engine::writing::group_commit::ArrivalQueue;
 use crate::engine::writing::write_progress::WriteProgress;
 use crate::error::Result;
@@ -97,6 +96,19 @@ impl Deref for OpenUser {
 
     fn deref(&self) -> &UserMemory {
         &self.memory
+    }
+}
+
+/// When a snapshot was taken, and its duration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TakenSnapshot {
+    pub ended: Instant,
+    pub took: Duration,
+}
+
+impl TakenSnapshot {
+    pub fn has_rested(self, times: u32, now: Instant) -> bool {
+        now >= self.ended + self.took * times
     }
 }
 

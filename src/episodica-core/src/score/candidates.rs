@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use super::ParsedQuery;
-use super::messages::{ANSWER, DATE, ROLE, SPEAKER, STATEMENT, TERMS, TermWeights, WORDS};
+use super::terms::{ANSWER, DATE, ROLE, SPEAKER, STATEMENT, TERMS, TermWeights, WORDS};
 use crate::index::{LocalDay, MessageIndex, MessagePrior};
 
 /// Deduction from a message's score, in proportion to the questions in it.

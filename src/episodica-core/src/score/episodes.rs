@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::messages::decimal;
+use super::terms::decimal;
 use super::{FieldScores, ScoreTerm, ScoredMessage, ScoredRecord, TermDetail};
 
 /// Weight of meaning relative to words in a layer of an episode.

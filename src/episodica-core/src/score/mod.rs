@@ -24,6 +24,7 @@ mod relevance;
 mod request;
 mod snippet;
 mod succession;
+mod terms;
 mod threshold;
 mod translations;
 mod variants;
@@ -43,7 +44,7 @@ pub use fusion::{RRF_K, min_max, reciprocal_rank_fusion, top_k};
 pub use intent::{QueryIntent, detect_intent};
 pub use late::{MaxSim, TokenTable};
 pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25};
-pub use messages::{MessageRanking, ScoredMessage, TERMS as MESSAGE_TERMS, TermWeights};
+pub use messages::MessageRanking;
 pub use query::{ParsedQuery, QueryTerm, query_terms};
 pub use ranking::{
     Ranking, RankingInput, RankingSettings, UserCorpus, are_facts_scored_in_full, is_scored_in_full,
@@ -56,5 +57,6 @@ pub use succession::{
     Superseded, SupersededContent, last_successor, raise_later, raise_successors,
     superseded_messages,
 };
+pub use terms::{ScoredMessage, TERMS as MESSAGE_TERMS, TermWeights};
 pub use threshold::CosineThreshold;
 pub use windowed::WindowedWords;

@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::control::CallControl;
+use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::error::{Error, ErrorKind, Result};
@@ -51,23 +52,6 @@ impl QuestionOutcome {
             Self::Answered(reply) => Some(reply),
             Self::Outage | Self::Refused => None,
         }
-    }
-}
-
-/// The trace of the questions for one record.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct QuestionTrace(Vec<TraceStep>);
-
-impl QuestionTrace {
-    /// Adds the trace of another record.
-    pub fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
-    /// Adds the ids of the records that were made from the answers.
-    pub fn about(mut self, ids: &[String]) -> Self {
-        self.0.iter_mut().for_each(|step| step.ids.extend(ids.iter().cloned()));
-        self
     }
 }
 

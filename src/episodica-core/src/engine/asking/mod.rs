@@ -3,3 +3,4 @@
 pub(crate) mod conversation;
 pub(crate) mod gate;
 pub(crate) mod note_files;
+pub(crate) mod question_trace;

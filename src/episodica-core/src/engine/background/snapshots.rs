@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::sync::{Condvar, Mutex};
 
 use crate::engine::services::EngineServices;
-use crate::engine::user::{OpenUser, UserGuard};
+use crate::engine::user::{OpenUser, TakenSnapshot, UserGuard};
 
 /// A user without writes for this long is idle.
 const QUIET: Duration = Duration::from_millis(300);
@@ -23,18 +23,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// for an idle user, `BUSY_REST` under constant writing.
 const QUIET_REST: u32 = 4;
 const BUSY_REST: u32 = 24;
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TakenSnapshot {
-    ended: Instant,
-    took: Duration,
-}
-
-impl TakenSnapshot {
-    fn has_rested(self, times: u32, now: Instant) -> bool {
-        now >= self.ended + self.took * times
-    }
-}
 
 /// The users whose snapshot is due.
 #[derive(Default)]

@@ -1,71 +1,24 @@
 //! Recognises contexts of this memory inside messages. Applications add their prompts as messages.
 //! A context in such a message must be neither learned from nor found again.
 
-use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::civil::Date;
 
 use crate::engine::memory::view::UserView;
+use crate::engine::reading::recalled_lines::{RecalledLines, bare};
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::index::MessagePrior;
 use crate::model::Message;
-use crate::score::{is_date, without_contexts};
-use crate::text::normalized_hash;
+use crate::score::without_contexts;
 
-/// Number of lines that are remembered for a user: the latest.
-const MAX_LINES: usize = 8_192;
-/// Shorter lines are too common to be recognised.
-const MIN_CHARS: usize = 12;
 /// Characters of a quoted line that are compared with a message: the line may be an excerpt.
 const COMPARED_CHARS: usize = 24;
 const LEAST_COMPARED: usize = 4;
 /// Most quoted lines that are compared.
 const COMPARED_LINES: usize = 16;
-
-/// Hashes of the lines that contexts contained, oldest first.
-#[derive(Clone, Default)]
-pub(crate) struct RecalledLines {
-    order: VecDeque<String>,
-    known: HashSet<String>,
-}
-
-impl RecalledLines {
-    pub fn note(&mut self, text: &str) {
-        for hash in text.lines().filter_map(line_hash) {
-            if self.known.insert(hash.clone()) {
-                self.order.push_back(hash);
-            }
-        }
-        while self.order.len() > MAX_LINES {
-            if let Some(oldest) = self.order.pop_front() {
-                self.known.remove(&oldest);
-            }
-        }
-    }
-
-    fn knows(&self, line: &str) -> bool {
-        !self.known.is_empty() && line_hash(line).is_some_and(|hash| self.known.contains(&hash))
-    }
-}
-
-/// A line without the markup of lists, quotations and contexts.
-fn bare(line: &str) -> &str {
-    let line = line.trim().trim_start_matches(['-', '>', '*', ' ']);
-    let line = line.strip_prefix("[…]").unwrap_or(line).trim_start();
-    // The date of a fact: "8 May: ".
-    match line.split_once(": ") {
-        Some((date, fact)) if is_date(date) => fact,
-        _ => line,
-    }
-}
-
-fn line_hash(line: &str) -> Option<String> {
-    let line = bare(line);
-    (line.chars().count() >= MIN_CHARS).then(|| normalized_hash(line))
-}
 
 /// The parts of a message outside contexts of this memory; `None` if it contains no such context. A
 /// context is this memory's if one of its lines quotes another message or a fact.
@@ -138,27 +91,5 @@ impl EngineServices {
             .collect();
         self.counters.count("messages_with_recalled_context", hidden);
         seen
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_known_whatever_their_marks_and_forgotten_in_order() {
-        let mut recalled = RecalledLines::default();
-        recalled.note(
-            "# Facts, 2024\n- 8 Mar: Ann lives in Lyon.\n# Mon 11 Mar 2024\n[…] Ann: I moved \
-                to Lyon last Friday.",
-        );
-        assert!(recalled.knows("> Ann: I moved to Lyon last Friday."));
-        assert!(recalled.knows("ann lives in lyon"));
-        assert!(!recalled.knows("Ben: I moved to Lyon last Friday."));
-        assert!(!recalled.knows("ok"));
-        for number in 0..MAX_LINES {
-            recalled.note(&format!("a line with the number {number}"));
-        }
-        assert!(!recalled.knows("Ann lives in Lyon."));
     }
 }

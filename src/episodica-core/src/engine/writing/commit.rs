@@ -12,7 +12,7 @@ use crate::engine::memory::view::episode_terms;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::ComposedEpisode;
-use crate::engine::writing::extract::ExtractedFacts;
+use crate::engine::writing::extracted_facts::ExtractedFacts;
 use crate::engine::writing::form::EpisodeDraft;
 use crate::error::Result;
 use crate::ids::record_id;

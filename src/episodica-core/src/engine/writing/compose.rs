@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::Mutex;
 
 use crate::control::{CallControl, patiently};
-use crate::engine::asking::conversation::{ModelSession, QuestionOutcome, QuestionTrace};
+use crate::engine::asking::conversation::{ModelSession, QuestionOutcome};
+use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::indexing::EpisodeTexts;
 use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::extract::ExtractedFacts;
+use crate::engine::writing::extracted_facts::ExtractedFacts;
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};

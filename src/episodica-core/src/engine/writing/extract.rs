@@ -7,52 +7,24 @@
 use std::sync::Arc;
 
 use crate::control::CallControl;
-use crate::engine::asking::conversation::{
-    ModelReply, ModelSession, QuestionOutcome, QuestionTrace,
-};
+use crate::engine::asking::conversation::{ModelReply, ModelSession, QuestionOutcome};
+use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::indexing::FactTexts;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::OUTAGE;
+use crate::engine::writing::extracted_facts::{CandidateOrigin, ExtractedFacts};
 use crate::engine::writing::known_facts;
-use crate::engine::writing::learn::{CandidateOrigin, Found, LearningStep};
+use crate::engine::writing::learn::{Found, LearningStep};
 use crate::error::Result;
+use crate::generate::facts::extract_offline;
 use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
-use crate::generate::facts::{FactExtraction, extract_offline};
 use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
 /// Number of messages before an episode that the model sees, so that it can resolve pronouns.
 const BEFORE: usize = 2;
 /// They are looked for among this many preceding messages, of all sessions.
 const BEFORE_REACH: u32 = 30;
-
-/// The facts of an episode, extracted by the model or the rules.
-#[derive(Debug)]
-pub(crate) struct ExtractedFacts {
-    pub extraction: FactExtraction,
-    /// Wordings and vectors of the candidates; empty if the candidates were not read.
-    pub texts: FactTexts,
-    /// `None` if the rules extracted the facts.
-    origin: Option<CandidateOrigin>,
-    pending_llm: bool,
-    asked: QuestionTrace,
-}
-
-impl ExtractedFacts {
-    /// The facts of the rules, if no model is configured.
-    pub fn by_rules(extraction: FactExtraction, texts: FactTexts) -> Self {
-        Self { texts, ..Self::by_rules_instead(extraction, false, QuestionTrace::default()) }
-    }
-
-    /// The facts of the rules in place of the model's.
-    fn by_rules_instead(
-        extraction: FactExtraction,
-        pending_llm: bool,
-        asked: QuestionTrace,
-    ) -> Self {
-        Self { extraction, texts: FactTexts::default(), origin: None, pending_llm, asked }
-    }
-}
 
 impl EngineServices {
     /// True if the model sees known facts: then each episode waits for the facts of the episode

@@ -9,7 +9,7 @@ use crate::boundary::{self, BufferSegment, FeatureCache};
 use crate::clock::Moment;
 use crate::config::{BoundaryMode, MemoryConfig};
 use crate::control::{CallControl, patiently};
-use crate::engine::asking::conversation::QuestionTrace;
+use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::error::{ErrorKind, Result};

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::clock::Moment;
 use crate::control::{CallControl, patiently};
-use crate::engine::asking::conversation::QuestionTrace;
+use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::memory::indexing::{FactTexts, all_rows, rows_of};
 use crate::engine::memory::view::UserView;
@@ -21,6 +21,7 @@ use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::is_unchanged;
 use crate::engine::writing::conflicts::{ConflictCandidates, LearnedFacts};
+use crate::engine::writing::extracted_facts::CandidateOrigin;
 use crate::engine::writing::fact_endings::{ReplacedFacts, ended_by, replaced_by};
 use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
@@ -29,7 +30,7 @@ use crate::generate::facts::{FactCandidate, FactExtraction, extract_offline};
 use crate::generate::reconcile::{
     FactDecision, SUPERSEDES, apply, close, is_ahead, restore, superseded,
 };
-use crate::model::{Episode, EventKind, Message, SemanticMemory, TextProvenance};
+use crate::model::{Episode, EventKind, Message, SemanticMemory};
 use crate::parallel;
 use crate::store::StateRecord;
 
@@ -40,13 +41,27 @@ const STEP: usize = 32;
 /// A candidate, with its episode.
 pub(crate) type Found<'a> = (&'a Arc<Episode>, FactCandidate);
 
-/// The origin of a model's candidates.
-#[derive(Debug)]
-pub(crate) struct CandidateOrigin {
-    /// Provenance of the new facts.
-    pub provenance: TextProvenance,
-    /// The model's details for each candidate: dates, and the facts that it ends or corrects.
-    pub told: Vec<FactDetails>,
+impl CandidateOrigin {
+    /// Adds provenance and dates to a record that was made from a candidate.
+    fn mark(
+        &self,
+        told: &FactDetails,
+        replaced: Option<&ReplacedFacts>,
+        record: &mut SemanticMemory,
+    ) {
+        record.provenance = self.provenance.clone();
+        let dates = [("occurred_from", &told.from), ("occurred_to", &told.to)];
+        // If it ends several facts, the record names the latest.
+        let ended = replaced.and_then(|one| {
+            one.facts.iter().map(|(fact, _)| fact).max_by_key(|fact| fact.valid_from)
+        });
+        let ended = ended.filter(|_| !record.metadata.contains_key(SUPERSEDES));
+        let supersedes = ended.map(|fact| (SUPERSEDES, &fact.memory_id));
+        let known = dates.into_iter().chain(supersedes).filter(|(_, text)| !text.is_empty());
+        for (key, text) in known {
+            record.metadata.insert(key.to_owned(), Value::String(text.clone()));
+        }
+    }
 }
 
 /// One step of learning: the candidates and their origin.
@@ -73,29 +88,6 @@ impl<'a> LearningStep<'a> {
     ) -> Self {
         let (origin, pending_llm, asked) = (None, false, QuestionTrace::default());
         Self { episodes, found, texts, origin, pending_llm, asked, basis }
-    }
-}
-
-impl CandidateOrigin {
-    /// Adds provenance and dates to a record that was made from a candidate.
-    fn mark(
-        &self,
-        told: &FactDetails,
-        replaced: Option<&ReplacedFacts>,
-        record: &mut SemanticMemory,
-    ) {
-        record.provenance = self.provenance.clone();
-        let dates = [("occurred_from", &told.from), ("occurred_to", &told.to)];
-        // If it ends several facts, the record names the latest.
-        let ended = replaced.and_then(|one| {
-            one.facts.iter().map(|(fact, _)| fact).max_by_key(|fact| fact.valid_from)
-        });
-        let ended = ended.filter(|_| !record.metadata.contains_key(SUPERSEDES));
-        let supersedes = ended.map(|fact| (SUPERSEDES, &fact.memory_id));
-        let known = dates.into_iter().chain(supersedes).filter(|(_, text)| !text.is_empty());
-        for (key, text) in known {
-            record.metadata.insert(key.to_owned(), Value::String(text.clone()));
-        }
     }
 }
 

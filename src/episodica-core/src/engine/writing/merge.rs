@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::boundary::BufferSegment;
 use crate::control::CallControl;
-use crate::engine::asking::conversation::QuestionTrace;
+use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;

@@ -8,6 +8,7 @@ pub(crate) mod conflicts;
 pub(crate) mod cut;
 pub(crate) mod erase;
 pub(crate) mod extract;
+pub(crate) mod extracted_facts;
 pub(crate) mod fact_endings;
 pub(crate) mod form;
 pub(crate) mod group_commit;

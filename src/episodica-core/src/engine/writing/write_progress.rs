@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicUsize;
 use crate::sync::Mutex;
 
 use crate::boundary::FeatureCache;
-use crate::engine::writing::extract::ExtractedFacts;
+use crate::engine::writing::extracted_facts::ExtractedFacts;
 use crate::model::Episode;
 
 /// Progress of forming and learning. It may be lost: the buffer is then read again, and the model

@@ -13,8 +13,8 @@ use crate::model::SemanticMemory;
 use crate::parallel;
 use crate::score::candidates::later_first;
 use crate::score::fusion::{top_k, top_k_and_ties};
-use crate::score::messages::{DATE, SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
 use crate::score::relevance::{AnswerRelevance, AnswerSigns};
+use crate::score::terms::{DATE, SPEAKER, STATEMENT, TOKENS, VECTOR, WORDS};
 use crate::score::{
     BM25_B, BM25_B_LONG, EpisodeFields, EpisodeLayers, FactTerms, FieldScores, HitKind,
     MessageRanking, ParsedQuery, RecordFilter, ScoredMessage, TermWeights, TokenTable, bm25,

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::strategy::{leaf, plain_messages};
+use super::single::{leaf, plain_messages};
 use super::{Ranking, RankingInput};
 use crate::clock::Moment;
 use crate::error::Result;

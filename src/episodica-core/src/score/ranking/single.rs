@@ -1,8 +1,9 @@
 //! A single leg: words (BM25) or meaning (cosine). Returns only records that match.
 
-use super::strategy::{leaf, plain_messages};
 use super::{Ranking, RankingInput};
 use crate::error::Result;
+use crate::score::candidates::later_first;
+use crate::score::terms::TERMS;
 use crate::score::{
     AnswerRelevance, HitKind, ScoreTerm, ScoredMessage, ScoredRecord, TermWeights, sort_records,
 };
@@ -88,4 +89,33 @@ fn matched(mut ranked: Vec<ScoredRecord>) -> Vec<ScoredRecord> {
     ranked.retain(|record| record.explanation.value > 0.0);
     sort_records(&mut ranked);
     ranked
+}
+
+/// A record whose score is a single number.
+pub(super) fn leaf(slot: u32, name: &'static str, value: f64, cosine: Option<f32>) -> ScoredRecord {
+    ScoredRecord { slot, explanation: ScoreTerm::leaf(name, value, ""), cosine }
+}
+
+/// Messages with single-number scores and their cosines, best first; ties go to the later message.
+pub(super) fn plain_messages(
+    asked: &RankingInput<'_>,
+    mut ranked: Vec<(u32, f64)>,
+) -> Vec<ScoredMessage> {
+    let index = asked.corpus.messages();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));
+    let labels: Vec<u64> = ranked.iter().map(|(slot, _)| u64::from(*slot)).collect();
+    let cosines = match (asked.vector, asked.corpus.messages().field.vectors()) {
+        (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
+        _ => vec![None; labels.len()],
+    };
+    let scored = ranked.into_iter().zip(cosines);
+    scored
+        .map(|((slot, score), cosine)| ScoredMessage {
+            slot,
+            score,
+            terms: [0.0; TERMS.len()],
+            cosine,
+            raised: 0.0,
+        })
+        .collect()
 }

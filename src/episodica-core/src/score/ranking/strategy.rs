@@ -6,8 +6,6 @@ use super::norlift::NorLift;
 use super::rrf::RrfRanking;
 use super::single::{VectorRanking, WordRanking};
 use crate::error::Result;
-use crate::score::candidates::later_first;
-use crate::score::messages::TERMS;
 use crate::score::relevance::AnswerRelevance;
 use crate::score::{
     HitKind, ScoreTerm, ScoredMessage, ScoredRecord, SearchMethod, TermWeights, relevance,
@@ -62,33 +60,4 @@ impl SearchMethod {
             Self::Norlift => &NorLift,
         }
     }
-}
-
-/// A record whose score is a single number.
-pub(super) fn leaf(slot: u32, name: &'static str, value: f64, cosine: Option<f32>) -> ScoredRecord {
-    ScoredRecord { slot, explanation: ScoreTerm::leaf(name, value, ""), cosine }
-}
-
-/// Messages with single-number scores and their cosines, best first; ties go to the later message.
-pub(super) fn plain_messages(
-    asked: &RankingInput<'_>,
-    mut ranked: Vec<(u32, f64)>,
-) -> Vec<ScoredMessage> {
-    let index = asked.corpus.messages();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| later_first(index, a.0, b.0)));
-    let labels: Vec<u64> = ranked.iter().map(|(slot, _)| u64::from(*slot)).collect();
-    let cosines = match (asked.vector, asked.corpus.messages().field.vectors()) {
-        (Some(vector), Some(vectors)) => vectors.scores(vector, &labels),
-        _ => vec![None; labels.len()],
-    };
-    let scored = ranked.into_iter().zip(cosines);
-    scored
-        .map(|((slot, score), cosine)| ScoredMessage {
-            slot,
-            score,
-            terms: [0.0; TERMS.len()],
-            cosine,
-            raised: 0.0,
-        })
-        .collect()
 }

@@ -1,15 +1,15 @@
 //! Executes an erasure of records; a repeated execution changes nothing.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use regex::bytes::Regex;
 
 use super::compact::dead_lines;
 use super::derived::{remove_derived, remove_positioned};
+use super::directories::settle_directories;
+use super::editable_log::EditableLog;
 use super::erasure::UserErasure;
 use super::mentions::IdMentions;
-use super::removal::settle_directories;
 use crate::clock::Moment;
 use crate::error::{Error, Result};
 use crate::ids::{Owner, mark_of};
@@ -108,40 +108,6 @@ impl<'a> ErasePlan<'a> {
 
     fn is_gone(&self, id: &str) -> bool {
         self.messages.contains(id) || self.episodes.contains(id) || self.semantic.contains(id)
-    }
-}
-
-/// A log from which lines can be removed.
-pub(super) trait EditableLog {
-    fn path(&self) -> &Path;
-
-    /// Passes every line to `visit`, oldest first.
-    fn for_each(&self, visit: &mut dyn FnMut(RawLine<'_>)) -> Result<()>;
-
-    /// Decides about every line. If that changes the log, a line that notes the changes is
-    /// appended.
-    fn edit(
-        &mut self,
-        note: NoteCuts<'_>,
-        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
-    ) -> Result<()>;
-}
-
-impl EditableLog for RecordLog {
-    fn path(&self) -> &Path {
-        Self::path(self)
-    }
-
-    fn for_each(&self, visit: &mut dyn FnMut(RawLine<'_>)) -> Result<()> {
-        Self::for_each(self, visit)
-    }
-
-    fn edit(
-        &mut self,
-        note: NoteCuts<'_>,
-        decide: &mut dyn FnMut(RawLine<'_>) -> LineRewrite,
-    ) -> Result<()> {
-        self.rewrite_noting(note, decide)
     }
 }
 

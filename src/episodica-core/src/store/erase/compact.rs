@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::apply::EditableLog;
+use super::editable_log::EditableLog;
 use crate::error::Result;
 use crate::store::codec::{DeletedLine, StateRecord, is_deleted, is_state};
 

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::apply::{EditableLog, edit_logs, tainted_episodes};
+use super::apply::{edit_logs, tainted_episodes};
+use super::editable_log::EditableLog;
 use super::erasure::UserErasure;
 use crate::error::Result;
 use crate::ids::Owner;

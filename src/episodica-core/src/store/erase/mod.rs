@@ -8,6 +8,8 @@
 mod apply;
 mod compact;
 mod derived;
+mod directories;
+mod editable_log;
 mod erasure;
 mod intents;
 mod lines;

@@ -23,6 +23,5 @@ mod tests;
 pub use append::encode_records;
 pub(crate) use follow::LogTail;
 pub(crate) use open::LogFile;
-pub use open::{LogPosition, LogRecovery, LogSum, OpenMode, RecordLog};
-pub use rewrite::LineRewrite;
+pub use open::{LineRewrite, LogPosition, LogRecovery, LogSum, OpenMode, RecordLog};
 pub(crate) use rewrite::{LogCuts, NoteCuts};

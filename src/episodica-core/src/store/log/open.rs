@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::rewrite::LineRewrite;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::StoreProblem;
 use crate::store::backend::{EntryKind, FileBackend, FileStamp};
@@ -62,6 +61,18 @@ impl Default for LogSum {
     fn default() -> Self {
         Self { position: LogPosition::default(), crc32: format!("{:08x}", 0) }
     }
+}
+
+/// What [`RecordLog::rewrite`] does with a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LineRewrite {
+    /// Copy the line byte by byte.
+    Keep,
+    /// Remove the line.
+    Drop,
+    /// Replace the line with these bytes: whole lines, each with its line feed, as
+    /// [`encode_records`](super::encode_records) encodes them.
+    Replace(Vec<u8>),
 }
 
 /// The repair that the file needs before the next append.

@@ -2,22 +2,10 @@
 
 use std::path::Path;
 
-use super::open::{LogHealth, LogPosition, RecordLog};
+use super::open::{LineRewrite, LogHealth, LogPosition, RecordLog};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::files::{io_error, remove, temporary};
 use crate::store::scan::{BadLine, RawLine, scan};
-
-/// What [`RecordLog::rewrite`] does with a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LineRewrite {
-    /// Copy the line byte by byte.
-    Keep,
-    /// Remove the line.
-    Drop,
-    /// Replace the line with these bytes: whole lines, each with its line feed, as
-    /// [`encode_records`](super::encode_records) encodes them.
-    Replace(Vec<u8>),
-}
 
 /// Encodes the line that notes where bytes were removed from a log: offset before, bytes removed,
 /// bytes inserted instead.
