@@ -10,10 +10,12 @@ use crate::config::MemoryConfig;
 use crate::control::CallControl;
 use crate::embed::Embedder;
 use crate::engine::asking::gate::CallGate;
+use crate::engine::background::pending::resume_work;
 use crate::engine::background::queue::WorkQueue;
 use crate::engine::background::snapshots::SnapshotSchedule;
 use crate::engine::callback_guard::CallbackGuard;
 use crate::engine::counters::EngineCounters;
+use crate::engine::feed::page::events_of;
 use crate::engine::feed::{EventPage, FeedPositions};
 use crate::engine::panics::caught_and;
 use crate::engine::registry::{FoundUser, MissingUser, UserRegistry};
@@ -154,7 +156,7 @@ impl Engine {
         limit: usize,
     ) -> Result<EventPage> {
         self.check_open()?;
-        self.services.events(cursor, user_id, limit)
+        events_of(&self.services, cursor, user_id, limit)
     }
 
     /// Refuses further calls, waits up to `timeout` for work under way, writes the caches and
@@ -336,7 +338,7 @@ impl Engine {
         if self.services.has_background_work() {
             self.enqueue(&user);
         } else {
-            match self.services.resume(&user, control) {
+            match resume_work(&self.services, &user, control) {
                 // Another process is doing this work.
                 Err(error) if self.is_to_be_repeated(&user, &error) => {}
                 outcome => outcome?,

@@ -3,10 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::control::CallControl;
+use crate::engine::background::pending::{retry_all, settle_letters};
 use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::user::{OpenUser, UserGuard};
-use crate::engine::writing::form::BufferCut;
+use crate::engine::writing::compact::compact_logs;
+use crate::engine::writing::draft::decide_anew;
+use crate::engine::writing::form::{BufferCut, form_user};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{CompactReport, RebuildReport};
 use crate::store::LogKind;
@@ -91,7 +94,8 @@ impl Engine {
         let users = self.selected(user_id)?;
         let total = users.len();
         for (done, user_id) in users.into_iter().enumerate() {
-            let rebuilt = self.services.decide(control, || self.rebuilt_user(&user_id, control))?;
+            let rebuilt =
+                decide_anew(&self.services, control, || self.rebuilt_user(&user_id, control))?;
             if let Some(user) = rebuilt {
                 if !self.embed_rest(&user, control)? {
                     return Err(self.cannot_embed());
@@ -127,7 +131,7 @@ impl Engine {
                 let bytes =
                     || LogKind::ALL.map(|kind| user.store.position(kind).bytes).iter().sum::<u64>();
                 let before = bytes();
-                self.services.compact(user, control)?;
+                compact_logs(&self.services, user, control)?;
                 Ok((before, bytes()))
             })?;
             if let Some((before, after)) = compacted {
@@ -196,15 +200,15 @@ impl Engine {
 impl Engine {
     fn retry(&self, user: &UserGuard, control: &dyn CallControl) -> Result<usize> {
         if self.services.has_background_work() {
-            self.services.retry_all(user, control)?;
+            retry_all(&self.services, user, control)?;
         } else {
-            self.services.form(user, BufferCut::Finished, control)?;
+            form_user(&self.services, user, BufferCut::Finished, control)?;
         }
         let missing = {
             let _turn = user.turns.take(control)?;
             user.embed_missing(&self.services.indexing(), control)?
         };
-        self.services.settle_letters(user, missing)?;
+        settle_letters(&self.services, user, missing)?;
         let view = user.view.read();
         Ok(missing + view.backlog.unlearned().len() + view.backlog.pending_llm())
     }

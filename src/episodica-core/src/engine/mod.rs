@@ -5,6 +5,8 @@
 //!
 //! * `lifecycle`, `operations`, `maintain`, `transfer`, `shelving`: every public operation of the
 //!   Python package is one method of [`Engine`].
+//! * Operations in `writing`, `reading` and `background` are functions over `services` (settings,
+//!   files, clock, embedder, model) and an open user.
 //! * `registry` holds the open users. `user` is an open user: a `memory::user::UserMemory` with the
 //!   state of each operation.
 //! * Messages flow `ingest -> form (cut, compose) -> learn (extract)`; searches read the view.

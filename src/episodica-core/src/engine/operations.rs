@@ -8,9 +8,9 @@ use crate::engine::lifecycle::{Engine, WhileOpen};
 use crate::engine::memory::listing::{ListingPage, RecordKind};
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::user::{OpenUser, UserGuard};
-use crate::engine::writing::erase::unknown;
-use crate::engine::writing::form::BufferCut;
-use crate::engine::writing::ingest::next_step;
+use crate::engine::writing::erase::{delete_records, preview_deletion, unknown, update_text};
+use crate::engine::writing::form::{BufferCut, form_user, mark_session};
+use crate::engine::writing::ingest::{append_batch, check_messages, embed_messages, next_step};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{AddReport, DeleteReport, Episode, NewMessage};
 use crate::score::RecordFilter;
@@ -35,7 +35,7 @@ impl Engine {
     ) -> Result<AddReport> {
         self.check_writable()?;
         let owner = self.services.owner(user_id)?;
-        self.services.check_messages(&messages)?;
+        check_messages(&self.services, &messages)?;
         let mut report = AddReport::default();
         if messages.is_empty() && !self.services.store.has_files(&owner)? {
             return Ok(report);
@@ -52,7 +52,9 @@ impl Engine {
             control.check()?;
             done += batch.len();
             let added = loop {
-                if let Some(added) = self.services.append(&user, &mut batch, session_id, control)? {
+                if let Some(added) =
+                    append_batch(&self.services, &user, &mut batch, session_id, control)?
+                {
                     break added;
                 }
                 // The user was deleted while this call waited. This call adds its messages
@@ -106,12 +108,12 @@ impl Engine {
         if self.services.has_background_work() {
             if self.services.embedder.is_local() {
                 // Not under the turn: its holder may be waiting for a model.
-                self.services.embed_messages(user, control)?;
+                embed_messages(&self.services, user, control)?;
             }
             self.enqueue(user);
             return Ok(Vec::new());
         }
-        let episodes = self.services.form(user, BufferCut::Finished, control)?;
+        let episodes = form_user(&self.services, user, BufferCut::Finished, control)?;
         Ok(episodes.iter().map(|episode| episode.episode_id.clone()).collect())
     }
 
@@ -159,7 +161,7 @@ impl Engine {
             if !user.view.read().messages.has_session(session_id) {
                 return Ok(Vec::new());
             }
-            self.services.mark_session(user, session_id, SessionState::Closing)?;
+            mark_session(&self.services, user, session_id, SessionState::Closing)?;
             user.view.write().backlog.session_closing(session_id);
             self.form_and_enqueue(user, BufferCut::Session(session_id), control)
         });
@@ -173,7 +175,7 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<Vec<Arc<Episode>>> {
         let control = &WhileOpen { queue: &self.queue, inner: control };
-        let episodes = self.services.form(user, cut, control)?;
+        let episodes = form_user(&self.services, user, cut, control)?;
         if self.services.has_background_work() {
             self.enqueue(user);
         }
@@ -196,7 +198,7 @@ impl Engine {
         if content.trim().is_empty() {
             return Err(Error::invalid("content is empty"));
         }
-        let update = |user: &UserGuard| self.services.update(user, id, content, control);
+        let update = |user: &UserGuard| update_text(&self.services, user, id, content, control);
         self.with_user(user_id, control, update)?.ok_or_else(|| unknown(id))
     }
 
@@ -283,7 +285,7 @@ impl Engine {
         choose: impl Fn(&OpenUser) -> Vec<AnyRecord>,
         control: &dyn CallControl,
     ) -> Result<DeleteReport> {
-        let preview = |user: &UserGuard| self.services.preview_deletion(user, &choose, control);
+        let preview = |user: &UserGuard| preview_deletion(&self.services, user, &choose, control);
         self.with_user(user_id, control, preview).map(Option::unwrap_or_default)
     }
 
@@ -294,7 +296,7 @@ impl Engine {
         control: &dyn CallControl,
     ) -> Result<DeleteReport> {
         self.check_writable()?;
-        let delete = |user: &UserGuard| self.services.delete(user, &choose, control);
+        let delete = |user: &UserGuard| delete_records(&self.services, user, &choose, control);
         self.with_user(user_id, control, delete).map(Option::unwrap_or_default)
     }
 

@@ -4,7 +4,7 @@ use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::reading::forgetting::{ForgettingPlan, ForgettingPolicy};
-use crate::engine::writing::archive::ArchiveChange;
+use crate::engine::writing::archive::{ArchiveChange, shelve_records};
 use crate::engine::writing::erase::unknown;
 use crate::error::Result;
 
@@ -65,7 +65,7 @@ impl Engine {
         self.check_writable()?;
         let Some(first) = ids.first() else { return Ok(Vec::new()) };
         let records = self.with_user(user_id, control, |user| {
-            let records = self.services.shelve(user, ids, shelving, control)?;
+            let records = shelve_records(&self.services, user, ids, shelving, control)?;
             user.measure();
             Ok(records)
         })?;

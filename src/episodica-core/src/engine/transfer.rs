@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
-use crate::engine::writing::import::{ImportedRecords, ParsedImport};
-use crate::engine::writing::remember::StatedFact;
+use crate::engine::writing::import::{ImportedRecords, ParsedImport, import_all};
+use crate::engine::writing::remember::{StatedFact, remember_fact};
 use crate::error::{Error, Result};
 use crate::model::{BackupReport, ImportReport, SemanticMemory};
 use crate::store::{BackupRun, LogKind, copy_user};
@@ -40,7 +40,7 @@ impl Engine {
             )));
         }
         self.with_user_or_new(user_id, control, |user| {
-            let fact = self.services.remember(user, statement.clone(), control)?;
+            let fact = remember_fact(&self.services, user, statement.clone(), control)?;
             user.measure();
             Ok(fact)
         })
@@ -65,7 +65,7 @@ impl Engine {
         }
         self.with_user_or_new(user_id, control, |user| {
             let unlearned = &imported.unlearned;
-            let report = self.services.import(user, &mut parsed, unlearned, path, control)?;
+            let report = import_all(&self.services, user, &mut parsed, unlearned, path, control)?;
             if self.services.has_background_work() {
                 self.enqueue(user);
             }

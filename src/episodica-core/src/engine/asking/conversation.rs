@@ -64,39 +64,37 @@ pub(crate) struct ModelSession<'a> {
     asked: QuestionTrace,
 }
 
-impl EngineServices {
-    /// Starts a session with the configured model; `None` without one.
-    pub fn conversation<'a>(
-        &'a self,
-        user: &'a OpenUser,
-        control: &'a dyn CallControl,
-    ) -> Option<ModelSession<'a>> {
-        let model = &**self.llm.as_ref()?;
-        Some(ModelSession { services: self, user, control, model, asked: QuestionTrace::default() })
-    }
+/// Starts a session with the configured model; `None` without one.
+pub fn model_session<'a>(
+    services: &'a EngineServices,
+    user: &'a OpenUser,
+    control: &'a dyn CallControl,
+) -> Option<ModelSession<'a>> {
+    let model = &**services.llm.as_ref()?;
+    Some(ModelSession { services, user, control, model, asked: QuestionTrace::default() })
+}
 
-    /// Writes the trace of questions, if the configuration enables it.
-    pub fn write_trace(&self, user: &OpenUser, asked: QuestionTrace) {
-        if asked.0.is_empty() {
-            return;
+/// Writes the trace of questions, if the configuration enables it.
+pub fn write_trace(services: &EngineServices, user: &OpenUser, asked: QuestionTrace) {
+    if asked.0.is_empty() {
+        return;
+    }
+    // Under the hold, no other process can erase the records that the trace quotes.
+    let Some(_hold) = user.hold_to_note() else { return };
+    let mut notes = user.notes.lock();
+    if notes.is_gone() {
+        return;
+    }
+    let outcome = match notes.trace.take().map_or_else(|| services.store.trace(&user.owner), Ok) {
+        Ok(mut trace) => {
+            let outcome = trace.append(&asked.0);
+            notes.trace = Some(trace);
+            outcome
         }
-        // Under the hold, no other process can erase the records that the trace quotes.
-        let Some(_hold) = user.hold_to_note() else { return };
-        let mut notes = user.notes.lock();
-        if notes.is_gone() {
-            return;
-        }
-        let outcome = match notes.trace.take().map_or_else(|| self.store.trace(&user.owner), Ok) {
-            Ok(mut trace) => {
-                let outcome = trace.append(&asked.0);
-                notes.trace = Some(trace);
-                outcome
-            }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = outcome {
-            self.counters.note_failure(Some(&user.owner.user), &error);
-        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = outcome {
+        services.counters.note_failure(Some(&user.owner.user), &error);
     }
 }
 

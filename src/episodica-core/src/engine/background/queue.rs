@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use crate::engine::background::pending::{give_up_vectors, settle_letters, work_on};
+use crate::engine::background::work_status::{WorkOutcome, WorkStatus};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::control::CallControl;
-use crate::engine::background::work_status::WorkStatus;
 use crate::engine::panics::caught;
 use crate::engine::services::EngineServices;
 use crate::engine::user::UserGuard;
@@ -30,19 +31,6 @@ const PROBE_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
 const IDLE_POLL: Duration = Duration::from_millis(200);
 /// How often a thread that waits for the queue checks its `control`.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WorkOutcome {
-    Done,
-    /// Other users wait: the rest of the work is queued after their work.
-    More,
-    /// A few messages wait for more, so that one request embeds them all.
-    Lingers,
-    /// The rest needs a model that fails at present.
-    NeedsModel,
-    /// Something failed that may succeed later.
-    Failed,
-}
 
 #[derive(Default)]
 pub(crate) struct WorkQueue {
@@ -366,7 +354,7 @@ fn work(services: &Weak<EngineServices>, queue: &WorkQueue) {
         let Some(services) = services.upgrade() else { return };
         let control = BackgroundControl { queue, user: &user };
         let is_crowded = || !queue.state.lock().line.is_empty();
-        let outcome = match caught(|| services.work_on(&user, &control, &is_crowded)) {
+        let outcome = match caught(|| work_on(&services, &user, &control, &is_crowded)) {
             Ok(outcome) => outcome,
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::Closed) => {
                 WorkOutcome::Done
@@ -379,9 +367,9 @@ fn work(services: &Weak<EngineServices>, queue: &WorkQueue) {
         user.measure();
         let settled = outcome == WorkOutcome::Done && queue.has_failed(&user);
         if queue.finish(&user, outcome) {
-            services.give_up(&user);
+            give_up_vectors(&services, &user);
         }
-        if settled && let Err(error) = services.settle_letters(&user, 0) {
+        if settled && let Err(error) = settle_letters(&services, &user, 0) {
             services.counters.note_failure(Some(&user.owner.user), &error);
         }
     }

@@ -20,3 +20,17 @@ pub(crate) enum WorkStatus {
     /// A thread is at work, and new work has arrived.
     Again,
 }
+
+/// How far a user's backlog was processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkOutcome {
+    Done,
+    /// Other users wait: the rest of the work is queued after their work.
+    More,
+    /// A few messages wait for more, so that one request embeds them all.
+    Lingers,
+    /// The rest needs a model that fails at present.
+    NeedsModel,
+    /// Something failed that may succeed later.
+    Failed,
+}

@@ -8,7 +8,7 @@
 mod cursor;
 mod event;
 mod lines;
-mod page;
+pub(crate) mod page;
 #[cfg(test)]
 mod tests;
 

@@ -52,41 +52,39 @@ impl FeedPositions {
     }
 }
 
-impl EngineServices {
-    /// See [`Engine::events`](crate::engine::Engine::events).
-    pub(crate) fn events(
-        &self,
-        cursor: Option<&str>,
-        user_id: Option<&str>,
-        limit: usize,
-    ) -> Result<EventPage> {
-        let mut page = FeedPage {
-            services: self,
-            cursor: match cursor {
-                None | Some(LATEST) => FeedCursor::default(),
-                Some(text) => FeedCursor::read(text)?,
-            },
-            events: Vec::new(),
-            limit,
-            complete: true,
-        };
-        let users = match user_id {
-            Some(user_id) => BTreeSet::from([user_id.to_owned()]),
-            None => {
-                let known = page.cursor.users.keys().cloned();
-                known.chain(self.store.users(&self.tenant)?).collect()
-            }
-        };
-        for user in users {
-            let owner = self.owner(&user)?;
-            if cursor == Some(LATEST) {
-                page.skip(&owner)?;
-            } else if page.events.len() < limit {
-                page.read(&owner)?;
-            }
+/// See [`Engine::events`](crate::engine::Engine::events).
+pub(crate) fn events_of(
+    services: &EngineServices,
+    cursor: Option<&str>,
+    user_id: Option<&str>,
+    limit: usize,
+) -> Result<EventPage> {
+    let mut page = FeedPage {
+        services,
+        cursor: match cursor {
+            None | Some(LATEST) => FeedCursor::default(),
+            Some(text) => FeedCursor::read(text)?,
+        },
+        events: Vec::new(),
+        limit,
+        complete: true,
+    };
+    let users = match user_id {
+        Some(user_id) => BTreeSet::from([user_id.to_owned()]),
+        None => {
+            let known = page.cursor.users.keys().cloned();
+            known.chain(services.store.users(&services.tenant)?).collect()
         }
-        Ok(page.finish())
+    };
+    for user in users {
+        let owner = services.owner(&user)?;
+        if cursor == Some(LATEST) {
+            page.skip(&owner)?;
+        } else if page.events.len() < limit {
+            page.read(&owner)?;
+        }
     }
+    Ok(page.finish())
 }
 
 /// A page being filled.

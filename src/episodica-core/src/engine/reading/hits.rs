@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::engine::memory::recalled::own_parts;
 use crate::engine::memory::view::UserView;
-use crate::engine::reading::recall::own_parts;
 use crate::error::Result;
 use crate::index::for_each_term;
 use crate::score::{

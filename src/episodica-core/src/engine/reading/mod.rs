@@ -5,8 +5,6 @@ mod corpus;
 pub(crate) mod export;
 pub(crate) mod forgetting;
 pub(crate) mod hits;
-pub(crate) mod recall;
-pub(crate) mod recalled_lines;
 pub(crate) mod records;
 pub(crate) mod search;
 pub(crate) mod sessions;

@@ -13,7 +13,8 @@ use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::erase::unknown;
+use crate::engine::writing::commit_episodes::{commit_episodes, embed_episodes};
+use crate::engine::writing::erase::{still_learned, unknown};
 use crate::error::{Error, Result};
 use crate::index::TextIndex;
 use crate::model::{Episode, SemanticMemory};
@@ -55,75 +56,73 @@ impl ArchiveChange {
     }
 }
 
-impl EngineServices {
-    /// Archives or restores records; returns their new state, in the order of the ids.
-    pub(crate) fn shelve(
-        &self,
-        user: &OpenUser,
-        ids: &[String],
-        shelving: ArchiveChange,
-        control: &dyn CallControl,
-    ) -> Result<Vec<AnyRecord>> {
-        let _turn = user.turns.take(control)?;
-        let basis = user.basis();
-        let now = self.clock.now();
-        let (mut facts, mut episodes) = (Vec::new(), Vec::new());
-        let (mut kept, mut seen) = (Vec::new(), HashSet::new());
-        for id in ids {
-            let record = user.find(id).ok_or_else(|| unknown(id))?;
-            if !seen.insert(record.id().to_owned()) {
-                continue;
-            }
-            match &record {
-                AnyRecord::Message(_) => {
-                    return Err(Error::invalid(format!("a message can't be archived: `{id}`"))
-                        .with_hint("archive its episode, or delete the message"));
-                }
-                AnyRecord::Semantic(known) => {
-                    facts.extend(shelving.fact(known, now).map(Arc::new));
-                }
-                AnyRecord::Episode(known) => {
-                    episodes.extend(shelving.episode(known, now).map(Arc::new));
-                }
-            }
-            kept.push(record.id().to_owned());
+/// Archives or restores records; returns their new state, in the order of the ids.
+pub(crate) fn shelve_records(
+    services: &EngineServices,
+    user: &OpenUser,
+    ids: &[String],
+    shelving: ArchiveChange,
+    control: &dyn CallControl,
+) -> Result<Vec<AnyRecord>> {
+    let _turn = user.turns.take(control)?;
+    let basis = user.basis();
+    let now = services.clock.now();
+    let (mut facts, mut episodes) = (Vec::new(), Vec::new());
+    let (mut kept, mut seen) = (Vec::new(), HashSet::new());
+    for id in ids {
+        let record = user.find(id).ok_or_else(|| unknown(id))?;
+        if !seen.insert(record.id().to_owned()) {
+            continue;
         }
-        if !facts.is_empty() {
-            let to = self.indexing();
-            let known = known_rows(&user.view.read(), &facts);
-            let rows = match known {
-                Some(rows) => Some(rows),
-                None => {
-                    let texts: Vec<&str> = facts.iter().map(|fact| &*fact.content).collect();
-                    to.embed(&texts, control)?
-                }
-            };
-            let _writer = user.lock_writer_on(basis, true, &to)?;
-            user.store.append_semantic(&facts, &[], &[])?;
-            user.note_change();
-            let mut view = user.view.write();
-            for (row, fact) in facts.iter().enumerate() {
-                let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-                view.put_fact(Arc::clone(fact), row, &to)?;
+        match &record {
+            AnyRecord::Message(_) => {
+                return Err(Error::invalid(format!("a message can't be archived: `{id}`"))
+                    .with_hint("archive its episode, or delete the message"));
+            }
+            AnyRecord::Semantic(known) => {
+                facts.extend(shelving.fact(known, now).map(Arc::new));
+            }
+            AnyRecord::Episode(known) => {
+                episodes.extend(shelving.episode(known, now).map(Arc::new));
             }
         }
-        if !episodes.is_empty() {
-            let learned = self.still_learned(user, &episodes);
-            let known = known_layers(&user.view.read(), &episodes);
-            let rows = match known {
-                Some(rows) => Some(rows),
-                None => self.embed_episodes(&episodes, control)?,
-            };
-            self.commit_episodes(user, &episodes, &learned, rows, basis)?;
-            let mut view = user.view.write();
-            for state in &learned {
-                if let StateRecord::Learned { episode_id, .. } = state {
-                    view.backlog.nothing_to_learn(episode_id);
-                }
-            }
-        }
-        Ok(kept.iter().filter_map(|id| user.find(id)).collect())
+        kept.push(record.id().to_owned());
     }
+    if !facts.is_empty() {
+        let to = services.indexing();
+        let known = known_rows(&user.view.read(), &facts);
+        let rows = match known {
+            Some(rows) => Some(rows),
+            None => {
+                let texts: Vec<&str> = facts.iter().map(|fact| &*fact.content).collect();
+                to.embed(&texts, control)?
+            }
+        };
+        let _writer = user.lock_writer_on(basis, true, &to)?;
+        user.store.append_semantic(&facts, &[], &[])?;
+        user.note_change();
+        let mut view = user.view.write();
+        for (row, fact) in facts.iter().enumerate() {
+            let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+            view.put_fact(Arc::clone(fact), row, &to)?;
+        }
+    }
+    if !episodes.is_empty() {
+        let learned = still_learned(services, user, &episodes);
+        let known = known_layers(&user.view.read(), &episodes);
+        let rows = match known {
+            Some(rows) => Some(rows),
+            None => embed_episodes(services, &episodes, control)?,
+        };
+        commit_episodes(services, user, &episodes, &learned, rows, basis)?;
+        let mut view = user.view.write();
+        for state in &learned {
+            if let StateRecord::Learned { episode_id, .. } = state {
+                view.backlog.nothing_to_learn(episode_id);
+            }
+        }
+    }
+    Ok(kept.iter().filter_map(|id| user.find(id)).collect())
 }
 
 /// The present vectors of facts; `None` if one is missing.

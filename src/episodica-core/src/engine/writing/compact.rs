@@ -10,53 +10,56 @@ use crate::store::{KEPT_REVISIONS, LogKind, UserErasure};
 /// A log with fewer lines is compacted only on request.
 const MIN_LINES: u64 = 512;
 
-impl EngineServices {
-    /// Removes the dead lines from a user's logs. The caller holds the user's `FormingTurn`.
-    ///
-    /// # Errors
-    /// As a deletion.
-    pub(crate) fn compact(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
-        control.check()?;
-        let (basis, to) = (user.basis(), self.indexing());
-        let writer = user.lock_writer_on(basis, true, &to)?;
-        let outcome = user.store.erase(UserErasure::compaction(self.clock.now()));
-        if outcome.is_err() && !user.store.is_erasing() {
-            return outcome.map(|_| ());
-        }
-        user.view.write().trim_histories(KEPT_REVISIONS);
-        user.note_change();
-        drop(writer);
-        user.measure();
-        outcome?;
-        // Vectors of the table of tokens are computed faster than they are written.
-        if self.embedder.model() != STATIC_MODEL {
-            user.save_caches(&self.store, &to)?;
-        }
-        Ok(())
+/// Removes the dead lines from a user's logs. The caller holds the user's `FormingTurn`.
+///
+/// # Errors
+/// As a deletion.
+pub(crate) fn compact_logs(
+    services: &EngineServices,
+    user: &OpenUser,
+    control: &dyn CallControl,
+) -> Result<()> {
+    control.check()?;
+    let (basis, to) = (user.basis(), services.indexing());
+    let writer = user.lock_writer_on(basis, true, &to)?;
+    let outcome = user.store.erase(UserErasure::compaction(services.clock.now()));
+    if outcome.is_err() && !user.store.is_erasing() {
+        return outcome.map(|_| ());
     }
+    user.view.write().trim_histories(KEPT_REVISIONS);
+    user.note_change();
+    drop(writer);
+    user.measure();
+    outcome?;
+    // Vectors of the table of tokens are computed faster than they are written.
+    if services.embedder.model() != STATIC_MODEL {
+        user.save_caches(&services.store, &to)?;
+    }
+    Ok(())
+}
 
-    /// Compacts the logs of a user if more than half of the lines of one log are dead. The caller
-    /// holds the user's `FormingTurn`. Errors are only noted, because the caller's own work has
-    /// succeeded.
-    pub(crate) fn compact_if_worth(&self, user: &OpenUser, control: &dyn CallControl) {
-        let is_mostly_dead = |kind, kept: &dyn Fn() -> usize| {
-            let lines = user.store.position(kind).records;
-            lines >= MIN_LINES && lines > 2 * kept() as u64
-        };
-        let (facts, episodes) = {
-            let view = user.view.read();
-            let episodes = || view.episodes.revisions_kept(KEPT_REVISIONS);
-            // Each episode has a note that it was learned from.
-            let facts = || view.facts.revisions_kept(KEPT_REVISIONS) + view.episodes.len();
-            (
-                is_mostly_dead(LogKind::Semantic, &facts),
-                is_mostly_dead(LogKind::Episodes, &episodes),
-            )
-        };
-        if (facts || episodes)
-            && let Err(error) = self.compact(user, control)
-        {
-            self.counters.note_failure(Some(&user.owner.user), &error);
-        }
+/// Compacts the logs of a user if more than half of the lines of one log are dead. The caller
+/// holds the user's `FormingTurn`. Errors are only noted, because the caller's own work has
+/// succeeded.
+pub(crate) fn compact_if_worth(
+    services: &EngineServices,
+    user: &OpenUser,
+    control: &dyn CallControl,
+) {
+    let is_mostly_dead = |kind, kept: &dyn Fn() -> usize| {
+        let lines = user.store.position(kind).records;
+        lines >= MIN_LINES && lines > 2 * kept() as u64
+    };
+    let (facts, episodes) = {
+        let view = user.view.read();
+        let episodes = || view.episodes.revisions_kept(KEPT_REVISIONS);
+        // Each episode has a note that it was learned from.
+        let facts = || view.facts.revisions_kept(KEPT_REVISIONS) + view.episodes.len();
+        (is_mostly_dead(LogKind::Semantic, &facts), is_mostly_dead(LogKind::Episodes, &episodes))
+    };
+    if (facts || episodes)
+        && let Err(error) = compact_logs(services, user, control)
+    {
+        services.counters.note_failure(Some(&user.owner.user), &error);
     }
 }

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::engine::asking::conversation::{ModelSession, QuestionOutcome, model_session};
+use crate::engine::writing::draft::{bytes_of, is_unchanged};
+use crate::engine::writing::recall::without_recalled;
 use crate::sync::Mutex;
 
 use crate::control::{CallControl, patiently};
-use crate::engine::asking::conversation::{ModelSession, QuestionOutcome};
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::indexing::EpisodeTexts;
 use crate::engine::memory::turn::HeldTurns;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::extracted_facts::ExtractedFacts;
-use crate::engine::writing::form::bytes_of;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
 use crate::generate::facts::model::ShownFacts;
@@ -34,76 +35,71 @@ pub(crate) struct ComposedEpisode {
     pub read: Option<EpisodeTexts>,
 }
 
-impl EngineServices {
-    /// Composes the texts of episodes with these messages, in order.
-    pub(crate) fn compose(
-        &self,
-        user: &OpenUser,
-        episodes: &[&[Arc<Message>]],
-        control: &dyn CallControl,
-    ) -> Result<Vec<ComposedEpisode>> {
-        if self.llm.is_none() {
-            let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
-            let (bytes, compose) = (bytes_of(episodes.iter().flatten()), self.by_rules());
-            return patiently(bytes, control, move || parallel::map(episodes, 1, compose));
-        }
-        self.at_the_same_time(user, episodes, control, |conversation, messages| {
-            conversation.compose(messages)
-        })
+/// Composes the texts of episodes with these messages, in order.
+pub(crate) fn compose_texts(
+    services: &EngineServices,
+    user: &OpenUser,
+    episodes: &[&[Arc<Message>]],
+    control: &dyn CallControl,
+) -> Result<Vec<ComposedEpisode>> {
+    if services.llm.is_none() {
+        let episodes: Vec<Vec<_>> = episodes.iter().map(|messages| messages.to_vec()).collect();
+        let (bytes, compose) = (bytes_of(episodes.iter().flatten()), composer_by_rules(services));
+        return patiently(bytes, control, move || parallel::map(episodes, 1, compose));
     }
+    asked_at_once(services, user, episodes, control, |conversation, messages| {
+        conversation.compose(messages)
+    })
+}
 
-    /// Returns a function that composes an episode and extracts its facts by the rules.
-    fn by_rules(&self) -> impl Fn(Vec<Arc<Message>>) -> ComposedEpisode + Send + Sync + 'static {
-        let (config, reader) = (self.config.clone(), self.reader());
-        move |messages| {
-            let (text, stated) = if config.semantic_memory {
-                let (text, extraction) = write_and_extract(&messages, &config);
-                let texts = reader.facts(extraction.contents());
-                (text, Some(ExtractedFacts::by_rules(extraction, texts)))
-            } else {
-                (write_offline(&messages), None)
-            };
-            let read = reader.episode(&abstract_of(&text.title, &text.summary), &text.content);
-            ComposedEpisode {
-                stated,
-                read: Some(read),
-                ..by_rules(text, "", QuestionTrace::default())
-            }
-        }
-    }
-
-    /// Asks the model about several pieces of work at once, within the limit on calls.
-    pub(crate) fn at_the_same_time<T: Sync, A: Send>(
-        &self,
-        user: &OpenUser,
-        pieces: &[T],
-        control: &dyn CallControl,
-        ask: impl Fn(&mut ModelSession<'_>, &T) -> Result<A> + Sync,
-    ) -> Result<Vec<A>> {
-        let answers: Mutex<Vec<Option<Result<A>>>> =
-            Mutex::new(pieces.iter().map(|_| None).collect());
-        let next = AtomicUsize::new(0);
-        let work = &|| {
-            let Some(mut conversation) = self.conversation(user, control) else { return };
-            while let Some((number, piece)) = take(&next, pieces) {
-                let answer = ask(&mut conversation, piece);
-                answers.lock()[number] = Some(answer);
-            }
+/// Returns a function that composes an episode and extracts its facts by the rules.
+fn composer_by_rules(
+    services: &EngineServices,
+) -> impl Fn(Vec<Arc<Message>>) -> ComposedEpisode + Send + Sync + 'static {
+    let (config, reader) = (services.config.clone(), services.reader());
+    move |messages| {
+        let (text, stated) = if config.semantic_memory {
+            let (text, extraction) = write_and_extract(&messages, &config);
+            let texts = reader.facts(extraction.contents());
+            (text, Some(ExtractedFacts::by_rules(extraction, texts)))
+        } else {
+            (write_offline(&messages), None)
         };
-        let held = HeldTurns::here();
-        // The calls wait more than they compute, so they use threads of their own and the caller's.
-        std::thread::scope(|scope| {
-            for _ in 1..pieces.len().min(self.config.llm_concurrency) {
-                let held = held.clone();
-                scope.spawn(move || {
-                    held.adopt();
-                    work();
-                });
-            }
-            work();
-        });
-        answers.into_inner().into_iter().flatten().collect()
+        let read = reader.episode(&abstract_of(&text.title, &text.summary), &text.content);
+        ComposedEpisode { stated, read: Some(read), ..by_rules(text, "", QuestionTrace::default()) }
     }
+}
+
+/// Asks the model about several pieces of work at once, within the limit on calls.
+pub(crate) fn asked_at_once<T: Sync, A: Send>(
+    services: &EngineServices,
+    user: &OpenUser,
+    pieces: &[T],
+    control: &dyn CallControl,
+    ask: impl Fn(&mut ModelSession<'_>, &T) -> Result<A> + Sync,
+) -> Result<Vec<A>> {
+    let answers: Mutex<Vec<Option<Result<A>>>> = Mutex::new(pieces.iter().map(|_| None).collect());
+    let next = AtomicUsize::new(0);
+    let work = &|| {
+        let Some(mut conversation) = model_session(services, user, control) else { return };
+        while let Some((number, piece)) = take(&next, pieces) {
+            let answer = ask(&mut conversation, piece);
+            answers.lock()[number] = Some(answer);
+        }
+    };
+    let held = HeldTurns::here();
+    // The calls wait more than they compute, so they use threads of their own and the caller's.
+    std::thread::scope(|scope| {
+        for _ in 1..pieces.len().min(services.config.llm_concurrency) {
+            let held = held.clone();
+            scope.spawn(move || {
+                held.adopt();
+                work();
+            });
+        }
+        work();
+    });
+    answers.into_inner().into_iter().flatten().collect()
 }
 
 impl ModelSession<'_> {
@@ -111,7 +107,7 @@ impl ModelSession<'_> {
     /// window. The rules write it if the answer is missing or unusable.
     fn compose(&mut self, messages: &[Arc<Message>]) -> Result<ComposedEpisode> {
         let budget = self.budget();
-        let own = self.services.without_recalled(self.user, messages);
+        let own = without_recalled(self.services, self.user, messages);
         // A recalled context belongs in the episode but must not be learned from: that takes two
         // questions.
         let is_own = is_unchanged(&own, messages);
@@ -153,12 +149,6 @@ impl ModelSession<'_> {
         self.count("episodes_by_rules", 1);
         by_rules(write_offline(messages), reason, self.take_asked())
     }
-}
-
-/// True if no text was removed from `messages`.
-pub(crate) fn is_unchanged(own: &[Arc<Message>], messages: &[Arc<Message>]) -> bool {
-    own.len() == messages.len()
-        && own.iter().zip(messages).all(|(own, message)| Arc::ptr_eq(own, message))
 }
 
 /// The next piece of work for an idle thread.

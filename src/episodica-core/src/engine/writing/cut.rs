@@ -10,7 +10,8 @@ use crate::boundary::window::{WindowScan, WindowStep};
 use crate::boundary::{BufferSegment, keyword_overlap, turn, window};
 use crate::config::BoundaryMode;
 use crate::engine::asking::conversation::ModelSession;
-use crate::engine::writing::form::{EpisodeDraft, SessionGroup};
+use crate::engine::writing::draft::EpisodeDraft;
+use crate::engine::writing::form::SessionGroup;
 use crate::error::Result;
 use crate::model::{BoundaryReason, Message};
 

@@ -12,224 +12,226 @@ use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
+use crate::engine::writing::commit_episodes::{commit_episodes, embed_episodes};
+use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::lost_texts::episode_without;
+use crate::engine::writing::recall::unrecalled_in;
+use crate::engine::writing::relearn::redecide_facts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generate::reconcile::{BY_USER, restore};
 use crate::model::{DeleteReport, Episode, Message, STATED, SemanticMemory, TextProvenance};
 use crate::store::{StateRecord, UserErasure};
 
-impl EngineServices {
-    /// Replaces the text of a fact or the narrative of an episode; see [`Engine::update`].
-    ///
-    /// [`Engine::update`]: crate::engine::Engine::update
-    pub(crate) fn update(
-        &self,
-        user: &OpenUser,
-        id: &str,
-        content: &str,
-        control: &dyn CallControl,
-    ) -> Result<AnyRecord> {
-        let _turn = user.turns.take(control)?;
-        let basis = user.basis();
-        let by_user = |prompt_version| TextProvenance {
-            method: BY_USER.to_owned(),
-            prompt_version,
-            ..TextProvenance::default()
-        };
-        match user.find(id).ok_or_else(|| unknown(id))? {
-            AnyRecord::Message(_) => Err(Error::invalid(format!(
-                "a message is what was said and can't be rewritten: `{id}`"
-            ))
-            .with_hint("delete it, or add a new one")),
-            AnyRecord::Semantic(known) => {
-                // `prompt_version` tells that the corrected fact came from messages: it is empty in
-                // facts that the application stated.
-                let version = match &known.provenance {
-                    made if made.method == BY_USER => made.prompt_version.clone(),
-                    made if made.prompt_version.is_empty() => made.method.clone(),
-                    made => made.prompt_version.clone(),
-                };
-                let mut fact = SemanticMemory {
-                    content: content.to_owned(),
-                    provenance: by_user(version),
-                    ..restore(&known, self.clock.now())
-                };
-                fact.metadata.remove(STATED);
-                let fact = Arc::new(fact);
-                let to = self.indexing();
-                let rows = to.embed(&[content], control)?;
-                let writer = user.lock_writer_on(basis, true, &to)?;
-                user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
-                let rows = rows.as_ref().map(|rows| rows.view());
-                user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
-                user.note_change();
-                drop(writer);
-                self.compact_if_worth(user, control);
-                Ok(AnyRecord::Semantic(fact))
+/// Replaces the text of a fact or the narrative of an episode; see [`Engine::update`].
+///
+/// [`Engine::update`]: crate::engine::Engine::update
+pub(crate) fn update_text(
+    services: &EngineServices,
+    user: &OpenUser,
+    id: &str,
+    content: &str,
+    control: &dyn CallControl,
+) -> Result<AnyRecord> {
+    let _turn = user.turns.take(control)?;
+    let basis = user.basis();
+    let by_user = |prompt_version| TextProvenance {
+        method: BY_USER.to_owned(),
+        prompt_version,
+        ..TextProvenance::default()
+    };
+    match user.find(id).ok_or_else(|| unknown(id))? {
+        AnyRecord::Message(_) => Err(Error::invalid(format!(
+            "a message is what was said and can't be rewritten: `{id}`"
+        ))
+        .with_hint("delete it, or add a new one")),
+        AnyRecord::Semantic(known) => {
+            // `prompt_version` tells that the corrected fact came from messages: it is empty in
+            // facts that the application stated.
+            let version = match &known.provenance {
+                made if made.method == BY_USER => made.prompt_version.clone(),
+                made if made.prompt_version.is_empty() => made.method.clone(),
+                made => made.prompt_version.clone(),
+            };
+            let mut fact = SemanticMemory {
+                content: content.to_owned(),
+                provenance: by_user(version),
+                ..restore(&known, services.clock.now())
+            };
+            fact.metadata.remove(STATED);
+            let fact = Arc::new(fact);
+            let to = services.indexing();
+            let rows = to.embed(&[content], control)?;
+            let writer = user.lock_writer_on(basis, true, &to)?;
+            user.store.append_semantic(&[Arc::clone(&fact)], &[], &[])?;
+            let rows = rows.as_ref().map(|rows| rows.view());
+            user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
+            user.note_change();
+            drop(writer);
+            compact_if_worth(services, user, control);
+            Ok(AnyRecord::Semantic(fact))
+        }
+        AnyRecord::Episode(known) => {
+            let episode = Arc::new(Episode {
+                content: content.to_owned(),
+                revision: known.revision + 1,
+                provenance: by_user(String::new()),
+                ..(*known).clone()
+            });
+            let edited = std::slice::from_ref(&episode);
+            let learned = still_learned(services, user, edited);
+            let rows = embed_episodes(services, edited, control)?;
+            commit_episodes(services, user, edited, &learned, rows, basis)?;
+            if !learned.is_empty() {
+                user.view.write().backlog.nothing_to_learn(&episode.episode_id);
             }
-            AnyRecord::Episode(known) => {
-                let episode = Arc::new(Episode {
-                    content: content.to_owned(),
-                    revision: known.revision + 1,
-                    provenance: by_user(String::new()),
-                    ..(*known).clone()
-                });
-                let edited = std::slice::from_ref(&episode);
-                let learned = self.still_learned(user, edited);
-                let rows = self.embed_episodes(edited, control)?;
-                self.commit_episodes(user, edited, &learned, rows, basis)?;
-                if !learned.is_empty() {
-                    user.view.write().backlog.nothing_to_learn(&episode.episode_id);
-                }
-                self.compact_if_worth(user, control);
-                Ok(AnyRecord::Episode(episode))
-            }
+            compact_if_worth(services, user, control);
+            Ok(AnyRecord::Episode(episode))
         }
     }
+}
 
-    /// Deletes records and everything derived from them, in one pass over the files; see
-    /// [`Engine::delete`]. `choose` selects the records while no other caller can change them.
-    ///
-    /// [`Engine::delete`]: crate::engine::Engine::delete
-    pub(crate) fn delete(
-        &self,
-        user: &OpenUser,
-        choose: &dyn Fn(&OpenUser) -> Vec<AnyRecord>,
-        control: &dyn CallControl,
-    ) -> Result<DeleteReport> {
-        let _turn = user.turns.take(control)?;
-        let basis = user.basis();
-        let mut erasure = erasure_of(choose(user));
-        if erasure == UserErasure::default() {
-            return Ok(DeleteReport::default());
-        }
-        control.check()?;
-        let added = self.follow(user, &mut erasure, control)?;
-        let report = report_of(&erasure);
-        let texts: Vec<&str> = added.iter().map(|fact| fact.content.as_str()).collect();
-        let added_rows = self.indexing().embed(&texts, control)?;
-        let rows = self.embed_episodes(&erasure.replace_episodes, control)?;
-        let fact_rows = self.embed_changed(user, &erasure.replace_semantic, control)?;
-        let writer = user.lock_writer_on(basis, true, &self.indexing())?;
-        // The erasure removes the files of answers and traces; data kept in memory would restore
-        // them.
-        user.notes.lock().close();
-        *user.recalled.lock() = Default::default();
-        self.counters.forget(&user.owner.user);
-        erasure.at = Some(self.clock.now());
-        let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
-        self.feed.note_deleted(&user.owner, gone);
-        let learned = self.still_learned(user, &erasure.replace_episodes);
-        // Facts learned again are written first: an interrupted deletion loses none of them.
-        user.store.append_semantic(&added, &[], &learned)?;
-        {
-            let (mut view, to) = (user.view.write(), self.indexing());
-            for (row, fact) in added.iter().enumerate() {
-                let row = added_rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-                view.put_fact(Arc::clone(fact), row, &to)?;
-            }
-        }
-        // The erasure removes the counts; those of the remaining records are written again.
-        let uses = self.store.uses(&user.owner).unwrap_or_default();
-        let outcome = user.store.erase(erasure.clone());
-        if let Err(error) = &outcome
-            && !user.store.is_erasing()
-        {
-            // An internal error means that the logs have an episode with the message and the view
-            // does not: the snapshot from which the view was restored was changed.
-            let view = user.view.read();
-            if error.kind() == ErrorKind::Internal && !view.messages.shelf().is_empty() {
-                view.messages.shelf().distrust();
-            }
-            return outcome.map(|files| DeleteReport { files, ..report });
-        }
-        // The records are erased from the disk, or will be before the next append. So they leave
-        // memory, even if the caller gives up now.
-        let to = self.indexing();
-        user.view.write().erase(&erasure, rows.as_ref(), fact_rows.as_ref(), &to)?;
-        user.note_change();
-        user.uses.add(uses);
-        drop(writer);
-        user.measure();
-        let files = outcome?;
-        // The deletion has succeeded: a failure here must not be reported as its failure.
-        if let Err(error) = user.save_uses(&self.store) {
-            self.counters.note_failure(Some(&user.owner.user), &error);
-        }
-        // Vectors of the table of tokens are computed faster than they are written.
-        if self.embedder.model() != STATIC_MODEL {
-            user.save_caches(&self.store, &to)?;
-        }
-        Ok(DeleteReport { files, ..report })
+/// Deletes records and everything derived from them, in one pass over the files; see
+/// [`Engine::delete`]. `choose` selects the records while no other caller can change them.
+///
+/// [`Engine::delete`]: crate::engine::Engine::delete
+pub(crate) fn delete_records(
+    services: &EngineServices,
+    user: &OpenUser,
+    choose: &dyn Fn(&OpenUser) -> Vec<AnyRecord>,
+    control: &dyn CallControl,
+) -> Result<DeleteReport> {
+    let _turn = user.turns.take(control)?;
+    let basis = user.basis();
+    let mut erasure = erasure_of(choose(user));
+    if erasure == UserErasure::default() {
+        return Ok(DeleteReport::default());
     }
-
-    /// Reports the records that [`EngineServices::delete`] would remove and rewrite now. Changes
-    /// nothing.
-    pub(crate) fn preview_deletion(
-        &self,
-        user: &OpenUser,
-        choose: &dyn Fn(&OpenUser) -> Vec<AnyRecord>,
-        control: &dyn CallControl,
-    ) -> Result<DeleteReport> {
-        let mut erasure = erasure_of(choose(user));
-        if erasure == UserErasure::default() {
-            return Ok(DeleteReport::default());
+    control.check()?;
+    let added = follow_deletion(services, user, &mut erasure, control)?;
+    let report = report_of(&erasure);
+    let texts: Vec<&str> = added.iter().map(|fact| fact.content.as_str()).collect();
+    let added_rows = services.indexing().embed(&texts, control)?;
+    let rows = embed_episodes(services, &erasure.replace_episodes, control)?;
+    let fact_rows = embed_changed(services, user, &erasure.replace_semantic, control)?;
+    let writer = user.lock_writer_on(basis, true, &services.indexing())?;
+    // The erasure removes the files of answers and traces; data kept in memory would restore
+    // them.
+    user.notes.lock().close();
+    *user.recalled.lock() = Default::default();
+    services.counters.forget(&user.owner.user);
+    erasure.at = Some(services.clock.now());
+    let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
+    services.feed.note_deleted(&user.owner, gone);
+    let learned = still_learned(services, user, &erasure.replace_episodes);
+    // Facts learned again are written first: an interrupted deletion loses none of them.
+    user.store.append_semantic(&added, &[], &learned)?;
+    {
+        let (mut view, to) = (user.view.write(), services.indexing());
+        for (row, fact) in added.iter().enumerate() {
+            let row = added_rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+            view.put_fact(Arc::clone(fact), row, &to)?;
         }
-        self.follow(user, &mut erasure, control)?;
-        Ok(report_of(&erasure))
     }
-
-    /// Adds to an erasure its consequences; returns the facts to append.
-    fn follow(
-        &self,
-        user: &OpenUser,
-        erasure: &mut UserErasure,
-        control: &dyn CallControl,
-    ) -> Result<Vec<Arc<SemanticMemory>>> {
-        let recalled = user.recalled.lock().clone();
+    // The erasure removes the counts; those of the remaining records are written again.
+    let uses = services.store.uses(&user.owner).unwrap_or_default();
+    let outcome = user.store.erase(erasure.clone());
+    if let Err(error) = &outcome
+        && !user.store.is_erasing()
+    {
+        // An internal error means that the logs have an episode with the message and the view
+        // does not: the snapshot from which the view was restored was changed.
         let view = user.view.read();
-        follow(&view, erasure, control)?;
-        let seen = |messages: &[Arc<Message>]| self.unrecalled(&recalled, &view, messages);
-        self.redecide((&user.owner, &view, &seen), erasure, control)
-    }
-
-    /// A vector for each of these facts; `None` if no text has changed.
-    fn embed_changed(
-        &self,
-        user: &OpenUser,
-        facts: &[Arc<SemanticMemory>],
-        control: &dyn CallControl,
-    ) -> Result<Option<Array2<f32>>> {
-        let is_changed = |fact: &Arc<SemanticMemory>| {
-            let view = user.view.read();
-            view.facts.by_id(&fact.memory_id).is_none_or(|before| before.content != fact.content)
-        };
-        if !facts.iter().any(is_changed) {
-            return Ok(None);
+        if error.kind() == ErrorKind::Internal && !view.messages.shelf().is_empty() {
+            view.messages.shelf().distrust();
         }
-        let texts: Vec<&str> = facts.iter().map(|fact| fact.content.as_str()).collect();
-        self.indexing().embed(&texts, control)
+        return outcome.map(|files| DeleteReport { files, ..report });
     }
+    // The records are erased from the disk, or will be before the next append. So they leave
+    // memory, even if the caller gives up now.
+    let to = services.indexing();
+    user.view.write().erase(&erasure, rows.as_ref(), fact_rows.as_ref(), &to)?;
+    user.note_change();
+    user.uses.add(uses);
+    drop(writer);
+    user.measure();
+    let files = outcome?;
+    // The deletion has succeeded: a failure here must not be reported as its failure.
+    if let Err(error) = user.save_uses(&services.store) {
+        services.counters.note_failure(Some(&user.owner.user), &error);
+    }
+    // Vectors of the table of tokens are computed faster than they are written.
+    if services.embedder.model() != STATIC_MODEL {
+        user.save_caches(&services.store, &to)?;
+    }
+    Ok(DeleteReport { files, ..report })
+}
 
-    /// Notes that these next revisions need no learning: they contain the messages already learned
-    /// from, or fewer.
-    pub(crate) fn still_learned(
-        &self,
-        user: &OpenUser,
-        episodes: &[Arc<Episode>],
-    ) -> Vec<StateRecord> {
-        let (view, at) = (user.view.read(), self.clock.now());
-        let learned = episodes
-            .iter()
-            .filter(|episode| !view.backlog.unlearned().contains_key(&episode.episode_id));
-        let note = |episode: &Arc<Episode>| StateRecord::Learned {
-            episode_id: episode.episode_id.clone(),
-            revision: episode.revision,
-            at,
-            pending_llm: view.backlog.relearn().contains(&episode.episode_id),
-        };
-        learned.map(note).collect()
+/// Reports the records that [`delete_records`] would remove and rewrite now. Changes
+/// nothing.
+pub(crate) fn preview_deletion(
+    services: &EngineServices,
+    user: &OpenUser,
+    choose: &dyn Fn(&OpenUser) -> Vec<AnyRecord>,
+    control: &dyn CallControl,
+) -> Result<DeleteReport> {
+    let mut erasure = erasure_of(choose(user));
+    if erasure == UserErasure::default() {
+        return Ok(DeleteReport::default());
     }
+    follow_deletion(services, user, &mut erasure, control)?;
+    Ok(report_of(&erasure))
+}
+
+/// Adds to an erasure its consequences; returns the facts to append.
+fn follow_deletion(
+    services: &EngineServices,
+    user: &OpenUser,
+    erasure: &mut UserErasure,
+    control: &dyn CallControl,
+) -> Result<Vec<Arc<SemanticMemory>>> {
+    let recalled = user.recalled.lock().clone();
+    let view = user.view.read();
+    follow(&view, erasure, control)?;
+    let seen = |messages: &[Arc<Message>]| unrecalled_in(services, &recalled, &view, messages);
+    redecide_facts(services, (&user.owner, &view, &seen), erasure, control)
+}
+
+/// A vector for each of these facts; `None` if no text has changed.
+fn embed_changed(
+    services: &EngineServices,
+    user: &OpenUser,
+    facts: &[Arc<SemanticMemory>],
+    control: &dyn CallControl,
+) -> Result<Option<Array2<f32>>> {
+    let is_changed = |fact: &Arc<SemanticMemory>| {
+        let view = user.view.read();
+        view.facts.by_id(&fact.memory_id).is_none_or(|before| before.content != fact.content)
+    };
+    if !facts.iter().any(is_changed) {
+        return Ok(None);
+    }
+    let texts: Vec<&str> = facts.iter().map(|fact| fact.content.as_str()).collect();
+    services.indexing().embed(&texts, control)
+}
+
+/// Notes that these next revisions need no learning: they contain the messages already learned
+/// from, or fewer.
+pub(crate) fn still_learned(
+    services: &EngineServices,
+    user: &OpenUser,
+    episodes: &[Arc<Episode>],
+) -> Vec<StateRecord> {
+    let (view, at) = (user.view.read(), services.clock.now());
+    let learned = episodes
+        .iter()
+        .filter(|episode| !view.backlog.unlearned().contains_key(&episode.episode_id));
+    let note = |episode: &Arc<Episode>| StateRecord::Learned {
+        episode_id: episode.episode_id.clone(),
+        revision: episode.revision,
+        at,
+        pending_llm: view.backlog.relearn().contains(&episode.episode_id),
+    };
+    learned.map(note).collect()
 }
 
 fn report_of(erasure: &UserErasure) -> DeleteReport {

@@ -7,15 +7,21 @@
 use std::sync::Arc;
 
 use crate::control::CallControl;
-use crate::engine::asking::conversation::{ModelReply, ModelSession, QuestionOutcome};
+use crate::engine::asking::conversation::{
+    ModelReply, ModelSession, QuestionOutcome, model_session,
+};
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::indexing::FactTexts;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::OUTAGE;
+use crate::engine::writing::draft::decide_anew;
 use crate::engine::writing::extracted_facts::{CandidateOrigin, ExtractedFacts};
 use crate::engine::writing::known_facts;
-use crate::engine::writing::learn::{Found, LearningStep};
+use crate::engine::writing::learn::{
+    Found, LearningStep, count_rejected, read_found, reconcile_and_commit, withdraw_stand_ins,
+};
+use crate::engine::writing::recall::without_recalled;
 use crate::error::Result;
 use crate::generate::facts::extract_offline;
 use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
@@ -26,59 +32,58 @@ const BEFORE: usize = 2;
 /// They are looked for among this many preceding messages, of all sessions.
 const BEFORE_REACH: u32 = 30;
 
-impl EngineServices {
-    /// True if the model sees known facts: then each episode waits for the facts of the episode
-    /// before.
-    pub(crate) fn shows_known(&self) -> bool {
-        self.llm.is_some() && self.config.semantic_memory && self.config.prediction_correction
-    }
+/// True if the model sees known facts: then each episode waits for the facts of the episode
+/// before.
+pub(crate) fn shows_known(services: &EngineServices) -> bool {
+    services.llm.is_some()
+        && services.config.semantic_memory
+        && services.config.prediction_correction
+}
 
-    /// Learns from the episodes that the model wrote, one after another. The caller holds the
-    /// user's `FormingTurn`.
-    pub(crate) fn learn_from_written(
-        &self,
-        user: &OpenUser,
-        episodes: &[Arc<Episode>],
-        control: &dyn CallControl,
-    ) -> Result<()> {
-        for episode in episodes.iter().filter(|one| one.provenance.fallback != OUTAGE) {
-            let id = &episode.episode_id;
-            if !user.view.read().backlog.unlearned().contains_key(id) {
-                continue;
-            }
-            self.decide(control, || match self.conversation(user, control) {
-                Some(mut conversation) => self.learn_by_model(&mut conversation, episode),
-                None => Ok(()),
-            })?;
+/// Learns from the episodes that the model wrote, one after another. The caller holds the
+/// user's `FormingTurn`.
+pub(crate) fn learn_from_written(
+    services: &EngineServices,
+    user: &OpenUser,
+    episodes: &[Arc<Episode>],
+    control: &dyn CallControl,
+) -> Result<()> {
+    for episode in episodes.iter().filter(|one| one.provenance.fallback != OUTAGE) {
+        let id = &episode.episode_id;
+        if !user.view.read().backlog.unlearned().contains_key(id) {
+            continue;
         }
-        Ok(())
+        decide_anew(services, control, || match model_session(services, user, control) {
+            Some(mut conversation) => learn_by_model(services, &mut conversation, episode),
+            None => Ok(()),
+        })?;
     }
+    Ok(())
+}
 
-    /// Learns from an episode with the model. The caller holds the user's `FormingTurn`.
-    pub(crate) fn learn_by_model(
-        &self,
-        conversation: &mut ModelSession<'_>,
-        episode: &Arc<Episode>,
-    ) -> Result<()> {
-        let (user, control) = (conversation.user, conversation.control);
-        let (basis, episodes) = (user.basis(), std::slice::from_ref(episode));
-        let stated = user.progress.take_stated(episodes).into_iter().flatten().next();
-        let ExtractedFacts { extraction, origin, pending_llm, asked, .. } = match stated {
-            Some(stated) => stated,
-            None => conversation.find_facts(episode)?,
-        };
-        if origin.is_some() {
-            self.withdraw_stand_ins(user, &[episode.episode_id.as_str()], basis, control)?;
-        }
-        self.count_rejected(&extraction);
-        let found: Vec<Found<'_>> =
-            extraction.candidates.into_iter().map(|candidate| (episode, candidate)).collect();
-        conversation.count("episodes_without_facts", u64::from(found.is_empty()));
-        let texts = self.read_found(&found, control)?;
-        let step =
-            LearningStep { episodes, found: &found, texts, origin, pending_llm, asked, basis };
-        self.reconcile_and_commit(user, step, control)
+/// Learns from an episode with the model. The caller holds the user's `FormingTurn`.
+pub(crate) fn learn_by_model(
+    services: &EngineServices,
+    conversation: &mut ModelSession<'_>,
+    episode: &Arc<Episode>,
+) -> Result<()> {
+    let (user, control) = (conversation.user, conversation.control);
+    let (basis, episodes) = (user.basis(), std::slice::from_ref(episode));
+    let stated = user.progress.take_stated(episodes).into_iter().flatten().next();
+    let ExtractedFacts { extraction, origin, pending_llm, asked, .. } = match stated {
+        Some(stated) => stated,
+        None => conversation.find_facts(episode)?,
+    };
+    if origin.is_some() {
+        withdraw_stand_ins(services, user, &[episode.episode_id.as_str()], basis, control)?;
     }
+    count_rejected(services, &extraction);
+    let found: Vec<Found<'_>> =
+        extraction.candidates.into_iter().map(|candidate| (episode, candidate)).collect();
+    conversation.count("episodes_without_facts", u64::from(found.is_empty()));
+    let texts = read_found(services, &found, control)?;
+    let step = LearningStep { episodes, found: &found, texts, origin, pending_llm, asked, basis };
+    reconcile_and_commit(services, user, step, control)
 }
 
 impl ModelSession<'_> {
@@ -99,7 +104,7 @@ impl ModelSession<'_> {
         let found = facts.extraction.candidates.len() - facts.repeated;
         let junk = facts.extraction.junk();
         if junk > found as u64 {
-            self.services.count_rejected(&facts.extraction);
+            count_rejected(self.services, &facts.extraction);
             self.unusable("facts_answers_unsupported");
             return self.facts_by_rules(messages, false, asked);
         }
@@ -133,7 +138,7 @@ impl ModelSession<'_> {
 
     /// Extracts the facts of an episode that is written already.
     fn find_facts(&mut self, episode: &Arc<Episode>) -> Result<ExtractedFacts> {
-        let messages = self.services.without_recalled(self.user, &episode.original_messages);
+        let messages = without_recalled(self.services, self.user, &episode.original_messages);
         let shown = self.shown_beside(&messages);
         let prompt = question(&messages, &shown, self.budget())?;
         match self.ask(&prompt)? {

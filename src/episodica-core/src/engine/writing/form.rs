@@ -9,10 +9,15 @@ use crate::boundary::{self, BufferSegment, FeatureCache};
 use crate::clock::Moment;
 use crate::config::{BoundaryMode, MemoryConfig};
 use crate::control::{CallControl, patiently};
+use crate::engine::asking::conversation::model_session;
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::error::{ErrorKind, Result};
+use crate::engine::writing::commit::write_down;
+use crate::engine::writing::draft::{EpisodeDraft, bytes_of, decide_anew};
+use crate::engine::writing::ingest::embed_messages;
+use crate::engine::writing::learn::learn_by_rules;
+use crate::error::Result;
 use crate::model::{BoundaryReason, Episode, Message};
 use crate::parallel;
 use crate::store::{SessionState, StateRecord};
@@ -38,240 +43,221 @@ pub(crate) struct SessionGroup {
     pub complete: Option<BoundaryReason>,
 }
 
-pub(crate) struct EpisodeDraft {
-    pub messages: Vec<Arc<Message>>,
-    pub segment: BufferSegment,
-    /// Trace of the questions about the segment's end.
-    pub asked: QuestionTrace,
+/// Marks closed sessions without pending work as settled. The caller holds the user's
+/// `FormingTurn`.
+pub(crate) fn settle_sessions(
+    services: &EngineServices,
+    user: &OpenUser,
+    control: &dyn CallControl,
+) -> Result<()> {
+    let done: Vec<String> = {
+        let view = user.view.read();
+        let backlog = &view.backlog;
+        if backlog.closing_sessions().is_empty() || !backlog.unlearned().is_empty() {
+            return Ok(());
+        }
+        let is_open = |session: &String| {
+            let mut buffered = backlog.buffer().iter().map(|slot| view.messages.get(*slot));
+            buffered.any(|message| message.session_id.as_deref() == Some(session))
+        };
+        backlog.closing_sessions().iter().filter(|id| !is_open(id)).cloned().collect()
+    };
+    for session in done {
+        mark_session(services, user, &session, SessionState::Indexing)?;
+        // While an embedder fails, records are found by their words only. The session is
+        // settled once all have vectors.
+        if user.embed_missing(&services.indexing(), control)? > 0 {
+            continue;
+        }
+        mark_session(services, user, &session, SessionState::Closed)?;
+        user.view.write().backlog.session_settled(&session);
+    }
+    Ok(())
 }
 
-impl EngineServices {
-    /// Marks closed sessions without pending work as settled. The caller holds the user's
-    /// `FormingTurn`.
-    pub(crate) fn settle_sessions(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
-        let done: Vec<String> = {
-            let view = user.view.read();
-            let backlog = &view.backlog;
-            if backlog.closing_sessions().is_empty() || !backlog.unlearned().is_empty() {
-                return Ok(());
-            }
-            let is_open = |session: &String| {
-                let mut buffered = backlog.buffer().iter().map(|slot| view.messages.get(*slot));
-                buffered.any(|message| message.session_id.as_deref() == Some(session))
-            };
-            backlog.closing_sessions().iter().filter(|id| !is_open(id)).cloned().collect()
-        };
-        for session in done {
-            self.mark_session(user, &session, SessionState::Indexing)?;
-            // While an embedder fails, records are found by their words only. The session is
-            // settled once all have vectors.
-            if user.embed_missing(&self.indexing(), control)? > 0 {
-                continue;
-            }
-            self.mark_session(user, &session, SessionState::Closed)?;
-            user.view.write().backlog.session_settled(&session);
-        }
-        Ok(())
-    }
+pub(crate) fn mark_session(
+    services: &EngineServices,
+    user: &OpenUser,
+    session_id: &str,
+    state: SessionState,
+) -> Result<()> {
+    let record =
+        StateRecord::Session { session_id: session_id.to_owned(), state, at: services.clock.now() };
+    let _writer = user.lock_writer(&services.indexing())?;
+    user.store.append_messages(&[], &[record]).map(drop)
+}
 
-    pub(crate) fn mark_session(
-        &self,
-        user: &OpenUser,
-        session_id: &str,
-        state: SessionState,
-    ) -> Result<()> {
-        let record =
-            StateRecord::Session { session_id: session_id.to_owned(), state, at: self.clock.now() };
-        let _writer = user.lock_writer(&self.indexing())?;
-        user.store.append_messages(&[], &[record]).map(drop)
-    }
-
-    /// Cuts the buffer and forms episodes. Without background work it also learns from them;
-    /// otherwise the caller queues the user.
-    pub(crate) fn form(
-        &self,
-        user: &OpenUser,
-        cut: BufferCut<'_>,
-        control: &dyn CallControl,
-    ) -> Result<Vec<Arc<Episode>>> {
-        let _turn = match cut {
-            BufferCut::Finished => match user.turns.take_for_new(control)? {
-                Some(turn) => turn,
-                None => return Ok(Vec::new()),
-            },
-            _ => user.turns.take(control)?,
-        };
-        // If several callers add at once, the first caller forms the episodes for all of them.
-        let slots = {
-            let view = user.view.read();
-            let (backlog, slots) = (&view.backlog, view.messages.slot_count() as u32);
-            let is_settled = backlog.unembedded().is_empty() && backlog.unlearned().is_empty();
-            if cut == BufferCut::Finished && is_settled && view.formed == slots {
-                return Ok(Vec::new());
-            }
-            slots
-        };
-        self.embed_messages(user, control)?;
-        let episodes = self.form_episodes(user, cut, control)?;
-        if let (BufferCut::Session(session), false) = (cut, episodes.is_empty()) {
-            self.mark_session(user, session, SessionState::Extracting)?;
-        }
-        if !self.has_background_work() {
-            self.decide(control, || self.learn(user, control))?;
-            self.settle_sessions(user, control)?;
-        }
-        if !matches!(cut, BufferCut::Session(_)) {
-            let mut view = user.view.write();
-            let first = view.backlog.unembedded().first().copied();
-            view.formed = first.map_or(slots, |first| slots.min(first));
-        }
-        Ok(episodes)
-    }
-
-    /// Repeats `decision` while another process changes the records that it used.
-    pub(crate) fn decide<T>(
-        &self,
-        control: &dyn CallControl,
-        mut decision: impl FnMut() -> Result<T>,
-    ) -> Result<T> {
-        loop {
-            match decision() {
-                Err(error) if error.kind() == ErrorKind::Conflict => {
-                    self.counters.count("decided_again", 1);
-                    control.check()?;
-                }
-                outcome => return outcome,
-            }
-        }
-    }
-
-    /// Forms all episodes that can be cut. The caller holds the user's `FormingTurn`.
-    pub(crate) fn form_episodes(
-        &self,
-        user: &OpenUser,
-        cut: BufferCut<'_>,
-        control: &dyn CallControl,
-    ) -> Result<Vec<Arc<Episode>>> {
-        let mut episodes = self.form_some(user, cut, control)?;
-        if self.llm.is_some() {
-            loop {
-                let more = self.form_some(user, cut, control)?;
-                if more.is_empty() {
-                    break;
-                }
-                episodes.extend(more);
-            }
-        }
-        Ok(episodes)
-    }
-
-    /// Forms the episodes that can be cut, with a model only a few. The caller holds the user's
-    /// `FormingTurn`.
-    pub(crate) fn form_some(
-        &self,
-        user: &OpenUser,
-        cut: BufferCut<'_>,
-        control: &dyn CallControl,
-    ) -> Result<Vec<Arc<Episode>>> {
-        let mut episodes = Vec::new();
-        self.decide(control, || self.form_once(user, cut, control, &mut episodes))?;
-        Ok(episodes)
-    }
-
-    /// Adds the committed episodes to `formed`, even if another process then interferes.
-    fn form_once(
-        &self,
-        user: &OpenUser,
-        cut: BufferCut<'_>,
-        control: &dyn CallControl,
-        formed: &mut Vec<Arc<Episode>>,
-    ) -> Result<()> {
-        let basis = user.basis();
-        let groups = self.groups(user, cut);
-        let by_model = matches!(
-            self.config.boundary_mode,
-            BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message
-        );
-        let drafts: Vec<EpisodeDraft> = match self.conversation(user, control).filter(|_| by_model)
-        {
-            Some(mut conversation) => {
-                let most = MOST_DRAFTS.max(self.config.llm_concurrency);
-                let mut drafts = Vec::new();
-                for group in groups {
-                    drafts.extend(conversation.cut(group, most.saturating_sub(drafts.len()))?);
-                }
-                drafts
-            }
-            None => {
-                let (readings, config) = (Arc::clone(&user.progress.readings), self.config.clone());
-                let messages = groups.iter().flat_map(|group| &group.messages);
-                patiently(bytes_of(messages), control, move || {
-                    let cut = |group| cut_by_rules(&readings, &config, group);
-                    parallel::map(groups, 1, cut).into_iter().flatten().collect()
-                })?
-            }
-        };
-        let outcome = self.write_down(user, drafts, basis, control, formed);
-        if outcome.is_err() {
-            // The rest is cut again; the answers are in the cache.
-            user.progress.seen.lock().clear();
-        }
-        outcome
-    }
-
-    /// The buffer by sessions, with vectors if all messages of a session have one.
-    fn groups(&self, user: &OpenUser, cut: BufferCut<'_>) -> Vec<SessionGroup> {
+/// Cuts the buffer and forms episodes. Without background work it also learns from them;
+/// otherwise the caller queues the user.
+pub(crate) fn form_user(
+    services: &EngineServices,
+    user: &OpenUser,
+    cut: BufferCut<'_>,
+    control: &dyn CallControl,
+) -> Result<Vec<Arc<Episode>>> {
+    let _turn = match cut {
+        BufferCut::Finished => match user.turns.take_for_new(control)? {
+            Some(turn) => turn,
+            None => return Ok(Vec::new()),
+        },
+        _ => user.turns.take(control)?,
+    };
+    // If several callers add at once, the first caller forms the episodes for all of them.
+    let slots = {
         let view = user.view.read();
-        // For each buffered message, the latest time among it and the messages that arrived after
-        // it.
-        let mut newest: Vec<(u32, Moment)> = view
-            .backlog
-            .buffer()
-            .iter()
-            .rev()
-            .map(|slot| (*slot, view.messages.get(*slot).timestamp))
-            .collect();
-        for at in 1..newest.len() {
-            newest[at].1 = newest[at].1.max(newest[at - 1].1);
+        let (backlog, slots) = (&view.backlog, view.messages.slot_count() as u32);
+        let is_settled = backlog.unembedded().is_empty() && backlog.unlearned().is_empty();
+        if cut == BufferCut::Finished && is_settled && view.formed == slots {
+            return Ok(Vec::new());
         }
-        let newest_since = |slot: u32| {
-            newest.binary_search_by(|(other, _)| slot.cmp(other)).map(|at| newest[at].1).ok()
-        };
-        let gap = self.config.time_gap_minutes * 60.0;
-        let mut groups = Vec::new();
-        for slots in view.buffered_sessions() {
-            let messages: Vec<Arc<Message>> =
-                slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
-            let Some(last) = messages.last() else { continue };
-            let session = last.session_id.as_deref();
-            // Another session went on for longer than the gap, so this session has ended without
-            // being closed. Messages that arrived before its end do not count: an import may add
-            // old sessions after new ones.
-            let newest = slots.last().and_then(|slot| newest_since(*slot));
-            let left = session.is_some()
-                && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
-            // The session has no new messages since the last check.
-            if cut == BufferCut::Finished
-                && !left
-                && !self.has_background_work()
-                && slots.last().is_some_and(|slot| *slot < view.formed)
-            {
-                continue;
-            }
-            let complete = match cut {
-                BufferCut::All => Some(BoundaryReason::Flush),
-                BufferCut::Session(wanted) if session == Some(wanted) => {
-                    Some(BoundaryReason::Session)
-                }
-                BufferCut::Session(_) => continue,
-                BufferCut::Finished if left => Some(BoundaryReason::Session),
-                BufferCut::Finished => None,
-            };
-            let vectors = view.message_vectors(&slots);
-            groups.push(SessionGroup { messages, vectors, complete });
-        }
-        groups
+        slots
+    };
+    embed_messages(services, user, control)?;
+    let episodes = form_episodes(services, user, cut, control)?;
+    if let (BufferCut::Session(session), false) = (cut, episodes.is_empty()) {
+        mark_session(services, user, session, SessionState::Extracting)?;
     }
+    if !services.has_background_work() {
+        decide_anew(services, control, || learn_by_rules(services, user, control))?;
+        settle_sessions(services, user, control)?;
+    }
+    if !matches!(cut, BufferCut::Session(_)) {
+        let mut view = user.view.write();
+        let first = view.backlog.unembedded().first().copied();
+        view.formed = first.map_or(slots, |first| slots.min(first));
+    }
+    Ok(episodes)
+}
+
+/// Forms all episodes that can be cut. The caller holds the user's `FormingTurn`.
+pub(crate) fn form_episodes(
+    services: &EngineServices,
+    user: &OpenUser,
+    cut: BufferCut<'_>,
+    control: &dyn CallControl,
+) -> Result<Vec<Arc<Episode>>> {
+    let mut episodes = form_some(services, user, cut, control)?;
+    if services.llm.is_some() {
+        loop {
+            let more = form_some(services, user, cut, control)?;
+            if more.is_empty() {
+                break;
+            }
+            episodes.extend(more);
+        }
+    }
+    Ok(episodes)
+}
+
+/// Forms the episodes that can be cut, with a model only a few. The caller holds the user's
+/// `FormingTurn`.
+pub(crate) fn form_some(
+    services: &EngineServices,
+    user: &OpenUser,
+    cut: BufferCut<'_>,
+    control: &dyn CallControl,
+) -> Result<Vec<Arc<Episode>>> {
+    let mut episodes = Vec::new();
+    decide_anew(services, control, || form_once(services, user, cut, control, &mut episodes))?;
+    Ok(episodes)
+}
+
+/// Adds the committed episodes to `formed`, even if another process then interferes.
+fn form_once(
+    services: &EngineServices,
+    user: &OpenUser,
+    cut: BufferCut<'_>,
+    control: &dyn CallControl,
+    formed: &mut Vec<Arc<Episode>>,
+) -> Result<()> {
+    let basis = user.basis();
+    let groups = session_groups(services, user, cut);
+    let by_model = matches!(
+        services.config.boundary_mode,
+        BoundaryMode::Auto | BoundaryMode::Window | BoundaryMode::Message
+    );
+    let drafts: Vec<EpisodeDraft> = match model_session(services, user, control)
+        .filter(|_| by_model)
+    {
+        Some(mut conversation) => {
+            let most = MOST_DRAFTS.max(services.config.llm_concurrency);
+            let mut drafts = Vec::new();
+            for group in groups {
+                drafts.extend(conversation.cut(group, most.saturating_sub(drafts.len()))?);
+            }
+            drafts
+        }
+        None => {
+            let (readings, config) = (Arc::clone(&user.progress.readings), services.config.clone());
+            let messages = groups.iter().flat_map(|group| &group.messages);
+            patiently(bytes_of(messages), control, move || {
+                let cut = |group| cut_by_rules(&readings, &config, group);
+                parallel::map(groups, 1, cut).into_iter().flatten().collect()
+            })?
+        }
+    };
+    let outcome = write_down(services, user, drafts, basis, control, formed);
+    if outcome.is_err() {
+        // The rest is cut again; the answers are in the cache.
+        user.progress.seen.lock().clear();
+    }
+    outcome
+}
+
+/// The buffer by sessions, with vectors if all messages of a session have one.
+fn session_groups(
+    services: &EngineServices,
+    user: &OpenUser,
+    cut: BufferCut<'_>,
+) -> Vec<SessionGroup> {
+    let view = user.view.read();
+    // For each buffered message, the latest time among it and the messages that arrived after
+    // it.
+    let mut newest: Vec<(u32, Moment)> = view
+        .backlog
+        .buffer()
+        .iter()
+        .rev()
+        .map(|slot| (*slot, view.messages.get(*slot).timestamp))
+        .collect();
+    for at in 1..newest.len() {
+        newest[at].1 = newest[at].1.max(newest[at - 1].1);
+    }
+    let newest_since = |slot: u32| {
+        newest.binary_search_by(|(other, _)| slot.cmp(other)).map(|at| newest[at].1).ok()
+    };
+    let gap = services.config.time_gap_minutes * 60.0;
+    let mut groups = Vec::new();
+    for slots in view.buffered_sessions() {
+        let messages: Vec<Arc<Message>> =
+            slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect();
+        let Some(last) = messages.last() else { continue };
+        let session = last.session_id.as_deref();
+        // Another session went on for longer than the gap, so this session has ended without
+        // being closed. Messages that arrived before its end do not count: an import may add
+        // old sessions after new ones.
+        let newest = slots.last().and_then(|slot| newest_since(*slot));
+        let left = session.is_some()
+            && newest.is_some_and(|newest| newest.seconds_since(last.timestamp) > gap);
+        // The session has no new messages since the last check.
+        if cut == BufferCut::Finished
+            && !left
+            && !services.has_background_work()
+            && slots.last().is_some_and(|slot| *slot < view.formed)
+        {
+            continue;
+        }
+        let complete = match cut {
+            BufferCut::All => Some(BoundaryReason::Flush),
+            BufferCut::Session(wanted) if session == Some(wanted) => Some(BoundaryReason::Session),
+            BufferCut::Session(_) => continue,
+            BufferCut::Finished if left => Some(BoundaryReason::Session),
+            BufferCut::Finished => None,
+        };
+        let vectors = view.message_vectors(&slots);
+        groups.push(SessionGroup { messages, vectors, complete });
+    }
+    groups
 }
 
 fn cut_by_rules(
@@ -293,9 +279,4 @@ fn cut_by_rules(
         asked: QuestionTrace::default(),
     };
     segments.into_iter().map(draft).collect()
-}
-
-/// Total length of the texts of messages.
-pub(crate) fn bytes_of<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> usize {
-    messages.into_iter().map(|message| message.content.len()).sum()
 }

@@ -105,58 +105,56 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-impl EngineServices {
-    /// Adds the records that the user lacks; see [`Engine::import_records`].
-    ///
-    /// Messages are written before the episodes that name them, and these before their facts.
-    ///
-    /// [`Engine::import_records`]: crate::engine::Engine::import_records
-    pub(crate) fn import(
-        &self,
-        user: &OpenUser,
-        parsed: &mut ParsedImport,
-        unlearned: &[String],
-        path: &Path,
-        control: &dyn CallControl,
-    ) -> Result<ImportReport> {
-        let _turn = user.turns.take(control)?;
-        let to = self.indexing();
-        let mut report = ImportReport::default();
-        let mut writer = user.lock_writer(&to)?;
-        // If another machine may write first, the import may be repeated: `parsed` stays.
-        let is_shared = user.store.is_shared();
-        let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
-        let new = NewRecords::of(user, parsed, writer.next_seq, path, &mut report)?;
-        let learned = new.learned(unlearned, self.clock.now());
-        user.store.append_messages(&new.messages, &[])?;
-        user.store.append_episodes(&new.episodes, &[], &[])?;
-        user.store.append_semantic(&new.facts, &[], &learned)?;
-        user.note_change();
-        let last = new.messages.iter().map(|message| message.seq + 1).max();
-        writer.next_seq = writer.next_seq.max(last.unwrap_or_default());
-        for batch in new.messages.chunks(VIEW_BATCH) {
-            // Messages in the log enter the view even if the caller gives up now.
-            let texts = batch.iter().map(|message| message.content.as_str());
-            let readings = to.read_messages(texts, &Uninterrupted)?;
-            user.view.write().add_messages(batch, &readings);
-        }
-        for episode in &new.episodes {
-            let mut view = user.view.write();
-            view.put_episode(Arc::clone(episode), &episode_terms(episode), None, &to)?;
-            if self.config.semantic_memory && unlearned.contains(&episode.episode_id) {
-                view.backlog.await_learning(&episode.episode_id, episode.revision);
-            } else {
-                view.backlog.nothing_to_learn(&episode.episode_id);
-            }
-        }
-        for fact in &new.facts {
-            user.view.write().put_fact(Arc::clone(fact), None, &to)?;
-        }
-        drop(writer);
-        user.embed_missing(&to, control)?;
-        user.measure();
-        Ok(report)
+/// Adds the records that the user lacks; see [`Engine::import_records`].
+///
+/// Messages are written before the episodes that name them, and these before their facts.
+///
+/// [`Engine::import_records`]: crate::engine::Engine::import_records
+pub(crate) fn import_all(
+    services: &EngineServices,
+    user: &OpenUser,
+    parsed: &mut ParsedImport,
+    unlearned: &[String],
+    path: &Path,
+    control: &dyn CallControl,
+) -> Result<ImportReport> {
+    let _turn = user.turns.take(control)?;
+    let to = services.indexing();
+    let mut report = ImportReport::default();
+    let mut writer = user.lock_writer(&to)?;
+    // If another machine may write first, the import may be repeated: `parsed` stays.
+    let is_shared = user.store.is_shared();
+    let parsed = if is_shared { parsed.clone() } else { std::mem::take(parsed) };
+    let new = NewRecords::of(user, parsed, writer.next_seq, path, &mut report)?;
+    let learned = new.learned(unlearned, services.clock.now());
+    user.store.append_messages(&new.messages, &[])?;
+    user.store.append_episodes(&new.episodes, &[], &[])?;
+    user.store.append_semantic(&new.facts, &[], &learned)?;
+    user.note_change();
+    let last = new.messages.iter().map(|message| message.seq + 1).max();
+    writer.next_seq = writer.next_seq.max(last.unwrap_or_default());
+    for batch in new.messages.chunks(VIEW_BATCH) {
+        // Messages in the log enter the view even if the caller gives up now.
+        let texts = batch.iter().map(|message| message.content.as_str());
+        let readings = to.read_messages(texts, &Uninterrupted)?;
+        user.view.write().add_messages(batch, &readings);
     }
+    for episode in &new.episodes {
+        let mut view = user.view.write();
+        view.put_episode(Arc::clone(episode), &episode_terms(episode), None, &to)?;
+        if services.config.semantic_memory && unlearned.contains(&episode.episode_id) {
+            view.backlog.await_learning(&episode.episode_id, episode.revision);
+        } else {
+            view.backlog.nothing_to_learn(&episode.episode_id);
+        }
+    }
+    for fact in &new.facts {
+        user.view.write().put_fact(Arc::clone(fact), None, &to)?;
+    }
+    drop(writer);
+    user.embed_missing(&to, control)?;
+    user.measure();
+    Ok(report)
 }
 
 /// The records that the user lacks, in the form of the logs.

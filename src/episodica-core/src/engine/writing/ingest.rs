@@ -27,207 +27,204 @@ const VIEW_BATCH: usize = 256;
 /// Attempts after which the pauses between them stop doubling.
 const LONGEST_PAUSE: u32 = 6;
 
-impl EngineServices {
-    /// Checks every message of a call before the first is written.
-    ///
-    /// # Errors
-    /// `InvalidInput` with the number of the message.
-    pub(crate) fn check_messages(&self, messages: &[NewMessage]) -> Result<()> {
-        messages.iter().enumerate().try_for_each(|(number, message)| {
-            self.check_message(message)
-                .map_err(|error| Error::invalid(format!("message {number}: {error}")))
-        })
-    }
+/// Checks every message of a call before the first is written.
+///
+/// # Errors
+/// `InvalidInput` with the number of the message.
+pub(crate) fn check_messages(services: &EngineServices, messages: &[NewMessage]) -> Result<()> {
+    messages.iter().enumerate().try_for_each(|(number, message)| {
+        check_message(services, message)
+            .map_err(|error| Error::invalid(format!("message {number}: {error}")))
+    })
+}
 
-    fn check_message(&self, message: &NewMessage) -> Result<()> {
-        let fail = |text: String| Err(Error::invalid(text));
-        if message.role.trim().is_empty() {
-            return fail("`role` is empty".into());
-        }
-        if message.content.trim().is_empty() {
-            return fail("`content` is empty".into());
-        }
-        if message.content.len() > self.config.max_message_bytes {
-            let limit = self.config.max_message_bytes;
-            return fail(format!(
-                "`content` is longer than max_message_bytes ({limit}): `{}`",
-                message.content.len()
-            ));
-        }
-        if message.message_id.as_deref() == Some("") {
-            return fail("`message_id` is empty".into());
-        }
-        if message.metadata.as_ref().is_some_and(|raw| is_too_deep(raw.get())) {
-            return fail(format!(
-                "`metadata` is nested too deeply: more than `{MAX_JSON_DEPTH}` levels"
-            ));
-        }
-        Ok(())
+fn check_message(services: &EngineServices, message: &NewMessage) -> Result<()> {
+    let fail = |text: String| Err(Error::invalid(text));
+    if message.role.trim().is_empty() {
+        return fail("`role` is empty".into());
     }
-
-    /// Appends the new messages of a batch to the log and the view. `None` if the user was deleted;
-    /// the batch is then untouched.
-    pub(crate) fn append(
-        &self,
-        user: &OpenUser,
-        batch: &mut Vec<NewMessage>,
-        session_id: Option<&str>,
-        control: &dyn CallControl,
-    ) -> Result<Option<StoredBatch>> {
-        let texts = batch.iter().map(|message| message.content.as_str());
-        let readings = self.indexing().read_messages(texts, control)?;
-        let arriving = CallerBatch {
-            messages: std::mem::take(batch),
-            readings,
-            session_id: session_id.map(str::to_owned),
-            outcome: None,
-        };
-        let arrived = user.arrivals.submit_and_wait(arriving, |due| self.write_batches(user, due));
-        let mut arrived = arrived.lock();
-        let outcome = arrived
-            .outcome
-            .take()
-            .unwrap_or_else(|| Err(Error::internal("a batch was not written")));
-        if let Ok(None) = outcome {
-            *batch = std::mem::take(&mut arrived.messages);
-        }
-        outcome
+    if message.content.trim().is_empty() {
+        return fail("`content` is empty".into());
     }
-
-    /// Writes batches in order with one sync, and sets the outcome of each.
-    fn write_batches(&self, user: &OpenUser, due: &[SharedBatch]) {
-        let mut attempt = 0;
-        while !self.try_batches(user, due) {
-            // Another machine wrote first. One of the competing machines always succeeds; random
-            // pauses keep it from being the same one each time.
-            let longest = 1_000_u64 << attempt.min(LONGEST_PAUSE);
-            std::thread::sleep(Duration::from_micros(RandomState::new().hash_one(0) % longest));
-            attempt += 1;
-        }
+    if message.content.len() > services.config.max_message_bytes {
+        let limit = services.config.max_message_bytes;
+        return fail(format!(
+            "`content` is longer than max_message_bytes ({limit}): `{}`",
+            message.content.len()
+        ));
     }
+    if message.message_id.as_deref() == Some("") {
+        return fail("`message_id` is empty".into());
+    }
+    if message.metadata.as_ref().is_some_and(|raw| is_too_deep(raw.get())) {
+        return fail(format!(
+            "`metadata` is nested too deeply: more than `{MAX_JSON_DEPTH}` levels"
+        ));
+    }
+    Ok(())
+}
 
-    /// Writes batches; `false` if another machine wrote first, and nothing was written.
-    fn try_batches(&self, user: &OpenUser, due: &[SharedBatch]) -> bool {
-        let settle = |error: &Error| {
-            due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
-            true
-        };
-        let mut writer = match user.lock_writer(&self.indexing()) {
-            Ok(writer) => writer,
-            Err(error) if error.kind() == ErrorKind::Closed => {
-                due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
-                return true;
-            }
-            Err(error) => return settle(&error),
-        };
-        let is_shared = user.store.is_shared();
-        let (mut messages, mut readings, mut outcomes) =
-            (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
-        {
-            let view = user.view.read();
-            let mut seen: HashSet<String> = HashSet::new();
-            for batch in due {
-                let (before, mut ids) = (messages.len(), Vec::new());
-                let mut batch = batch.lock();
-                let session_id = batch.session_id.clone();
-                let (new, read) = if is_shared {
-                    (batch.messages.clone(), batch.readings.clone())
-                } else {
-                    (std::mem::take(&mut batch.messages), std::mem::take(&mut batch.readings))
-                };
-                for (new, read) in new.into_iter().zip(read) {
-                    let seq = writer.next_seq + messages.len() as u64;
-                    let message = self.placed(user, new, seq, session_id.as_deref());
-                    ids.push(message.message_id.clone());
-                    if view.messages.slot(&message.message_id).is_none()
-                        && seen.insert(message.message_id.clone())
-                    {
-                        messages.push(Arc::new(message));
-                        readings.push(read);
-                    }
-                }
-                outcomes.push(StoredBatch { ids, added: messages.len() - before });
-            }
-        }
-        // Without new messages, this makes duplicates durable that another process wrote: they are
-        // acknowledged here.
-        match user.store.try_append_messages(&messages) {
-            Ok(Some(_)) => {}
-            Ok(None) if is_shared => return false,
-            Ok(None) => return settle(&changed_by_others()),
-            Err(error) => return settle(&error),
-        }
-        if !messages.is_empty() {
-            writer.next_seq += messages.len() as u64;
-            for (messages, readings) in messages.chunks(VIEW_BATCH).zip(readings.chunks(VIEW_BATCH))
-            {
-                user.view.write().add_messages(messages, readings);
-            }
-        }
-        for (batch, stored) in due.iter().zip(outcomes) {
-            batch.lock().outcome = Some(Ok(Some(stored)));
-        }
+/// Appends the new messages of a batch to the log and the view. `None` if the user was deleted;
+/// the batch is then untouched.
+pub(crate) fn append_batch(
+    services: &EngineServices,
+    user: &OpenUser,
+    batch: &mut Vec<NewMessage>,
+    session_id: Option<&str>,
+    control: &dyn CallControl,
+) -> Result<Option<StoredBatch>> {
+    let texts = batch.iter().map(|message| message.content.as_str());
+    let readings = services.indexing().read_messages(texts, control)?;
+    let arriving = CallerBatch {
+        messages: std::mem::take(batch),
+        readings,
+        session_id: session_id.map(str::to_owned),
+        outcome: None,
+    };
+    let arrived = user.arrivals.submit_and_wait(arriving, |due| write_batches(services, user, due));
+    let mut arrived = arrived.lock();
+    let outcome =
+        arrived.outcome.take().unwrap_or_else(|| Err(Error::internal("a batch was not written")));
+    if let Ok(None) = outcome {
+        *batch = std::mem::take(&mut arrived.messages);
+    }
+    outcome
+}
+
+/// Writes batches in order with one sync, and sets the outcome of each.
+fn write_batches(services: &EngineServices, user: &OpenUser, due: &[SharedBatch]) {
+    let mut attempt = 0;
+    while !try_batches(services, user, due) {
+        // Another machine wrote first. One of the competing machines always succeeds; random
+        // pauses keep it from being the same one each time.
+        let longest = 1_000_u64 << attempt.min(LONGEST_PAUSE);
+        std::thread::sleep(Duration::from_micros(RandomState::new().hash_one(0) % longest));
+        attempt += 1;
+    }
+}
+
+/// Writes batches; `false` if another machine wrote first, and nothing was written.
+fn try_batches(services: &EngineServices, user: &OpenUser, due: &[SharedBatch]) -> bool {
+    let settle = |error: &Error| {
+        due.iter().for_each(|batch| batch.lock().outcome = Some(Err(error.clone_flattened())));
         true
-    }
-
-    /// A message with its number, its id and its time.
-    fn placed(
-        &self,
-        user: &OpenUser,
-        mut new: NewMessage,
-        seq: u64,
-        session_id: Option<&str>,
-    ) -> Message {
-        new.session_id = new.session_id.or_else(|| session_id.map(str::to_owned));
-        let message_id =
-            new.message_id.take().unwrap_or_else(|| derived_id(&user.owner, &new, seq));
-        Message {
-            message_id,
-            seq,
-            role: new.role.into(),
-            name: new.name.as_deref().and_then(clean_name).map(Into::into),
-            content: new.content,
-            timestamp: new.timestamp.unwrap_or_else(|| self.clock.now()),
-            session_id: new.session_id.map(Into::into),
-            agent_id: new.agent_id.map(Into::into),
-            metadata: new.metadata,
+    };
+    let mut writer = match user.lock_writer(&services.indexing()) {
+        Ok(writer) => writer,
+        Err(error) if error.kind() == ErrorKind::Closed => {
+            due.iter().for_each(|batch| batch.lock().outcome = Some(Ok(None)));
+            return true;
         }
-    }
-
-    /// Embeds the messages without a vector, in order. Needs no turn: if two callers do the same at
-    /// once, the later vectors are ignored.
-    pub(crate) fn embed_messages(&self, user: &OpenUser, control: &dyn CallControl) -> Result<()> {
-        let unembedded: Vec<u32> = user.view.read().backlog.unembedded().iter().copied().collect();
-        let to = self.indexing();
-        for slots in unembedded.chunks(BATCH) {
-            control.check()?;
-            let Some(rows) = self.message_rows(user, slots, control)? else { break };
-            self.counters.messages_embedded.fetch_add(slots.len() as u64, Ordering::Relaxed);
-            user.view.write().add_message_vectors(slots, rows.view(), &to)?;
-            user.note_change();
-        }
-        Ok(())
-    }
-
-    /// The vectors of messages, from their tokens in the index or from their texts.
-    fn message_rows(
-        &self,
-        user: &OpenUser,
-        slots: &[u32],
-        control: &dyn CallControl,
-    ) -> Result<Option<Array2<f32>>> {
-        let messages: Vec<Arc<Message>> = {
-            let view = user.view.read();
-            let tokens: Vec<&[u16]> =
-                slots.iter().map(|slot| view.messages.tokens(*slot)).collect();
-            if let Some(rows) = self.embedder.embed_tokens(&tokens) {
-                return Ok(Some(rows));
+        Err(error) => return settle(&error),
+    };
+    let is_shared = user.store.is_shared();
+    let (mut messages, mut readings, mut outcomes) =
+        (Vec::new(), Vec::new(), Vec::with_capacity(due.len()));
+    {
+        let view = user.view.read();
+        let mut seen: HashSet<String> = HashSet::new();
+        for batch in due {
+            let (before, mut ids) = (messages.len(), Vec::new());
+            let mut batch = batch.lock();
+            let session_id = batch.session_id.clone();
+            let (new, read) = if is_shared {
+                (batch.messages.clone(), batch.readings.clone())
+            } else {
+                (std::mem::take(&mut batch.messages), std::mem::take(&mut batch.readings))
+            };
+            for (new, read) in new.into_iter().zip(read) {
+                let seq = writer.next_seq + messages.len() as u64;
+                let message = placed_message(services, user, new, seq, session_id.as_deref());
+                ids.push(message.message_id.clone());
+                if view.messages.slot(&message.message_id).is_none()
+                    && seen.insert(message.message_id.clone())
+                {
+                    messages.push(Arc::new(message));
+                    readings.push(read);
+                }
             }
-            slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect()
-        };
-        let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
-        self.indexing().embed(&texts, control)
+            outcomes.push(StoredBatch { ids, added: messages.len() - before });
+        }
     }
+    // Without new messages, this makes duplicates durable that another process wrote: they are
+    // acknowledged here.
+    match user.store.try_append_messages(&messages) {
+        Ok(Some(_)) => {}
+        Ok(None) if is_shared => return false,
+        Ok(None) => return settle(&changed_by_others()),
+        Err(error) => return settle(&error),
+    }
+    if !messages.is_empty() {
+        writer.next_seq += messages.len() as u64;
+        for (messages, readings) in messages.chunks(VIEW_BATCH).zip(readings.chunks(VIEW_BATCH)) {
+            user.view.write().add_messages(messages, readings);
+        }
+    }
+    for (batch, stored) in due.iter().zip(outcomes) {
+        batch.lock().outcome = Some(Ok(Some(stored)));
+    }
+    true
+}
+
+/// A message with its number, its id and its time.
+fn placed_message(
+    services: &EngineServices,
+    user: &OpenUser,
+    mut new: NewMessage,
+    seq: u64,
+    session_id: Option<&str>,
+) -> Message {
+    new.session_id = new.session_id.or_else(|| session_id.map(str::to_owned));
+    let message_id = new.message_id.take().unwrap_or_else(|| derived_id(&user.owner, &new, seq));
+    Message {
+        message_id,
+        seq,
+        role: new.role.into(),
+        name: new.name.as_deref().and_then(clean_name).map(Into::into),
+        content: new.content,
+        timestamp: new.timestamp.unwrap_or_else(|| services.clock.now()),
+        session_id: new.session_id.map(Into::into),
+        agent_id: new.agent_id.map(Into::into),
+        metadata: new.metadata,
+    }
+}
+
+/// Embeds the messages without a vector, in order. Needs no turn: if two callers do the same at
+/// once, the later vectors are ignored.
+pub(crate) fn embed_messages(
+    services: &EngineServices,
+    user: &OpenUser,
+    control: &dyn CallControl,
+) -> Result<()> {
+    let unembedded: Vec<u32> = user.view.read().backlog.unembedded().iter().copied().collect();
+    let to = services.indexing();
+    for slots in unembedded.chunks(BATCH) {
+        control.check()?;
+        let Some(rows) = message_rows(services, user, slots, control)? else { break };
+        services.counters.messages_embedded.fetch_add(slots.len() as u64, Ordering::Relaxed);
+        user.view.write().add_message_vectors(slots, rows.view(), &to)?;
+        user.note_change();
+    }
+    Ok(())
+}
+
+/// The vectors of messages, from their tokens in the index or from their texts.
+fn message_rows(
+    services: &EngineServices,
+    user: &OpenUser,
+    slots: &[u32],
+    control: &dyn CallControl,
+) -> Result<Option<Array2<f32>>> {
+    let messages: Vec<Arc<Message>> = {
+        let view = user.view.read();
+        let tokens: Vec<&[u16]> = slots.iter().map(|slot| view.messages.tokens(*slot)).collect();
+        if let Some(rows) = services.embedder.embed_tokens(&tokens) {
+            return Ok(Some(rows));
+        }
+        slots.iter().map(|slot| Arc::clone(view.messages.get(*slot))).collect()
+    };
+    let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+    services.indexing().embed(&texts, control)
 }
 
 /// All processes of this package follow the logs and lock out other writers, so only a program that

@@ -10,108 +10,111 @@ use serde_json::Value;
 
 use crate::boundary::BufferSegment;
 use crate::control::CallControl;
+use crate::engine::asking::conversation::write_trace;
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
-use crate::engine::writing::form::EpisodeDraft;
+use crate::engine::writing::commit_episodes::commit_with_vectors;
+use crate::engine::writing::compose::compose_texts;
+use crate::engine::writing::draft::EpisodeDraft;
 use crate::error::Result;
 use crate::model::Episode;
 
 /// Earlier episodes considered, nearest first.
 const NEAREST: usize = 5;
 
-impl EngineServices {
-    /// Commits episodes one by one, each merged into an earlier one if possible; returns the
-    /// resulting episodes.
-    pub(crate) fn commit_merged(
-        &self,
-        user: &OpenUser,
-        episodes: Vec<Arc<Episode>>,
-        basis: DecisionBasis,
-        control: &dyn CallControl,
-    ) -> Result<Vec<Arc<Episode>>> {
-        let mut committed: Vec<Arc<Episode>> = Vec::with_capacity(episodes.len());
-        for episode in episodes {
-            let episode = match self.partner(user, &episode, control)? {
-                Some(earlier) => Arc::new(self.merged(user, &earlier, &episode, control)?),
-                None => episode,
-            };
-            self.commit_with_vectors(user, std::slice::from_ref(&episode), basis, control)?;
-            committed.retain(|other| other.episode_id != episode.episode_id);
-            committed.push(episode);
-        }
-        Ok(committed)
-    }
-
-    /// The earlier episode that this one continues.
-    fn partner(
-        &self,
-        user: &OpenUser,
-        episode: &Episode,
-        control: &dyn CallControl,
-    ) -> Result<Option<Arc<Episode>>> {
-        let row = self.indexing().embed(&[&episode.abstract_text()], control)?;
-        let Some(row) = row else {
-            return Ok(None);
+/// Commits episodes one by one, each merged into an earlier one if possible; returns the
+/// resulting episodes.
+pub(crate) fn commit_merged(
+    services: &EngineServices,
+    user: &OpenUser,
+    episodes: Vec<Arc<Episode>>,
+    basis: DecisionBasis,
+    control: &dyn CallControl,
+) -> Result<Vec<Arc<Episode>>> {
+    let mut committed: Vec<Arc<Episode>> = Vec::with_capacity(episodes.len());
+    for episode in episodes {
+        let episode = match merge_partner(services, user, &episode, control)? {
+            Some(earlier) => {
+                Arc::new(merged_revision(services, user, &earlier, &episode, control)?)
+            }
+            None => episode,
         };
-        let view = user.view.read();
-        let near = view.abstracts.nearest(row.row(0), NEAREST)?;
-        let fits = |earlier: &&Arc<Episode>| {
-            let gap = episode
-                .timestamp
-                .seconds_since(earlier.ended_at)
-                .max(earlier.timestamp.seconds_since(episode.ended_at));
-            earlier.session_id == episode.session_id
-                && gap <= self.config.merge_max_gap_minutes * 60.0
-                && earlier.message_count + episode.message_count <= self.config.buffer_size_max
-                && earlier.provenance.method != "user"
-                && earlier.archived_at.is_none()
-        };
-        let similar = near
-            .into_iter()
-            .filter(|(_, cosine)| *cosine >= self.config.merge_similarity_threshold);
-        Ok(similar.filter_map(|(slot, _)| view.episodes.get(slot)).find(fits).cloned())
+        commit_with_vectors(services, user, std::slice::from_ref(&episode), basis, control)?;
+        committed.retain(|other| other.episode_id != episode.episode_id);
+        committed.push(episode);
     }
+    Ok(committed)
+}
 
-    /// The next revision of `earlier`, with the messages of `later`.
-    fn merged(
-        &self,
-        user: &OpenUser,
-        earlier: &Episode,
-        later: &Episode,
-        control: &dyn CallControl,
-    ) -> Result<Episode> {
-        let mut messages = earlier.original_messages.clone();
-        messages.extend(later.original_messages.iter().cloned());
-        messages.sort_by_key(|message| message.seq);
-        let segment = BufferSegment { length: messages.len(), boundary: later.boundary.clone() };
-        let draft = EpisodeDraft { messages, segment, asked: QuestionTrace::default() };
-        let mut texts = self.compose(user, &[&draft.messages], control)?;
-        let text = texts.remove(0);
-        self.write_trace(user, text.asked.about(std::slice::from_ref(&earlier.episode_id)));
-        let mut metadata = earlier.metadata.clone();
-        let merged = metadata.entry("merged_from").or_insert_with(|| Value::Array(Vec::new()));
-        if let Value::Array(ids) = merged {
-            ids.push(Value::String(later.episode_id.clone()));
-        }
-        self.counters.count("episodes_merged", 1);
-        Ok(Episode {
-            title: text.text.title,
-            summary: text.text.summary,
-            content: text.text.content,
-            topics: text.text.topics,
-            entities: text.text.entities,
-            message_count: draft.messages.len(),
-            original_messages: draft.messages,
-            boundary_reason: later.boundary_reason.clone(),
-            boundary: later.boundary.clone(),
-            timestamp: earlier.timestamp.min(later.timestamp),
-            ended_at: earlier.ended_at.max(later.ended_at),
-            metadata,
-            provenance: text.provenance,
-            revision: earlier.revision + 1,
-            ..earlier.clone()
-        })
+/// The earlier episode that this one continues.
+fn merge_partner(
+    services: &EngineServices,
+    user: &OpenUser,
+    episode: &Episode,
+    control: &dyn CallControl,
+) -> Result<Option<Arc<Episode>>> {
+    let row = services.indexing().embed(&[&episode.abstract_text()], control)?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let view = user.view.read();
+    let near = view.abstracts.nearest(row.row(0), NEAREST)?;
+    let fits = |earlier: &&Arc<Episode>| {
+        let gap = episode
+            .timestamp
+            .seconds_since(earlier.ended_at)
+            .max(earlier.timestamp.seconds_since(episode.ended_at));
+        earlier.session_id == episode.session_id
+            && gap <= services.config.merge_max_gap_minutes * 60.0
+            && earlier.message_count + episode.message_count <= services.config.buffer_size_max
+            && earlier.provenance.method != "user"
+            && earlier.archived_at.is_none()
+    };
+    let similar = near
+        .into_iter()
+        .filter(|(_, cosine)| *cosine >= services.config.merge_similarity_threshold);
+    Ok(similar.filter_map(|(slot, _)| view.episodes.get(slot)).find(fits).cloned())
+}
+
+/// The next revision of `earlier`, with the messages of `later`.
+fn merged_revision(
+    services: &EngineServices,
+    user: &OpenUser,
+    earlier: &Episode,
+    later: &Episode,
+    control: &dyn CallControl,
+) -> Result<Episode> {
+    let mut messages = earlier.original_messages.clone();
+    messages.extend(later.original_messages.iter().cloned());
+    messages.sort_by_key(|message| message.seq);
+    let segment = BufferSegment { length: messages.len(), boundary: later.boundary.clone() };
+    let draft = EpisodeDraft { messages, segment, asked: QuestionTrace::default() };
+    let mut texts = compose_texts(services, user, &[&draft.messages], control)?;
+    let text = texts.remove(0);
+    write_trace(services, user, text.asked.about(std::slice::from_ref(&earlier.episode_id)));
+    let mut metadata = earlier.metadata.clone();
+    let merged = metadata.entry("merged_from").or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(ids) = merged {
+        ids.push(Value::String(later.episode_id.clone()));
     }
+    services.counters.count("episodes_merged", 1);
+    Ok(Episode {
+        title: text.text.title,
+        summary: text.text.summary,
+        content: text.text.content,
+        topics: text.text.topics,
+        entities: text.text.entities,
+        message_count: draft.messages.len(),
+        original_messages: draft.messages,
+        boundary_reason: later.boundary_reason.clone(),
+        boundary: later.boundary.clone(),
+        timestamp: earlier.timestamp.min(later.timestamp),
+        ended_at: earlier.ended_at.max(later.ended_at),
+        metadata,
+        provenance: text.provenance,
+        revision: earlier.revision + 1,
+        ..earlier.clone()
+    })
 }

@@ -85,33 +85,31 @@ struct RelearnRun<'a> {
     alike: SimilarFacts<'a>,
 }
 
-impl EngineServices {
-    /// Adds to an erasure the changes of the facts that stay; returns the facts to append.
-    pub(crate) fn redecide(
-        &self,
-        (owner, view, seen): (&Owner, &UserView, Seen<'_>),
-        erasure: &mut UserErasure,
-        control: &dyn CallControl,
-    ) -> Result<Vec<Arc<SemanticMemory>>> {
-        let set = |ids: &[String]| ids.iter().cloned().collect::<HashSet<String>>();
-        let redeciding = RelearnRun {
-            services: self,
-            view,
-            owner,
-            seen,
-            now: self.clock.now(),
-            messages: set(&erasure.messages),
-            episodes: set(&erasure.episodes),
-            facts: set(&erasure.semantic),
-            erasure,
-            touched: BTreeMap::new(),
-            told: BTreeMap::new(),
-            vanished: HashSet::new(),
-            covered: HashMap::new(),
-            alike: SimilarFacts::new(view, control)?,
-        };
-        redeciding.run(control)
-    }
+/// Adds to an erasure the changes of the facts that stay; returns the facts to append.
+pub(crate) fn redecide_facts(
+    services: &EngineServices,
+    (owner, view, seen): (&Owner, &UserView, Seen<'_>),
+    erasure: &mut UserErasure,
+    control: &dyn CallControl,
+) -> Result<Vec<Arc<SemanticMemory>>> {
+    let set = |ids: &[String]| ids.iter().cloned().collect::<HashSet<String>>();
+    let redeciding = RelearnRun {
+        services,
+        view,
+        owner,
+        seen,
+        now: services.clock.now(),
+        messages: set(&erasure.messages),
+        episodes: set(&erasure.episodes),
+        facts: set(&erasure.semantic),
+        erasure,
+        touched: BTreeMap::new(),
+        told: BTreeMap::new(),
+        vanished: HashSet::new(),
+        covered: HashMap::new(),
+        alike: SimilarFacts::new(view, control)?,
+    };
+    redeciding.run(control)
 }
 
 impl<'a> RelearnRun<'a> {

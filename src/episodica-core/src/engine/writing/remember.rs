@@ -14,6 +14,7 @@ use crate::engine::memory::view::UserView;
 use crate::engine::memory::wording::FactWording;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
+use crate::engine::writing::compact::compact_if_worth;
 use crate::engine::writing::conflicts::{ConflictCandidates, LearnedFacts};
 use crate::engine::writing::learn::ignored;
 use crate::error::{Error, Result};
@@ -57,158 +58,155 @@ impl StatedFact {
     }
 }
 
-impl EngineServices {
-    /// Adds a stated fact, or returns the known one with the same content; see
-    /// [`Engine::remember`].
-    ///
-    /// [`Engine::remember`]: crate::engine::Engine::remember
-    pub(crate) fn remember(
-        &self,
-        user: &OpenUser,
-        statement: StatedFact,
-        control: &dyn CallControl,
-    ) -> Result<Arc<SemanticMemory>> {
-        if let Some(procedure) = &statement.procedure {
-            return self.remember_procedure(user, procedure, &statement, control);
+/// Adds a stated fact, or returns the known one with the same content; see
+/// [`Engine::remember`].
+///
+/// [`Engine::remember`]: crate::engine::Engine::remember
+pub(crate) fn remember_fact(
+    services: &EngineServices,
+    user: &OpenUser,
+    statement: StatedFact,
+    control: &dyn CallControl,
+) -> Result<Arc<SemanticMemory>> {
+    if let Some(procedure) = &statement.procedure {
+        return remember_procedure(services, user, procedure, &statement, control);
+    }
+    let _turn = user.turns.take(control)?;
+    let basis = user.basis();
+    let now = services.clock.now();
+    let names = names(&user.view.read(), &user.owner.user);
+    let at = statement.valid_from.unwrap_or(now);
+    let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
+    let candidate = of_kind(stated(&statement.content, &names, at), statement.kind);
+    let to = services.indexing();
+    let wording = Arc::new(FactWording::of(&candidate.content, services.tokens));
+    let (decision, known) = {
+        let view = user.view.read();
+        let conflicts = ConflictCandidates::find(&view, &candidate, wording);
+        let mut near = LearnedFacts::default().concerned(&view, &candidate, &conflicts);
+        near.retain(|known| {
+            !is_ahead(known.valid_from, now) || is_ahead(candidate.valid_from, now)
+        });
+        (conflicts.reconcile(&view, &candidate, &near), near)
+    };
+    if decision.event == EventKind::Ignore
+        && let Some(same) = decision.target.and_then(|target| known.get(target))
+    {
+        if let Some(revised) = stated_again(same, &candidate, expires, now) {
+            return put_fact(services, user, basis, revised, control);
         }
-        let _turn = user.turns.take(control)?;
-        let basis = user.basis();
-        let now = self.clock.now();
-        let names = names(&user.view.read(), &user.owner.user);
-        let at = statement.valid_from.unwrap_or(now);
-        let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
-        let candidate = of_kind(stated(&statement.content, &names, at), statement.kind);
-        let to = self.indexing();
-        let wording = Arc::new(FactWording::of(&candidate.content, self.tokens));
-        let (decision, known) = {
-            let view = user.view.read();
-            let conflicts = ConflictCandidates::find(&view, &candidate, wording);
-            let mut near = LearnedFacts::default().concerned(&view, &candidate, &conflicts);
-            near.retain(|known| {
-                !is_ahead(known.valid_from, now) || is_ahead(candidate.valid_from, now)
-            });
-            (conflicts.reconcile(&view, &candidate, &near), near)
-        };
-        if decision.event == EventKind::Ignore
-            && let Some(same) = decision.target.and_then(|target| known.get(target))
-        {
-            if let Some(revised) = stated_again(same, &candidate, expires, now) {
-                return self.put(user, basis, revised, control);
-            }
-            let _writer = user.lock_writer_on(basis, true, &to)?;
-            let noted = ignored(&same.memory_id, &candidate, now);
-            user.store.append_semantic(&[], &[], &[noted])?;
-            user.note_change();
-            return Ok(Arc::clone(same));
-        }
-        let nearest: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-        let AppliedDecision { mut records, .. } =
-            apply(&user.owner, &candidate, &decision, &nearest, &[], now);
-        finish(&mut records, user, &candidate, statement.metadata, now)?;
-        if let Some(stated) = records.last_mut() {
-            let revised = known.iter().find(|fact| fact.memory_id == stated.memory_id);
-            stated.expires_at = revised.map_or(expires, |known| term(known, expires));
-            if stated.source_messages.is_empty() {
-                stated.metadata.remove(STATED);
-            } else if let Some(known) = revised {
-                // A more exact restatement holds since the first statement.
-                let since =
-                    statement_of(known).map_or(candidate.valid_from, |(one, _)| one.valid_from);
-                note_statement(&mut stated.metadata, &candidate.content, since, now);
-            }
-        }
-        let records: Vec<Arc<SemanticMemory>> = records.into_iter().map(Arc::new).collect();
-        let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
-        let rows = to.embed(&texts, control)?;
-        let writer = user.lock_writer_on(basis, true, &to)?;
-        user.store.append_semantic(&records, &[], &[])?;
+        let _writer = user.lock_writer_on(basis, true, &to)?;
+        let noted = ignored(&same.memory_id, &candidate, now);
+        user.store.append_semantic(&[], &[], &[noted])?;
         user.note_change();
-        let mut view = user.view.write();
-        for (row, record) in records.iter().enumerate() {
-            let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-            view.put_fact(Arc::clone(record), row, &to)?;
+        return Ok(Arc::clone(same));
+    }
+    let nearest: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
+    let AppliedDecision { mut records, .. } =
+        apply(&user.owner, &candidate, &decision, &nearest, &[], now);
+    finish(&mut records, user, &candidate, statement.metadata, now)?;
+    if let Some(stated) = records.last_mut() {
+        let revised = known.iter().find(|fact| fact.memory_id == stated.memory_id);
+        stated.expires_at = revised.map_or(expires, |known| term(known, expires));
+        if stated.source_messages.is_empty() {
+            stated.metadata.remove(STATED);
+        } else if let Some(known) = revised {
+            // A more exact restatement holds since the first statement.
+            let since = statement_of(known).map_or(candidate.valid_from, |(one, _)| one.valid_from);
+            note_statement(&mut stated.metadata, &candidate.content, since, now);
         }
-        drop(view);
-        drop(writer);
-        self.compact_if_worth(user, control);
-        let stated = records.last().ok_or_else(|| Error::internal("the fact was not stored"))?;
-        Ok(Arc::clone(stated))
     }
+    let records: Vec<Arc<SemanticMemory>> = records.into_iter().map(Arc::new).collect();
+    let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
+    let rows = to.embed(&texts, control)?;
+    let writer = user.lock_writer_on(basis, true, &to)?;
+    user.store.append_semantic(&records, &[], &[])?;
+    user.note_change();
+    let mut view = user.view.write();
+    for (row, record) in records.iter().enumerate() {
+        let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+        view.put_fact(Arc::clone(record), row, &to)?;
+    }
+    drop(view);
+    drop(writer);
+    compact_if_worth(services, user, control);
+    let stated = records.last().ok_or_else(|| Error::internal("the fact was not stored"))?;
+    Ok(Arc::clone(stated))
+}
 
-    /// Adds a procedure, or returns the known fact with the same procedure.
-    fn remember_procedure(
-        &self,
-        user: &OpenUser,
-        procedure: &Procedure,
-        statement: &StatedFact,
-        control: &dyn CallControl,
-    ) -> Result<Arc<SemanticMemory>> {
-        let _turn = user.turns.take(control)?;
-        let basis = user.basis();
-        let now = self.clock.now();
-        let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
-        let text = procedure.text();
-        let mut metadata = statement.metadata.clone();
-        let kept = serde_json::to_value(procedure)
-            .map_err(|error| Error::internal("a procedure has no JSON form").caused_by(error))?;
-        metadata.insert(PROCEDURE.to_owned(), kept);
-        let (known, proofs, episodes) = {
-            let view = user.view.read();
-            let same = view.same_statement(&text).filter(|fact| fact.metadata == metadata);
-            let proofs = statement.source_messages.iter();
-            let proofs: Vec<(String, u32)> =
-                proofs.filter_map(|id| Some((id.clone(), view.messages.slot(id)?))).collect();
-            let episodes = proofs.iter().filter_map(|(_, slot)| view.episode_of(*slot));
-            let episodes: BTreeSet<String> = episodes
-                .filter_map(|slot| view.episodes.get(slot))
-                .map(|episode| episode.episode_id.clone())
-                .collect();
-            (same.cloned(), proofs, episodes)
+/// Adds a procedure, or returns the known fact with the same procedure.
+fn remember_procedure(
+    services: &EngineServices,
+    user: &OpenUser,
+    procedure: &Procedure,
+    statement: &StatedFact,
+    control: &dyn CallControl,
+) -> Result<Arc<SemanticMemory>> {
+    let _turn = user.turns.take(control)?;
+    let basis = user.basis();
+    let now = services.clock.now();
+    let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
+    let text = procedure.text();
+    let mut metadata = statement.metadata.clone();
+    let kept = serde_json::to_value(procedure)
+        .map_err(|error| Error::internal("a procedure has no JSON form").caused_by(error))?;
+    metadata.insert(PROCEDURE.to_owned(), kept);
+    let (known, proofs, episodes) = {
+        let view = user.view.read();
+        let same = view.same_statement(&text).filter(|fact| fact.metadata == metadata);
+        let proofs = statement.source_messages.iter();
+        let proofs: Vec<(String, u32)> =
+            proofs.filter_map(|id| Some((id.clone(), view.messages.slot(id)?))).collect();
+        let episodes = proofs.iter().filter_map(|(_, slot)| view.episode_of(*slot));
+        let episodes: BTreeSet<String> = episodes
+            .filter_map(|slot| view.episodes.get(slot))
+            .map(|episode| episode.episode_id.clone())
+            .collect();
+        (same.cloned(), proofs, episodes)
+    };
+    if let Some(known) = known {
+        return match for_longer(&known, expires, now) {
+            Some(longer) => put_fact(services, user, basis, longer, control),
+            None => Ok(known),
         };
-        if let Some(known) = known {
-            return match for_longer(&known, expires, now) {
-                Some(longer) => self.put(user, basis, longer, control),
-                None => Ok(known),
-            };
-        }
-        let candidate = FactCandidate {
-            kind: statement.kind.unwrap_or(MemoryKind::Procedure),
-            content: text,
-            attribute: String::new(),
-            value: String::new(),
-            source_messages: proofs.into_iter().map(|(id, _)| id).collect(),
-            ..stated(&procedure.goal, &[String::new()], statement.valid_from.unwrap_or(now))
-        };
-        let decision = FactDecision::add();
-        let sources: Vec<String> = episodes.into_iter().collect();
-        let AppliedDecision { mut records, .. } =
-            apply(&user.owner, &candidate, &decision, &[], &sources, now);
-        finish(&mut records, user, &candidate, metadata, now)?;
-        let fact = records.pop().ok_or_else(|| Error::internal("the fact was not stored"))?;
-        let fact = SemanticMemory { subject: String::new(), expires_at: expires, ..fact };
-        self.put(user, basis, fact, control)
     }
+    let candidate = FactCandidate {
+        kind: statement.kind.unwrap_or(MemoryKind::Procedure),
+        content: text,
+        attribute: String::new(),
+        value: String::new(),
+        source_messages: proofs.into_iter().map(|(id, _)| id).collect(),
+        ..stated(&procedure.goal, &[String::new()], statement.valid_from.unwrap_or(now))
+    };
+    let decision = FactDecision::add();
+    let sources: Vec<String> = episodes.into_iter().collect();
+    let AppliedDecision { mut records, .. } =
+        apply(&user.owner, &candidate, &decision, &[], &sources, now);
+    finish(&mut records, user, &candidate, metadata, now)?;
+    let fact = records.pop().ok_or_else(|| Error::internal("the fact was not stored"))?;
+    let fact = SemanticMemory { subject: String::new(), expires_at: expires, ..fact };
+    put_fact(services, user, basis, fact, control)
+}
 
-    /// Appends a fact to the log and adds it to the view. The caller holds the user's
-    /// `FormingTurn`.
-    fn put(
-        &self,
-        user: &OpenUser,
-        basis: DecisionBasis,
-        fact: SemanticMemory,
-        control: &dyn CallControl,
-    ) -> Result<Arc<SemanticMemory>> {
-        let (fact, to) = (Arc::new(fact), self.indexing());
-        let rows = to.embed(&[fact.content.as_str()], control)?;
-        let writer = user.lock_writer_on(basis, true, &to)?;
-        user.store.append_semantic(std::slice::from_ref(&fact), &[], &[])?;
-        user.note_change();
-        let rows = rows.as_ref().map(|rows| rows.view());
-        user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
-        drop(writer);
-        self.compact_if_worth(user, control);
-        Ok(fact)
-    }
+/// Appends a fact to the log and adds it to the view. The caller holds the user's
+/// `FormingTurn`.
+fn put_fact(
+    services: &EngineServices,
+    user: &OpenUser,
+    basis: DecisionBasis,
+    fact: SemanticMemory,
+    control: &dyn CallControl,
+) -> Result<Arc<SemanticMemory>> {
+    let (fact, to) = (Arc::new(fact), services.indexing());
+    let rows = to.embed(&[fact.content.as_str()], control)?;
+    let writer = user.lock_writer_on(basis, true, &to)?;
+    user.store.append_semantic(std::slice::from_ref(&fact), &[], &[])?;
+    user.note_change();
+    let rows = rows.as_ref().map(|rows| rows.view());
+    user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
+    drop(writer);
+    compact_if_worth(services, user, control);
+    Ok(fact)
 }
 
 /// The moment `seconds` from now.

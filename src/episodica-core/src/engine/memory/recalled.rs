@@ -1,14 +1,58 @@
-//! The lines of contexts that were packed for a user.
+//! Recognises contexts of this memory inside messages. Applications add their prompts as messages.
+//! A context in such a message must be neither learned from nor found again.
 
 use std::collections::{HashSet, VecDeque};
+use std::ops::Range;
 
-use crate::score::is_date;
+use jiff::civil::Date;
+
+use crate::engine::memory::view::UserView;
+use crate::index::MessagePrior;
+use crate::score::{is_date, without_contexts};
 use crate::text::normalized_hash;
+
+/// Characters of a quoted line that are compared with a message: the line may be an excerpt.
+const COMPARED_CHARS: usize = 24;
+const LEAST_COMPARED: usize = 4;
+/// Most quoted lines that are compared.
+const COMPARED_LINES: usize = 16;
+
+/// The parts of a message outside contexts of this memory; `None` if it contains no such context. A
+/// context is this memory's if one of its lines quotes another message or a fact.
+pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>> {
+    let message = view.messages.get(slot);
+    let found = without_contexts(&message.content)?;
+    let begin = |said: &str| -> String {
+        said.trim_start_matches("[…] ").chars().take(COMPARED_CHARS).collect()
+    };
+    let quoted = found.quoted.iter().take(COMPARED_LINES);
+    let (mut said, mut is_known): (Vec<(Date, String)>, bool) = (Vec::new(), false);
+    for (day, line) in quoted {
+        match day {
+            Some(day) if line.chars().count() >= LEAST_COMPARED => said.push((*day, begin(line))),
+            _ => is_known |= view.same_statement(line).is_some(),
+        }
+    }
+    let is_quoted = |(other, prior): (u32, &MessagePrior)| {
+        let day = Date::new(prior.day.year, prior.day.month, prior.day.day).ok();
+        // The context may have been written for another time zone.
+        let near = |date: &Date| day.is_some_and(|day| (*date - day).get_days().abs() <= 1);
+        other != slot
+            && said.iter().any(|(date, line)| {
+                near(date)
+                    && view.messages.contains(other)
+                    && view.messages.get(other).content.contains(line.as_str())
+            })
+    };
+    let mut all = (0..).zip(view.messages.priors());
+    (is_known || !said.is_empty() && all.any(is_quoted)).then_some(found.rest)
+}
 
 /// Number of lines that are remembered for a user: the latest.
 const MAX_LINES: usize = 8_192;
 /// Shorter lines are too common to be recognised.
 const MIN_CHARS: usize = 12;
+
 /// Hashes of the lines that contexts contained, oldest first.
 #[derive(Clone, Default)]
 pub(crate) struct RecalledLines {
@@ -36,7 +80,7 @@ impl RecalledLines {
 }
 
 /// A line without the markup of lists, quotations and contexts.
-pub(super) fn bare(line: &str) -> &str {
+pub(crate) fn bare(line: &str) -> &str {
     let line = line.trim().trim_start_matches(['-', '>', '*', ' ']);
     let line = line.strip_prefix("[…]").unwrap_or(line).trim_start();
     // The date of a fact: "8 May: ".
