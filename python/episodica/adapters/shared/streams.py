@@ -10,22 +10,13 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
-from types import TracebackType
-from typing import Any
-from typing import Protocol as Shape
+from typing import TYPE_CHECKING, Any
 
 from .connection import settle
 from .protocol import Protocol, Reply
 
-
-class Turn(Shape):
-    """The turn that is remembered."""
-
-    def begin(self) -> None:
-        """Stores the question, once."""
-
-    def finish(self, answer: dict[str, Any], is_whole: bool = True) -> None:
-        """Remembers the answer, once."""
+if TYPE_CHECKING:
+    from .middleware import Turn
 
 
 def _leave(turn: Turn, reply: Reply) -> None:
@@ -33,16 +24,26 @@ def _leave(turn: Turn, reply: Reply) -> None:
     turn.finish(reply.message(), is_whole=False)
 
 
-class RememberingStream:
+class _Remembering:
     """A streamed answer that is remembered as far as it was read."""
 
     def __init__(self, stream: Any, turn: Turn, reply: Reply) -> None:
         self._stream = stream
         self._turn = turn
         self._reply = reply
-        self._pieces = iter(stream)
         # A loop that is left by `break` or an error just drops the stream.
         weakref.finalize(self, _leave, turn, reply)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class RememberingStream(_Remembering):
+    """A stream that ``for`` reads."""
+
+    def __init__(self, stream: Any, turn: Turn, reply: Reply) -> None:
+        super().__init__(stream, turn, reply)
+        self._pieces = iter(stream)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -71,27 +72,16 @@ class RememberingStream:
     def __enter__(self) -> RememberingStream:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
-
-class AsyncRememberingStream:
-    """:class:`RememberingStream` for ``async for``."""
+class AsyncRememberingStream(_Remembering):
+    """A stream that ``async for`` reads."""
 
     def __init__(self, stream: Any, turn: Turn, reply: Reply) -> None:
-        self._stream = stream
-        self._turn = turn
-        self._reply = reply
+        super().__init__(stream, turn, reply)
         self._pieces = aiter(stream)
-        weakref.finalize(self, _leave, turn, reply)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
@@ -120,16 +110,8 @@ class AsyncRememberingStream:
     async def __aenter__(self) -> AsyncRememberingStream:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
 
 class _Noted:
@@ -163,7 +145,7 @@ class _Noted:
         return getattr(self._stream, name)
 
 
-class RememberingManager:
+class _Manager:
     """A client's ``with client.….stream(...) as stream``; remembers at both ends of the block."""
 
     def __init__(self, prepare: Callable[[], tuple[Any, Turn]], protocol: Protocol) -> None:
@@ -171,18 +153,17 @@ class RememberingManager:
         self._protocol = protocol
         self._reply = protocol.reply()
 
+
+class RememberingManager(_Manager):
+    """For ``with``."""
+
     def __enter__(self) -> Any:
         self._manager, self._turn = self._prepare()
         self._stream = self._manager.__enter__()
         self._turn.begin()
         return _Noted(self._stream, self._reply)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> Any:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> Any:
         answer = _arrived(self._protocol, self._final(error), self._reply)
         try:
             return self._manager.__exit__(kind, error, trace)
@@ -199,13 +180,8 @@ class RememberingManager:
             return None
 
 
-class AsyncRememberingManager:
-    """:class:`RememberingManager` for ``async with``."""
-
-    def __init__(self, prepare: Callable[[], tuple[Any, Turn]], protocol: Protocol) -> None:
-        self._prepare = prepare
-        self._protocol = protocol
-        self._reply = protocol.reply()
+class AsyncRememberingManager(_Manager):
+    """For ``async with``."""
 
     async def __aenter__(self) -> Any:
         self._manager, self._turn = await settle(self._prepare)
@@ -213,12 +189,7 @@ class AsyncRememberingManager:
         await settle(self._turn.begin)
         return _Noted(self._stream, self._reply)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> Any:
+    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> Any:
         answer = _arrived(self._protocol, await self._final(error), self._reply)
         try:
             return await self._manager.__aexit__(kind, error, trace)
