@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,9 @@ from episodica import _native
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "python" / "episodica" / "config" / "settings.py"
 PAGE = ROOT / "docs" / "reference" / "settings.md"
-# The settings' entries in the docstring, and their fields in the class.
-DESCRIBED = re.compile(
-    r'(class MemoryConfig\b.*?    Parameters\n    ----------\n)(.*?)(    llm : .*?""")\n(.*?)'
-    r"(    llm: LLMConfig \| None)",
-    re.DOTALL,
+# The settings' fields in the class.
+FIELDS = re.compile(
+    r'(class MemoryConfig\b.*?    """\n\n)(.*?)(    llm: LLMConfig \| None)', re.DOTALL
 )
 TYPES = {"boolean": "bool", "integer": "int", "number": "float", "text": "str | None"}
 HEAD = """# Settings
@@ -77,37 +74,16 @@ def main() -> int:
 
 def source(table: list[dict[str, Any]], text: str) -> str:
     """The module of ``MemoryConfig`` with the table's fields."""
-    described = "".join(map(entry, table))
     fields = "".join(
         f"    {row['name']}: {python_type(row)} = {python_value(row)}\n" for row in table
     )
-    made, count = DESCRIBED.subn(
-        lambda found: f"{found[1]}{described}{found[3]}\n\n{fields}{found[5]}", text
-    )
+    made, count = FIELDS.subn(lambda found: f"{found[1]}{fields}{found[3]}", text)
     if count != 1:
         raise SystemExit(f"MemoryConfig does not have the expected form in {SOURCE}")
     ruff = [str(Path(sys.executable).with_name("ruff")), "format", "--quiet", "-"]
     command = [*ruff, "--stdin-filename", str(SOURCE)]
     done = subprocess.run(command, input=made, capture_output=True, text=True, check=True)
     return done.stdout
-
-
-def entry(row: dict[str, Any]) -> str:
-    """The setting in the docstring."""
-    text = f"{row['documentation']} {limits(row)}".replace("`", "``").strip()
-    body = textwrap.fill(text, 96, initial_indent=" " * 8, subsequent_indent=" " * 8)
-    return f"    {row['name']} : {shown_type(row)}\n{body}\n"
-
-
-def limits(row: dict[str, Any]) -> str:
-    """The bounds as a sentence; empty if every value of the type is allowed."""
-    if (
-        row["kind"] in ("choice", "text")
-        or (row["minimum"], row["above"], row["maximum"]) == (None,) * 3
-    ):
-        return ""
-    subject = "Each number" if row["kind"] == "numbers" else "Value"
-    return f"{subject}: {grouped(row['allowed'])}."
 
 
 def grouped(text: str) -> str:

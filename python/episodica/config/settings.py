@@ -189,86 +189,10 @@ class MemoryConfig(Fields):
     """Every setting of a memory system.
 
     ``MemoryConfig()`` holds the defaults and ignores environment variables and the settings file;
-    :meth:`load` reads both.
+    :meth:`load` reads both. ``help(MemoryConfig)`` and the reference describe every setting.
 
     Parameters
     ----------
-    buffer_size_min : int
-        Minimum number of messages in an episode; a shorter segment joins its neighbour. At most
-        ``buffer_size_max``. Value: between 1 and 1000.
-    buffer_size_max : int
-        Maximum number of messages in an episode. Value: between 1 and 1000.
-    boundary_mode : str
-        How episodes are cut: ``heuristic`` rules, one model call over a ``window`` of messages,
-        one model call per ``message``, or ``auto`` (``window`` with an LLM, ``heuristic``
-        without).
-    boundary_confidence_threshold : float
-        Minimum confidence of a boundary. Value: between 0 and 1.
-    time_gap_minutes : float
-        A pause of this many minutes ends an episode. Value: above 0.
-    boundary_window_messages : int
-        Messages that a model sees per boundary call. Value: at least 1.
-    merge_episodes : bool
-        Merge a new episode into a similar recent one.
-    merge_similarity_threshold : float
-        Minimum cosine similarity of two episodes that are merged. Value: between 0 and 1.
-    merge_max_gap_minutes : float
-        Maximum time between two episodes that are merged, in minutes. Value: above 0.
-    semantic_memory : bool
-        Learn facts from finished episodes.
-    learn_from : str
-        Whose messages facts are learned from: the ``user``'s, the ``assistant``'s, or ``both``.
-    prediction_correction : bool
-        If true, a model sees the known facts nearest to an episode and learns only new facts;
-        if false, it learns from each episode alone.
-    statement_similarity_threshold : float
-        Minimum similarity of a known fact that is shown with an episode. Value: between 0 and
-        1.
-    min_confidence : float
-        Minimum confidence of a fact. Value: between 0 and 1.
-    min_importance : float
-        Minimum importance of a fact. Value: between 0 and 1.
-    preset : str
-        Named set of ranking parameters: ``default`` (the best by measurement, no thresholds),
-        ``cortex`` (Cortex-Mem's thresholds, which depend on the intent of the question) or
-        ``memo`` (0.7 x similarity + 0.3 x importance).
-    layer_weights : tuple of 3 float
-        Weights of summary, narrative and messages in an episode's score, not all 0;
-        renormalised over the layers present. Each number: at least 0.
-    message_weights : tuple of 8 float
-        Weights of the terms of a message's score: words, tokens, vector, speaker, date,
-        statement, answer, role. With any embedder but the package's table, other weights are
-        the default.
-    rrf_k : float
-        ``k`` of reciprocal rank fusion. Value: above 0.
-    hnsw_threshold : int
-        Number of vectors from which an index is a graph instead of a scan. Value: at least 1.
-    snapshot_threshold : int
-        Number of messages from which a user's indexes are saved at closing and read at opening.
-        Value: at least 1.
-    memory_budget_bytes : int
-        Memory that a process with many users may take, in bytes. Open users may take half of it
-        before the least recently used are closed; the other half is for memory that they share.
-        Value: at least 0.
-    max_open_files : int
-        Maximum number of log files that stay open, over all users; at most a quarter of the
-        process's file handles are used. The least recently used files are closed first, and all
-        of them if handles run out. Value: at least 1.
-    max_message_bytes : int
-        Maximum length of a message, in bytes of UTF-8. Value: at least 1.
-    search_timeout_seconds : float
-        Maximum time, in seconds, that a search waits for the vector of its question. After
-        that, the search ranks by words and reports this in ``degraded``. Value: above 0.
-    llm_concurrency : int
-        Maximum number of simultaneous model calls, over all users. Value: at least 1.
-    timezone : str or None
-        Zone in which dates are shown, in contexts, records, displays and the command line: a
-        name like ``Europe/Paris`` or an offset like ``+08:00``. By default each date is shown
-        by the clock of the message that it comes from.
-    trace : bool
-        Keep prompts and answers for inspection (private text!).
-    llm_cache : bool
-        Keep model answers by the hash of their prompt (private text, deleted with the user).
     llm : LLMConfig or None
         The language model's endpoint, unless ``MemorySystem`` is given another.
     embedding : EmbeddingConfig, str or None
@@ -422,6 +346,20 @@ class MemoryConfig(Fields):
         others = (*SECTIONS, *BEFORE_ENGINE)
         names = (one.name for one in fields(self) if one.name not in others)
         return json.dumps({name: getattr(self, name) for name in names})
+
+
+def _documentation() -> str:
+    """The documentation of all settings: the engine describes its own."""
+    entries = ""
+    for one in fields(MemoryConfig):
+        if row := _TABLE.get(one.name):
+            bounds = f" Allowed: {row['allowed']}." if type_name(one.default) in _NUMBERS else ""
+            entries += f"    {one.name}\n        {row['documentation']}{bounds}\n"
+    return (MemoryConfig.__doc__ or "").replace("    llm : ", f"{entries}    llm : ", 1)
+
+
+_NUMBERS = ("integer", "number", "list of numbers")
+MemoryConfig.__doc__ = _documentation()
 
 
 def _article(noun: str) -> str:
