@@ -52,7 +52,8 @@ PYTHON_LEVELS = [
 # other.
 ADAPTER_LEVELS = [
     "shared.connection shared.content shared.escaping shared.filters shared.identity",
-    "shared.chat_messages shared.items shared.log shared.protocol shared.turns",
+    "shared.chat_messages shared.items shared.log shared.protocol",
+    "shared.turns",
     "shared.streams",
     "shared.middleware",
     "__init__ shared",

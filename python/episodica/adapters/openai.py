@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from .shared.connection import Connection, Where
-from .shared.middleware import Middleware, Name, Proxy, remembering, rewrapped
+from .shared.middleware import Proxy, remembering, rewrapped
 from .shared.protocol import Protocol, Reply, plain, since_answer
+from .shared.turns import Middleware, Name
 
 __all__ = ["wrap"]
 

@@ -11,15 +11,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import logging
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from episodica import EpisodicaError
-from episodica.fence import fenced_context
-
-from .connection import Connection, settle
+from .connection import settle
 from .protocol import Protocol
 from .streams import (
     AsyncRememberingManager,
@@ -27,102 +22,7 @@ from .streams import (
     RememberingManager,
     RememberingStream,
 )
-
-_log = logging.getLogger("episodica.adapters")
-
-Name = str | Callable[[], str]
-_MOST_BROKEN = 1_000
-
-
-class Middleware:
-    """The memory of a wrapped client."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        user: Name,
-        session_id: Name | None,
-        max_tokens: int,
-        search: Mapping[str, Any],
-    ) -> None:
-        self.connection = connection
-        self._user = user
-        self._session_id = session_id
-        self._max_tokens = max_tokens
-        self._search = search
-        # Questions of turns whose streams broke off: asked again, they get the same ids.
-        self._broken: dict[tuple[str, str | None], list[dict[str, Any]]] = {}
-
-    def identified(
-        self, place: tuple[str, str | None], said: list[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        """The messages with ids: those of the last turn if it broke off and asked the same."""
-        before = self._broken.pop(place, [])
-        if [_unidentified(one) for one in before] == said:
-            return before
-        return [{"message_id": uuid.uuid4().hex, **one} for one in said]
-
-    def broke_off(self, place: tuple[str, str | None], said: list[dict[str, Any]]) -> None:
-        """Keeps the question of a turn without a whole answer."""
-        self._broken[place] = said
-        if len(self._broken) > _MOST_BROKEN:
-            self._broken.pop(next(iter(self._broken)), None)
-
-    def prepare(self, protocol: Protocol, call: dict[str, Any]) -> tuple[dict[str, Any], Turn]:
-        """The call with a context in its prompt, and the turn that it opens."""
-        turn = Turn(self, protocol.said(call), _called(self._user), _called(self._session_id))
-        question = protocol.question(call)
-        if not question:
-            return call, turn
-        found = self.connection.memory.context(
-            turn.user, question, max_tokens=self._max_tokens, **self._search
-        )
-        context = fenced_context(found)
-        return (protocol.with_context(call, context) if context else call), turn
-
-
-def _unidentified(message: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in message.items() if key != "message_id"}
-
-
-class Turn:
-    """A question to the model and its answer, on their way into the memory."""
-
-    def __init__(
-        self, middleware: Middleware, said: list[dict[str, Any]], user: str, session: str | None
-    ) -> None:
-        self.user = user
-        self._middleware = middleware
-        self._place = (user, session)
-        self._said = said
-        self._begun: list[dict[str, Any]] | None = None
-        self._done = False
-
-    def begin(self) -> None:
-        """Stores the question, because an answer begins to arrive."""
-        if self._begun is None:
-            self._begun = self._middleware.identified(self._place, self._said)
-            self._add(self._begun)
-
-    def finish(self, answer: dict[str, Any], is_whole: bool = True) -> None:
-        """Stores the answer, and the question unless it is stored. A second call does nothing."""
-        if self._done:
-            return
-        self._done = True
-        if self._begun is None:
-            self._add([*self._said, answer])
-            return
-        self._add([answer])
-        if not is_whole:
-            self._middleware.broke_off(self._place, self._begun)
-
-    def _add(self, messages: list[dict[str, Any]]) -> None:
-        """Adds messages. A failure is logged: it must not cost the caller the answer."""
-        memory = self._middleware.connection.memory
-        try:
-            memory.add_messages(self.user, messages, session_id=self._place[1])
-        except EpisodicaError:
-            _log.exception("a turn was answered, but could not be remembered")
+from .turns import Middleware, Turn
 
 
 def intercept(
@@ -238,7 +138,3 @@ def _is_stream(arguments: Mapping[str, Any], answer: object) -> bool:
     return bool(arguments.get("stream")) and hasattr(
         answer, "__aiter__" if hasattr(answer, "__aiter__") else "__iter__"
     )
-
-
-def _called(name: Name | None) -> Any:
-    return name() if callable(name) else name

@@ -10,13 +10,11 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .connection import settle
 from .protocol import Protocol, Reply
-
-if TYPE_CHECKING:
-    from .middleware import Turn
+from .turns import Turn
 
 
 def _leave(turn: Turn, reply: Reply) -> None:
