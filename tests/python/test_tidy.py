@@ -27,17 +27,17 @@ CORE = ROOT / "src" / "episodica-core" / "src"
 
 # Modules and packages of `python/episodica`, lowest level first.
 PYTHON_LEVELS = [
-    "fence visible",
+    "visible",
     "_native errors hints preflight",
     "dates",
     "frames handle place progress regular request_record value",
     "config records reports status",
     "embedders forgetting",
     "inputs listings models results sessions",
-    "following profile readers rerankers",
-    "plot store",
+    "fence following profile readers rerankers",
+    "store",
     "operation queries",
-    "corrections forming",
+    "corrections forming plot",
     "layers transfer",
     "carrying display",
     "system",

@@ -16,13 +16,13 @@ from matplotlib import colormaps
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.dates import AutoDateLocator, date2num
 
+from ..queries import search
 from ..records import Episode
+from ..store import OpenStore
 from .style import SMALL, WIDTH_INCHES, MemoryFigure, date_labels, empty, font, theme_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from .source import Source
 
 # The longest query of title and summary: more text hardly changes its vector, and costs time.
 _QUESTION_CHARACTERS = 600
@@ -37,7 +37,9 @@ _UNNAMED = 0.6
 _SHORTEST_BAR_DAYS = 0.01
 
 
-def similarities(memory: Source, user_id: str, episodes: Sequence[Episode]) -> NDArray[np.float64]:
+def similarities(
+    memory: OpenStore, user_id: str, episodes: Sequence[Episode]
+) -> NDArray[np.float64]:
     """Cosines of the episodes, shape (episodes, episodes), symmetric, 1 on the diagonal."""
     place = {episode.episode_id: index for index, episode in enumerate(episodes)}
     found = np.zeros((len(episodes), len(episodes)))
@@ -46,8 +48,8 @@ def similarities(memory: Source, user_id: str, episodes: Sequence[Episode]) -> N
             f"{episode.title}\n{episode.summary}"[:_QUESTION_CHARACTERS].strip()
             or episode.content[:_QUESTION_CHARACTERS]
         )
-        for hit in memory.search(
-            user_id, question or "?", kinds=["episodic"], method="vector", top_k=_MAX_TOP_K
+        for hit in search(
+            memory, user_id, question or "?", kinds=["episodic"], method="vector", top_k=_MAX_TOP_K
         ):
             column = place.get(hit.id)
             if column is not None:

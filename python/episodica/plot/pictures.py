@@ -10,14 +10,17 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .. import operation, queries
 from ..dates import TimeLike
 from ..errors import InvalidInputError, MissingExtraError
 from ..inputs import checks as check
 from ..results import Hit
-from .source import Source, ThemeName
+from ..store import OpenStore
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from .style import ThemeName
 
 
 class Plots:
@@ -31,7 +34,7 @@ class Plots:
 
     __slots__ = ("_memory",)
 
-    def __init__(self, memory: Source) -> None:
+    def __init__(self, memory: OpenStore) -> None:
         self._memory = memory
 
     def timeline(
@@ -77,11 +80,11 @@ class Plots:
         module = _needed("timeline")
         most, each = check.whole(limit, "limit", 1, 200), check.whole(facts, "facts", 0)
         episodes = list(
-            self._memory.episodes(
-                user_id, since=since, until=until, newest_first=True, limit=most + 1
+            queries.episodes(
+                self._memory, user_id, since=since, until=until, newest_first=True, limit=most + 1
             )
         )
-        known = list(self._memory.semantic_memories(user_id, include_superseded=True))
+        known = list(queries.semantic_memories(self._memory, user_id, include_superseded=True))
         figure: Figure = module.draw(
             user_id, episodes[:most][::-1], known, each, len(episodes) > most, theme
         )
@@ -156,7 +159,8 @@ class Plots:
         """
         module = _needed("map")
         most = check.whole(limit, "limit", 1, 200)
-        episodes = list(self._memory.episodes(user_id, newest_first=True, limit=most))[::-1]
+        newest = queries.episodes(self._memory, user_id, newest_first=True, limit=most)
+        episodes = list(newest)[::-1]
         figure: Figure = module.draw(
             user_id, episodes, module.similarities(self._memory, user_id, episodes), theme
         )
@@ -184,7 +188,7 @@ class Plots:
         --------
         >>> figure = memory.plot.usage()
         """
-        figure: Figure = _needed("usage").draw(self._memory.usage(), theme)
+        figure: Figure = _needed("usage").draw(operation.usage(self._memory), theme)
         return figure
 
 
