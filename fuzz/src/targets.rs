@@ -73,29 +73,6 @@ pub fn log_reader(data: &[u8]) {
     assert_eq!(after.messages.len(), read.len() + 1);
 }
 
-/// Any bytes as the files of another program (the first byte says which): read-only, adopted and
-/// opened again they say the same.
-pub fn nemori(data: &[u8]) {
-    let (form, bytes) = data.split_first().map_or((0, data), |(form, bytes)| (form % 5, bytes));
-    let names = [
-        "episodes/Alice_episodes.jsonl",
-        "semantic/Alice_semantic.jsonl",
-        "episodes/Alice_episodes.json",
-        "semantic/Alice.json",
-        "episodes/Alice.json",
-    ];
-    let disk = MemoryBackend::new();
-    disk.put(Path::new("/m").join(names[usize::from(form)]), bytes);
-    let read = load(&disk, OpenMode::ReadOnly, "Alice");
-    let adopted = load(&disk, OpenMode::ReadWrite, "Alice");
-    assert_eq!(texts(&adopted), texts(&read), "reading and adopting disagree");
-    let again = load(&disk, OpenMode::ReadWrite, "Alice");
-    assert_eq!(texts(&again), texts(&read), "a second opening reads something else");
-    let mut seqs: Vec<u64> = again.messages.iter().map(|message| message.seq).collect();
-    seqs.dedup();
-    assert!(seqs.len() == again.messages.len() && seqs.is_sorted(), "messages without an order");
-}
-
 /// Any text: dates lie inside of it, and resolving them twice gives the same.
 pub fn dates(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

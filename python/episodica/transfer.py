@@ -31,7 +31,9 @@ from .readers import (
     Source,
     Statement,
     in_file,
+    is_nemori,
     iter_conversations,
+    nemori,
     with_ids,
 )
 from .readers.conversation import NO_WORDS
@@ -326,6 +328,8 @@ def import_file(
                 owner, read.lines, read.unlearned, str(source.path)
             )
             return replace(report, users=1)
+        if format is None and is_nemori(source):
+            return _import_nemori(memory, source, user)
         total, users = ImportReport(), set()
         missing = InvalidInputError(
             f"the file names no user: {_named(path)}", hint="name one: `user_id`"
@@ -339,6 +343,26 @@ def import_file(
             fault = fault or found
         refuse_nothing(total, fault, path)
         return replace(total, users=len(users))
+
+
+def _import_nemori(memory: OpenStore, source: Source, user: str | None) -> ImportReport:
+    """Adds the memories of a folder that Nemori wrote: of all its users, or of one."""
+    total, users = ImportReport(), 0
+    fault: LeftOut | None = None
+    for read in nemori(source):
+        if user not in (None, read.user_id):
+            continue
+        lines = (read.messages, read.episodes, read.facts)
+        owner = checks.user(read.user_id)
+        total += memory._engine.import_records(owner, lines, [], str(source.path))
+        left = tuple(map(str, read.left_out))
+        total += ImportReport(skipped=len(left), left_out=left)
+        fault = fault or next((one for one in read.left_out if one.is_fault), None)
+        users += 1
+    if user is not None and not users:
+        raise InvalidInputError(f"the folder has no user `{shown(user)}`", path=str(source.path))
+    refuse_nothing(total, fault, source.path)
+    return replace(total, users=users)
 
 
 def refuse_nothing(

@@ -1,4 +1,4 @@
-"""Stores of every format open as they are: of this version, and of Nemori in both its forms."""
+"""Stores of every format open as they are; those of Nemori are imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from episodica import EpisodicaError, LightweightSearchSystem, MemorySystem, UnsupportedFormatError
+from episodica import (
+    InvalidInputError,
+    LightweightSearchSystem,
+    MemorySystem,
+    UnsupportedFormatError,
+)
+from episodica.compat.nemori import MemoryConfig, NemoriMemory
 from episodica.system import AnyMemory
 
 Copy = Callable[[str], Path]
@@ -217,53 +223,76 @@ def check_tomas(memory: AnyMemory) -> None:
     )
 
 
-@pytest.mark.parametrize(
+NEMORI = pytest.mark.parametrize(
     ("name", "check"), [("nemori/jsonl", check_mina), ("nemori/legacy", check_tomas)]
 )
-def test_a_directory_of_nemori_opens_as_it_is(
+
+
+@NEMORI
+def test_a_folder_of_nemori_is_imported(
+    copied: Copy, tmp_path: Path, name: str, check: Callable[[AnyMemory], None]
+) -> None:
+    place = copied(name)
+    before = files(place)
+    for system in (MemorySystem, LightweightSearchSystem):
+        with pytest.raises(UnsupportedFormatError) as caught:
+            system(place)
+        assert f"import {place}`" in str(caught.value.hint)
+    assert files(place) == before
+    with MemorySystem(tmp_path / "store") as memory:
+        with pytest.raises(InvalidInputError, match="the folder has no user `bo`"):
+            memory.import_(place, "bo")
+        report = memory.import_(place)
+        assert (report.users, report.skipped, report.known) == (1, 0, 0)
+        check(memory)
+        assert memory.verify().problems == ()
+        again = memory.import_(place)
+        assert again.messages + again.episodes + again.semantic_memories == 0
+    with MemorySystem(tmp_path / "store") as memory:
+        check(memory)
+    assert files(place) == before
+
+
+@NEMORI
+def test_scripts_for_nemori_find_its_memories(
     copied: Copy, name: str, check: Callable[[AnyMemory], None]
 ) -> None:
     place = copied(name)
     before = files(place)
-    with LightweightSearchSystem(place) as reader:
-        check(reader)
-    assert files(place) == before
-    for _ in range(2):
-        with MemorySystem(place) as memory:
-            check(memory)
-            assert memory.verify().errors == 0, memory.verify().problems
+    kept = place.with_name("copy.nemori")
     user = "Mina" if "jsonl" in name else "tomas"
-    with MemorySystem(place) as memory:
-        memory.add_messages(user, [{"role": "user", "content": "Something new."}])
-        assert [message.content for message in memory.messages(user)][-1] == "Something new."
-        memory.delete_user_data(user)
-    for text in files(place).values():
-        assert user.encode() not in text
+    with pytest.warns(UserWarning, match="imported the memories"):
+        memory = NemoriMemory(MemoryConfig(storage_path=str(place)))
+    with memory:
+        assert memory.search(user, "What did they say?")["episodic"]
+    assert files(kept) == before
+    with MemorySystem(place) as store:
+        check(store)
+    shutil.rmtree(place)
+    with pytest.warns(UserWarning, match="imported the memories"):
+        NemoriMemory(MemoryConfig(storage_path=str(place))).close()
+    assert files(kept) == before, "a conversion that stopped between its renames is repeated"
 
 
-def test_a_broken_directory_of_nemori_keeps_what_can_be_read(copied: Copy) -> None:
+def test_a_broken_folder_of_nemori_gives_what_can_be_read(copied: Copy, tmp_path: Path) -> None:
     place = copied("nemori/jsonl")
     log = place / "episodes" / "Mina_episodes.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
-    log.write_bytes(lines[0] + b'{"episode_id": "torn", "title": "half a rec\n' + lines[1])
-    with MemorySystem(place) as memory:
+    other = b'{"episode_id":"x","user_id":"Bo","content":"Bo\'s."}\n'
+    log.write_bytes(lines[0] + b'{"episode_id": "torn", "title": "half a rec\n' + lines[1] + other)
+    odd = {"memory_id": "odd", "content": "Odd \ud800", "created_at": "soon", "confidence": 7}
+    facts = place / "semantic" / "Mina_semantic.jsonl"
+    facts.write_text(f"{json.dumps(odd)}\n[3]\n{json.dumps({'content': ' '})}\n")
+    (place / "episodes" / "Tim.json").write_text('[{"episode_id": "x"')
+    with MemorySystem(tmp_path / "store") as memory:
+        report = memory.import_(place)
         assert [episode.episode_id for episode in memory.episodes("Mina")] == ["ep-1", "ep-2"]
-        [problem] = [problem for problem in memory.verify().problems if problem.line]
-        assert (problem.line, problem.mended) == (2, True)
-        assert problem.remedy
-    assert b"half a rec" in next((place / "episodes").glob("*.quarantine.jsonl")).read_bytes()
-
-
-def test_legacy_that_is_no_array_is_an_error_that_names_the_file(copied: Copy) -> None:
-    place = copied("nemori/legacy")
-    (place / "episodes" / "tomas_episodes.json").write_text('[{"episode_id": "x"')
-    with MemorySystem(place) as memory:
-        assert list(memory.episodes("tomas")) == []
-        assert [fact.content for fact in memory.semantic_memories("tomas")] == [
-            "Tomas prefers a blue glaze."
-        ]
-        found = memory.verify()
-        assert any(
-            "tomas_episodes.json" in problem.path and problem.remedy for problem in found.problems
-        )
-    assert not isinstance(found, EpisodicaError)
+        [fact] = memory.semantic_memories("Mina")
+        assert (fact.content, fact.confidence, fact.created_at.year) == ("Odd ?", 1.0, 1970)
+    assert sorted(one.partition(":")[0] for one in report.left_out) == [
+        "episodes/Mina_episodes.jsonl, line 2",
+        "episodes/Mina_episodes.jsonl, line 4",
+        "episodes/Tim.json",
+        "semantic/Mina_semantic.jsonl, line 2",
+        "semantic/Mina_semantic.jsonl, line 3",
+    ]

@@ -101,11 +101,6 @@ fn log_reader() {
 }
 
 #[test]
-fn nemori() {
-    run("nemori", 2, targets::nemori);
-}
-
-#[test]
 fn dates() {
     run("dates", 3, targets::dates);
 }

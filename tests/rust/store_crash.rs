@@ -256,65 +256,6 @@ fn an_error_at_every_operation_loses_nothing() {
     counts::report("faults", &[("faults", injected), ("crashes", injected * 6), ("losses", 0)]);
 }
 
-/// The log of episodes as the first format and other programs write it, with the messages in it.
-const HOLDING: &str = concat!(
-    r#"{"episode_id":"e1","content":"x","original_messages":[{"role":"user","content":"one"},"#,
-    r#"{"message_id":"m1","role":"user","content":"two"}]}"#,
-    "\n",
-    r#"{"episode_id":"e2","content":"y","original_messages":[{"role":"user","content":"three"}]}"#,
-    "\n",
-    r#"{"episode_id":"e1","content":"z","original_messages":[{"role":"user","content":"one"}]}"#,
-    "\n",
-);
-
-#[test]
-fn messages_that_episodes_hold_are_taken_into_the_log_of_messages() {
-    let contents = |messages: &[Arc<Message>]| -> Vec<String> {
-        messages.iter().map(|message| message.content.clone()).collect()
-    };
-    let look = |disk: &Disk, case: &str| {
-        let (user, loaded) = open(disk).unwrap().open_user(&owner("alice")).unwrap();
-        let is_lost = |problem: &StoreProblem| problem.message.contains("were lost");
-        assert!(!loaded.problems.iter().any(is_lost), "{case}: {:?}", loaded.problems);
-        assert_eq!(contents(&loaded.messages), ["one", "three", "two"], "{case}");
-        let held: Vec<Vec<String>> =
-            loaded.episodes.iter().map(|one| contents(&one.original_messages)).collect();
-        assert_eq!(held, [vec!["one"], vec!["three"]], "{case}");
-        assert_eq!(contents(&loaded.episode_history["e1"][0].original_messages), ["one", "two"]);
-        user
-    };
-    for failure in [Failure::Once, Failure::FromThenOn] {
-        for n in 0.. {
-            let disk = Disk::new(MemoryBackend::new());
-            disk.inner().put("/m/episodes/alice_episodes.jsonl", HOLDING.as_bytes());
-            disk.fail_after(n, failure, IoKind::StorageFull);
-            let compacted = open(&disk).and_then(|store| {
-                let (user, _) = store.open_user(&owner("alice"))?;
-                user.erase(UserErasure::compaction(moment()))
-            });
-            let failed = disk.failures() > 0;
-            disk.heal();
-            for image in [
-                disk.inner().after_power_cut(),
-                disk.inner().after_lucky_power_cut(&mut Random::new(n)),
-                disk.inner().after_process_death(),
-            ] {
-                let image = Disk::new(image);
-                let case = format!("{failure:?} at operation {n}");
-                look(&image, &case).erase(UserErasure::compaction(moment())).unwrap();
-                look(&image, &case);
-                let files = image.inner().files();
-                let texts = &files[Path::new("/m/episodes/alice_episodes.jsonl")];
-                assert!(!String::from_utf8_lossy(texts).contains("original_messages"), "{case}");
-            }
-            if !failed {
-                compacted.unwrap();
-                break;
-            }
-        }
-    }
-}
-
 #[test]
 fn erasing_a_user_is_finished_and_spares_the_neighbours() {
     let long = "alice".repeat(60);

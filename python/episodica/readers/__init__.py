@@ -11,4 +11,6 @@ from .formats import FORMATS as FORMATS
 from .formats import in_file as in_file
 from .formats import iter_conversations as iter_conversations
 from .formats import read_conversations as read_conversations
+from .nemori import is_nemori as is_nemori
+from .nemori import nemori as nemori
 from .source import Source as Source

@@ -13,9 +13,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use episodica_core::clock::{Clock, SystemClock};
 use episodica_core::ids::Owner;
 use episodica_core::store::log_store::{AppendAnswer, BatchId, LineBatch, LogHead};
-use episodica_core::store::testing::MemoryLogs;
+use episodica_core::store::testing::{MemoryLogs, record_line as line};
 use episodica_core::store::{
-    LockHolder, LogKind, LogStore, LogSum, OpenMode, UserErasure, UserLogs, encode_records,
+    LockHolder, LogKind, LogStore, LogSum, OpenMode, UserErasure, UserLogs,
 };
 use episodica_postgres::{PgLogs, StoreAddress};
 use proptest::prelude::*;
@@ -39,15 +39,6 @@ fn open(address: &str) -> PgLogs {
 
 fn owner(user: &str) -> Owner {
     Owner::new("default", user).unwrap()
-}
-
-/// A line of each log with an id that erasures recognise.
-fn line(kind: LogKind, id: u64) -> Vec<u8> {
-    let key = ["message_id", "episode_id", "memory_id"][kind as usize];
-    let record = serde_json::json!({
-        key: format!("r{id}"), "content": format!("text {id}"), "timestamp": 1, "role": "user",
-    });
-    encode_records(&[record]).unwrap()
 }
 
 fn lines_behind(logs: &dyn UserLogs, kind: LogKind, known: &LogSum) -> Option<Vec<Vec<u8>>> {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -133,22 +132,6 @@ def test_copies_go_either_way_and_go_on(
     assert refused.returncode != 0
     assert "has other messages" in refused.stderr
     assert "same store" in cli("copy", address, address).stderr
-
-
-def test_messages_that_episodes_hold_are_taken_into_their_log(
-    address: str, root: Path, tmp_path: Path, cli: Cli
-) -> None:
-    folder = shutil.copytree(root / "tests" / "fixtures" / "nemori" / "jsonl", tmp_path / "nemori")
-    with LightweightSearchSystem(folder) as reader:
-        before = list(reader.episodes("Mina"))
-    assert said(cli, "copy", folder, address)["users"] == 1
-    for compacted in (False, True, True):
-        with MemorySystem(address) as memory:
-            assert [message.seq for message in memory.messages("Mina")] == [0, 1, 2, 3]
-            assert list(memory.episodes("Mina")) == before
-            assert memory.verify().errors == 0
-            if not compacted:
-                memory.compact("Mina")
 
 
 def test_compacting_removes_the_rows_of_old_versions_for_every_node(

@@ -158,60 +158,6 @@ fn a_reader_follows_every_write_and_deletion() {
 }
 
 #[test]
-fn a_user_whom_only_a_legacy_file_knows_is_there_before_anything_is_added() {
-    let array = concat!(
-        r#"[{"episode_id":"e1","user_id":"bo","title":"Kiln","content":"Bo bought a kiln.","#,
-        r#""original_messages":[{"role":"user","content":"I bought a kiln."}]}]"#,
-    )
-    .as_bytes();
-    for name in ["/m/episodes/bo.json", "/m/episodes/bo_episodes.json"] {
-        let disk = Disk::new(MemoryBackend::new());
-        disk.inner().put(name, array);
-        for read_only in [true, false, false] {
-            let engine = open_as(&disk, read_only, MemoryConfig::default()).unwrap();
-            assert_eq!(records(&engine, "bo", RecordKind::Episode).len(), 1, "{name} {read_only}");
-            assert_eq!(found(&engine, "bo", "kiln", SearchMethod::Bm25), ["I bought a kiln."]);
-        }
-    }
-}
-
-#[test]
-fn an_episode_that_held_its_messages_keeps_them_through_revisions_and_deletions() {
-    let line = concat!(
-        r#"{"episode_id":"e1","user_id":"bo","title":"Kiln","content":"Bo bought a kiln.","#,
-        r#""original_messages":[{"message_id":"k0","role":"user","content":"I bought a kiln."},"#,
-        r#"{"message_id":"k1","role":"user","content":"It is blue."}]}"#,
-    );
-    let disk = Disk::new(MemoryBackend::new());
-    disk.inner().put("/m/episodes/bo_episodes.jsonl", line.as_bytes());
-    let held = |engine: &Engine| -> Vec<String> {
-        let episodes = records(engine, "bo", RecordKind::Episode);
-        let [AnyRecord::Episode(episode)] = &episodes[..] else { panic!("one episode") };
-        assert_eq!(episode.message_count, episode.original_messages.len());
-        episode.original_messages.iter().map(|message| message.content.clone()).collect()
-    };
-    let both = ["I bought a kiln.", "It is blue."];
-    for n in 0..12 {
-        let engine = open(&disk).unwrap();
-        assert_eq!(held(&engine), both, "before revision {n}");
-        engine.update("bo", "e1", &format!("Bo bought a kiln, said {n} times."), &NOW).unwrap();
-        let other = open_as(&disk, true, MemoryConfig::default()).unwrap();
-        assert_eq!(held(&other), both, "for a reader");
-        if n == 10 {
-            engine.compact(Some("bo"), &NOW).unwrap();
-            assert!(files_with(&disk, "original_messages").is_empty());
-            assert_eq!(held(&other), both, "for a reader after the compaction");
-        }
-    }
-    let engine = open(&disk).unwrap();
-    engine.delete("bo", "k1", &NOW).unwrap();
-    assert_eq!(held(&engine), both[..1]);
-    drop(engine);
-    assert_eq!(held(&open(&disk).unwrap()), both[..1]);
-    assert!(files_with(&disk, "It is blue.").is_empty());
-}
-
-#[test]
 fn talk_of_former_days_is_not_cut_by_what_came_in_before_it() {
     let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();

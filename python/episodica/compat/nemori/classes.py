@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, get_args
 
-from ...errors import EpisodicaError
+from ...errors import EpisodicaError, UnsupportedFormatError
 from ...inputs.options import Kind, Method
 from ...records import Episode, SemanticMemory
 from ...reports import AddResult
@@ -32,7 +33,7 @@ class _Shared:
 
     def __init__(self, path: Path, config: MemoryConfig) -> None:
         self.path = path
-        self.store = Store(path, **config.overrides())
+        self.store = _converted(path, config)
         self.names = ScriptNames(path)
         self.holders = 0
 
@@ -54,6 +55,27 @@ class _Shared:
             TokenCounter.add(self.store.usage())
             self.names.remove()
             self.store.close()
+
+
+def _converted(path: Path, config: MemoryConfig) -> Store:
+    """The store at a path. A folder of Nemori is copied into a store, and kept as `PATH.nemori`."""
+    kept = path.with_name(f"{path.name}.nemori")
+    if kept.is_dir() and not path.exists():
+        # An earlier conversion stopped between its two renames.
+        kept.rename(path)
+    try:
+        return Store(path, **config.overrides())
+    except UnsupportedFormatError:
+        if (path / "episodica.json").exists() or kept.exists():
+            raise
+    copy = path.with_name(f"{path.name}.importing")
+    with Store(copy, **config.overrides()) as store:
+        store.import_(path)
+    path.rename(kept)
+    copy.rename(path)
+    told = f"imported the memories of Nemori in {path}; its files are now in {kept}"
+    warnings.warn(told, UserWarning, stacklevel=5)
+    return Store(path, **config.overrides())
 
 
 class Records:

@@ -8,8 +8,6 @@ use super::Message;
 use crate::clock::Moment;
 
 /// Messages that belong together: L0 title and summary, L1 narrative (`content`), L2 the messages.
-///
-/// In JSON the keys of Nemori's files come first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Episode {
     /// Unique among the owner's episodes; derived from the first and last message and the revision.
@@ -21,8 +19,9 @@ pub struct Episode {
     /// L1: the narrative, third person, dates resolved.
     pub content: String,
     /// L2: the messages, verbatim, in order. In JSON their ids, because the log of messages has the
-    /// messages; reading gives references ([`Message::reference`]).
-    #[serde(default, rename = "message_ids", with = "message_ids")]
+    /// messages; reading gives references ([`Message::reference`]). In the first format of a store
+    /// (`original_messages`) each id stands in a copy of its message.
+    #[serde(default, rename = "message_ids", alias = "original_messages", with = "message_ids")]
     pub original_messages: Vec<Arc<Message>>,
     /// Number of messages.
     pub message_count: usize,
@@ -80,6 +79,13 @@ mod message_ids {
 
     use crate::model::Message;
 
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum MessageId {
+        Plain(String),
+        InCopy { message_id: String },
+    }
+
     pub fn serialize<S: Serializer>(
         messages: &[Arc<Message>],
         serializer: S,
@@ -90,8 +96,11 @@ mod message_ids {
     pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Arc<Message>>, D::Error> {
-        let ids = Vec::<String>::deserialize(deserializer)?;
-        Ok(ids.into_iter().map(|id| Arc::new(Message::reference(id))).collect())
+        let ids = Vec::<MessageId>::deserialize(deserializer)?.into_iter();
+        let reference = |(MessageId::Plain(id) | MessageId::InCopy { message_id: id })| {
+            Arc::new(Message::reference(id))
+        };
+        Ok(ids.map(reference).collect())
     }
 }
 

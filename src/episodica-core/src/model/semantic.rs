@@ -16,8 +16,6 @@ pub const AGENT: &str = "agent";
 pub(crate) const STATED: &str = "stated";
 
 /// A fact, with the episodes and messages that prove it and the time for which it held.
-///
-/// In JSON the keys of Nemori's files come first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SemanticMemory {
     /// Unique among the owner's facts; the same in all revisions.
@@ -26,8 +24,8 @@ pub struct SemanticMemory {
     pub user_id: String,
     /// The fact in the third person, understandable without its episode.
     pub content: String,
-    /// Its category (`knowledge_type` in Nemori's files).
-    #[serde(rename = "kind", alias = "knowledge_type", default)]
+    /// Its category.
+    #[serde(default)]
     pub kind: MemoryKind,
     /// Ids of the episodes it was learned from.
     #[serde(default)]

@@ -6,6 +6,7 @@
 //! so that a message does not wait for an episode being written.
 
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,9 +15,7 @@ use super::codec::{LogHeader, is_state};
 use super::erase;
 use super::file_user_logs::FileUserLogs;
 use super::files::{self, io_error, remove, temporary};
-use super::foreign_logs::{self, LogSource};
-use super::layout::{DEFAULT_TENANT, LogKind};
-use super::legacy;
+use super::layout::LogKind;
 use super::line::check_line;
 use super::log::OpenMode;
 use super::log_store::{LogEnds, LogHead, LogMedium, LogStore, UserLogs};
@@ -36,20 +35,14 @@ impl FileLogs {
         Self { shared: Arc::clone(shared), epoch: AtomicU64::new(0) }
     }
 
-    /// Prepares logs for reading, while no other process writes them: finishes deletions, converts
-    /// files, and notes the ends.
+    /// Prepares logs for reading, while no other process writes them: finishes deletions and notes
+    /// the ends.
     fn prepare(&self, logs: &mut FileUserLogs) -> Result<()> {
         let (shared, owner) = (&self.shared, &logs.owner);
         if shared.mode == OpenMode::ReadWrite && erase::finish_pending_of(shared, owner)? {
             logs.locks.raise()?;
         }
-        let [messages, episodes, semantic] = LogKind::ALL;
-        logs.sources = [
-            foreign_logs::source(shared, owner, messages)?,
-            foreign_logs::source(shared, owner, episodes)?,
-            foreign_logs::source(shared, owner, semantic)?,
-        ];
-        check_header(shared, owner, &logs.sources[messages as usize])?;
+        check_header(shared, owner, &logs.paths[LogKind::Messages as usize])?;
         if shared.mode == OpenMode::ReadWrite && logs.locks.generation()? == 0 {
             // Creates the generation's file now: later the disk may be full.
             let _ = logs.locks.raise();
@@ -61,8 +54,8 @@ impl FileLogs {
         }
         logs.until = logs.opened_at.map(|stamp| Some(stamp.map_or(0, |stamp| stamp.bytes)));
         if shared.mode == OpenMode::ReadWrite {
-            for source in &logs.sources {
-                remove_leftover(shared, &source.path)?;
+            for path in &logs.paths {
+                remove_leftover(shared, path)?;
             }
             // A writer that died left an unfinished line. (Bad lines are found later.)
             let mut alone = shared.mending.lock().remove(owner);
@@ -129,21 +122,13 @@ impl LogStore for FileLogs {
     fn has(&self, owner: &Owner) -> Result<bool> {
         let SharedStore { layout, backend, .. } = &*self.shared;
         for kind in LogKind::ALL {
-            let mut places = vec![layout.log_path(owner, kind)];
-            if owner.tenant == DEFAULT_TENANT && kind != LogKind::Messages {
-                places.extend(legacy::candidates(layout, owner, kind));
-            }
-            for path in places {
-                let stamp = backend.stat(&path);
-                if stamp.map_err(|error| io_error("cannot look at a log", &path, error))?.is_some()
-                {
-                    return Ok(true);
-                }
+            let path = layout.log_path(owner, kind);
+            let stamp = backend.stat(&path);
+            if stamp.map_err(|error| io_error("cannot look at a log", &path, error))?.is_some() {
+                return Ok(true);
             }
         }
-        // Opening for writing renames unencoded names; a read-only store must search for them.
-        Ok(self.shared.mode == OpenMode::ReadOnly
-            && self.users(&owner.tenant, None, usize::MAX)?.contains(&owner.user))
+        Ok(false)
     }
 
     fn ends(&self, owner: &Owner) -> Result<LogEnds> {
@@ -203,7 +188,7 @@ impl LogStore for FileLogs {
 }
 
 /// Removes a temporary file of a dead writer. The caller holds the user's lock.
-fn remove_leftover(shared: &SharedStore, path: &std::path::Path) -> Result<()> {
+fn remove_leftover(shared: &SharedStore, path: &Path) -> Result<()> {
     let (backend, leftover) = (&*shared.backend, temporary(path));
     let stamp = backend.stat(&leftover);
     if stamp.map_err(|error| io_error("cannot look for leftovers", &leftover, error))?.is_some() {
@@ -216,9 +201,9 @@ fn remove_leftover(shared: &SharedStore, path: &std::path::Path) -> Result<()> {
 const MAX_HEADER_BYTES: u64 = 8 << 10;
 
 /// Rejects a message log whose header names another user, before its lines are shown or repaired.
-fn check_header(shared: &SharedStore, owner: &Owner, source: &LogSource) -> Result<()> {
-    let fail = |error| io_error("cannot read the log", &source.path, error);
-    let file = match shared.backend.read_from(&source.path, 0) {
+fn check_header(shared: &SharedStore, owner: &Owner, path: &Path) -> Result<()> {
+    let fail = |error| io_error("cannot read the log", path, error);
+    let file = match shared.backend.read_from(path, 0) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other.map_err(fail)?,
     };
@@ -234,7 +219,7 @@ fn check_header(shared: &SharedStore, owner: &Owner, source: &LogSource) -> Resu
                 header.user_id, header.tenant, owner.user
             );
             Err(Error::new(ErrorKind::CorruptStore, message)
-                .at(&source.path, Some(1))
+                .at(path, Some(1))
                 .with_hint("rename the file to its user's name, or move it away"))
         }
         _ => Ok(()),

@@ -10,7 +10,6 @@ use crate::sync::Mutex;
 use super::backend::{FileStamp, LockGuard};
 use super::erase::{self, UserErasure};
 use super::files::io_error;
-use super::foreign_logs::LogSource;
 use super::layout::LogKind;
 use super::lock::LockHolder;
 use super::locks::UserLocks;
@@ -19,7 +18,7 @@ use super::log_store::{
     AppendAnswer, AppendLock, BatchId, FollowVisit, Hold, LineBatch, LogHead, TurnHolder, UserLogs,
 };
 use super::open_log::OpenLog;
-use super::scan::{RawLine, Visit};
+use super::scan::Visit;
 use super::shared::SharedStore;
 use crate::error::{ErrorKind, Result};
 use crate::ids::Owner;
@@ -46,7 +45,7 @@ pub(super) struct FileUserLogs {
     is_lost: AtomicBool,
     /// Appends under way. Each has followed the logs first, and excludes other writers.
     appending: AtomicUsize,
-    pub sources: [LogSource; 3],
+    pub paths: [PathBuf; 3],
     /// Each is opened by its first read.
     logs: [Mutex<Option<RecordLog>>; 3],
     /// State of the three files at opening.
@@ -90,7 +89,7 @@ impl FileUserLogs {
             is_kept: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             appending: AtomicUsize::new(0),
-            sources: Default::default(),
+            paths: LogKind::ALL.map(|kind| shared.layout.log_path(owner, kind)),
             logs: Default::default(),
             opened_at: [None; 3],
             until: [None; 3],
@@ -117,7 +116,7 @@ impl FileUserLogs {
     pub fn stamps(&self) -> Result<[Option<FileStamp>; 3]> {
         let mut stamps = [None; 3];
         // Facts first, messages last: each record was written after the records that it refers to.
-        for (stamp, LogSource { path, .. }) in stamps.iter_mut().zip(&self.sources).rev() {
+        for (stamp, path) in stamps.iter_mut().zip(&self.paths).rev() {
             let found = self.shared.backend.glance(path);
             *stamp = found.map_err(|error| io_error("cannot look at the log", path, error))?;
         }
@@ -127,7 +126,7 @@ impl FileUserLogs {
     fn place(&self, kind: LogKind) -> LogFile {
         let mends = self.mends;
         let until = if mends { None } else { self.until[kind as usize] };
-        let place = self.shared.log_file(self.sources[kind as usize].path.clone());
+        let place = self.shared.log_file(self.paths[kind as usize].clone());
         LogFile { until, mends, ..place }
     }
 
@@ -136,7 +135,7 @@ impl FileUserLogs {
     /// # Errors
     /// `Io`.
     pub fn ends_in_line_feed(&self, kind: LogKind) -> Result<bool> {
-        let path = &self.sources[kind as usize].path;
+        let path = &self.paths[kind as usize];
         let bytes = self.opened_at[kind as usize].map_or(0, |stamp| stamp.bytes);
         if bytes == 0 {
             return Ok(true);
@@ -219,8 +218,7 @@ impl FileUserLogs {
     }
 
     fn follow_logs(&self, visit: FollowVisit<'_>) -> Result<bool> {
-        let converted = |source: &LogSource| source.legacy.is_empty() && source.problems.is_empty();
-        if self.is_hidden()? || !self.sources.iter().all(converted) {
+        if self.is_hidden()? {
             return Ok(false);
         }
         let mut logs = self.all_logs()?;
@@ -337,9 +335,7 @@ impl UserLogs for FileUserLogs {
     }
 
     fn read(&self, kind: LogKind, known: &LogSum, visit: Visit<'_>) -> Result<Option<LogRecovery>> {
-        let source = &self.sources[kind as usize];
-        let converted = source.legacy.is_empty() && source.problems.is_empty();
-        if self.is_hidden()? || (*known != LogSum::default() && !converted) {
+        if self.is_hidden()? {
             return Ok((*known == LogSum::default()).then(LogRecovery::default));
         }
         let mut log = self.logs[kind as usize].lock();
@@ -348,15 +344,11 @@ impl UserLogs for FileUserLogs {
             place.until = Some(open.position().bytes);
         }
         let opened = if *known == LogSum::default() {
-            for row in &source.legacy {
-                // Opening the store for writing converts these lines and reports their problems.
-                let _ = visit(RawLine { number: 0, offset: 0, bytes: row });
-            }
             RecordLog::open(place, visit).map(Some)
         } else {
             RecordLog::open_behind(place, known, visit)
         };
-        let (open, mut recovery) = match opened {
+        let (open, recovery) = match opened {
             Ok(Some(opened)) => opened,
             Ok(None) => return Ok(None),
             Err(error) => {
@@ -373,7 +365,6 @@ impl UserLogs for FileUserLogs {
             self.raise_generation()?;
         }
         *log = Some(open);
-        recovery.problems.splice(0..0, source.problems.iter().cloned());
         Ok(Some(recovery))
     }
 
@@ -470,7 +461,7 @@ impl UserLogs for FileUserLogs {
     }
 
     fn path(&self, kind: LogKind) -> PathBuf {
-        self.sources[kind as usize].path.clone()
+        self.paths[kind as usize].clone()
     }
 
     fn try_turn(&self) -> Result<TurnHolder> {

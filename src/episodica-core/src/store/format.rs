@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::backend::FileBackend;
-use super::files::{read, replace_file};
-use super::layout::StoreLayout;
+use super::files::{io_error, read, replace_file};
+use super::layout::{LogKind, StoreLayout};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The format version that this code writes. It reads this version and all older ones.
@@ -20,11 +20,12 @@ struct StoreFormat {
 /// The version that the store states; `None` if it states none.
 ///
 /// # Errors
-/// `UnsupportedFormat` for a newer version; `CorruptStore` for an unreadable version file; `Io`.
+/// `UnsupportedFormat` for a newer version, and for a folder of Nemori; `CorruptStore` for an
+/// unreadable version file; `Io`.
 pub(super) fn check(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<Option<u32>> {
     let path = layout.format_path();
     let Some(bytes) = read(backend, &path, "cannot read the version of the store")? else {
-        return Ok(None);
+        return refuse_foreign(backend, layout).map(|()| None);
     };
     let format: StoreFormat = serde_json::from_slice(&bytes).map_err(|error| {
         let hint = format!(
@@ -61,4 +62,27 @@ pub(super) fn write(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<(
         .map_err(|error| Error::internal("format has no JSON form").caused_by(error))?;
     bytes.push(b'\n');
     replace_file(backend, &layout.format_path(), &bytes)
+}
+
+/// Refuses a folder of Nemori: it has episodes or facts, but no messages beside them.
+fn refuse_foreign(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<()> {
+    let has_logs = |kind: LogKind| -> Result<bool> {
+        let directory = layout.root().join(kind.name());
+        let entries = backend.list_dir(&directory);
+        let entries =
+            entries.map_err(|error| io_error("cannot list the directory", &directory, error))?;
+        let is_log = |name: &str| name.ends_with(".jsonl") || name.ends_with(".json");
+        Ok(entries.iter().any(|(name, _)| is_log(name)))
+    };
+    if has_logs(LogKind::Messages)?
+        || !(has_logs(LogKind::Episodes)? || has_logs(LogKind::Semantic)?)
+    {
+        return Ok(());
+    }
+    let message = "the folder is not a store of episodica, but looks like one of Nemori";
+    let hint = format!(
+        "`episodica --store NEW import {}` copies its memories into a new store",
+        layout.root().display()
+    );
+    Err(Error::new(ErrorKind::UnsupportedFormat, message).at(layout.root(), None).with_hint(hint))
 }

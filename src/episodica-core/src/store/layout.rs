@@ -1,7 +1,6 @@
 //! The paths of a store, and the mapping from file names back to users.
 //!
-//! File names are encoded by [`encode_file_name`]. An unencoded name from another program
-//! (`Alice_episodes.jsonl`) refers to the user that it spells.
+//! File names are encoded by [`encode_file_name`]. A file with another name is no log.
 
 use std::path::{Path, PathBuf};
 
@@ -79,12 +78,10 @@ pub struct CachePaths {
 }
 
 /// Every suffix of a user's file; a longer suffix precedes the suffixes that it ends in.
-const ENDINGS: [&str; 15] = [
+const ENDINGS: [&str; 12] = [
     "_messages.jsonl",
     "_episodes.jsonl",
     "_semantic.jsonl",
-    "_episodes.json",
-    "_semantic.json",
     "_embeddings.npy",
     ".manifest.json",
     "_failed.jsonl",
@@ -94,7 +91,6 @@ const ENDINGS: [&str; 15] = [
     ".generation",
     ".snapshot",
     ".faiss",
-    ".json",
 ];
 
 /// Suffixes that, appended to a file name, give another file of the same user.
@@ -231,8 +227,7 @@ impl StoreLayout {
         let mut users = Vec::new();
         for kind in LogKind::ALL {
             let top = self.tenant_root(tenant).join(kind.name());
-            let (jsonl, json) =
-                (format!("_{}.jsonl", kind.name()), format!("_{}.json", kind.name()));
+            let ending = format!("_{}.jsonl", kind.name());
             let mut open = vec![String::new()];
             while let Some(prefix) = open.pop() {
                 for (name, entry) in list(backend, &top.join(&prefix))? {
@@ -241,18 +236,10 @@ impl StoreLayout {
                             open.push(format!("{prefix}{name}/"))
                         }
                         EntryKind::File => {
-                            let legacy = || {
-                                (kind != LogKind::Messages)
-                                    .then(|| name.strip_suffix(".json"))
-                                    .flatten()
-                            };
-                            let stem = name
-                                .strip_suffix(&jsonl)
-                                .or_else(|| name.strip_suffix(&json))
-                                .or_else(legacy);
+                            let stem = name.strip_suffix(&ending);
                             users.extend(
                                 stem.filter(|stem| !stem.is_empty())
-                                    .map(|stem| user_of_stem(&format!("{prefix}{stem}"))),
+                                    .and_then(|stem| user_of_stem(&format!("{prefix}{stem}"))),
                             );
                         }
                         _ => {}
@@ -315,7 +302,8 @@ impl StoreLayout {
             .collect()
     }
 
-    /// Every file of a user, including files of other programs, found by listing the directories.
+    /// Every file of a user, including those whose name spells the user unencoded, found by listing
+    /// the directories.
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
@@ -325,9 +313,11 @@ impl StoreLayout {
         let mut files = Vec::new();
         for directory in self.directories_of(owner) {
             for (name, kind) in list(backend, &directory)? {
-                let stem = stem_of(&name)
-                    .filter(|stem| user_of_stem(&format!("{prefix}{stem}")) == owner.user);
-                if kind != EntryKind::Directory && stem.is_some() {
+                let is_own = |stem: &str| {
+                    let whole = format!("{prefix}{stem}");
+                    user_of_stem(&whole).as_ref().unwrap_or(&whole) == &owner.user
+                };
+                if kind != EntryKind::Directory && stem_of(&name).is_some_and(is_own) {
                     files.push(directory.join(&name));
                 }
             }
@@ -335,48 +325,11 @@ impl StoreLayout {
         files.sort();
         Ok(files)
     }
-
-    /// Logs with names from another program, in the directories of the canonical names: `(kind,
-    /// user, path)`.
-    ///
-    /// # Errors
-    /// `Io` if a directory cannot be read.
-    pub fn foreign_logs(
-        &self,
-        backend: &dyn FileBackend,
-    ) -> Result<Vec<(LogKind, String, PathBuf)>> {
-        let mut foreign = Vec::new();
-        for kind in [LogKind::Episodes, LogKind::Semantic] {
-            let directory = self.root.join(kind.name());
-            let jsonl = format!("_{}.jsonl", kind.name());
-            let json = format!("_{}.json", kind.name());
-            for (name, entry) in list(backend, &directory)? {
-                if entry != EntryKind::File {
-                    continue;
-                }
-                let legacy = name.strip_suffix(&json).or_else(|| name.strip_suffix(".json"));
-                let Some(stem) =
-                    name.strip_suffix(&jsonl).or(legacy).filter(|stem| !stem.is_empty())
-                else {
-                    continue;
-                };
-                let user = user_of_stem(stem);
-                if legacy.is_some() || encode_file_name(&user) != stem {
-                    foreign.push((kind, user, directory.join(&name)));
-                }
-            }
-        }
-        foreign.sort();
-        Ok(foreign)
-    }
 }
 
-/// The user that a file name without its suffix refers to: decoded if the name is encoded, else
-/// taken literally.
-fn user_of_stem(stem: &str) -> String {
-    decode_file_name(stem)
-        .filter(|id| encode_file_name(id) == stem)
-        .unwrap_or_else(|| stem.to_owned())
+/// The user that a file name without its suffix refers to; `None` if the name is not encoded.
+fn user_of_stem(stem: &str) -> Option<String> {
+    decode_file_name(stem).filter(|id| encode_file_name(id) == stem)
 }
 
 /// A file name without its suffix; `None` if no user file can have this name.
@@ -457,22 +410,14 @@ mod tests {
     }
 
     #[test]
-    fn names_of_other_programs_mean_whom_they_spell() {
+    fn files_with_other_names_are_no_logs() {
         let disk = MemoryBackend::new();
         let layout = StoreLayout::new(Path::new("/m"));
-        for name in [
-            "episodes/Alice_episodes.jsonl",
-            "episodes/bob.json",
-            "semantic/张伟_semantic.jsonl",
-            "episodes/carl_episodes.jsonl",
-        ] {
-            disk.put(Path::new("/m").join(name), b"");
+        for name in ["Alice_episodes.jsonl", "bob.json", "carl_episodes.jsonl"] {
+            disk.put(Path::new("/m/episodes").join(name), b"");
         }
-        disk.put("/m/episodes/vector_db/Alice.faiss", b"");
-        assert_eq!(layout.users(&disk, "default").unwrap(), ["Alice", "bob", "carl", "张伟"]);
-        let foreign: Vec<String> =
-            layout.foreign_logs(&disk).unwrap().into_iter().map(|(_, user, _)| user).collect();
-        assert_eq!(foreign, ["Alice", "bob", "张伟"]);
-        assert_eq!(layout.user_files(&disk, &owner("default", "Alice")).unwrap().len(), 2);
+        assert_eq!(layout.users(&disk, "default").unwrap(), ["carl"]);
+        let alice = owner("default", "Alice");
+        assert_eq!(layout.user_files(&disk, &alice).unwrap().len(), 1, "a deletion removes it");
     }
 }

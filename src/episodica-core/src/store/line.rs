@@ -2,7 +2,7 @@
 //!
 //! `{"message_id":"m1","content":"hello","crc":"89abcdef"}`: CRC-32 (IEEE) in eight lower-case hex
 //! digits over every byte of the line before `,"crc"`. A line without this key is accepted, because
-//! other programs and people write such lines.
+//! people write such lines.
 
 use serde::Serialize;
 
@@ -78,19 +78,6 @@ pub fn check_line(line: &[u8]) -> Result<bool, String> {
         Ok(true)
     } else {
         Err("the checksum does not match".into())
-    }
-}
-
-/// True if the line ends in a checksum key; [`check_line`] tells whether the checksum matches.
-pub(crate) fn has_checksum(line: &[u8]) -> bool {
-    line.len() > TAIL && line[line.len() - TAIL..].starts_with(KEY) && line.ends_with(END)
-}
-
-/// The part of a line that does not depend on the checksum.
-pub(crate) fn identity(line: &[u8]) -> &[u8] {
-    match check_line(line) {
-        Ok(true) => &line[..line.len() - TAIL],
-        _ => line.strip_suffix(b"}").unwrap_or(line),
     }
 }
 

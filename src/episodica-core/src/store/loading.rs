@@ -1,17 +1,15 @@
 //! Reads the logs of a user into records.
 
-use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::codec::{
-    DeletedLine, StateRecord, UNPLACED, is_deleted, is_state, read_episode, read_message,
-    read_semantic,
+    DeletedLine, StateRecord, episode_of_line, fact_of_line, is_deleted, is_state, read_message,
 };
 use super::layout::LogKind;
 use super::log::LogSum;
 use super::log_store::UserLogs;
-use super::record_folding::{FoldEntry, FoldedRecords, LoadedUser, TextInterner, place_messages};
+use super::record_folding::{FoldEntry, FoldedRecords, LoadedUser, TextInterner, attach_messages};
 use super::scan::RawLine;
 use crate::error::{Error, Result};
 use crate::ids::Owner;
@@ -35,9 +33,8 @@ impl<'a> LogReading<'a> {
     fn log(
         &mut self,
         kind: LogKind,
-        apply: &mut dyn FnMut(FoldEntry<'_>) -> Result<Vec<String>, String>,
+        apply: &mut dyn FnMut(FoldEntry<'_>) -> Result<(), String>,
     ) -> Result<()> {
-        let mut notes = Vec::new();
         let states = &mut self.states;
         let visit = &mut |line: RawLine<'_>| -> Result<(), String> {
             if is_state(line.bytes) {
@@ -52,28 +49,18 @@ impl<'a> LogReading<'a> {
                     .map_err(|error| format!("not a removal: {error}"))?;
                 apply(FoldEntry::Deleted(&gone.deleted))?;
             } else {
-                let about = apply(FoldEntry::Record(line.bytes))?;
-                notes.extend(about.into_iter().map(|note| (line.number, note)));
+                apply(FoldEntry::Record(line.bytes))?;
             }
             Ok(())
         };
         let recovery = self.logs.read(kind, &LogSum::default(), visit)?;
         let recovery = recovery.ok_or_else(|| Error::internal("a log rejects the empty prefix"))?;
         self.problems.extend(recovery.problems);
-        let path: PathBuf = self.logs.path(kind);
-        self.problems.extend(notes.into_iter().map(|(line, message)| StoreProblem {
-            path: path.clone(),
-            line: Some(line),
-            message,
-            remedy: "correct the line by hand if it matters".into(),
-            mended: true,
-        }));
         Ok(())
     }
 }
 
-/// Reads messages, and the episodes that share these messages. Messages that only episodes hold and
-/// references to lost ones remain for [`place_messages`].
+/// Reads messages, and episodes with references to them.
 fn read_conversation<'a>(
     logs: &'a dyn UserLogs,
     owner: &Owner,
@@ -82,23 +69,21 @@ fn read_conversation<'a>(
     let (mut messages, mut ids, mut interner) =
         (Vec::new(), HashSet::new(), TextInterner::default());
     reading.log(LogKind::Messages, &mut |entry| {
-        let FoldEntry::Record(line) = entry else { return Ok(Vec::new()) };
-        let mut message = read_message(owner, line)?;
+        let FoldEntry::Record(line) = entry else { return Ok(()) };
+        let mut message = read_message(line)?;
         interner.message(&mut message);
         // A call repeated after a crash may have written a message twice.
         if ids.insert(message.message_id.clone()) {
             messages.push(Arc::new(message));
         }
-        Ok(Vec::new())
+        Ok(())
     })?;
-    let known: HashMap<&str, &Arc<Message>> =
-        messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
+    messages.sort_by_key(|message: &Arc<Message>| message.seq);
     let mut episodes = FoldedRecords::default();
     reading.log(LogKind::Episodes, &mut |entry| {
         let id = |episode: &Episode| episode.episode_id.clone();
-        episodes.apply(entry, id, |line| read_episode(owner, line, &known))
+        episodes.apply(entry, id, |line| episode_of_line(owner, line))
     })?;
-    drop(known);
     Ok((reading, messages, episodes))
 }
 
@@ -109,7 +94,7 @@ fn read_facts<'a>(
     let (mut reading, mut facts) = (LogReading::new(logs), FoldedRecords::default());
     reading.log(LogKind::Semantic, &mut |entry| {
         let id = |fact: &SemanticMemory| fact.memory_id.clone();
-        facts.apply(entry, id, |line| read_semantic(owner, line))
+        facts.apply(entry, id, |line| fact_of_line(owner, line))
     })?;
     Ok((reading, facts))
 }
@@ -126,26 +111,25 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
     } else {
         crate::parallel::join(conversation, facts)
     };
-    let ((mut reading, mut messages, episodes), (facts_reading, facts)) = (conversation?, facts?);
+    let ((mut reading, messages, episodes), (facts_reading, facts)) = (conversation?, facts?);
     reading.states.extend(facts_reading.states);
     reading.problems.extend(facts_reading.problems);
     let (mut episodes, mut episode_history) = episodes.finish();
     let (semantic, semantic_history) = facts.finish();
     let inside = episodes.iter_mut().chain(episode_history.values_mut().flatten());
-    let placed = place_messages(&mut messages, inside);
-    if placed.missing > 0 {
+    let missing = attach_messages(&messages, inside);
+    if missing > 0 {
         reading.problems.push(StoreProblem {
             path: logs.path(LogKind::Episodes),
             line: None,
-            message: format!("episodes name messages that were lost: `{}`", placed.missing),
+            message: format!("episodes name messages that were lost: `{missing}`"),
             remedy: "their texts are kept; import the messages again if an export has them".into(),
             mended: true,
         });
     }
     Ok(LoadedUser {
+        next_seq: messages.last().map_or(0, |message| message.seq + 1),
         messages,
-        unlogged: placed.unlogged,
-        next_seq: placed.next_seq,
         episodes,
         episode_history,
         semantic,
@@ -157,7 +141,7 @@ pub(super) fn load(logs: &dyn UserLogs, owner: &Owner) -> Result<LoadedUser> {
 
 /// The records after a known prefix of the logs. The inner `Err` means that the logs begin
 /// differently, or that the lines after the prefix require more than adding records (bad lines,
-/// removals, messages without a position or inside an episode); it lists the repairs.
+/// removals); it lists the repairs.
 ///
 /// # Errors
 /// `Io`.
@@ -217,17 +201,15 @@ impl<'a> LaterRecords<'a> {
         }
         match kind {
             LogKind::Messages => {
-                let message = read_message(self.owner, line)?;
-                check_placed(&message)?;
+                let message = read_message(line)?;
                 self.loaded.next_seq = self.loaded.next_seq.max(message.seq + 1);
                 self.loaded.messages.push(Arc::new(message));
             }
             LogKind::Episodes => {
-                self.loaded.episodes.push(Arc::new(later_episode(self.owner, line)?));
+                self.loaded.episodes.push(Arc::new(episode_of_line(self.owner, line)?));
             }
             LogKind::Semantic => {
-                let fact = faultless(read_semantic(self.owner, line)?)?;
-                self.loaded.semantic.push(Arc::new(fact));
+                self.loaded.semantic.push(Arc::new(fact_of_line(self.owner, line)?));
             }
         }
         Ok(())
@@ -236,22 +218,4 @@ impl<'a> LaterRecords<'a> {
     pub fn finish(self) -> LoadedUser {
         self.loaded
     }
-}
-
-fn check_placed(message: &Message) -> Result<(), String> {
-    if message.seq == UNPLACED { Err("a message without a position".into()) } else { Ok(()) }
-}
-
-/// An episode that names its messages.
-fn later_episode(owner: &Owner, line: &[u8]) -> Result<Episode, String> {
-    let episode = faultless(read_episode(owner, line, &HashMap::new())?)?;
-    if episode.original_messages.iter().all(|message| message.is_reference()) {
-        Ok(episode)
-    } else {
-        Err("an episode that holds its messages".into())
-    }
-}
-
-fn faultless<T>((record, notes): (T, Vec<String>)) -> Result<T, String> {
-    if notes.is_empty() { Ok(record) } else { Err(notes.join("; ")) }
 }

@@ -6,10 +6,10 @@
 //! logs. docs/format.md defines every byte, the sync promises and recovery.
 //!
 //! Each module depends only on those before it: `backend -> files -> {line, layout, codec, handles,
-//! fork_locks, real, store_root, reserve} -> scan -> quarantine -> log -> {legacy, llm_files,
-//! dead_letter, cache, snapshot, uses, lock} -> locks -> shared -> {foreign_logs, format, erase} ->
-//! log_store -> {remote_cache, file_user_logs, record_folding} -> file_logs -> loading -> user ->
-//! store -> {backup, copy, derived, log_cursor}`. [`LogStore`](log_store::LogStore) is the
+//! fork_locks, real, store_root, reserve} -> scan -> quarantine -> log -> {llm_files, dead_letter,
+//! cache, snapshot, uses, lock} -> locks -> shared -> {format, erase} -> log_store ->
+//! {remote_cache, file_user_logs, record_folding} -> file_logs -> loading -> user -> store ->
+//! {backup, copy, derived, log_cursor}`. [`LogStore`](log_store::LogStore) is the
 //! interface to media other than files; all file operations go through [`backend::FileBackend`], so
 //! that tests can cut the power between any two of them.
 //!
@@ -26,12 +26,10 @@ mod erase;
 mod file_logs;
 mod file_user_logs;
 mod files;
-mod foreign_logs;
 mod fork_locks;
 mod format;
 mod handles;
 pub mod layout;
-mod legacy;
 mod line;
 mod llm_files;
 mod loading;
@@ -63,7 +61,7 @@ pub use backend::FileBackend;
 pub use backup::BackupRun;
 pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteGraph};
 pub use codec::{ErasedLine, LogEntry, SessionState, StateRecord};
-pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep};
+pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep, read_episode, read_fact, read_message};
 pub use copy::{CopiedUser, copy_user};
 pub use dead_letter::{DeadLetter, DeadLetters};
 pub use erase::{KEPT_REVISIONS, LineLog, UserErasure, erase_lines};

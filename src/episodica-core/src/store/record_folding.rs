@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::codec::{StateRecord, UNPLACED};
+use super::codec::StateRecord;
 use crate::model::{Episode, Message, SemanticMemory, StoreProblem};
 
 /// Earlier revisions of records, oldest first, by id.
@@ -22,11 +22,8 @@ pub enum OpenedLogs {
 /// All records of a user's logs.
 #[derive(Debug, Default)]
 pub struct LoadedUser {
-    /// In the order of their `seq`, each id once; includes messages that exist only inside imported
-    /// episodes.
+    /// In the order of their `seq`, each id once.
     pub messages: Vec<Arc<Message>>,
-    /// The messages that exist only inside episodes. Opening for writing appends them to the log.
-    pub unlogged: Vec<Arc<Message>>,
     /// The `seq` of the next message.
     pub next_seq: u64,
     /// The current revision of every episode, in the order of first appearance; the messages are
@@ -91,26 +88,21 @@ impl<T> FoldedRecords<T> {
         }
     }
 
-    /// Applies a line of the log, decoded by `read` if the line is a record; returns notes about
-    /// it.
+    /// Applies a line of the log, decoded by `read` if the line is a record.
     pub fn apply(
         &mut self,
         entry: FoldEntry<'_>,
         id: fn(&T) -> String,
-        read: impl FnOnce(&[u8]) -> Result<(T, Vec<String>), String>,
-    ) -> Result<Vec<String>, String> {
+        read: impl FnOnce(&[u8]) -> Result<T, String>,
+    ) -> Result<(), String> {
         match entry {
-            FoldEntry::Deleted(id) => {
-                self.take_out(id);
-                Ok(Vec::new())
-            }
+            FoldEntry::Deleted(id) => self.take_out(id),
             FoldEntry::Record(line) => {
-                let (record, notes) = read(line)?;
-                let own = id(&record);
-                self.put(&own, record);
-                Ok(notes)
+                let record = read(line)?;
+                self.put(&id(&record), record);
             }
         }
+        Ok(())
     }
 
     pub fn finish(self) -> (Vec<Arc<T>>, History<T>) {
@@ -148,73 +140,24 @@ impl TextInterner {
     }
 }
 
-/// How the messages of a user's episodes were found.
-#[derive(Debug, Default)]
-pub(super) struct PlacedMessages {
-    /// The next free `seq`.
-    pub next_seq: u64,
-    /// Messages that only lines of the episode log hold.
-    pub unlogged: Vec<Arc<Message>>,
-    /// Number of the named messages that were not found.
-    pub missing: usize,
-}
-
-/// Adds the messages that exist only inside episodes, assigns each missing `seq`, sorts, and leaves
-/// no reference in an episode: one to a message that is not found is taken out.
-///
-/// Imported messages come first if the log's numbers leave room for them (they are older if the
-/// store began as another program's), else last.
-pub(super) fn place_messages<'a>(
-    messages: &mut Vec<Arc<Message>>,
+/// Gives episodes their messages in place of references, and takes out references to messages that
+/// are not found; returns the number of these.
+pub(super) fn attach_messages<'a>(
+    messages: &[Arc<Message>],
     episodes: impl Iterator<Item = &'a mut Arc<Episode>>,
-) -> PlacedMessages {
-    let logged: HashSet<&str> =
-        messages.iter().map(|message| message.message_id.as_str()).collect();
-    let is_logged = |message: &Arc<Message>| logged.contains(message.message_id.as_str());
-    let mut unlogged: Vec<Arc<Message>> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut incomplete = Vec::new();
-    for episode in episodes.filter(|episode| !episode.original_messages.iter().all(is_logged)) {
-        let others = episode.original_messages.iter().filter(|message| !is_logged(message));
-        for message in others.filter(|message| !message.is_reference()) {
-            places.entry(message.message_id.clone()).or_insert_with(|| {
-                unlogged.push(Arc::clone(message));
-                unlogged.len() - 1
-            });
-        }
-        incomplete.push(episode);
-    }
-    let is_placed = |message: &&Arc<Message>| message.seq != UNPLACED;
-    let placed = || messages.iter().chain(&unlogged).filter(is_placed).map(|message| message.seq);
-    let end = placed().max().map_or(0, |seq| seq + 1);
-    let wanted = unlogged.iter().filter(|message| message.seq == UNPLACED).count() as u64;
-    let mut front = match placed().min() {
-        Some(first) if first < wanted => end,
-        _ => 0,
-    };
-    for message in unlogged.iter_mut().filter(|message| message.seq == UNPLACED) {
-        *message = Arc::new(Message { seq: front, ..Message::clone(message) });
-        front += 1;
-    }
+) -> usize {
+    let known: HashMap<&str, &Arc<Message>> =
+        messages.iter().map(|message| (message.message_id.as_str(), message)).collect();
     let mut missing = 0;
-    for episode in incomplete {
+    for episode in episodes {
         let episode = Arc::make_mut(episode);
-        let before = episode.original_messages.len();
+        let named = episode.original_messages.len();
         episode.original_messages.retain_mut(|message| {
-            let Some(place) = places.get(&message.message_id) else { return is_logged(message) };
-            *message = Arc::clone(&unlogged[*place]);
-            true
+            let found = known.get(message.message_id.as_str());
+            found.inspect(|one| *message = Arc::clone(one)).is_some()
         });
         episode.message_count = episode.original_messages.len();
-        missing += before - episode.message_count;
+        missing += named - episode.message_count;
     }
-    drop(logged);
-    let mut next_seq = end.max(front);
-    for message in messages.iter_mut().filter(|message| message.seq == UNPLACED) {
-        *message = Arc::new(Message { seq: next_seq, ..Message::clone(message) });
-        next_seq += 1;
-    }
-    messages.extend(unlogged.iter().cloned());
-    messages.sort_by_key(|message| message.seq);
-    PlacedMessages { next_seq, unlogged, missing }
+    missing
 }

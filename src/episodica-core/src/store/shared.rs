@@ -1,6 +1,6 @@
 //! The shared parts of an open store: file operations, layout, locks.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::sync::Mutex;
 use super::backend::{FileBackend, LockGuard};
 use super::files::is_disk_full;
 use super::handles::HandleCache;
-use super::layout::{LogKind, StoreLayout};
+use super::layout::StoreLayout;
 use super::locks::UserLocks;
 use super::log::{LogFile, OpenMode};
 use super::reserve::DiskReserve;
@@ -37,8 +37,6 @@ pub(super) struct SharedStore {
     /// The line that this process writes into a lock file it holds.
     pub holder: Arc<str>,
     pub patience: Duration,
-    /// Files of another program in place of canonical ones; only if read-only.
-    pub foreign: BTreeMap<(LogKind, String), Vec<PathBuf>>,
     /// Problems of the whole store, found at opening.
     pub problems: Vec<StoreProblem>,
     /// Intents that were removed, but perhaps not durably. After a power cut such an intent could
@@ -60,7 +58,6 @@ impl SharedStore {
             mending: Mutex::default(),
             holder: Arc::from(""),
             patience: LOCK_PATIENCE,
-            foreign: BTreeMap::new(),
             problems: Vec::new(),
             intents_removed: Mutex::default(),
             lock: Mutex::default(),

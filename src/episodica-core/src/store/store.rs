@@ -16,7 +16,7 @@ use super::remote_cache::RemoteCache;
 use super::retry_on_emfile::RetryOnEmfile;
 use super::shared::SharedStore;
 use super::user::UserStore;
-use super::{erase, files, foreign_logs, format, lock, remote_cache};
+use super::{erase, files, format, lock, remote_cache};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
@@ -45,12 +45,12 @@ impl Store {
     }
 
     /// Opens the store at `root` with the file operations of `backend`. For writing, if no other
-    /// process has the store open, it finishes deletions that a crash interrupted, and renames
-    /// files that Nemori wrote under unencoded names.
+    /// process has the store open, it finishes deletions that a crash interrupted.
     ///
     /// # Errors
-    /// `UnsupportedFormat` for a store of a newer version; `StoreLocked`, naming the exclusive
-    /// holder; `Io`, also for a missing read-only store, and for one on a network file system.
+    /// `UnsupportedFormat` for a store of a newer version, and for a folder of Nemori;
+    /// `StoreLocked`, naming the exclusive holder; `Io`, also for a missing read-only store, and
+    /// for one on a network file system.
     pub fn open_on(
         backend: Arc<dyn FileBackend>,
         root: &Path,
@@ -167,7 +167,7 @@ impl Store {
         self.logs.users(tenant, None, usize::MAX)
     }
 
-    /// True if the user has a log, or a file of another program that will become one.
+    /// True if the user has a log.
     ///
     /// # Errors
     /// `Io`.
@@ -285,9 +285,6 @@ fn open_for_reading(shared: &mut SharedStore) -> Result<()> {
     }
     format::check(&*shared.backend, &shared.layout)?;
     shared.problems = erase::pending(&*shared.backend, &shared.layout)?.1;
-    for (kind, user, path) in shared.layout.foreign_logs(&*shared.backend)? {
-        shared.foreign.entry((kind, user)).or_default().push(path);
-    }
     Ok(())
 }
 
@@ -327,10 +324,7 @@ fn open_for_writing(shared: &mut SharedStore, clock: &dyn Clock) -> Result<()> {
     }
     files::create_dir_all(&*backend, &shared.layout.locks())?;
     if acquired.is_alone {
-        // Logs are renamed first: a deletion expects a user's logs under their only name.
-        shared.problems = foreign_logs::rename_foreign(&*backend, &shared.layout)?;
-        let unreadable = erase::finish_pending(shared)?;
-        shared.problems.extend(unreadable);
+        shared.problems = erase::finish_pending(shared)?;
         shared.reserve.refill(&*backend);
     }
     let guard = lock::share(acquired, &*backend, &shared.layout, &holder, patience)?;

@@ -47,14 +47,8 @@ impl UserStore {
         logs: Box<dyn UserLogs>,
         opened: LogHead,
     ) -> Result<(Self, LoadedUser)> {
-        let mut loaded = loading::load(&*logs, owner)?;
-        let user = Self::over(owner, logs, opened);
-        // From here on each message is in its log: later episodes name it.
-        let unlogged = std::mem::take(&mut loaded.unlogged);
-        if !unlogged.is_empty() && user.mode() == OpenMode::ReadWrite {
-            user.append_messages(&unlogged, &[])?;
-        }
-        Ok((user, loaded))
+        let loaded = loading::load(&*logs, owner)?;
+        Ok((Self::over(owner, logs, opened), loaded))
     }
 
     /// Opens the logs and reads the lines after their `known` prefix; all lines, if the logs begin

@@ -4,8 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use crate::control::{CallControl, Uninterrupted};
 use crate::engine::memory::view::episode_terms;
 use crate::engine::services::EngineServices;
@@ -13,7 +11,7 @@ use crate::engine::user::OpenUser;
 use crate::error::{Error, Result};
 use crate::ids::Owner;
 use crate::model::{Episode, ImportReport, Message, SemanticMemory};
-use crate::store::{MAX_JSON_DEPTH, StateRecord, is_too_deep};
+use crate::store::{StateRecord, read_episode, read_fact, read_message};
 
 /// Messages that enter the view under one lock. The number limits how long searches wait.
 const VIEW_BATCH: usize = 256;
@@ -57,7 +55,8 @@ impl ParsedImport {
             parsed.messages.push(message(text).map_err(fault("message", path, *line))?);
         }
         for (line, text) in &imported.episodes {
-            let mut episode = episode(text).map_err(fault("episode", path, *line))?;
+            let episode = read_episode(text.as_bytes());
+            let mut episode = episode.map_err(fault("episode", path, *line))?;
             episode.user_id.clone_from(&owner.user);
             parsed.episodes.push((episode, *line));
         }
@@ -75,34 +74,19 @@ fn fault(name: &str, path: &Path, line: u64) -> impl FnOnce(String) -> Error {
 }
 
 fn message(text: &str) -> Result<Message, String> {
-    let message: Message = read(text)?;
-    if message.message_id.is_empty() || message.content.trim().is_empty() {
-        return Err("`message_id` or `content` is empty".into());
+    let message = read_message(text.as_bytes())?;
+    if message.content.trim().is_empty() {
+        return Err("field `content` is empty".into());
     }
     Ok(message)
 }
 
-fn episode(text: &str) -> Result<Episode, String> {
-    let episode: Episode = read(text)?;
-    if episode.episode_id.is_empty() || episode.original_messages.is_empty() {
-        return Err("`episode_id` or `message_ids` is empty".into());
-    }
-    Ok(episode)
-}
-
 fn fact(text: &str) -> Result<SemanticMemory, String> {
-    let fact: SemanticMemory = read(text)?;
-    if fact.memory_id.is_empty() || fact.content.trim().is_empty() {
-        return Err("`memory_id` or `content` is empty".into());
+    let fact = read_fact(text.as_bytes())?;
+    if fact.content.trim().is_empty() {
+        return Err("field `content` is empty".into());
     }
     Ok(fact)
-}
-
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
-    if is_too_deep(text) {
-        return Err(format!("nested deeper than {MAX_JSON_DEPTH}"));
-    }
-    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 /// Adds the records that the user lacks; see [`Engine::import_records`].

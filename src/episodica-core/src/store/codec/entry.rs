@@ -1,10 +1,10 @@
 //! Reads a single line of a log, for readers that follow the logs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::{
-    DeletedLine, ERASED_PREFIX, ErasedLine, StateRecord, is_deleted, is_state, read_episode,
-    read_message, read_semantic,
+    DeletedLine, ERASED_PREFIX, ErasedLine, StateRecord, episode_of_line, fact_of_line, is_deleted,
+    is_state, read_message,
 };
 use crate::ids::Owner;
 use crate::model::{Episode, Message, SemanticMemory};
@@ -52,11 +52,12 @@ impl LogEntry {
             return removed.map_or(Self::Other, |gone| Self::Removed(gone.deleted));
         }
         match kind {
-            LogKind::Messages => read_message(owner, line).map_or(Self::Other, Self::Message),
-            LogKind::Episodes => read_episode(owner, line, &HashMap::new())
-                .map_or(Self::Other, |(episode, _)| Self::Episode(Box::new(episode))),
-            LogKind::Semantic => read_semantic(owner, line)
-                .map_or(Self::Other, |(fact, _)| Self::Fact(Box::new(fact))),
+            LogKind::Messages => read_message(line).map_or(Self::Other, Self::Message),
+            LogKind::Episodes => episode_of_line(owner, line)
+                .map_or(Self::Other, |episode| Self::Episode(Box::new(episode))),
+            LogKind::Semantic => {
+                fact_of_line(owner, line).map_or(Self::Other, |fact| Self::Fact(Box::new(fact)))
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use crate::ids::{Owner, mark_of};
 use crate::model::{Episode, SemanticMemory};
 use crate::store::codec::{
     DeletedLine, ErasedLine, StateRecord, is_deleted, is_state, message_of_line, read_episode,
-    read_semantic,
+    read_fact,
 };
 use crate::store::layout::SideFile;
 use crate::store::log::{LineRewrite, NoteCuts, RecordLog, encode_records};
@@ -30,7 +30,6 @@ const MIN_NEEDLE_BYTES: usize = 8;
 
 /// An erasure with its ids as sets, for testing lines.
 struct ErasePlan<'a> {
-    owner: &'a Owner,
     messages: HashSet<&'a str>,
     episodes: HashSet<&'a str>,
     semantic: HashSet<&'a str>,
@@ -40,12 +39,11 @@ struct ErasePlan<'a> {
 }
 
 impl<'a> ErasePlan<'a> {
-    fn new(owner: &'a Owner, erasure: &'a UserErasure) -> Self {
+    fn new(erasure: &'a UserErasure) -> Self {
         let set = |ids: &'a [String]| ids.iter().map(String::as_str).collect();
         let episodes = erasure.replace_episodes.iter();
         let semantic = erasure.replace_semantic.iter();
         Self {
-            owner,
             messages: set(&erasure.messages),
             episodes: set(&erasure.episodes),
             semantic: set(&erasure.semantic),
@@ -63,16 +61,15 @@ impl<'a> ErasePlan<'a> {
         if !self.mentions.may_be_in(line) {
             return None;
         }
-        message_of_line(self.owner, line)
-            .filter(|message| self.messages.contains(message.message_id.as_str()))
+        message_of_line(line).filter(|message| self.messages.contains(message.message_id.as_str()))
     }
 
     fn episode(&self, line: &[u8]) -> Option<Episode> {
-        read_episode(self.owner, line, &HashMap::new()).ok().map(|(episode, _)| episode)
+        read_episode(line).ok()
     }
 
     fn fact(&self, line: &[u8]) -> Option<SemanticMemory> {
-        read_semantic(self.owner, line).ok().map(|(memory, _)| memory)
+        read_fact(line).ok()
     }
 
     /// True for the state of an erased episode, and for a state that names an erased message or
@@ -134,7 +131,7 @@ pub(super) fn apply(
     logs: [&mut RecordLog; 3],
 ) -> Result<usize> {
     let [messages, episodes, semantic] = logs;
-    let plan = ErasePlan::new(owner, erasure);
+    let plan = ErasePlan::new(erasure);
     let generation = shared.locks(owner).generation()?;
     let mut files = 0;
     // Quarantines come first: they are searched for texts that the logs are about to lose.
@@ -172,7 +169,7 @@ pub(super) fn edit_logs(
     logs: [&mut dyn EditableLog; 3],
 ) -> Result<usize> {
     let [messages, episodes, semantic] = logs;
-    let plan = ErasePlan::new(owner, erasure);
+    let plan = ErasePlan::new(erasure);
     let noted = EraseNote { owner, generation, at: erasure.at };
     let mut files = 0;
     if !plan.messages.is_empty() {
@@ -201,61 +198,27 @@ pub(super) fn edit_logs(
     if erasure.compact {
         let fact = |line: &[u8]| plan.fact(line).map(|fact| fact.memory_id);
         let episode = |line: &[u8]| plan.episode(line).map(|episode| episode.episode_id);
-        let named = lines_by_id(&plan, messages, episodes)?;
-        files += compact(&noted, messages, &|_| None, &HashMap::new())?;
-        files += compact(&noted, episodes, &episode, &named)?;
-        files += compact(&noted, semantic, &fact, &HashMap::new())?;
+        files += compact(&noted, messages, &|_| None)?;
+        files += compact(&noted, episodes, &episode)?;
+        files += compact(&noted, semantic, &fact)?;
     }
     Ok(files)
 }
 
-/// Removes the dead lines from a log and puts the `new` ones in the place of others; returns the
-/// number of changed logs.
+/// Removes the dead lines from a log; returns the number of changed logs.
 fn compact(
     noted: &EraseNote<'_>,
     log: &mut dyn EditableLog,
     id_of: &dyn Fn(&[u8]) -> Option<String>,
-    new: &HashMap<u64, Vec<u8>>,
 ) -> Result<usize> {
     let (dead, gone) = dead_lines(log, id_of)?;
-    if dead.is_empty() && new.is_empty() {
+    if dead.is_empty() {
         return Ok(0);
     }
-    log.edit(&|cuts| noted.line(cuts, &gone), &mut |line| match new.get(&line.number) {
-        _ if dead.contains(&line.number) => LineRewrite::Drop,
-        Some(new) => LineRewrite::Replace(new.clone()),
-        None => LineRewrite::Keep,
+    log.edit(&|cuts| noted.line(cuts, &gone), &mut |line| {
+        if dead.contains(&line.number) { LineRewrite::Drop } else { LineRewrite::Keep }
     })?;
     Ok(1)
-}
-
-/// The lines of episodes that hold their messages, written anew with ids. Only those whose messages
-/// are all in the log of messages.
-fn lines_by_id(
-    plan: &ErasePlan<'_>,
-    messages: &dyn EditableLog,
-    episodes: &dyn EditableLog,
-) -> Result<HashMap<u64, Vec<u8>>> {
-    let mut holding = Vec::new();
-    episodes.for_each(&mut |line| {
-        let is_record = !is_state(line.bytes) && !is_deleted(line.bytes);
-        let episode = is_record.then(|| plan.episode(line.bytes)).flatten();
-        let is_holding =
-            |one: &Episode| one.original_messages.iter().any(|message| !message.is_reference());
-        holding.extend(episode.filter(is_holding).map(|episode| (line.number, episode)));
-    })?;
-    if holding.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let mut logged = HashSet::new();
-    messages.for_each(&mut |line| {
-        logged.extend(message_of_line(plan.owner, line.bytes).map(|message| message.message_id));
-    })?;
-    let is_logged = |episode: &Episode| {
-        episode.original_messages.iter().all(|message| logged.contains(&message.message_id))
-    };
-    holding.retain(|(_, episode)| is_logged(episode));
-    holding.iter().map(|(number, episode)| Ok((*number, encode_records(&[episode])?))).collect()
 }
 
 /// The sessions that lose all their messages: their ids must not stay either.
@@ -280,7 +243,7 @@ fn ended_sessions(plan: &ErasePlan<'_>, messages: &dyn EditableLog) -> Result<Ha
         named.retain(|(session, value)| {
             let may_stay = value.as_ref().is_none_or(|value| value.is_match(line.bytes));
             let stays = may_stay
-                && message_of_line(plan.owner, line.bytes)
+                && message_of_line(line.bytes)
                     .is_some_and(|message| message.session_id.as_deref() == Some(session));
             if stays {
                 sessions.remove(session);
@@ -298,7 +261,7 @@ pub(super) fn finish(
     erasure: &UserErasure,
     logs: [&mut RecordLog; 3],
 ) -> Result<usize> {
-    let tainted = tainted_episodes(owner, erasure, logs[1], false)?;
+    let tainted = tainted_episodes(erasure, logs[1], false)?;
     apply(shared, owner, erasure, &tainted, logs)
 }
 
@@ -308,12 +271,11 @@ pub(super) fn finish(
 /// `Internal` if `strict` and a current episode with an erased message is neither erased nor
 /// replaced.
 pub(super) fn tainted_episodes(
-    owner: &Owner,
     erasure: &UserErasure,
     log: &dyn EditableLog,
     strict: bool,
 ) -> Result<HashSet<u64>> {
-    let plan = ErasePlan::new(owner, erasure);
+    let plan = ErasePlan::new(erasure);
     let mut tainted = HashMap::new();
     if plan.messages.is_empty() {
         return Ok(HashSet::new());

@@ -83,7 +83,7 @@ pub fn erase_lines(
     generation: u64,
     logs: &mut [LineLog; 3],
 ) -> Result<usize> {
-    let tainted = tainted_episodes(owner, erasure, &logs[1], true)?;
+    let tainted = tainted_episodes(erasure, &logs[1], true)?;
     let [messages, episodes, semantic] = logs;
     edit_logs(owner, erasure, &tainted, generation, [messages, episodes, semantic])
 }

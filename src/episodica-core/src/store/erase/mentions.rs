@@ -4,7 +4,6 @@
 use regex::bytes::Regex;
 
 use super::erasure::UserErasure;
-use crate::store::line::has_checksum;
 
 /// Maximum number of ids that are searched for; with more, every line is parsed.
 const MAX_IDS: usize = 256;
@@ -27,10 +26,9 @@ impl IdMentions {
         Self(few.then(|| Regex::new(&patterns.join("|")).ok()).flatten())
     }
 
-    /// True if the line must be parsed. Other programs' lines have no checksum, and their records
-    /// may lack ids.
+    /// True if the line must be parsed.
     pub fn may_be_in(&self, line: &[u8]) -> bool {
-        !has_checksum(line) || self.0.as_ref().is_none_or(|ids| ids.is_match(line))
+        self.0.as_ref().is_none_or(|ids| ids.is_match(line))
     }
 }
 
@@ -47,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_with_an_id_and_lines_of_others_are_parsed() {
+    fn lines_with_an_id_are_parsed() {
         let ids = ["m.1", "with \"quotes\"", "line\nfeed", "日本"];
         let messages = ids.map(str::to_owned).to_vec();
         let mentions = IdMentions::of(&UserErasure { messages, ..UserErasure::default() });
@@ -60,7 +58,6 @@ mod tests {
         assert!(!mentions.may_be_in(&line(&serde_json::json!({"message_id": "m", "seq": 1}))));
         let escaped = line(&serde_json::json!({"content": "\u{1b}[0m"}));
         assert!(mentions.may_be_in(&escaped), "any character may be escaped by its number");
-        assert!(mentions.may_be_in(br#"{"content":"of another program"}"#));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(in crate::store) fn erase_records(
         earlier.merge(erasure);
         erasure = earlier;
     }
-    let tainted = tainted_episodes(owner, &erasure, logs[1], true)?;
+    let tainted = tainted_episodes(&erasure, logs[1], true)?;
     place_intent(shared, owner, Some(erasure.clone()))?;
     begun()?;
     sync_intent(shared)?;

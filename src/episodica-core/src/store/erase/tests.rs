@@ -1,4 +1,3 @@
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,7 +6,6 @@ use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::ids::Owner;
 use crate::model::{Episode, Message};
-use crate::store::codec::{read_episode, read_message};
 use crate::store::testing::MemoryBackend;
 use crate::store::{OpenMode, SideFile, Store};
 
@@ -20,18 +18,29 @@ fn owner() -> Owner {
     Owner::new("default", "a").unwrap()
 }
 
+fn moment() -> Moment {
+    Moment::new(0, 0).unwrap()
+}
+
 fn message(n: u64) -> Arc<Message> {
-    let line = serde_json::json!({
+    let message = serde_json::json!({
         "message_id": format!("m{n}"), "seq": n, "role": "user",
-        "content": format!("the words of {n}"), "timestamp": n,
+        "content": format!("the words of {n}"), "timestamp": moment(),
     });
-    Arc::new(read_message(&owner(), line.to_string().as_bytes()).unwrap())
+    Arc::new(serde_json::from_value(message).unwrap())
 }
 
 fn episode(id: &str, messages: &[u64]) -> Arc<Episode> {
-    let line = serde_json::json!({"episode_id": id, "content": format!("about {messages:?}"),
-        "original_messages": messages.iter().map(|n| message(*n)).collect::<Vec<_>>()});
-    Arc::new(read_episode(&owner(), line.to_string().as_bytes(), &HashMap::new()).unwrap().0)
+    let ids: Vec<String> = messages.iter().map(|n| format!("m{n}")).collect();
+    let episode = serde_json::json!({
+        "episode_id": id, "user_id": "a", "title": "", "content": format!("about {messages:?}"),
+        "message_ids": ids, "message_count": ids.len(), "boundary_reason": "",
+        "timestamp": moment(), "created_at": moment(), "ended_at": moment(),
+        "boundary": {"should_end": true, "reason": "flush", "confidence": 1.0,
+            "detection_method": "forced"},
+        "provenance": {"method": "offline"},
+    });
+    Arc::new(serde_json::from_value(episode).unwrap())
 }
 
 fn traces(disk: &MemoryBackend, needle: &str) -> usize {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use super::*;
 use crate::clock::{FixedClock, Moment};
 use crate::model::Message;
-use crate::store::codec::read_message;
 use crate::store::erase::is_under_way;
 use crate::store::testing::MemoryBackend;
 use crate::store::{LogEntry, OpenMode, UserErasure, UserStore};
@@ -21,10 +20,11 @@ fn owner() -> Owner {
 fn message(n: u64) -> Arc<Message> {
     // Some lines are longer than the bytes that a place's checksum covers, some shorter.
     let content = "x".repeat(n as usize % 90);
-    let line = serde_json::json!({
-        "message_id": format!("m{n}"), "seq": n, "role": "user", "content": content, "timestamp": n,
+    let message = serde_json::json!({
+        "message_id": format!("m{n}"), "seq": n, "role": "user", "content": content,
+        "timestamp": Moment::new(n as i64 * 1_000_000, 0).unwrap(),
     });
-    Arc::new(read_message(&owner(), line.to_string().as_bytes()).unwrap())
+    Arc::new(serde_json::from_value(message).unwrap())
 }
 
 /// The ids of the messages after a place; `None` if the log does not continue it.

@@ -9,10 +9,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::store::encode_records;
 use crate::store::file_logs::FileLogs;
 use crate::store::shared::SharedStore;
-use crate::store::testing::{MemoryBackend, MemoryLogs};
+use crate::store::testing::{MemoryBackend, MemoryLogs, record_line as line};
 
 fn owner(user: &str) -> Owner {
     Owner::new("default", user).unwrap()
@@ -30,17 +29,6 @@ fn root() -> MemoryBackend {
     let disk = MemoryBackend::new();
     crate::store::FileBackend::create_dir_all(&disk, Path::new("/m/locks")).unwrap();
     disk
-}
-
-/// A line of each log with an id that erasures recognise.
-fn line(kind: LogKind, id: u64) -> Vec<u8> {
-    let key = ["message_id", "episode_id", "memory_id"][kind as usize];
-    let mut record = serde_json::Map::new();
-    record.insert(key.into(), format!("r{id}").into());
-    record.insert("content".into(), format!("text {id}").into());
-    record.insert("timestamp".into(), 1.into());
-    record.insert("role".into(), "user".into());
-    encode_records(&[record]).unwrap()
 }
 
 fn lines_behind(logs: &dyn UserLogs, kind: LogKind, known: &LogSum) -> Option<Vec<Vec<u8>>> {

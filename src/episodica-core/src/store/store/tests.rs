@@ -3,6 +3,7 @@ use crate::clock::{FixedClock, Moment};
 use crate::error::ErrorKind;
 use crate::model::Message;
 use crate::store::backend::LockShare;
+use crate::store::line::encode_line;
 use crate::store::testing::{CountdownBackend, Failure, MemoryBackend, TempDir};
 use crate::store::{DEFAULT_TENANT, LogKind, UserErasure};
 
@@ -163,16 +164,14 @@ fn reading_only_writes_nothing() {
         on(&disk, OpenMode::ReadOnly).unwrap_err().to_string(),
         "cannot read the store in `/m`"
     );
-    disk.put(
-        "/m/episodes/Alice_episodes.jsonl",
-        b"{\"episode_id\":\"e\",\"content\":\"x\"}\n{\"torn",
-    );
-    disk.put("/m/semantic/bob.json", b"[\n{\"memory_id\": \"f\",\n \"content\": \"y\"}]");
+    let mut line = Vec::new();
+    encode_line(&mut line, &message(0, "x")).unwrap();
+    line.extend(b"{\"torn");
+    disk.put("/m/messages/alice_messages.jsonl", &line);
     let before = disk.files();
     let store = on(&disk, OpenMode::ReadOnly).unwrap();
-    let (user, loaded) = store.open_user(&owner("Alice")).unwrap();
-    assert_eq!((loaded.episodes.len(), loaded.problems.len()), (1, 1));
-    assert_eq!(store.open_user(&owner("bob")).unwrap().1.semantic.len(), 1);
+    let (user, loaded) = store.open_user(&owner("alice")).unwrap();
+    assert_eq!((loaded.messages.len(), loaded.problems.len()), (1, 1));
     assert_eq!(
         user.append_messages(&[message(0, "x")], &[]).unwrap_err().kind(),
         ErrorKind::ReadOnly
@@ -212,36 +211,20 @@ fn a_directory_on_a_network_is_read_and_not_written() {
 }
 
 #[test]
-fn a_directory_of_nemori_opens_and_is_adopted() {
-    let disk = MemoryBackend::new();
-    disk.put(
-        "/m/episodes/Alice_episodes.jsonl",
-        b"{\"episode_id\":\"e1\",\"user_id\":\"Alice\",\"content\":\"x\",\
-          \"original_messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n",
-    );
-    disk.put("/m/episodes/bob.json", b"[{\"episode_id\": \"e2\",\n \"content\": \"y\"}, 3]");
-    let store = on(&disk, OpenMode::ReadWrite).unwrap();
-    assert_eq!(store.users(DEFAULT_TENANT).unwrap(), ["Alice", "bob"]);
-    let (user, loaded) = store.open_user(&owner("Alice")).unwrap();
-    assert_eq!((loaded.messages.len(), loaded.messages[0].seq, loaded.next_seq), (1, 0, 1));
-    assert!(Arc::ptr_eq(&loaded.messages[0], &loaded.episodes[0].original_messages[0]));
-    user.append_messages(&[message(1, "new")], &[]).unwrap();
-    drop(user);
-    let (_, again) = store.open_user(&owner("Alice")).unwrap();
-    let order: Vec<&str> = again.messages.iter().map(|message| message.content.as_str()).collect();
-    assert_eq!((order, again.next_seq), (vec!["hi", "new"], 2));
-    let (_bob, loaded) = store.open_user(&owner("bob")).unwrap();
-    assert_eq!(loaded.episodes[0].content, "y");
-    let names: Vec<String> = disk.files().keys().map(|path| path.display().to_string()).collect();
-    assert!(
-        names.contains(&"/m/episodes/^alice_episodes.jsonl".into())
-            && names.contains(&"/m/episodes/bob_episodes.jsonl".into())
-    );
-    assert!(
-        names.contains(&"/m/episodes/bob.json.quarantine.jsonl".into())
-            && !names.contains(&"/m/episodes/bob.json".into())
-    );
-    assert_eq!(loaded.problems.len(), 1);
+fn a_folder_of_nemori_is_refused_with_the_command_that_copies_it() {
+    for name in ["episodes/Alice_episodes.jsonl", "semantic/bob.json"] {
+        let disk = MemoryBackend::new();
+        disk.put(Path::new("/m").join(name), b"{\"episode_id\":\"e1\",\"content\":\"x\"}\n");
+        let before = disk.files();
+        for mode in [OpenMode::ReadOnly, OpenMode::ReadWrite] {
+            let error = on(&disk, mode).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnsupportedFormat);
+            assert!(error.hint().unwrap().contains("`episodica --store NEW import /m`"));
+        }
+        assert_eq!(disk.files(), before);
+        disk.put("/m/episodica.json", b"{\"format_version\":2}\n");
+        drop(on(&disk, OpenMode::ReadWrite).unwrap());
+    }
 }
 
 #[test]

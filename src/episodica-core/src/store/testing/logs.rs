@@ -35,6 +35,21 @@ impl State {
     }
 }
 
+/// A line of a log that is a record with the id `r<id>`.
+pub fn record_line(kind: LogKind, id: u64) -> Vec<u8> {
+    let (date, key) = ("2024-03-11T09:30:00Z", ["message_id", "episode_id", "memory_id"]);
+    let record = serde_json::json!({
+        key[kind as usize]: format!("r{id}"), "user_id": "a", "title": "", "seq": id,
+        "role": "user", "content": format!("text {id}"), "message_count": 0,
+        "boundary_reason": "", "timestamp": date, "created_at": date, "ended_at": date,
+        "valid_from": date, "updated_at": date, "confidence": 1.0, "importance": 1.0,
+        "boundary": {"should_end": true, "reason": "flush", "confidence": 1.0,
+            "detection_method": "forced"},
+        "provenance": {"method": "offline"},
+    });
+    encode_records(&[record]).expect("invariant: an object")
+}
+
 type Users = Arc<Mutex<BTreeMap<Owner, State>>>;
 
 /// Logs in memory, for any number of users and writers; clones share them.

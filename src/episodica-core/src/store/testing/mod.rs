@@ -8,5 +8,5 @@ mod logs;
 mod memory;
 
 pub use countdown::{CountdownBackend, Failure};
-pub use logs::MemoryLogs;
+pub use logs::{MemoryLogs, record_line};
 pub use memory::{MemoryBackend, Random, TempDir};
