@@ -12,7 +12,7 @@ import numpy as np
 
 from episodica import MemorySystem
 from evaluation.speed.rows import Row
-from evaluation.speed.stores import USER, Store, Vectors, asked_vectors
+from evaluation.speed.stores import USER, Store, Vectors, asked_vectors, vector_key
 from evaluation.speed.timing import Times, times
 
 Kinds = tuple[Literal["episodic", "semantic", "message"], ...]
@@ -99,20 +99,18 @@ def recall(memory: MemorySystem, store: Store, questions: list[str]) -> Row:
 
     Any of several equally near messages counts.
     """
-    ids, rows = store.vectors()
-    places = {identity: place for place, identity in enumerate(ids)}
+    keys, rows = store.vectors()
+    places = {key: place for place, key in enumerate(keys)}
     vectors = asked_vectors(memory, questions)
     asked = [question for question in questions if vectors[question].any()]
     bounds = _nearest(rows, np.stack([vectors[question] for question in asked]))
     shares = []
     for question, bound in zip(asked, bounds, strict=True):
-        found = [
-            places[hit.id]
-            for hit in memory.search(USER, question, kinds=MESSAGES, method="vector", top_k=K)
-            if hit.id in places
-        ]
+        hits = memory.search(USER, question, kinds=MESSAGES, method="vector", top_k=K)
+        hit_keys = [vector_key(hit.content) for hit in hits]
+        found = [places[key] for key in hit_keys if key in places]
         near = int((rows[found] @ vectors[question] >= bound - _ROUNDING).sum()) if found else 0
-        shares.append(near / min(K, len(ids)))
+        shares.append(near / min(K, len(keys)))
     detail = {
         "questions": len(shares),
         "least": min(shares),

@@ -48,12 +48,18 @@ class Store:
     rates: list[dict[str, float]]
     questions: list[str]
 
-    def vectors(self) -> tuple[list[str], Vectors]:
-        """Ids of messages and their stored vectors, row by row, in single precision."""
-        folder = self.path / "messages" / "vector_db"
-        rows = np.load(folder / f"{USER}_embeddings.npy", mmap_mode="r")
-        manifest = json.loads((folder / f"{USER}.manifest.json").read_text(encoding="utf-8"))
-        return [row["id"] for row in manifest["rows"]], np.asarray(rows, dtype=np.float32)
+    def vectors(self) -> tuple[list[bytes], Vectors]:
+        """Keys and stored vectors of messages, row by row, in single precision."""
+        segment = (self.path / "segments" / f"{USER}.segment").read_bytes()
+        footer = json.loads(segment[segment.rindex(b"\n", 0, -1) :])
+        packs = footer.get("snapshot", {"packs": []})["packs"]
+        start = sum(pack["bytes"] for pack in packs)
+        part = footer["vectors"][0]
+        count, shape = part["rows"], (part["rows"], part["dimension"])
+        keys = [segment[start + 16 * row : start + 16 * row + 16] for row in range(count)]
+        numbers = np.dtype("<f2" if part["half"] else "<f4")
+        rows = np.frombuffer(segment, numbers, shape[0] * shape[1], start + 16 * count)
+        return keys, rows.reshape(shape).astype(np.float32)
 
     @contextmanager
     def copied(self, folder: Path | None = None) -> Iterator[Path]:
@@ -62,6 +68,11 @@ class Store:
             path = Path(top) / "store"
             shutil.copytree(self.path, path)
             yield path
+
+
+def vector_key(text: str) -> bytes:
+    """The key of a text's vector in a segment."""
+    return hashlib.sha256(text.encode()).digest()[:16]
 
 
 def cache_folder() -> Path:
@@ -164,8 +175,5 @@ def embedded(texts: list[str]) -> dict[str, Vectors]:
                     for at, text in enumerate(distinct)
                 ],
             )
-        store = Store(path, "", {}, [], [])
-        ids, rows = store.vectors()
-        return {
-            distinct[int(identity)]: np.array(row) for identity, row in zip(ids, rows, strict=True)
-        }
+        known = dict(zip(*Store(path, "", {}, [], []).vectors(), strict=True))
+        return {text: np.array(known[vector_key(text)]) for text in distinct}

@@ -15,12 +15,12 @@ HEAD = 12
 """Bytes before a column: the number of its values, and their checksum."""
 
 
-def mended(snapshot: bytes, text: bytes, other: bytes) -> bytes:
-    """A snapshot with one text in it replaced, and every checksum on the way mended."""
-    line, body = snapshot.split(b"\n", 1)
-    head = json.loads(line)
+def mended(segment: bytes, text: bytes, other: bytes) -> bytes:
+    """A segment with one text in its snapshot replaced, and every checksum on the way mended."""
+    at = segment.rindex(b"\n", 0, -1)
+    body, footer = segment[:at], json.loads(segment[at:])
     packs, found = [], False
-    for pack in head["packs"]:
+    for pack in footer["snapshot"]["packs"]:
         old, body = body[: pack["bytes"]], body[pack["bytes"] :]
         new, heads = b"", b""
         while old:
@@ -35,9 +35,9 @@ def mended(snapshot: bytes, text: bytes, other: bytes) -> bytes:
         packs.append(new)
         pack["crc32"] = zlib.crc32(heads)
     assert found
-    del head["crc"]
-    start = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()[:-1]
-    return b'%s,"crc":"%08x"}\n%s' % (start, zlib.crc32(start), b"".join(packs))
+    del footer["crc"]
+    line = json.dumps(footer, separators=(",", ":"), ensure_ascii=False).encode()[:-1]
+    return b'%s%s\n%s,"crc":"%08x"}\n' % (b"".join(packs), body, line, zlib.crc32(line))
 
 
 @pytest.mark.parametrize("system", [MemorySystem, LightweightSearchSystem])
@@ -48,8 +48,8 @@ def test_a_record_that_nobody_wrote_is_an_error_and_then_left_aside(
         memory.add_messages("al", [{"role": "user", "content": "I moved to Lyon last Friday."}])
         memory.flush("al")
         memory.wait("al")
-    snapshot = tmp_path / "snapshots" / "al.snapshot"
-    snapshot.write_bytes(mended(snapshot.read_bytes(), b'{"memory_id"', b'["memory_id"'))
+    segment = tmp_path / "segments" / "al.segment"
+    segment.write_bytes(mended(segment.read_bytes(), b'{"memory_id"', b'["memory_id"'))
     with system(tmp_path) as memory:
         with pytest.raises(InternalError, match="a record of the snapshot can't be read") as error:
             list(memory.semantic_memories("al"))

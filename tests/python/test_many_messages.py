@@ -119,17 +119,17 @@ def test_a_large_user_opens_from_a_snapshot_as_from_the_logs(tmp_path: Path) -> 
 
     with MemorySystem(tmp_path) as memory:
         memory.add_messages(USER, [_said(number) for number in range(2_500)])
-    snapshot = tmp_path / "snapshots" / f"{USER}.snapshot"
-    assert snapshot.stat().st_size > 0
+    segment = tmp_path / "segments" / f"{USER}.segment"
+    assert b'"snapshot":{' in segment.read_bytes()
     first = answers()
     assert len(first) > 2_500
-    snapshot.write_bytes(snapshot.read_bytes()[:-7])
+    segment.write_bytes(segment.read_bytes()[:-7])
     assert answers() == first
-    snapshot.unlink()
+    segment.unlink()
     assert answers() == first
     with MemorySystem(tmp_path) as memory:
         memory.delete(USER, "m1")
-        assert not snapshot.exists()
+        assert not segment.exists() or b'"snapshot":{' not in segment.read_bytes()
         assert memory.get(USER, "m1") is None
 
 

@@ -322,8 +322,9 @@ def test_sto_1_caches_can_be_lost(store: Path) -> None:
         memory.add_messages("ann", said("I saw a red kite.", "It fell into the lake."))
         memory.flush("ann")
         before = [(hit.id, hit.kind) for hit in memory.search("ann", "kite lake")]
-    for folder in ("snapshots", "messages/vector_db", "episodes/vector_db", "semantic/vector_db"):
-        shutil.rmtree(store / folder)
+    assert [path.name for path in (store / "segments").iterdir()] == ["ann.segment"]
+    for _ in range(2):
+        shutil.rmtree(store / "segments")
         with MemorySystem(store, snapshot_threshold=1) as memory:
             assert memory.verify("ann").errors == 0
             assert [(hit.id, hit.kind) for hit in memory.search("ann", "kite lake")] == before

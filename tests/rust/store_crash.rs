@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use episodica_core::Result;
 use episodica_core::clock::{FixedClock, Moment};
-use episodica_core::ids::Owner;
+use episodica_core::ids::{Owner, vector_key};
 use episodica_core::model::{Episode, Message, SemanticMemory, StoreProblem};
 use episodica_core::store::testing::{CountdownBackend, Failure, MemoryBackend, Random};
 use episodica_core::store::{
-    CacheRow, LoadedUser, LogKind, LogPosition, OpenMode, StateRecord, Store, UserErasure,
-    VectorCacheHead,
+    LoadedUser, LogKind, NewSegment, NewVectors, OpenMode, SnapshotPart, StateRecord, Store,
+    UserErasure,
 };
 
 use crate::counts;
@@ -55,6 +55,24 @@ fn message(n: u64) -> Arc<Message> {
         "timestamp": moment(),
     });
     Arc::new(serde_json::from_value(value).unwrap())
+}
+
+/// A segment with a vector and, in its snapshot, the words of a record that is erased later.
+fn segment() -> NewSegment<'static> {
+    let part = |rows: usize| NewVectors {
+        keys: vec![vector_key(&text(1)); rows],
+        dimension: 2,
+        is_half: false,
+        rows: Box::new(|range| Ok(ndarray::Array2::from_elem((range.len(), 2), 0.5_f32).into())),
+        graph: None,
+    };
+    let logs = Default::default();
+    let snapshot = SnapshotPart { made_by: "t".into(), logs, packs: Vec::new() };
+    NewSegment {
+        model: "t".into(),
+        vectors: [part(1), part(0), part(0), part(0)],
+        snapshot: Some((snapshot, vec![text(1).into_bytes()])),
+    }
 }
 
 fn episode(id: &str, messages: &[u64], revision: u32) -> Arc<Episode> {
@@ -132,16 +150,7 @@ fn scenario(disk: &Disk, told: &mut Told) {
     {
         told.memories.extend(["f1", "f2"]);
     }
-    let vectors = ndarray::array![[1.0_f32, 0.0]];
-    let rows = vec![CacheRow { id: "e1".into(), layer: "l0".into(), hash: "h".into() }];
-    let head = VectorCacheHead {
-        model: "t".into(),
-        dimension: 2,
-        index_kind: "flat".into(),
-        log: LogPosition::default(),
-        rows,
-    };
-    let _ = store.save_vectors(&owner("alice"), LogKind::Episodes, &head, &vectors.into(), None);
+    let _ = store.save_segment(&owner("alice"), segment());
     if told.messages.contains(&1) {
         let replace_episodes =
             told.episodes.get("e1").map(|_| episode("e1", &[0], 1)).into_iter().collect();

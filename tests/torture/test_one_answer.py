@@ -144,7 +144,7 @@ def test_the_same_records_give_the_same_answers(
                 assert first[question, kind, method, 10] == more[:10], (size, question, method)
         with MemorySystem(store) as memory:
             assert answers(memory, questions) == first, f"from the snapshot, {size}"
-        shutil.rmtree(store / "snapshots")
+        shutil.rmtree(store / "segments")
         with MemorySystem(store) as memory:
             assert answers(memory, questions) == first, f"from the logs, {size}"
             memory.rebuild_indices("ann")

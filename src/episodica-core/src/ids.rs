@@ -168,15 +168,20 @@ pub fn mark_of(owner: &Owner, id: &str) -> String {
     to_hex(&digest(&[owner.user.as_bytes(), id.as_bytes()])[..8])
 }
 
-/// The id of the vector of one layer of the record at `uri`: SHA-256 over (tenant, URI, layer).
-pub(crate) fn vector_id(tenant: &str, uri: &str, layer: &str) -> String {
-    uuid8(&digest(&[tenant.as_bytes(), uri.as_bytes(), layer.as_bytes()]))
-}
-
-/// The content hash by which caches recognise a text: SHA-256, hex.
+/// The content hash by which cached answers recognise a prompt: SHA-256, hex.
 pub fn content_hash(text: &str) -> String {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     to_hex(&hash)
+}
+
+/// Identifies the text of a vector: the first 128 bits of its SHA-256.
+pub type VectorKey = [u8; 16];
+
+/// The key of a text's vector.
+pub fn vector_key(text: &str) -> VectorKey {
+    let mut key = VectorKey::default();
+    key.copy_from_slice(&Sha256::digest(text.as_bytes())[..16]);
+    key
 }
 
 /// Lower-case hexadecimal.

@@ -2,16 +2,21 @@
 //!
 //! Half precision (IEEE 754 binary16) keeps 11 significant bits: it changes an inner product of
 //! unit vectors by about 0.0001, and takes half the bytes. Each index chooses its precision. This
-//! module only keeps, selects, joins and converts rows; it computes no similarities.
+//! module only keeps, selects, reads and converts rows; it computes no similarities.
 
+use std::io::{self, Read};
+
+use bytemuck::Pod;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use ndarray::{Array2, ArrayView2, Axis, CowArray, Ix2};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Rows converted to single precision at a time.
 const CHUNK: usize = 4_096;
+/// Bytes read at a time, so that they are still in the processor's cache for the checksum.
+const READ_BYTES: usize = 256 << 10;
 
 /// A matrix of vectors, one a row: borrowed (from an index) or owned (read from a file; `'static`).
 ///
@@ -144,30 +149,6 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Joins the rows of all parts. If one of several parts is in half precision, so is the result.
-    ///
-    /// # Errors
-    /// `Internal` for parts of different widths, or none.
-    pub(crate) fn concatenate(mut parts: Vec<Self>) -> Result<Self> {
-        fn joined<A: Clone>(parts: &[ArrayView2<'_, A>]) -> Result<Array2<A>> {
-            ndarray::concatenate(Axis(0), parts).map_err(|error| {
-                Error::internal("vectors of a user differ in length").caused_by(error)
-            })
-        }
-        if parts.len() == 1 {
-            return Ok(parts.remove(0));
-        }
-        if parts.iter().any(Self::is_half) {
-            let parts: Vec<_> = parts.into_iter().map(Self::into_half).collect();
-            return Ok(joined(&parts.iter().map(|rows| rows.view()).collect::<Vec<_>>())?.into());
-        }
-        let parts: Vec<_> = parts
-            .iter()
-            .filter_map(|rows| if let Self::Single(rows) = rows { Some(rows.view()) } else { None })
-            .collect();
-        Ok(joined(&parts)?.into())
-    }
-
     /// The rows rounded to half precision.
     pub fn into_half(self) -> CowArray<'a, f16, Ix2> {
         match self {
@@ -181,6 +162,58 @@ impl<'a> Matrix<'a> {
                     .into()
             }
         }
+    }
+
+    /// The rows in half or in single precision.
+    pub(crate) fn in_precision(self, is_half: bool) -> Self {
+        match self {
+            Self::Half(rows) if !is_half => rows.mapv(f16::to_f32).into(),
+            rows if is_half => Self::Half(rows.into_half()),
+            rows => rows,
+        }
+    }
+
+    /// The numbers as they stand in memory, row by row.
+    ///
+    /// # Panics
+    /// If the rows are not in standard layout.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let numbers = match self {
+            Self::Single(rows) => rows.as_slice().map(bytemuck::cast_slice),
+            Self::Half(rows) => rows.as_slice().map(bytemuck::cast_slice),
+        };
+        numbers.expect("invariant: standard layout")
+    }
+
+    /// Reads the numbers of a matrix of this shape; also returns their CRC-32.
+    ///
+    /// # Errors
+    /// Errors of `source`.
+    pub(crate) fn read(
+        source: &mut dyn Read,
+        shape: (usize, usize),
+        is_half: bool,
+    ) -> io::Result<(Matrix<'static>, u32)> {
+        fn read<A: Pod>(
+            source: &mut dyn Read,
+            shape: (usize, usize),
+        ) -> io::Result<(Array2<A>, u32)> {
+            let mut numbers = episodica_simd::zeroed::<A>(shape.0 * shape.1);
+            let mut sum = crc32fast::Hasher::new();
+            for bytes in bytemuck::cast_slice_mut::<A, u8>(&mut numbers).chunks_mut(READ_BYTES) {
+                source.read_exact(bytes)?;
+                sum.update(bytes);
+            }
+            let rows = Array2::from_shape_vec(shape, numbers).map_err(io::Error::other)?;
+            Ok((rows, sum.finalize()))
+        }
+        Ok(if is_half {
+            let (rows, sum) = read::<f16>(source, shape)?;
+            (rows.into(), sum)
+        } else {
+            let (rows, sum) = read::<f32>(source, shape)?;
+            (rows.into(), sum)
+        })
     }
 
     /// A copy in single precision. Not for many rows: see [`Matrix::for_each_chunk`].
@@ -241,20 +274,17 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_joined_in_the_narrower_precision() {
-        let (a, b) = (ndarray::array![[0.1_f32, 2.0]], ndarray::array![[3.0_f32, 4.0], [5.0, 6.0]]);
-        let joined = Matrix::concatenate(vec![a.view().into(), b.view().into()]).unwrap();
-        assert_eq!(joined, Matrix::from(ndarray::array![[0.1_f32, 2.0], [3.0, 4.0], [5.0, 6.0]]));
-        let joined = Matrix::concatenate(vec![a.view().into(), halves(&b).into()]).unwrap();
-        assert_eq!(
-            joined,
-            Matrix::from(halves(&ndarray::array![[0.1_f32, 2.0], [3.0, 4.0], [5.0, 6.0]]))
-        );
-        assert!(
-            Matrix::concatenate(vec![a.view().into(), halves(&ndarray::array![[1.0]]).into()])
-                .is_err()
-        );
-        assert!(Matrix::concatenate(Vec::new()).is_err());
+    fn rows_come_back_from_their_bytes_in_either_precision() {
+        let rows = ndarray::array![[0.1_f32, 2.0, -0.0], [3.0, f32::MIN_POSITIVE, 5.0]];
+        for is_half in [false, true] {
+            let matrix = Matrix::from(rows.clone()).in_precision(is_half);
+            let bytes = matrix.bytes();
+            assert_eq!(bytes.len(), if is_half { 12 } else { 24 });
+            let (read, sum) = Matrix::read(&mut &bytes[..], (2, 3), is_half).unwrap();
+            assert_eq!((&read, sum), (&matrix, crc32fast::hash(bytes)));
+            assert!(Matrix::read(&mut &bytes[1..], (2, 3), is_half).is_err());
+        }
+        assert_eq!(Matrix::from(halves(&rows)).in_precision(false).bytes()[4..8], [0, 0, 0, 64]);
     }
 
     #[test]
@@ -265,7 +295,9 @@ mod tests {
             matrix
                 .for_each_chunk(|at, chunk| {
                     assert_eq!(at, given.nrows());
-                    given.append(Axis(0), chunk).map_err(|error| Error::internal(error.to_string()))
+                    given
+                        .append(Axis(0), chunk)
+                        .map_err(|error| crate::Error::internal(error.to_string()))
                 })
                 .unwrap();
             assert_eq!(given, rows);

@@ -11,12 +11,12 @@ use bytemuck::{NoUninit, Pod};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Length and checksum of a pack.
+/// Length and checksum of a pack, or of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackSum {
     /// Length in bytes.
     pub bytes: u64,
-    /// CRC-32 over the count and the checksum of every column.
+    /// CRC-32: of a file, over its bytes; of a pack, over the count and checksum of every column.
     pub crc32: u32,
 }
 

@@ -79,8 +79,8 @@ def test_the_second_opening_reads_what_the_first_wrote(address: str) -> None:
             )
             memory.flush("alice")
             assert memory.verify().errors == 0
-    caches = list(Path(os.environ["EPISODICA_CACHE"]).rglob("alice.snapshot"))
-    assert len(caches) == 1, "a snapshot lies in the directory of the caches"
+    caches = list(Path(os.environ["EPISODICA_CACHE"]).rglob("alice.segment"))
+    assert len(caches) == 1, "a segment is in the directory of the caches"
 
 
 def test_update_delete_and_history(lyon: MemorySystem, address: str) -> None:
@@ -115,14 +115,13 @@ def test_what_another_node_erased_leaves_the_caches_of_this_one(
         here.add_messages("alice", talk)
         here.flush("alice")
     caches = tmp_path / "caches"
-    assert list(caches.rglob("alice.snapshot"))
+    assert list(caches.rglob("alice.segment"))
     monkeypatch.setenv("EPISODICA_CACHE", str(tmp_path / "elsewhere"))
     with MemorySystem(address) as there:
         there.delete("alice", next(iter(there.messages("alice"))).message_id)
     monkeypatch.setenv("EPISODICA_CACHE", str(caches))
     with MemorySystem(address):
-        assert not list(caches.rglob("alice*.snapshot"))
-        assert not list(caches.rglob("alice*.npy"))
+        assert not list(caches.rglob("alice*.segment"))
 
 
 def test_two_processes_write_one_user(memory: MemorySystem, address: str) -> None:

@@ -283,7 +283,7 @@ impl Victim {
             Kind::Session(_) => &[],
         };
         for id in ids {
-            let files = files_with(disk, &format!("\"{id}\""));
+            let files = files_with(disk, format!("\"{id}\""));
             assert!(!files.iter().any(|path| path.starts_with("/m/uses")), "{id} in {files:?}");
         }
     }

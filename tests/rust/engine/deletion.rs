@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use episodica_core::clock::{Clock, Moment};
 use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, Engine, RecordKind, StatedFact};
-use episodica_core::ids::{Owner, content_hash};
+use episodica_core::ids::{Owner, vector_key};
 use episodica_core::score::SearchMethod;
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
 use episodica_core::store::{DeadLetter, LogKind, SideFile, StoreLayout};
@@ -65,10 +65,14 @@ fn furnished() -> Disk {
             \"text\":\"{\\\"content\\\":\\\"I moved to alicetown0 last Friday. My favourite \
             drink is aliceade0.\"}\n";
         disk.inner().put(format!("{}.quarantine.jsonl", log.display()), row.as_bytes());
-        let caches = layout.cache_paths(&alice, kind);
-        disk.inner()
-            .put(format!("{}.tmp", caches.embeddings.display()), b"alicetown0 left by a crash");
+        let graph = layout.graph_path(&alice, kind).with_extension("faiss.tmp");
+        disk.inner().put(graph, b"alicetown0 left by a crash");
     }
+    let segment = layout.segment_path(&alice).with_extension("segment.tmp");
+    disk.inner().put(segment, b"alicetown0 left by a crash");
+    // Files of an earlier build.
+    disk.inner().put("/m/snapshots/alice.snapshot", b"alicetown0");
+    disk.inner().put("/m/messages/vector_db/alice.manifest.json", b"alicetown0");
     Disk::new(disk.inner().after_power_cut())
 }
 
@@ -77,10 +81,11 @@ fn no_byte_of_a_deleted_message_is_left_and_no_vector_of_it() {
     let disk = furnished();
     let engine = open(&disk).unwrap();
     let text = "I moved to alicetown0 last Friday. My favourite drink is aliceade0.";
-    assert!(!files_with(&disk, &content_hash(text)).is_empty(), "its vector is known by the hash");
+    assert!(!files_with(&disk, vector_key(text)).is_empty(), "its vector is known by the hash");
     let report = engine.delete("alice", "alice-0", &NOW).unwrap();
     assert_eq!((report.messages, report.episodes), (1, 0));
-    for needle in ["alicetown0", "aliceade0", "alice-0\"", &content_hash(text)] {
+    assert!(files_with(&disk, vector_key(text)).is_empty());
+    for needle in ["alicetown0", "aliceade0", "alice-0\""] {
         assert!(files_with(&disk, needle).is_empty(), "{needle}: {:?}", files_with(&disk, needle));
     }
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 5);

@@ -4,15 +4,13 @@
 //! The test runs in a child process, since a wrong length could take all memory, and a wrong link
 //! the process.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use episodica_core::clock::DisplayZone;
 use episodica_core::engine::{AnyRecord, ContextRequest, Engine, RecordKind};
-use episodica_core::ids::Owner;
 use episodica_core::score::{HitKind, OutputForm, RecordFilter, SearchMethod, SearchRequest};
 use episodica_core::store::testing::{MemoryBackend, Random};
-use episodica_core::store::{LogKind, StoreLayout};
 use episodica_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
@@ -23,10 +21,6 @@ use crate::counts::{report, rounds};
 const LOG: &str = "/m/messages/alice_messages.jsonl";
 /// Bytes before a column: its number of values and their checksum.
 const HEAD: usize = 12;
-
-fn layout() -> (StoreLayout, Owner) {
-    (StoreLayout::new(Path::new("/m")), Owner::new("default", "alice").unwrap())
-}
 
 fn furnished() -> Disk {
     let disk = Disk::new(MemoryBackend::new());
@@ -155,27 +149,31 @@ fn change_page(random: &mut Random, columns: &mut [Column]) -> Option<()> {
     Some(())
 }
 
-/// A snapshot with a change and all its checksums recomputed.
-fn changed_snapshot(random: &mut Random, snapshot: &[u8]) -> Vec<u8> {
-    let end = snapshot.iter().position(|byte| *byte == b'\n').unwrap();
-    let mut head: Value = serde_json::from_slice(&snapshot[..end]).unwrap();
-    let mut body = &snapshot[end + 1..];
-    let lengths: Vec<u64> = head["packs"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|pack| pack["bytes"].as_u64().unwrap())
-        .collect();
-    let chosen = random.below(lengths.len() as u64) as usize;
-    let mut packs = Vec::new();
-    for (number, length) in lengths.iter().enumerate() {
-        let (pack, rest) = body.split_at(*length as usize);
-        body = rest;
-        if number != chosen {
-            packs.extend(pack);
-            continue;
-        }
-        let mut columns = columns(pack);
+/// The lengths of a segment's packs.
+fn pack_lengths(footer: &Value) -> Vec<usize> {
+    let packs = footer["snapshot"]["packs"].as_array().unwrap().iter();
+    packs.map(|pack| pack["bytes"].as_u64().unwrap() as usize).collect()
+}
+
+/// A segment with a change in one pack and all its checksums recomputed.
+fn with_pack(segment: &[u8], number: usize, change: impl FnOnce(&mut Vec<Column>)) -> Vec<u8> {
+    let (mut footer, end) = footer_of(segment);
+    let lengths = pack_lengths(&footer);
+    let start: usize = lengths[..number].iter().sum();
+    let (before, rest) = segment[..end - 1].split_at(start);
+    let (pack, after) = rest.split_at(lengths[number]);
+    let mut columns = columns(pack);
+    change(&mut columns);
+    let (pack, sum) = packed(&columns);
+    footer["snapshot"]["packs"][number] = serde_json::json!({"bytes": pack.len(), "crc32": sum});
+    [before, &pack, after, b"\n", &mended(&footer)].concat()
+}
+
+/// A segment with a change in its snapshot and all its checksums recomputed.
+fn changed_snapshot(random: &mut Random, segment: &[u8]) -> Vec<u8> {
+    let packs = pack_lengths(&footer_of(segment).0).len() as u64;
+    let chosen = random.below(packs) as usize;
+    let changed = with_pack(segment, chosen, |columns| {
         let at = random.below(columns.len() as u64) as usize;
         let in_page = (at + 3 <= columns.len() && random.below(2) == 0)
             .then(|| change_page(random, &mut columns[at..at + 3]))
@@ -184,54 +182,57 @@ fn changed_snapshot(random: &mut Random, snapshot: &[u8]) -> Vec<u8> {
             let width = columns[at].width;
             change_numbers(random, &mut columns[at].bytes, width);
         }
-        let (pack, sum) = packed(&columns);
-        head["packs"][number] = serde_json::json!({"bytes": pack.len(), "crc32": sum});
-        packs.extend(pack);
+    });
+    if random.below(20) > 0 {
+        return changed;
     }
-    if random.below(20) == 0 {
-        let edges = [0_u64, 1, 1 << 40, u64::MAX, u64::MAX - 7];
-        let edge = Value::from(edges[random.below(edges.len() as u64) as usize]);
-        match random.below(3) {
-            0 => head["dimension"] = edge,
-            1 => head["packs"][chosen]["bytes"] = edge,
-            _ => head["vectors"][0]["bytes"] = edge,
-        }
+    let (mut footer, end) = footer_of(&changed);
+    let edges = [0_u64, 1, 1 << 40, u64::MAX, u64::MAX - 7];
+    let edge = Value::from(edges[random.below(edges.len() as u64) as usize]);
+    match random.below(3) {
+        0 => footer["vectors"][0]["dimension"] = edge,
+        1 => footer["snapshot"]["packs"][chosen]["bytes"] = edge,
+        _ => footer["vectors"][0]["rows"] = edge,
     }
-    [mended(&head), packs].concat()
+    [&changed[..end], &mended(&footer)].concat()
 }
 
-/// Changes vectors and their manifest alike, and removes the snapshot, so that the vectors are
-/// read.
-fn change_vectors(random: &mut Random, disk: &MemoryBackend) {
-    let (layout, owner) = layout();
-    let paths = layout.cache_paths(&owner, LogKind::ALL[random.below(3) as usize]);
-    let files = disk.files();
-    let mut vectors = files[&paths.embeddings].clone();
-    let at = 128 + random.below(vectors.len() as u64 - 128) as usize / 4 * 4;
-    let odd = [f32::NAN, f32::INFINITY, -1e30, 0.0][random.below(4) as usize];
-    vectors[at..at + 4].copy_from_slice(&odd.to_le_bytes());
-    if random.below(4) == 0 {
-        vectors[random.below(128) as usize] ^= 1 << random.below(8);
-    }
-    let mut manifest: Value = serde_json::from_slice(&files[&paths.manifest]).unwrap();
-    manifest["embeddings"] =
-        serde_json::json!({"bytes": vectors.len(), "crc32": crc32fast::hash(&vectors)});
-    match random.below(6) {
-        0 => manifest["dimension"] = Value::from(random.below(1 << 62)),
-        1 => {
-            let rows = manifest["rows"].as_array_mut().unwrap();
-            let (from, to) = (
-                random.below(rows.len() as u64) as usize,
-                random.below(rows.len() as u64) as usize,
-            );
-            rows[to] = rows[from].clone();
+/// A segment without its snapshot, with a change in keys or vectors and all its checksums
+/// recomputed.
+fn changed_vectors(random: &mut Random, segment: &[u8]) -> Vec<u8> {
+    let (mut footer, end) = footer_of(segment);
+    let packs: usize = pack_lengths(&footer).iter().sum();
+    let mut parts = segment[packs..end - 1].to_vec();
+    footer.as_object_mut().unwrap().shift_remove("snapshot");
+    let (chosen, mut start) = (random.below(4) as usize, 0);
+    for number in 0..=chosen {
+        let part = &mut footer["vectors"][number];
+        let [rows, dimension] =
+            ["rows", "dimension"].map(|key| part[key].as_u64().unwrap() as usize);
+        assert!(rows > 0);
+        let width = if part["half"] == true { 2 } else { 4 };
+        let (keys, all) = parts[start..].split_at_mut(16 * rows);
+        let all = &mut all[..width * rows * dimension];
+        start += keys.len() + all.len();
+        if number < chosen {
+            continue;
         }
-        _ => {}
+        let at = random.below(all.len() as u64) as usize / 4 * 4;
+        let odd = [f32::NAN, f32::INFINITY, -1e30, 0.0][random.below(4) as usize];
+        all[at..at + 4].copy_from_slice(&odd.to_le_bytes());
+        match random.below(6) {
+            0 => part["dimension"] = Value::from(random.below(1 << 62)),
+            1 => {
+                let [from, to] = [(); 2].map(|()| random.below(rows as u64) as usize * 16);
+                keys.copy_within(from..from + 16, to);
+            }
+            _ => {}
+        }
+        part["keys_crc32"] = crc32fast::hash(keys).into();
+        part["rows_crc32"] = crc32fast::hash(all).into();
     }
-    disk.put(&paths.embeddings, &vectors);
-    disk.put(&paths.manifest, &mended(&manifest));
-    let snapshot = layout.snapshot_path(&owner);
-    std::mem::drop(episodica_core::store::FileBackend::remove_file(disk, &snapshot));
+    parts.push(b'\n');
+    [parts, mended(&footer)].concat()
 }
 
 fn request(query: &str) -> SearchRequest {
@@ -291,12 +292,12 @@ fn use_it(engine: &Engine, random: &mut Random, told: &mut Vec<Error>) {
     }
 }
 
-/// Changes one of the user's caches, the snapshot in seven of eight cases.
-fn change(random: &mut Random, disk: &MemoryBackend, path: &Path, snapshot: &[u8]) {
+/// Changes the user's segment: the snapshot in seven of eight cases, else the vectors.
+fn change(random: &mut Random, segment: &[u8]) -> Vec<u8> {
     if random.below(8) == 0 {
-        change_vectors(random, disk);
+        changed_vectors(random, segment)
     } else {
-        disk.put(path, &changed_snapshot(random, snapshot));
+        changed_snapshot(random, segment)
     }
 }
 
@@ -313,14 +314,12 @@ fn acknowledged(disk: &MemoryBackend) -> Vec<String> {
 fn a_cache_changed_on_purpose_is_used_or_left_aside() {
     in_child("engine::hostile::a_cache_changed_on_purpose_is_used_or_left_aside", || {
         let (written, mut random) = (furnished(), Random::new(29));
-        let (layout, owner) = layout();
-        let path = layout.snapshot_path(&owner);
-        let snapshot = written.inner().files().remove(&path).unwrap();
+        let segment = written.inner().files().remove(&segment_path()).unwrap();
         let lines = acknowledged(written.inner());
         let (mut changed, mut aside) = (0, 0);
         for round in 0..rounds(1_000, 100_000) {
             let disk = Disk::new(written.inner().after_process_death());
-            change(&mut random, disk.inner(), &path, &snapshot);
+            disk.inner().put(segment_path(), &change(&mut random, &segment));
             let mut told = Vec::new();
             let engine = open(&disk).unwrap();
             use_it(&engine, &mut random, &mut told);
@@ -339,27 +338,28 @@ fn a_cache_changed_on_purpose_is_used_or_left_aside() {
     });
 }
 
-/// Repeats the first change that hid an episode from the deletion of one of its messages.
+/// A snapshot hides from the deletion of a message that an episode has it.
 #[test]
 fn a_deletion_from_which_a_snapshot_hides_an_episode_reads_the_logs() {
-    let (written, mut random) = (furnished(), Random::new(29));
-    let (layout, owner) = layout();
-    let path = layout.snapshot_path(&owner);
-    let snapshot = written.inner().files().remove(&path).unwrap();
-    for round in 0..=10_815 {
-        let disk = Disk::new(written.inner().after_process_death());
-        change(&mut random, disk.inner(), &path, &snapshot);
-        if round < 10_815 {
-            random.below(5);
-            continue;
+    let disk = furnished();
+    let segment = disk.inner().files().remove(&segment_path()).unwrap();
+    // The pack of the episodes ends with their messages, the episode of each message, and what is
+    // hidden.
+    let hidden = with_pack(&segment, 2, |columns| {
+        let [.., members, _, episodes, _] = &mut columns[..] else { panic!("more columns") };
+        for member in members.bytes.as_chunks_mut().0.iter_mut() {
+            assert!(u32::from_le_bytes(*member) < 27, "the slot of a message");
+            if u32::from_le_bytes(*member) == 1 {
+                *member = 0_u32.to_le_bytes();
+            }
         }
-        let engine = open(&disk).unwrap();
-        let delete = || engine.guarded(|engine| engine.delete("alice", "m1", &NOW));
-        let report = delete().or_else(|error| {
-            assert!(error.to_string().contains("snapshot"), "{error:?}");
-            delete()
-        });
-        assert_eq!(report.unwrap().messages, 1);
-        engine.close(Duration::from_secs(5), &NOW).unwrap();
-    }
+        episodes.bytes[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
+    });
+    disk.inner().put(segment_path(), &hidden);
+    let engine = open(&disk).unwrap();
+    let delete = || engine.guarded(|engine| engine.delete("alice", "m1", &NOW));
+    let error = delete().unwrap_err();
+    assert!(error.to_string().contains("snapshot"), "{error:?}");
+    assert_eq!(delete().unwrap().messages, 1);
+    engine.close(Duration::from_secs(5), &NOW).unwrap();
 }

@@ -2,27 +2,17 @@
 //! in a snapshot.
 
 use std::io::ErrorKind as IoKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, Engine, EngineHandle, RecordKind, StatedFact};
-use episodica_core::ids::Owner;
 use episodica_core::model::{NewMessage, UserStats};
 use episodica_core::score::{HitKind, HitRecord, SearchMethod};
 use episodica_core::store::testing::{Failure, MemoryBackend, Random};
-use episodica_core::store::{LogKind, StoreLayout};
 
 use super::support::*;
 use crate::counts::rounds;
-
-fn path() -> PathBuf {
-    StoreLayout::new(Path::new("/m")).snapshot_path(&Owner::new("default", "alice").unwrap())
-}
-
-fn snapshot(disk: &Disk) -> Option<Vec<u8>> {
-    disk.inner().files().remove(&path())
-}
 
 fn close(engine: &Engine) {
     engine.close(Duration::from_secs(5), &NOW).unwrap();
@@ -147,16 +137,16 @@ fn same(one: &Everything, other: &Everything, case: &str) {
     }
 }
 
-/// An engine opened without a snapshot.
-fn without_snapshot(disk: &Disk) -> EngineHandle {
+/// An engine opened without a segment.
+fn without_segment(disk: &Disk) -> EngineHandle {
     let image = disk.inner().after_process_death();
     let image = Disk::new(image);
-    std::mem::drop(episodica_core::store::FileBackend::remove_file(image.inner(), &path()));
+    std::mem::drop(episodica_core::store::FileBackend::remove_file(image.inner(), &segment_path()));
     open(&image).unwrap()
 }
 
 fn from_the_logs(disk: &Disk) -> Everything {
-    everything(&without_snapshot(disk))
+    everything(&without_segment(disk))
 }
 
 #[test]
@@ -182,13 +172,10 @@ fn a_user_comes_from_the_snapshot_as_from_the_logs_and_goes_on_alike() {
     same(&everything(&engine), &from_the_logs(&disk), "handed on");
 }
 
-/// Returns whether a user is opened from the snapshot. Only an opening from the logs reads the
-/// manifests of the vectors.
-fn uses_the_snapshot(disk: &Disk) -> bool {
-    disk.take_operations();
-    open(disk).unwrap().load_user("alice", &NOW).unwrap();
-    let operations = disk.take_operations();
-    !operations.iter().any(|operation| operation.ends_with("alice.manifest.json"))
+fn opens_from_the_snapshot(disk: &Disk) -> bool {
+    uses_the_snapshot(disk, || {
+        open(disk).unwrap().load_user("alice", &NOW).unwrap();
+    })
 }
 
 #[test]
@@ -212,7 +199,7 @@ fn a_killed_process_leaves_a_snapshot_and_the_lines_behind_it() {
     engine.add_messages("alice", talk(60, 63), None, &NOW).unwrap();
     let killed = Disk::new(disk.inner().after_process_death());
     drop(engine);
-    assert!(uses_the_snapshot(&killed));
+    assert!(opens_from_the_snapshot(&killed));
     let opened = open(&killed).unwrap();
     let before = everything(&opened);
     same(&before, &from_the_logs(&killed), "killed");
@@ -222,7 +209,7 @@ fn a_killed_process_leaves_a_snapshot_and_the_lines_behind_it() {
     same(&everything(&opened), &from_the_logs(&killed), "gone on");
     close(&opened);
     drop(opened);
-    assert!(uses_the_snapshot(&killed));
+    assert!(opens_from_the_snapshot(&killed));
     same(&everything(&open(&killed).unwrap()), &from_the_logs(&killed), "closed");
 }
 
@@ -242,20 +229,16 @@ const GROWTH: i64 = 2_100;
 
 #[test]
 fn snapshots_one_after_the_other_add_what_is_new() {
-    let owner = Owner::new("default", "alice").unwrap();
-    let files = StoreLayout::new(Path::new("/m")).cache_paths(&owner, LogKind::Messages);
     let disk = furnished();
     let engine = open(&disk).unwrap();
+    let rows = |segment: &[u8]| footer_of(segment).0["vectors"][0]["rows"].as_i64().unwrap();
     for round in 0..4 {
-        let before = disk.inner().files();
         grow(&engine, &disk, 34 + round * GROWTH);
-        let after = disk.inner().files();
-        assert!(after[&files.embeddings].len() > before[&files.embeddings].len());
-        assert!(after[&files.embeddings].starts_with(&before[&files.embeddings]), "round {round}");
-        assert_eq!(after[&files.manifest], before[&files.manifest]);
+        let after = snapshot(&disk).unwrap();
+        assert_eq!(rows(&after), 34 + (round + 1) * GROWTH, "round {round}");
         let killed = Disk::new(disk.inner().after_process_death());
-        assert!(uses_the_snapshot(&killed), "round {round}");
-        let expected = recorded(&without_snapshot(&killed));
+        assert!(opens_from_the_snapshot(&killed), "round {round}");
+        let expected = recorded(&without_segment(&killed));
         let opened = open(&killed).unwrap();
         same(&recorded(&opened), &expected, &format!("killed in round {round}"));
         let last = 33 + (round + 1) * GROWTH;
@@ -266,11 +249,9 @@ fn snapshots_one_after_the_other_add_what_is_new() {
             let words = |text: &str| text.replace(|letter: char| letter.is_ascii_digit(), "");
             assert_eq!(words(&best(&opened, &wanted, SearchMethod::Vector)), words(&wanted));
         }
-        // Vectors that were appended and then lost are computed again; those in the manifest are
-        // still there.
+        // Whatever part is lost is made again from the logs.
         let torn = Disk::new(disk.inner().after_process_death());
-        let vectors = after[&files.embeddings].len();
-        torn.inner().put(&files.embeddings, &after[&files.embeddings][..vectors - 100]);
+        torn.inner().put(segment_path(), &after[..after.len() * (round as usize + 1) / 5]);
         same(&recorded(&open(&torn).unwrap()), &expected, &format!("torn in round {round}"));
         // Makes earlier revisions, some of them in the pages of the snapshot.
         let AnyRecord::Episode(episode) =
@@ -287,8 +268,8 @@ fn snapshots_one_after_the_other_add_what_is_new() {
     }
     close(&engine);
     drop(engine);
-    assert!(uses_the_snapshot(&disk));
-    same(&recorded(&open(&disk).unwrap()), &recorded(&without_snapshot(&disk)), "closed");
+    assert!(opens_from_the_snapshot(&disk));
+    same(&recorded(&open(&disk).unwrap()), &recorded(&without_segment(&disk)), "closed");
 }
 
 #[test]
@@ -299,7 +280,7 @@ fn a_torn_line_behind_the_snapshot_is_cut_off_and_a_bad_one_set_aside() {
         let whole = disk.inner().files().remove(Path::new(LOG)).unwrap();
         disk.inner().put(LOG, &[&whole, tail].concat());
         let image = Disk::new(disk.inner().after_process_death());
-        assert_eq!(uses_the_snapshot(&image), used);
+        assert_eq!(opens_from_the_snapshot(&image), used);
         let engine = open(&disk).unwrap();
         let found = engine.verify(None, &NOW).unwrap().problems;
         assert!(found.iter().any(|problem| problem.path == Path::new(LOG)), "{found:?}");
@@ -371,7 +352,7 @@ fn what_depends_on_the_configuration_is_not_taken_over() {
 fn nothing_damaged_or_out_of_date_is_believed() {
     let disk = furnished();
     let expected = from_the_logs(&disk);
-    let (whole, files) = (snapshot(&disk).unwrap(), disk.inner().files());
+    let whole = snapshot(&disk).unwrap();
     let mut random = Random::new(3);
     for round in 0..rounds(150, 3_000) {
         let image = Disk::new(disk.inner().after_process_death());
@@ -381,12 +362,10 @@ fn nothing_damaged_or_out_of_date_is_believed() {
             1 => damaged.truncate(random.below(whole.len() as u64) as usize),
             _ => damaged.extend_from_slice(b"more"),
         }
-        image.inner().put(path(), &damaged);
+        image.inner().put(segment_path(), &damaged);
         same(&everything(&open(&image).unwrap()), &expected, &format!("round {round}"));
     }
-    // An older snapshot, sound in itself: logs and vectors show that it does not belong to them.
-    let owner = Owner::new("default", "alice").unwrap();
-    let layout = StoreLayout::new(Path::new("/m"));
+    // An older snapshot, sound in itself: the lines behind it are read.
     let engine = open(&disk).unwrap();
     engine
         .add_messages(
@@ -400,7 +379,7 @@ fn nothing_damaged_or_out_of_date_is_believed() {
     drop(engine);
     let expected = from_the_logs(&disk);
     assert!(expected.iter().any(|(line, _)| line.contains("zqlighthouses")));
-    disk.inner().put(path(), &whole);
+    disk.inner().put(segment_path(), &whole);
     same(&everything(&open(&disk).unwrap()), &expected, "an older one");
     // Older logs with a newer snapshot.
     let image = Disk::new(furnished().inner().after_process_death());
@@ -408,27 +387,19 @@ fn nothing_damaged_or_out_of_date_is_believed() {
     let engine = open(&newer).unwrap();
     close(&engine);
     drop(engine);
-    image.inner().put(path(), &snapshot(&newer).unwrap());
+    image.inner().put(segment_path(), &snapshot(&newer).unwrap());
     same(&everything(&open(&image).unwrap()), &from_the_logs(&image), "a newer one");
-    // Other vectors than those that the snapshot names.
-    let vectors = layout.cache_paths(&owner, LogKind::Semantic).embeddings;
-    let image = Disk::new(furnished().inner().after_process_death());
-    let expected = from_the_logs(&image);
-    let mut bytes = files[&vectors].clone();
-    let last = bytes.len() - 3;
-    bytes[last] ^= 0x40;
-    image.inner().put(&vectors, &bytes);
-    same(&everything(&open(&image).unwrap()), &expected, "other vectors");
 }
 
 #[test]
 fn a_deletion_takes_the_snapshot_with_it() {
     let disk = furnished();
-    let leftover = format!("{}.tmp", path().display());
+    let leftover = format!("{}.tmp", segment_path().display());
     disk.inner().put(&leftover, b"town0, left by a crash");
     let engine = open(&disk).unwrap();
     engine.delete("alice", "m0", &NOW).unwrap();
-    assert_eq!(snapshot(&disk), None);
+    assert_eq!(snapshot(&disk), None, "the vectors of the other records are written at once");
+    assert!(disk.inner().files().contains_key(&segment_path()));
     assert!(
         files_with(&disk, "town0 ").is_empty() && files_with(&disk, "left by a crash").is_empty()
     );

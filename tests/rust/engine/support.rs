@@ -10,10 +10,12 @@ use episodica_core::embed::Embedder;
 use episodica_core::engine::{
     AnyRecord, Engine, EngineHandle, EngineParts, ListingPage, RecordKind,
 };
+use episodica_core::ids::Owner;
 use episodica_core::index::{Matrix, VectorIndex, VectorIndexFactory, VectorIndexKind};
 use episodica_core::llm::LanguageModel;
 use episodica_core::model::NewMessage;
 use episodica_core::score::{HitKind, RecordFilter, SearchMethod, SearchRequest, TokenTable};
+use episodica_core::store::StoreLayout;
 use episodica_core::store::backend::FileBackend;
 use episodica_core::store::testing::{CountdownBackend, MemoryBackend};
 use episodica_core::{Error, ErrorKind, Result};
@@ -134,14 +136,41 @@ pub fn found(engine: &Engine, user: &str, query: &str, method: SearchMethod) -> 
 }
 
 /// The files with `needle` in their names or bytes.
-pub fn files_with(disk: &Disk, needle: &str) -> Vec<PathBuf> {
-    let needle = needle.as_bytes();
+pub fn files_with(disk: &Disk, needle: impl AsRef<[u8]>) -> Vec<PathBuf> {
+    let needle = needle.as_ref();
     let holds = |bytes: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
     let files = disk.inner().files().into_iter();
     files
         .filter(|(path, bytes)| holds(bytes) || holds(path.to_string_lossy().as_bytes()))
         .map(|(path, _)| path)
         .collect()
+}
+
+/// The segment of the user `alice`.
+pub fn segment_path() -> PathBuf {
+    StoreLayout::new(Path::new("/m")).segment_path(&Owner::new("default", "alice").unwrap())
+}
+
+/// The last line of a segment, and where it begins.
+pub fn footer_of(segment: &[u8]) -> (serde_json::Value, usize) {
+    let at = segment[..segment.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    (serde_json::from_slice(&segment[at..]).unwrap(), at)
+}
+
+/// The segment of `alice`, if it contains a snapshot.
+pub fn snapshot(disk: &Disk) -> Option<Vec<u8>> {
+    let segment = disk.inner().files().remove(&segment_path())?;
+    (!footer_of(&segment).0["snapshot"].is_null()).then_some(segment)
+}
+
+/// True if `open` opens `alice` from a snapshot: the footer, four packs and four kinds of vectors
+/// are read once. An opening from the logs also reads the keys of the vectors.
+pub fn uses_the_snapshot(disk: &Disk, open: impl FnOnce()) -> bool {
+    disk.take_operations();
+    open();
+    let operations = disk.take_operations();
+    let read = format!("read_from {}", segment_path().display());
+    operations.iter().filter(|operation| **operation == read).count() == 9
 }
 
 /// A text that contains this can't be embedded.

@@ -413,7 +413,7 @@ fn what_is_deleted_was_never_said() {
             assert_eq!(hits(&engine, query), hits(&never, query), "{query}, {case}");
         }
         for id in &went {
-            assert!(files_with(&disk, &format!("\"{id}\"")).is_empty(), "{case}");
+            assert!(files_with(&disk, format!("\"{id}\"")).is_empty(), "{case}");
         }
         // The logs contain the same as the memory.
         let before = standings(&engine);
@@ -518,7 +518,7 @@ fn what_is_deleted_was_never_said_to_a_model_either() {
             different.push(format!("{}: got {got:?}, wanted {wanted:?}", words(&events)));
         }
         for id in &went {
-            assert!(files_with(&disk, &format!("\"{id}\"")).is_empty(), "seed {seed}");
+            assert!(files_with(&disk, format!("\"{id}\"")).is_empty(), "seed {seed}");
         }
     }
     assert!(by_model > total, "{by_model}");

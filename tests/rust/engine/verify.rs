@@ -5,7 +5,7 @@ use std::path::Path;
 
 use episodica_core::config::MemoryConfig;
 use episodica_core::engine::{AnyRecord, Engine, RecordKind};
-use episodica_core::ids::Owner;
+use episodica_core::ids::{Owner, vector_key};
 use episodica_core::model::StoreProblem;
 use episodica_core::store::backend::FileBackend;
 use episodica_core::store::testing::{MemoryBackend, Random};
@@ -211,23 +211,21 @@ fn an_episode_outlives_a_message_whose_line_is_damaged() {
 }
 
 #[test]
-fn vectors_of_records_that_are_gone_do_not_stay_in_the_caches() {
+fn vectors_of_records_that_are_gone_do_not_stay_in_the_segment() {
     let disk = filled();
-    let layout = StoreLayout::new(Path::new("/m"));
-    let manifest =
-        layout.cache_paths(&Owner::new("default", "alice").unwrap(), LogKind::Messages).manifest;
     let log = disk.inner().read(Path::new(LOG)).unwrap();
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
-    // The logs lack the episodes, the facts and one message, which the cache still contains.
+    // The logs lack the episodes, the facts and one message, which the segment still contains.
     for path in ["/m/episodes/alice_episodes.jsonl", "/m/semantic/alice_semantic.jsonl"] {
         disk.inner().remove_file(Path::new(path)).unwrap();
     }
     // Keeps the header, removes the first message.
     disk.inner().put(LOG, &[&lines[..1], &lines[2..]].concat().concat());
-    assert_eq!(files_with(&disk, "\"id\":\"m0\"").len(), 1);
+    let gone = vector_key("I moved to town0 last Friday.");
+    assert_eq!(files_with(&disk, gone), [segment_path()]);
     let engine = open(&disk).unwrap();
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 4);
     engine.close(std::time::Duration::ZERO, &NOW).unwrap();
-    assert!(disk.inner().files().contains_key(&manifest));
-    assert!(files_with(&disk, "\"id\":\"m0\"").is_empty());
+    assert!(disk.inner().files().contains_key(&segment_path()));
+    assert!(files_with(&disk, gone).is_empty());
 }

@@ -202,7 +202,7 @@ impl Engine {
         match user.turns.take_until(Some(deadline), control)? {
             Some(_turn) => user.save_for_next_opening(store, &to),
             // A thread is still changing records: a snapshot would be inconsistent.
-            None => user.save_caches(store, &to),
+            None => user.save_vectors(store, &to),
         }
     }
 

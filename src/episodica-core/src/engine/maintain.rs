@@ -78,11 +78,11 @@ impl Engine {
         Ok(report)
     }
 
-    /// Computes all vectors again and replaces the caches. Needed for a change of the embedding
+    /// Computes all vectors again and replaces the segment. Needed for a change of the embedding
     /// model.
     ///
     /// # Errors
-    /// `Io`; `Embedding` when the embedder fails (the old caches stay); `Interrupted`.
+    /// `Io`; `Embedding` when the embedder fails (the old segment stays); `Interrupted`.
     pub fn rebuild_indices(
         &self,
         user_id: Option<&str>,
@@ -102,7 +102,7 @@ impl Engine {
                 }
                 count(&user, &mut report);
                 report.embedded = report.vectors;
-                user.replace_caches(&self.services.store, &self.services.indexing())?;
+                user.replace_segment(&self.services.store, &self.services.indexing())?;
             }
             self.services.callouts.progress(control, "users", done + 1, total);
         }
@@ -155,10 +155,7 @@ impl Engine {
             drop(turn);
             return Ok(Some(user));
         }
-        self.services.store.remove_snapshot(&owner)?;
-        for kind in LogKind::ALL {
-            self.services.store.remove_vectors(&owner, kind)?;
-        }
+        self.services.store.remove_segment(&owner)?;
         self.known_user(user_id, control)
     }
 

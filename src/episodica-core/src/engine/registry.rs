@@ -161,7 +161,7 @@ impl UserRegistry {
             log::warn!("ignoring a snapshot that another program changed");
             self.distrusted.lock().insert(owner.user.clone());
             // A read-only engine can't remove it; that is harmless.
-            let _ = services.store.remove_snapshot(&owner);
+            let _ = services.store.remove_segment(&owner);
             self.close_idle(&owner.user, |_| ());
         }
     }

@@ -4,91 +4,31 @@
 //! the directory: after a crash, either the old or the new file exists. A missing directory is
 //! created.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
-use super::backend::{EntryRefusal, FileBackend, parent_of};
+use super::backend::{BackendFile, EntryRefusal, FileBackend, parent_of};
 use crate::error::{Error, ErrorKind, Result};
+use crate::pack::PackSum;
 
-/// Length and checksum of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileSum {
-    /// Length in bytes.
-    pub bytes: u64,
-    /// CRC-32 in eight lower-case hex digits.
-    pub crc32: String,
-}
-
-/// Computes the checksum of bytes that are passed to it or read through it.
-#[derive(Debug, Clone)]
-pub(crate) struct SummingFile<R> {
-    source: R,
-    hasher: crc32fast::Hasher,
-    bytes: u64,
-}
-
-impl<R> SummingFile<R> {
-    pub fn new(source: R) -> Self {
-        Self { source, hasher: crc32fast::Hasher::new(), bytes: 0 }
-    }
-
-    pub fn add(&mut self, bytes: &[u8]) {
-        self.hasher.update(bytes);
-        self.bytes += bytes.len() as u64;
-    }
-
-    /// The checksum of all bytes so far.
-    pub fn sum(self) -> FileSum {
-        FileSum { bytes: self.bytes, crc32: format!("{:08x}", self.hasher.finalize()) }
-    }
-}
-
-impl<R: Read> SummingFile<R> {
-    /// The checksum of all bytes, including those that have not been read yet.
-    pub fn sum_to_end(mut self) -> io::Result<FileSum> {
-        let mut chunk = vec![0; 256 << 10];
-        loop {
-            match self.read(&mut chunk) {
-                Ok(0) => return Ok(self.sum()),
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ => {}
-            }
-        }
-    }
-}
-
-impl<R: Read> Read for SummingFile<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.source.read(buffer)?;
-        self.add(&buffer[..count]);
-        Ok(count)
-    }
-}
-
-impl SummingFile<()> {
-    /// Continues after bytes of this checksum; `None` if `known` is malformed.
-    pub fn behind(known: &FileSum) -> Option<Self> {
-        let crc = u32::from_str_radix(&known.crc32, 16).ok()?;
-        let hasher = crc32fast::Hasher::new_with_initial_len(crc, known.bytes);
-        Some(Self { source: (), hasher, bytes: known.bytes })
-    }
-}
-
-/// The checksum of a file that consists of these pieces.
-pub(crate) fn sum(pieces: &[&[u8]]) -> FileSum {
-    let mut sum = SummingFile::new(());
-    pieces.iter().for_each(|piece| sum.add(piece));
-    sum.sum()
-}
-
-/// The checksum of the file at `path`.
+/// The length and checksum of the file at `path`.
 ///
 /// # Errors
 /// As [`FileBackend::read_from`].
-pub(crate) fn sum_of_file(backend: &dyn FileBackend, path: &Path) -> io::Result<FileSum> {
-    SummingFile::new(backend.read_from(path, 0)?).sum_to_end()
+pub(crate) fn sum_of_file(backend: &dyn FileBackend, path: &Path) -> io::Result<PackSum> {
+    let (mut source, mut sum) = (backend.read_from(path, 0)?, crc32fast::Hasher::new());
+    let (mut chunk, mut bytes) = (vec![0; 256 << 10], 0);
+    loop {
+        match source.read(&mut chunk) {
+            Ok(0) => return Ok(PackSum { bytes, crc32: sum.finalize() }),
+            Ok(count) => {
+                sum.update(&chunk[..count]);
+                bytes += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 pub(crate) fn temporary(path: &Path) -> PathBuf {
@@ -102,19 +42,19 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
 /// # Errors
 /// `Io`; the old file is then in place, or the new one under a name that is not durable yet.
 pub(crate) fn replace_file(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_with_pieces(backend, path, &[bytes])
+    replace_with(backend, path, |file| file.append(bytes))
 }
 
-/// Replaces a file with the concatenated `pieces`, as [`replace_file`] does.
+/// Replaces a file, as [`replace_file`] does, with the bytes that `fill` appends.
 ///
 /// # Errors
 /// As [`replace_file`].
-pub(crate) fn replace_with_pieces(
+pub(crate) fn replace_with(
     backend: &dyn FileBackend,
     path: &Path,
-    pieces: &[&[u8]],
+    fill: impl FnOnce(&mut dyn BackendFile) -> io::Result<()>,
 ) -> Result<()> {
-    put_pieces(backend, path, pieces)?;
+    put_with(backend, path, fill)?;
     sync_dir(backend, parent_of(path))
 }
 
@@ -123,7 +63,7 @@ pub(crate) fn replace_with_pieces(
 /// # Errors
 /// `Io`; the old file is then in place.
 pub(crate) fn put_file(backend: &dyn FileBackend, path: &Path, bytes: &[u8]) -> Result<()> {
-    put_pieces(backend, path, &[bytes])
+    put_with(backend, path, |file| file.append(bytes))
 }
 
 /// Runs `make`, which creates a file at `path`. Creates a missing directory first; repeats this if
@@ -149,14 +89,18 @@ pub(crate) fn in_directory<T>(
     make()
 }
 
-fn put_pieces(backend: &dyn FileBackend, path: &Path, pieces: &[&[u8]]) -> Result<()> {
+fn put_with(
+    backend: &dyn FileBackend,
+    path: &Path,
+    fill: impl FnOnce(&mut dyn BackendFile) -> io::Result<()>,
+) -> Result<()> {
     let temporary = temporary(path);
     let write = || {
         if backend.stat(&temporary)?.is_some() {
             backend.remove_file(&temporary)?;
         }
         let mut file = in_directory(backend, path, || backend.create_new(&temporary))?;
-        pieces.iter().try_for_each(|piece| file.append(piece))?;
+        fill(&mut *file)?;
         file.sync_data()?;
         backend.rename(&temporary, path)
     };
@@ -275,10 +219,15 @@ mod tests {
         let path = Path::new("/m/file");
         disk.put(path, b"old");
         disk.put(temporary(path), b"what a crash left");
-        replace_with_pieces(&disk, path, &[b"ne", b"w"]).unwrap();
+        replace_with(&disk, path, |file| {
+            file.append(b"ne")?;
+            file.append(b"w")
+        })
+        .unwrap();
         let after = disk.after_power_cut();
         assert_eq!(after.files().into_iter().collect::<Vec<_>>(), [(path.into(), b"new".to_vec())]);
-        assert_eq!(sum_of_file(&after, path).unwrap(), sum(&[b"new"]));
+        let crc32 = crc32fast::hash(b"new");
+        assert_eq!(sum_of_file(&after, path).unwrap(), PackSum { bytes: 3, crc32 });
     }
 
     #[test]

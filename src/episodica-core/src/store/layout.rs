@@ -12,6 +12,9 @@ use crate::ids::{Owner, decode_file_name, encode_file_name};
 /// The tenant whose directories are directly below the root.
 pub const DEFAULT_TENANT: &str = "default";
 
+const SEGMENTS: &str = "segments";
+
+/// The directory of snapshots in stores of earlier builds.
 const SNAPSHOTS: &str = "snapshots";
 
 /// The directory of the files that count how often each episode or fact was returned.
@@ -42,7 +45,7 @@ impl LogKind {
     }
 }
 
-/// Files of a user other than the logs and their caches.
+/// Files of a user other than the logs and the files derived from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SideFile {
     /// Index work that failed permanently, for replay; no content.
@@ -66,19 +69,8 @@ impl SideFile {
     }
 }
 
-/// The three files of a vector cache.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CachePaths {
-    /// The index, in the format of its library.
-    pub index: PathBuf,
-    /// The vectors as a NumPy array.
-    pub embeddings: PathBuf,
-    /// Model, rows and checksums of the other two files.
-    pub manifest: PathBuf,
-}
-
 /// Every suffix of a user's file; a longer suffix precedes the suffixes that it ends in.
-const ENDINGS: [&str; 12] = [
+const ENDINGS: [&str; 13] = [
     "_messages.jsonl",
     "_episodes.jsonl",
     "_semantic.jsonl",
@@ -89,6 +81,7 @@ const ENDINGS: [&str; 12] = [
     "_answers.jsonl",
     "_uses.jsonl",
     ".generation",
+    ".segment",
     ".snapshot",
     ".faiss",
 ];
@@ -146,25 +139,29 @@ impl StoreLayout {
         self.user_file(owner, kind.name(), &format!("_{}.jsonl", kind.name()))
     }
 
-    /// The vector cache of one kind.
-    pub fn cache_paths(&self, owner: &Owner, kind: LogKind) -> CachePaths {
-        let directory = format!("{}/vector_db", kind.name());
-        CachePaths {
-            index: self.user_file(owner, &directory, ".faiss"),
-            embeddings: self.user_file(owner, &directory, "_embeddings.npy"),
-            manifest: self.user_file(owner, &directory, ".manifest.json"),
-        }
+    /// A user's vectors, indexes and records in the form of the view.
+    pub fn segment_path(&self, owner: &Owner) -> PathBuf {
+        self.user_file(owner, SEGMENTS, ".segment")
     }
 
-    /// The snapshot of a user's indexes.
-    pub fn snapshot_path(&self, owner: &Owner) -> PathBuf {
-        self.user_file(owner, SNAPSHOTS, ".snapshot")
+    /// The graph over the vectors of one kind, in the format of its library.
+    pub fn graph_path(&self, owner: &Owner, kind: LogKind) -> PathBuf {
+        self.user_file(owner, &vector_directory(kind), ".faiss")
+    }
+
+    /// The files that earlier builds wrote instead of the segment.
+    pub(super) fn former_paths(&self, owner: &Owner) -> Vec<PathBuf> {
+        let vectors = LogKind::ALL.into_iter().flat_map(|kind| {
+            ["_embeddings.npy", ".manifest.json"].map(|ending| (vector_directory(kind), ending))
+        });
+        let all = vectors.chain([(SNAPSHOTS.to_owned(), ".snapshot")]);
+        all.map(|(directory, ending)| self.user_file(owner, &directory, ending)).collect()
     }
 
     /// The file that names the generation of the logs from which a user's derived files were made.
     /// It exists only if the logs are on another medium, such as a database.
     pub fn generation_path(&self, owner: &Owner) -> PathBuf {
-        self.user_file(owner, SNAPSHOTS, ".generation")
+        self.user_file(owner, SEGMENTS, ".generation")
     }
 
     /// The file that counts how often a user's records were returned.
@@ -187,9 +184,9 @@ impl StoreLayout {
         let top = self.tenant_root(tenant);
         let logs = LogKind::ALL
             .iter()
-            .flat_map(|kind| [top.join(kind.name()), top.join(kind.name()).join("vector_db")]);
+            .flat_map(|kind| [top.join(kind.name()), top.join(vector_directory(*kind))]);
         logs.chain(SideFile::ALL.iter().map(|file| top.join(file.place().0)))
-            .chain([top.join(SNAPSHOTS), top.join(USES)])
+            .chain([SEGMENTS, SNAPSHOTS, USES].map(|directory| top.join(directory)))
             .collect()
     }
 
@@ -327,6 +324,10 @@ impl StoreLayout {
     }
 }
 
+fn vector_directory(kind: LogKind) -> String {
+    format!("{}/vector_db", kind.name())
+}
+
 /// The user that a file name without its suffix refers to; `None` if the name is not encoded.
 fn user_of_stem(stem: &str) -> Option<String> {
     decode_file_name(stem).filter(|id| encode_file_name(id) == stem)
@@ -362,10 +363,9 @@ mod tests {
             layout.log_path(&alice, LogKind::Messages),
             Path::new("/m/messages/alice_messages.jsonl")
         );
-        let cache = layout.cache_paths(&owner("Acme", "a/b"), LogKind::Episodes);
         assert_eq!(
-            cache.embeddings,
-            Path::new("/m/tenants/^acme/episodes/vector_db/a%2fb_embeddings.npy")
+            layout.segment_path(&owner("Acme", "a/b")),
+            Path::new("/m/tenants/^acme/segments/a%2fb.segment")
         );
     }
 
@@ -382,11 +382,12 @@ mod tests {
                     let log = layout.log_path(&owner(tenant, id), kind);
                     disk.put(super::super::quarantine::path_for(&log), b"");
                     disk.put(log, b"");
-                    let cache = layout.cache_paths(&owner(tenant, id), kind);
-                    [cache.index, cache.embeddings, cache.manifest]
-                        .iter()
-                        .for_each(|path| disk.put(path, b""));
+                    disk.put(layout.graph_path(&owner(tenant, id), kind), b"");
                 }
+                let former = layout.former_paths(&owner(tenant, id)).into_iter();
+                former
+                    .chain([layout.segment_path(&owner(tenant, id))])
+                    .for_each(|path| disk.put(path, b""));
                 SideFile::ALL
                     .iter()
                     .for_each(|file| disk.put(layout.side_path(&owner(tenant, id), *file), b""));
@@ -399,7 +400,7 @@ mod tests {
             assert_eq!(layout.users(&disk, &tenant).unwrap(), expected, "{tenant}");
             for id in ids {
                 let files = layout.user_files(&disk, &owner(&tenant, id)).unwrap();
-                assert_eq!(files.len(), 18, "{tenant} {id}");
+                assert_eq!(files.len(), 20, "{tenant} {id}");
                 all.extend(files);
             }
         }

@@ -2,14 +2,14 @@
 //! indexes.
 //!
 //! [`Store`] is a directory that any number of processes write. [`UserStore`] is the three logs of
-//! one user, the source of truth; all other files (vector caches, snapshots) are derived from the
-//! logs. docs/format.md defines every byte, the sync promises and recovery.
+//! one user, the source of truth; the user's segment is derived from them. docs/format.md defines
+//! every byte, the sync promises and recovery.
 //!
 //! Each module depends only on those before it: `backend -> files -> {line, layout, codec, handles,
 //! fork_locks, real, store_root, reserve} -> scan -> quarantine -> log -> {llm_files, dead_letter,
-//! cache, snapshot, uses, lock} -> locks -> shared -> {format, erase} -> log_store ->
-//! {remote_cache, file_user_logs, record_folding} -> file_logs -> loading -> user -> store ->
-//! {backup, copy, derived, log_cursor}`. [`LogStore`](log_store::LogStore) is the
+//! segment, uses, lock} -> locks -> shared -> {format, erase} -> log_store -> {remote_cache,
+//! file_user_logs, record_folding} -> file_logs -> loading -> user -> store -> {backup, copy,
+//! derived, log_cursor}`. [`LogStore`](log_store::LogStore) is the
 //! interface to media other than files; all file operations go through [`backend::FileBackend`], so
 //! that tests can cut the power between any two of them.
 //!
@@ -17,7 +17,6 @@
 
 pub mod backend;
 mod backup;
-mod cache;
 mod codec;
 mod copy;
 mod dead_letter;
@@ -38,7 +37,6 @@ mod locks;
 mod log;
 mod log_cursor;
 pub mod log_store;
-mod npy;
 mod open_log;
 mod quarantine;
 mod real;
@@ -47,8 +45,8 @@ mod remote_cache;
 mod reserve;
 mod retry_on_emfile;
 mod scan;
+mod segment;
 mod shared;
-mod snapshot;
 #[expect(clippy::module_inception, reason = "one concept, one file: the store itself")]
 mod store;
 mod store_root;
@@ -59,13 +57,11 @@ mod uses;
 
 pub use backend::FileBackend;
 pub use backup::BackupRun;
-pub use cache::{CacheRow, VectorCache, VectorCacheHead, WriteGraph};
 pub use codec::{ErasedLine, LogEntry, SessionState, StateRecord};
 pub(crate) use codec::{MAX_JSON_DEPTH, is_too_deep, read_episode, read_fact, read_message};
 pub use copy::{CopiedUser, copy_user};
 pub use dead_letter::{DeadLetter, DeadLetters};
 pub use erase::{KEPT_REVISIONS, LineLog, UserErasure, erase_lines};
-pub use files::FileSum;
 pub use fork_locks::locked_files;
 pub use format::FORMAT_VERSION;
 pub use layout::{DEFAULT_TENANT, LogKind, SideFile, StoreLayout};
@@ -78,7 +74,9 @@ pub use log_store::{Hold, LogEnds, LogMedium, LogStore, TurnHolder, UserLogs};
 pub use real::RealBackend;
 pub use record_folding::{History, LoadedUser, OpenedLogs};
 pub use scan::RawLine;
-pub use snapshot::SnapshotHead;
+pub use segment::{
+    NewSegment, NewVectors, Segment, SegmentFooter, SnapshotPart, VectorPart, WriteGraph,
+};
 pub use store::Store;
 pub use user::UserStore;
 pub use uses::RecordUse;

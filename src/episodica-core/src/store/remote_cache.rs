@@ -138,7 +138,7 @@ impl RemoteCache {
 
 /// The user whose note has this path.
 fn noted_user(layout: &StoreLayout, tenant: &str, path: &std::path::Path) -> Option<String> {
-    let top = layout.tenant_root(tenant).join("snapshots");
+    let top = layout.tenant_root(tenant).join("segments");
     let name = path.strip_prefix(top).ok()?.to_str()?.strip_suffix(".generation")?;
     crate::ids::decode_file_name(name)
 }

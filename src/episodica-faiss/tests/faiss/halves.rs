@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::random::Random;
 use episodica_core::ErrorKind;
 use episodica_core::clock::SystemClock;
-use episodica_core::ids::Owner;
+use episodica_core::ids::{Owner, vector_key};
 use episodica_core::index::{Matrix, TextIndex, VectorIndex, VectorIndexFactory, VectorIndexKind};
-use episodica_core::store::{CacheRow, LogKind, LogPosition, OpenMode, Store, VectorCacheHead};
+use episodica_core::store::{NewSegment, NewVectors, OpenMode, Store};
 use episodica_faiss::FaissFactory;
 use half::f16;
 use ndarray::{Array1, Array2, ArrayView1, Axis, array};
@@ -271,31 +271,21 @@ fn a_field_of_many_comes_back_from_the_store() {
         let mut field = TextIndex::default();
         field.add_vectors(&factory, NEVER, &slots, rows.view()).unwrap();
         let index = field.vectors().unwrap();
-        let head = VectorCacheHead {
-            model: "m".into(),
+        let part = |count: usize| NewVectors {
+            keys: (0..count).map(|slot| vector_key(&slot.to_string())).collect(),
             dimension: 8,
-            index_kind: "flat".into(),
-            log: LogPosition::default(),
-            rows: slots
-                .iter()
-                .map(|slot| CacheRow {
-                    id: slot.to_string(),
-                    layer: String::new(),
-                    hash: "h".into(),
-                })
-                .collect(),
+            is_half: index.vectors().is_half(),
+            rows: Box::new(|range| Ok(index.vectors().picked(&range.collect::<Vec<_>>()))),
+            graph: None,
         };
-        store.save_vectors(&owner, LogKind::Messages, &head, &index.vectors(), None).unwrap();
-        let mut problems = Vec::new();
-        let cache = store
-            .load_vectors(&owner, LogKind::Messages, "m", Some(8), &mut problems)
-            .unwrap()
-            .unwrap();
-        assert!(problems.is_empty());
-        assert_eq!(cache.vectors, index.vectors());
-        assert_eq!(cache.vectors.is_half(), count > BORDER);
+        let vectors = [part(count), part(0), part(0), part(0)];
+        let segment = NewSegment { model: "m".into(), vectors, snapshot: None };
+        store.save_segment(&owner, segment).unwrap();
+        let read = store.segment(&owner).unwrap().unwrap().vectors(0).unwrap();
+        assert_eq!(read, index.vectors());
+        assert_eq!(read.is_half(), count > BORDER);
         let mut again = TextIndex::default();
-        again.restore_vectors(&factory, NEVER, slots, cache.vectors).unwrap();
+        again.restore_vectors(&factory, NEVER, slots, read).unwrap();
         assert_eq!(
             again.nearest(rows.row(3), 20).unwrap(),
             field.nearest(rows.row(3), 20).unwrap()

@@ -307,8 +307,9 @@ pub(crate) fn give_up_vectors(services: &EngineServices, user: &OpenUser) {
         at,
     };
     let missing = user.view.read().without_vector();
+    let named = missing.iter().map(|one| (&one.id, one.field.names()));
     let letters: Vec<DeadLetter> =
-        missing.iter().map(|one| letter(&one.id, one.kind, one.layer)).collect();
+        named.map(|(id, (kind, layer))| letter(id, kind, layer)).collect();
     services.counters.count("dead_letters", letters.len() as u64);
     if !letters.is_empty() {
         log::error!(

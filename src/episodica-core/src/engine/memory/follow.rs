@@ -8,12 +8,10 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
 
 use crate::sync::MutexGuard;
-use ndarray::Axis;
 
 use crate::control::{CallControl, Uninterrupted};
 use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::user::{UserMemory, WriterState};
-use crate::engine::memory::view::UserView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{LoadedUser, StateRecord};
 
@@ -38,9 +36,9 @@ pub(crate) struct DecisionBasis {
 /// Records of other processes that may lack a vector, by id.
 #[derive(Debug, Default)]
 pub(super) struct ArrivedRecords {
-    episodes: Vec<String>,
-    facts: Vec<String>,
-    messages: bool,
+    pub episodes: Vec<String>,
+    pub facts: Vec<String>,
+    pub messages: bool,
 }
 
 /// Permission to write, in this process and among all processes.
@@ -203,66 +201,11 @@ impl UserMemory {
         control: &dyn CallControl,
     ) -> Result<()> {
         let arrived = std::mem::take(&mut *self.arrived.lock());
-        let wanted = self.view.read().wanted_of(&arrived);
-        let texts: Vec<&str> = wanted.iter().map(|(_, _, text)| text.as_str()).collect();
-        let Some(rows) = to.embed(&texts, control)? else { return Ok(()) };
-        let mut view = self.view.write();
-        for ((field, slot, _), row) in wanted.iter().zip(rows.rows()) {
-            let row = row.insert_axis(Axis(0));
-            let label = [u64::from(*slot)];
-            let UserView { abstracts, narratives, statements, episodes, facts, .. } = &mut *view;
-            let (place, is_there) = match field {
-                VectorLayer::Message => {
-                    view.add_message_vectors(&[*slot], row, to)?;
-                    continue;
-                }
-                VectorLayer::Abstract => (abstracts, episodes.contains(*slot)),
-                VectorLayer::Narrative => (narratives, episodes.contains(*slot)),
-                VectorLayer::Fact => (statements, facts.contains(*slot)),
-            };
-            let is_known = place.vectors().is_some_and(|vectors| vectors.contains(label[0]));
-            if is_there && !is_known {
-                to.add(place, &label, Some(row))?;
-            }
-        }
-        self.note_change();
-        Ok(())
+        let missing = self.view.read().texts_of(&arrived);
+        self.embed(&missing, to, control).map(drop)
     }
 }
 
 fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the memory system was closed meanwhile")
-}
-
-/// The text that a vector stands for.
-#[derive(Debug, Clone, Copy)]
-enum VectorLayer {
-    Message,
-    Abstract,
-    Narrative,
-    Fact,
-}
-
-impl UserView {
-    /// The texts of records without a vector, with their slots.
-    fn wanted_of(&self, arrived: &ArrivedRecords) -> Vec<(VectorLayer, u32, String)> {
-        let mut wanted = Vec::new();
-        if arrived.messages {
-            wanted.extend(self.backlog.unembedded().iter().map(|slot| {
-                (VectorLayer::Message, *slot, self.messages.get(*slot).content.clone())
-            }));
-        }
-        for slot in arrived.episodes.iter().filter_map(|id| self.episodes.slot(id)) {
-            if let Some(episode) = self.episodes.get(slot) {
-                wanted.push((VectorLayer::Abstract, slot, episode.abstract_text()));
-                wanted.push((VectorLayer::Narrative, slot, episode.content.clone()));
-            }
-        }
-        for slot in arrived.facts.iter().filter_map(|id| self.facts.slot(id)) {
-            if let Some(fact) = self.facts.get(slot) {
-                wanted.push((VectorLayer::Fact, slot, fact.content.clone()));
-            }
-        }
-        wanted
-    }
 }

@@ -3,7 +3,6 @@
 
 pub(crate) mod attributes;
 pub(crate) mod backlog;
-pub(crate) mod caches;
 pub(crate) mod erase;
 pub(crate) mod follow;
 pub(crate) mod hidden;
@@ -13,12 +12,13 @@ pub(crate) mod open;
 pub(crate) mod recalled;
 pub(crate) mod record_rows;
 pub(crate) mod records;
+pub(crate) mod segment;
 pub(crate) mod snapshot;
 pub(crate) mod table;
 pub(crate) mod turn;
 pub(crate) mod user;
 pub(crate) mod uses;
-pub(crate) mod vector_files;
+pub(crate) mod vector_field;
 pub(crate) mod vectors;
 pub(crate) mod view;
 pub(crate) mod wording;

@@ -1,10 +1,11 @@
-//! Opens a user: from the snapshot if it matches the logs, else from the logs.
+//! Opens a user: from the snapshot in the segment if it matches the logs, else from the logs.
 
 use std::sync::Arc;
 
 use crate::control::CallControl;
 use crate::engine::memory::indexing::{EMBED_BATCH, IndexingSettings};
-use crate::engine::memory::snapshot::{RestoredView, WrittenSnapshot, restore, snapshot_head};
+use crate::engine::memory::segment::WrittenSegment;
+use crate::engine::memory::snapshot::{readable, restore};
 use crate::engine::memory::user::{OpenedView, UserMemory};
 use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::{UserView, episode_terms};
@@ -12,14 +13,14 @@ use crate::error::Result;
 use crate::ids::Owner;
 use crate::parallel;
 use crate::store::{
-    LoadedUser, OpenedLogs as Logs, SessionState, SnapshotHead, StateRecord, Store, UserStore,
+    LoadedUser, OpenedLogs as Logs, Segment, SessionState, StateRecord, Store, UserStore,
 };
 
 /// From this number of messages on, vectors are read in parallel with the indexing of records.
 const PARALLEL_FROM: usize = 1_024;
 
 impl UserMemory {
-    /// Opens a user. Vectors come from the caches or, if given, from `stale`, an earlier memory of
+    /// Opens a user. Vectors come from the segment or, if given, from `stale`, an earlier memory of
     /// the user, as far as they match the logs; missing ones are computed. The snapshot is used if
     /// `trusts_snapshot`, and only without `stale`.
     ///
@@ -34,17 +35,19 @@ impl UserMemory {
         control: &dyn CallControl,
     ) -> Result<Self> {
         let wanted = stale.is_none() && trusts_snapshot;
-        let head = if wanted { snapshot_head(store, &owner, to) } else { None };
-        let (user_store, loaded) = match &head {
+        let segment = if wanted { store.segment(&owner).ok().flatten() } else { None };
+        let snapshot =
+            segment.as_ref().and_then(|segment| Some((segment, readable(&segment.footer, to)?)));
+        let (user_store, loaded) = match snapshot {
             None => store.open_user(&owner)?,
-            Some(head) => {
-                let open = || store.open_user_behind(&owner, &head.logs);
-                let (opened, restored) = parallel::join(open, || restore(store, &owner, head, to));
+            Some((segment, snapshot)) => {
+                let open = || store.open_user_behind(&owner, &snapshot.logs);
+                let (opened, restored) = parallel::join(open, || restore(segment, to));
                 match (opened?, restored) {
                     ((user_store, Logs::Behind(behind)), Some(restored)) => {
                         let (parts, named) = ((restored, behind), owner.clone());
                         let opened =
-                            Self::from_snapshot(named, user_store, head, parts, to, control)?;
+                            Self::from_snapshot(named, user_store, segment, parts, to, control)?;
                         match opened {
                             Some(user) => return Ok(user),
                             None => store.open_user(&owner)?,
@@ -62,7 +65,7 @@ impl UserMemory {
         let named = owner.clone();
         let known = || match stale {
             Some(stale) => Ok((KnownVectors::carried_over(&stale.view.read()), Vec::new())),
-            None => KnownVectors::read(store, &named, to),
+            None => KnownVectors::read(store, &named, to.embedder),
         };
         Self::from_logs(owner, user_store, loaded, known, to, control)
     }
@@ -72,22 +75,24 @@ impl UserMemory {
     fn from_snapshot(
         owner: Owner,
         store: UserStore,
-        head: &SnapshotHead,
-        (restored, mut behind): (RestoredView, LoadedUser),
+        segment: &Segment,
+        ((mut view, next_seq), mut behind): ((UserView, u64), LoadedUser),
         to: &IndexingSettings<'_>,
         control: &dyn CallControl,
     ) -> Result<Option<Self>> {
-        let RestoredView { mut view, files, next_seq } = restored;
         if !view.add_later(&mut behind, to, control)? {
             return Ok(None);
         }
         let changed = !behind.is_empty();
         let opened = OpenedView {
+            segment: Some(WrittenSegment {
+                segment: segment.clone(),
+                view: Some(Arc::clone(&view.identity)),
+            }),
             view,
             next_seq: next_seq.max(behind.next_seq),
             problems: std::mem::take(&mut behind.problems),
-            vectors_changed: changed || head.is_named.contains(&false),
-            snapshot: Some(WrittenSnapshot { head: head.clone(), files: Some(Arc::new(files)) }),
+            vectors_changed: changed,
         };
         let user = Self::new(owner, store, opened);
         if changed {
@@ -123,7 +128,7 @@ impl UserMemory {
         }
         let mut view = view?;
         let vectors_changed = view.fill_vectors(known, to, control)?;
-        let opened = OpenedView { view, next_seq, problems, vectors_changed, snapshot: None };
+        let opened = OpenedView { view, next_seq, problems, vectors_changed, segment: None };
         Ok(Self::new(owner, store, opened))
     }
 }

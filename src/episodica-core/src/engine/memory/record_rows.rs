@@ -7,10 +7,9 @@ use serde_json::value::RawValue;
 
 use crate::clock::Moment;
 use crate::engine::memory::view::UserView;
-use crate::ids::Owner;
 use crate::index::MessageIndex;
 use crate::model::{CompressedPages, Episode, Message, RecordShelf, ShelfWriter};
-use crate::store::{SnapshotHead, Store};
+use crate::store::Segment;
 
 /// Number of rows of each kind that are written while the view is locked once.
 const ROWS_AT_ONCE: usize = 8_192;
@@ -25,9 +24,9 @@ pub(super) struct RecordRows {
 
 impl RecordRows {
     /// The rows of the snapshot on disk, as far as they can be read.
-    pub fn of_snapshot(store: &Store, owner: &Owner, head: &SnapshotHead) -> Self {
+    pub fn of_snapshot(segment: &Segment) -> Self {
         let rows = |number| {
-            let pages = store.snapshot_pack(owner, head, number);
+            let pages = segment.pack(number);
             pages.and_then(|mut pack| CompressedPages::unpack(&mut pack)).map(ShelfWriter::behind)
         };
         let [messages, episodes, facts] = [1, 2, 3].map(|number| rows(number).unwrap_or_default());

@@ -1,10 +1,9 @@
-//! Saves the view for the next process: packs it at closing and as logs grow, and restores it if
-//! the vectors have not changed and the logs have at most grown.
+//! The snapshot in a user's segment: the view in packs, written at closing and as logs grow, and
+//! restored if the logs have at most grown.
 //!
 //! Opening a large user from the logs reads every record and every word again. A snapshot restores
 //! the indexes, and its records stay unread until they are needed. It pays off only for large users
-//! ([`MemoryConfig::snapshot_threshold`]). It is a cache, derived from the logs: losing it only
-//! costs time.
+//! ([`MemoryConfig::snapshot_threshold`]). It is derived from the logs: losing it only costs time.
 //!
 //! [`MemoryConfig::snapshot_threshold`]: crate::config::Config::snapshot_threshold
 
@@ -21,14 +20,13 @@ use crate::engine::memory::record_rows::{
     write_facts, write_messages,
 };
 use crate::engine::memory::table::RecordTable;
-use crate::engine::memory::vector_files::{NamedVectors, VectorFiles};
+use crate::engine::memory::vector_field::VectorField;
 use crate::engine::memory::view::{NONE, UserView};
-use crate::ids::Owner;
 use crate::index::{ListColumn, MessageIndex, Postings, StringInterner, TextIndex, VectorIndex};
 use crate::matrix::Matrix;
 use crate::model::{Message, RecordShelf, SemanticMemory, ShelfWriter};
-use crate::pack::{ColumnPacker, ColumnUnpacker, PackSum};
-use crate::store::{FileSum, LogKind, LogPosition, LogSum, SnapshotHead, Store};
+use crate::pack::{ColumnPacker, ColumnUnpacker};
+use crate::store::{LogSum, Segment, SegmentFooter, SnapshotPart, VectorPart};
 
 /// The part of a view that is neither an index nor a record.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -39,30 +37,8 @@ struct SnapshotRest {
     backlog: UserBacklog,
 }
 
-/// A restored view, the rows of its vectors, and the number of the next message.
-pub(super) struct RestoredView {
-    pub view: UserView,
-    pub files: VectorFiles,
-    pub next_seq: u64,
-}
-
-/// The last snapshot on disk.
-#[derive(Debug, Clone)]
-pub(crate) struct WrittenSnapshot {
-    pub head: SnapshotHead,
-    /// The rows of its vectors; `None` if another view wrote it.
-    pub files: Option<Arc<VectorFiles>>,
-}
-
-impl WrittenSnapshot {
-    /// The ends of the logs when the snapshot was taken.
-    pub fn positions(&self) -> Positions {
-        self.head.logs.each_ref().map(|log| log.position)
-    }
-}
-
 /// Incremented with every change of the packs, and of the code that computes them.
-const LAYOUT: u32 = 10;
+const LAYOUT: u32 = 11;
 
 /// Identifies the writer of snapshots, and everything that a view depends on except the logs.
 fn maker(to: &IndexingSettings<'_>) -> String {
@@ -71,52 +47,68 @@ fn maker(to: &IndexingSettings<'_>) -> String {
     format!("episodica {version}, layout {LAYOUT}, {model}, {learning} semantic memory")
 }
 
-/// The head of the snapshot, if this process can read it.
-pub(super) fn snapshot_head(
-    store: &Store,
-    owner: &Owner,
+/// The snapshot of a segment, if this process can read it.
+pub(super) fn readable<'a>(
+    footer: &'a SegmentFooter,
     to: &IndexingSettings<'_>,
-) -> Option<SnapshotHead> {
-    store
-        .snapshot_head(owner)
-        .filter(|head| head.made_by == maker(to) && cfg!(target_endian = "little"))
+) -> Option<&'a SnapshotPart> {
+    footer.snapshot.as_ref().filter(|snapshot| snapshot.made_by == maker(to))
 }
 
-/// Restores the view of a snapshot; `None` if the snapshot or the vectors do not match the head.
-/// The caller compares the logs.
-pub(super) fn restore(
-    store: &Store,
-    owner: &Owner,
-    head: &SnapshotHead,
-    to: &IndexingSettings<'_>,
-) -> Option<RestoredView> {
-    let pack = |number| store.snapshot_pack(owner, head, number);
-    let mut first = pack(0)?;
-    let named = NamedVectors::unpack(&mut first)?;
+/// Restores the view of a snapshot, and the number of the next message; `None` if its packs or the
+/// vectors are damaged. The caller compares the logs.
+pub(super) fn restore(segment: &Segment, to: &IndexingSettings<'_>) -> Option<(UserView, u64)> {
+    let mut first = segment.pack(0)?;
+    let labels = unpack_labels(&mut first)?;
     let remainder: SnapshotRest = first.json()?;
-    let (messages, episodes, facts) = (pack(1)?, pack(2)?, pack(3)?);
+    let (messages, episodes, facts) = (segment.pack(1)?, segment.pack(2)?, segment.pack(3)?);
     if !first.ends_whole() {
         return None;
     }
-    let source = VectorSource { store, owner, head, to };
+    let read = |number: usize| {
+        let rows = || segment.vectors(number).ok();
+        restore_vectors(&segment.footer.vectors[number], &labels[number], rows, to)
+    };
     let (vectors, records) = crate::parallel::join(
-        || source.fields(&named),
+        || {
+            let others = || Some([read(1)?, read(2)?, read(3)?]);
+            let (messages, others) = crate::parallel::join(|| read(0), others);
+            let ([one, two, three], messages) = (others?, messages?);
+            Some([messages, one, two, three])
+        },
         || restore_records(messages, episodes, facts),
     );
-    let (mut view, (vectors, is_half)) = (records?, vectors?);
-    let fields =
-        [&mut view.messages.field, &mut view.abstracts, &mut view.narratives, &mut view.statements];
-    for (field, vectors) in fields.into_iter().zip(vectors) {
-        field.take_vectors(vectors);
+    let mut view = records?;
+    for (field, vectors) in VectorField::ALL.into_iter().zip(vectors?) {
+        field.index_mut(&mut view).take_vectors(vectors);
     }
     let SnapshotRest { next_seq, merged, backlog } = remainder;
     let view = UserView { merged, backlog, ..view };
-    if next_seq >= LAST_SEQ || !view.is_sound() {
+    (next_seq < LAST_SEQ && view.is_sound()).then_some((view, next_seq))
+}
+
+/// The labels of each field's vectors, in the order of the vectors.
+pub(super) fn unpack_labels(first: &mut ColumnUnpacker<'_>) -> Option<[Vec<u32>; 4]> {
+    Some([first.column()?, first.column()?, first.column()?, first.column()?])
+}
+
+/// A field with the vectors of a segment. It has no word index yet: `restore_records` restores
+/// that.
+fn restore_vectors(
+    part: &VectorPart,
+    labels: &[u32],
+    rows: impl FnOnce() -> Option<Matrix<'static>>,
+    to: &IndexingSettings<'_>,
+) -> Option<TextIndex> {
+    let (mut field, threshold) = (TextIndex::default(), to.config.hnsw_threshold);
+    if labels.len() != part.rows || labels.len() >= threshold {
         return None;
     }
-    let files =
-        VectorFiles::restored(head.vectors.clone(), head.rows, is_half, head.is_named, &named);
-    Some(RestoredView { view, files, next_seq })
+    if !labels.is_empty() {
+        let labels = labels.iter().map(|label| u64::from(*label)).collect();
+        field.restore_vectors(to.factory, threshold, labels, rows()?).ok()?;
+    }
+    Some(field)
 }
 
 impl UserView {
@@ -157,125 +149,27 @@ impl UserView {
 /// Message numbers stay below this, so that every JSON reader can represent them.
 const LAST_SEQ: u64 = 1 << 53;
 
-/// Reads the vectors of a snapshot.
-struct VectorSource<'a> {
-    store: &'a Store,
-    owner: &'a Owner,
-    head: &'a SnapshotHead,
-    to: &'a IndexingSettings<'a>,
-}
-
-/// The fields of one file, and whether its vectors are in half precision.
-type FieldsOfFile<const FIELDS: usize> = ([TextIndex; FIELDS], bool);
-
-impl VectorSource<'_> {
-    /// Reads the vectors of the fields, and whether each file is in half precision. The fields have
-    /// no word index yet: `restore_records` restores that.
-    fn fields(&self, named: &[NamedVectors; 4]) -> Option<([TextIndex; 4], [bool; 3])> {
-        let [messages, abstracts, narratives, statements] = named;
-        let (messages, others) = crate::parallel::join(
-            || self.fields_of(LogKind::Messages, [messages]),
-            || {
-                let episodes = self.fields_of(LogKind::Episodes, [abstracts, narratives])?;
-                Some((episodes, self.fields_of(LogKind::Semantic, [statements])?))
-            },
-        );
-        let (([messages], first), (episodes, facts)) = (messages?, others?);
-        let (([abstracts, narratives], second), ([statements], third)) = (episodes, facts);
-        Some(([messages, abstracts, narratives, statements], [first, second, third]))
-    }
-
-    /// Reads the fields of one vector file.
-    fn fields_of<const FIELDS: usize>(
-        &self,
-        kind: LogKind,
-        named: [&NamedVectors; FIELDS],
-    ) -> Option<FieldsOfFile<FIELDS>> {
-        let (factory, threshold) = (self.to.factory, self.to.config.hnsw_threshold);
-        let mut fields = std::array::from_fn(|_| TextIndex::default());
-        let count = self.head.rows[kind as usize];
-        let is_in = |row: &u32| (*row as usize) < count;
-        if named.iter().any(|named| named.labels.len() >= threshold)
-            || !named.iter().all(|named| named.rows.iter().all(is_in))
-        {
-            return None;
-        }
-        if count == 0 {
-            return Some((fields, false));
-        }
-        let mut rows = Some(self.store.snapshot_vectors(self.owner, self.head, kind, count)?);
-        let is_half = rows.as_ref().is_some_and(Matrix::is_half);
-        for (number, (field, named)) in fields.iter_mut().zip(named).enumerate() {
-            let places: Vec<usize> = named.rows.iter().map(|row| *row as usize).collect();
-            // The last field may keep the rows without a copy.
-            let own = if number + 1 == FIELDS {
-                rows.take()?.select(&places)
-            } else {
-                rows.as_ref()?.view().select(&places).into_owned()
-            };
-            field.restore_vectors(factory, threshold, named.labels.clone(), own).ok()?;
-        }
-        Some((fields, is_half))
-    }
-}
-
-pub(super) struct PackedView {
-    /// The packs, end to end.
-    pub pieces: Vec<Vec<u8>>,
-    sums: Vec<PackSum>,
-    dimension: usize,
-}
-
-impl PackedView {
-    /// Packs the view, the rows of its vectors, and the written rows of its records. `None` if
-    /// something can't be encoded.
-    pub fn new(
-        view: &UserView,
-        next_seq: u64,
-        files: &VectorFiles,
-        rows: RecordRows,
-    ) -> Option<Self> {
-        let packs = pack(view, next_seq, files, rows)?;
-        let (packs, sums): (Vec<_>, _) = packs.map(ColumnPacker::finish).into_iter().unzip();
-        let pieces = packs.into_iter().flatten().collect();
-        let dimension = view.messages.field.vectors().map_or(0, VectorIndex::dimension);
-        Some(Self { pieces, sums, dimension })
-    }
-
-    /// The head for logs with these sums.
-    pub fn head(
-        &self,
-        logs: [LogSum; 3],
-        files: &VectorFiles,
-        to: &IndexingSettings<'_>,
-    ) -> SnapshotHead {
-        SnapshotHead {
-            made_by: maker(to),
-            logs,
-            vectors: files.sums.clone(),
-            rows: files.rows,
-            is_named: files.is_named,
-            dimension: self.dimension,
-            packs: self.sums.clone(),
-        }
-    }
-}
-
-/// Length and checksum of the vectors of each log; `None` without vectors.
-pub(crate) type VectorSums = [Option<FileSum>; 3];
-
-/// The end of each log.
-pub(crate) type Positions = [LogPosition; 3];
-
-/// The packs of a view: labels and remainder, messages, episodes, facts.
-fn pack(
+/// Packs the view and the written rows of its records, as the snapshot for logs with these sums.
+/// `None` if something can't be encoded.
+pub(super) fn packed(
     view: &UserView,
     next_seq: u64,
-    files: &VectorFiles,
+    logs: [LogSum; 3],
     rows: RecordRows,
-) -> Option<[ColumnPacker; 4]> {
+    to: &IndexingSettings<'_>,
+) -> Option<(SnapshotPart, Vec<Vec<u8>>)> {
+    let packs = pack(view, next_seq, rows)?;
+    let (pieces, packs): (Vec<_>, _) = packs.map(ColumnPacker::finish).into_iter().unzip();
+    let snapshot = SnapshotPart { made_by: maker(to), logs, packs };
+    Some((snapshot, pieces.into_iter().flatten().collect()))
+}
+
+/// The packs of a view: labels and remainder, messages, episodes, facts.
+fn pack(view: &UserView, next_seq: u64, rows: RecordRows) -> Option<[ColumnPacker; 4]> {
     let mut first = ColumnPacker::default();
-    files.pack(view, &mut first);
+    for field in VectorField::ALL {
+        first.values(field.labels(view).iter().map(|label| *label as u32));
+    }
     first.json(&SnapshotRest {
         next_seq,
         merged: view.merged.clone(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::{Mutex, RwLock};
 
 use crate::engine::memory::follow::ArrivedRecords;
-use crate::engine::memory::snapshot::WrittenSnapshot;
+use crate::engine::memory::segment::WrittenSegment;
 use crate::engine::memory::turn::FormingTurns;
 use crate::engine::memory::uses::UnsavedUses;
 use crate::engine::memory::view::UserView;
@@ -42,10 +42,10 @@ pub(crate) struct UserMemory {
     pub uses: UnsavedUses,
     /// Damage found in the files at opening.
     pub problems: Vec<StoreProblem>,
-    /// True if vectors were added or removed since the caches were written.
+    /// True if vectors were added or removed since the segment was written.
     pub(super) vectors_changed: AtomicBool,
-    /// The snapshot on disk; `None` without a valid one.
-    pub(super) snapshot: Mutex<Option<WrittenSnapshot>>,
+    /// The segment on disk; `None` if this view neither came from it nor wrote it.
+    pub(super) segment: Mutex<Option<WrittenSegment>>,
 }
 
 pub(crate) struct WriterState {
@@ -61,7 +61,7 @@ pub(super) struct OpenedView {
     pub next_seq: u64,
     pub problems: Vec<StoreProblem>,
     pub vectors_changed: bool,
-    pub snapshot: Option<WrittenSnapshot>,
+    pub segment: Option<WrittenSegment>,
 }
 
 impl UserMemory {
@@ -82,11 +82,11 @@ impl UserMemory {
             uses: UnsavedUses::default(),
             problems: opened.problems,
             vectors_changed: AtomicBool::new(opened.vectors_changed),
-            snapshot: Mutex::new(opened.snapshot),
+            segment: Mutex::new(opened.segment),
         }
     }
 
-    /// Marks the vector caches as outdated.
+    /// Marks the segment as outdated.
     pub fn note_change(&self) {
         self.vectors_changed.store(true, Ordering::SeqCst);
     }

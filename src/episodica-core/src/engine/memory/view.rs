@@ -95,6 +95,8 @@ pub(crate) struct UserView {
     pub(super) superseded: OnceLock<Superseded>,
     /// The orders of listings in progress.
     pub(super) orders: ListingOrders,
+    /// Identifies this view: slots of another view of the user are others.
+    pub(super) identity: Arc<()>,
 }
 
 impl UserView {

@@ -3,12 +3,11 @@
 
 use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
-use crate::engine::memory::vectors::load_vectors;
+use crate::engine::memory::vectors::KnownVectors;
 use crate::engine::memory::view::UserView;
 use crate::engine::user::OpenUser;
 use crate::error::{Error, Result};
 use crate::model::{StoreProblem, VerifyReport};
-use crate::store::LogKind;
 
 impl Engine {
     /// Reads every file of the users again and compares it with its checksums, and the indexes with
@@ -60,16 +59,10 @@ impl Engine {
     fn verify_user(&self, user: &OpenUser, report: &mut VerifyReport) -> Result<()> {
         report.problems.extend(user.problems.iter().cloned());
         report.problems.extend(user.store.check_logs()?);
-        for kind in LogKind::ALL {
-            if let Err(error) = load_vectors(
-                &self.services.store,
-                &user.owner,
-                kind,
-                &*self.services.embedder,
-                &mut report.problems,
-            ) {
-                report.problems.push(self.finding(error)?);
-            }
+        let (store, embedder) = (&self.services.store, &*self.services.embedder);
+        match KnownVectors::read(store, &user.owner, embedder) {
+            Ok((_, problems)) => report.problems.extend(problems),
+            Err(error) => report.problems.push(self.finding(error)?),
         }
         let view = user.view.read();
         for message in contradictions(&view) {

@@ -33,7 +33,7 @@ pub(crate) fn compact_logs(
     outcome?;
     // Vectors of the table of tokens are computed faster than they are written.
     if services.embedder.model() != STATIC_MODEL {
-        user.save_caches(&services.store, &to)?;
+        user.save_vectors(&services.store, &to)?;
     }
     Ok(())
 }

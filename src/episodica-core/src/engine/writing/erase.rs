@@ -161,7 +161,7 @@ pub(crate) fn delete_records(
     }
     // Vectors of the table of tokens are computed faster than they are written.
     if services.embedder.model() != STATIC_MODEL {
-        user.save_caches(&services.store, &to)?;
+        user.save_vectors(&services.store, &to)?;
     }
     Ok(DeleteReport { files, ..report })
 }

@@ -23,18 +23,16 @@ pub(in crate::store) fn remove_derived(shared: &SharedStore, owner: &Owner) -> R
     Ok(files)
 }
 
-/// Removes the files that refer to positions in a user's logs: vector caches, the snapshot, and
-/// temporary files of interrupted replacements. Returns the number of removed files.
+/// Removes the files that refer to positions in a user's logs: the segment, and temporary files of
+/// interrupted replacements. Returns the number of removed files.
 ///
 /// # Errors
 /// `Io`.
 pub(in crate::store) fn remove_positioned(shared: &SharedStore, owner: &Owner) -> Result<usize> {
     let layout = &shared.layout;
-    let mut derived: Vec<PathBuf> = vec![layout.snapshot_path(owner)];
-    for kind in LogKind::ALL {
-        let caches = layout.cache_paths(owner, kind);
-        derived.extend([caches.manifest, caches.embeddings, caches.index]);
-    }
+    let mut derived: Vec<PathBuf> = vec![layout.segment_path(owner)];
+    derived.extend(LogKind::ALL.map(|kind| layout.graph_path(owner, kind)));
+    derived.extend(layout.former_paths(owner));
     let leftovers = layout.user_files(&*shared.backend, owner)?.into_iter();
     derived.extend(
         leftovers.filter(|path| path.extension().is_some_and(|extension| extension == "tmp")),

@@ -138,7 +138,7 @@ fn deleting_works_on_a_full_disk() {
         let (user, _) = store.open_user(&owner()).unwrap();
         user.append_messages(&[message(0), message(1)], &[]).unwrap();
         if furnished {
-            disk.put("/m/snapshots/a.snapshot", &[7; 3_000]);
+            disk.put("/m/segments/a.segment", &[7; 3_000]);
         }
         let used = disk.files().values().map(Vec::len).sum();
         disk.limit(Some(used));

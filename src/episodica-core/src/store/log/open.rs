@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::StoreProblem;
 use crate::store::backend::{EntryKind, FileBackend, FileStamp};
-use crate::store::files::{FileSum, io_error, remove, temporary};
+use crate::store::files::{io_error, remove, temporary};
 use crate::store::handles::{CachedHandle, HandleCache};
 use crate::store::quarantine;
 use crate::store::scan::{BadLine, LogScan, RawLine, ScanStart, Visit, scan, scan_from};
@@ -414,10 +414,7 @@ fn read_beginning(source: &mut dyn Read, known: &LogSum) -> io::Result<Option<Sc
             Err(error) => return Err(error),
         }
     }
-    let sum = FileSum {
-        bytes: known.position.bytes,
-        crc32: format!("{:08x}", checksum.clone().finalize()),
-    };
+    let sum = format!("{:08x}", checksum.clone().finalize());
     let LogPosition { bytes, records } = known.position;
-    Ok((sum.crc32 == known.crc32).then_some(ScanStart { bytes, records, checksum }))
+    Ok((sum == known.crc32).then_some(ScanStart { bytes, records, checksum }))
 }

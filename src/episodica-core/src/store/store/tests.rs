@@ -254,26 +254,6 @@ fn a_log_of_another_user_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_snapshot_of_another_user_is_not_believed() {
-    let disk = MemoryBackend::new();
-    let store = on(&disk, OpenMode::ReadWrite).unwrap();
-    let head = crate::store::SnapshotHead {
-        made_by: "test".into(),
-        logs: Default::default(),
-        vectors: Default::default(),
-        rows: Default::default(),
-        is_named: Default::default(),
-        dimension: 2,
-        packs: Vec::new(),
-    };
-    store.save_snapshot(&owner("alice"), &head, &[]).unwrap();
-    assert_eq!(store.snapshot_head(&owner("alice")), Some(head));
-    let path = |id: &str| store.layout().snapshot_path(&owner(id));
-    disk.put(path("bob"), &disk.files()[&path("alice")]);
-    assert_eq!(store.snapshot_head(&owner("bob")), None);
-}
-
-#[test]
 fn a_store_that_was_moved_acknowledges_nothing_more() {
     let place = TempDir::new();
     let (old, new) = (place.path().join("old"), place.path().join("new"));
@@ -306,10 +286,7 @@ fn use_everything(root: &Path) {
         if let Ok((user, _)) = store.open_user(&owner("alice")) {
             let _ = user.append_messages(&[message(1, "more")], &[]);
         }
-        for kind in LogKind::ALL {
-            let _ = store.load_vectors(&owner("alice"), kind, "m", None, &mut Vec::new());
-        }
-        store.snapshot_head(&owner("alice"));
+        let _ = store.segment(&owner("alice"));
         let _ = (store.answers(&owner("alice")), store.trace(&owner("alice")));
         let _ = store.dead_letters(&owner("alice"));
         store.check_files(DEFAULT_TENANT).unwrap();
@@ -324,16 +301,15 @@ fn a_fifo_in_the_place_of_any_file_keeps_nobody_waiting() {
     let layout = |root: &Path| StoreLayout::new(root);
     let paths = |root: &Path| {
         let layout = layout(root);
-        let mut paths =
-            vec![layout.format_path(), layout.lock_path(), layout.snapshot_path(&alice)];
+        let mut paths = vec![layout.format_path(), layout.lock_path(), layout.segment_path(&alice)];
         for kind in LogKind::ALL {
             let log = layout.log_path(&alice, kind);
-            let cache = layout.cache_paths(&alice, kind);
             paths.extend([crate::store::files::temporary(&log), log.clone()]);
             paths.push(crate::store::quarantine::path_for(&log));
-            paths.extend([cache.index, cache.embeddings, cache.manifest]);
+            paths.push(layout.graph_path(&alice, kind));
             paths.push(log.parent().unwrap().to_owned());
         }
+        paths.extend(layout.former_paths(&alice));
         let sides = crate::store::SideFile::ALL;
         paths.extend(sides.map(|side| layout.side_path(&alice, side)));
         paths.push(layout.intents().join("00.json"));

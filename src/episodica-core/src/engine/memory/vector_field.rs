@@ -1,0 +1,199 @@
+//! The four texts of a view that have vectors.
+
+use std::borrow::Cow;
+
+use ndarray::{ArrayView2, Axis};
+
+use crate::engine::memory::follow::ArrivedRecords;
+use crate::engine::memory::indexing::IndexingSettings;
+use crate::engine::memory::view::UserView;
+use crate::error::Result;
+use crate::ids::{VectorKey, vector_key};
+use crate::index::{TextIndex, VectorIndex};
+use crate::parallel;
+
+/// Up to this number of texts, one thread hashes faster than several.
+const FEW_HASHES: usize = 1_024;
+
+/// A text with a vector, in the order of the segment's parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VectorField {
+    /// The content of a message.
+    Message,
+    /// L0 of an episode.
+    Abstract,
+    /// L1 of an episode.
+    Narrative,
+    /// The content of a fact.
+    Fact,
+}
+
+/// A text without a vector.
+pub(crate) struct MissingVector {
+    pub field: VectorField,
+    slot: u32,
+    pub id: String,
+    pub text: String,
+}
+
+impl VectorField {
+    pub const ALL: [Self; 4] = [Self::Message, Self::Abstract, Self::Narrative, Self::Fact];
+
+    /// The kind and the layer of the record, as dead letters name them.
+    pub fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Message => ("message", ""),
+            Self::Abstract => ("episodic", "L0"),
+            Self::Narrative => ("episodic", "L1"),
+            Self::Fact => ("semantic", ""),
+        }
+    }
+
+    pub fn index(self, view: &UserView) -> &TextIndex {
+        match self {
+            Self::Message => &view.messages.field,
+            Self::Abstract => &view.abstracts,
+            Self::Narrative => &view.narratives,
+            Self::Fact => &view.statements,
+        }
+    }
+
+    pub fn index_mut(self, view: &mut UserView) -> &mut TextIndex {
+        match self {
+            Self::Message => &mut view.messages.field,
+            Self::Abstract => &mut view.abstracts,
+            Self::Narrative => &mut view.narratives,
+            Self::Fact => &mut view.statements,
+        }
+    }
+
+    /// The slots that have a vector, in the order of the index.
+    pub fn labels(self, view: &UserView) -> &[u64] {
+        self.index(view).vectors().map_or(&[][..], VectorIndex::labels)
+    }
+
+    fn has_vector(self, view: &UserView, slot: u32) -> bool {
+        self.index(view).vectors().is_some_and(|vectors| vectors.contains(u64::from(slot)))
+    }
+
+    /// Number of records.
+    pub fn records(self, view: &UserView) -> usize {
+        match self {
+            Self::Message => view.messages.len(),
+            Self::Abstract | Self::Narrative => view.episodes.len(),
+            Self::Fact => view.facts.len(),
+        }
+    }
+
+    /// The slots of the records, in ascending order.
+    pub fn slots(self, view: &UserView) -> Vec<u32> {
+        match self {
+            Self::Message => view.messages.slots().collect(),
+            Self::Abstract | Self::Narrative => view.episodes.slots().collect(),
+            Self::Fact => view.facts.slots().collect(),
+        }
+    }
+
+    /// True if the slot has a record.
+    pub fn contains(self, view: &UserView, slot: u32) -> bool {
+        match self {
+            Self::Message => view.messages.contains(slot),
+            Self::Abstract | Self::Narrative => view.episodes.contains(slot),
+            Self::Fact => view.facts.contains(slot),
+        }
+    }
+
+    /// The id and the text of the record in a slot.
+    ///
+    /// # Panics
+    /// If the slot has no record.
+    pub fn text(self, view: &UserView, slot: u32) -> (&str, Cow<'_, str>) {
+        const RECORD: &str = "invariant: the slot has a record";
+        match self {
+            Self::Message => {
+                let message = view.messages.get(slot);
+                (&message.message_id, message.content.as_str().into())
+            }
+            Self::Abstract => {
+                let episode = view.episodes.get(slot).expect(RECORD);
+                (&episode.episode_id, episode.abstract_text().into())
+            }
+            Self::Narrative => {
+                let episode = view.episodes.get(slot).expect(RECORD);
+                (&episode.episode_id, episode.content.as_str().into())
+            }
+            Self::Fact => {
+                let fact = view.facts.get(slot).expect(RECORD);
+                (&fact.memory_id, fact.content.as_str().into())
+            }
+        }
+    }
+
+    /// The keys of the texts in these slots.
+    pub fn keys(self, view: &UserView, slots: Vec<u32>) -> Vec<VectorKey> {
+        parallel::map(slots, FEW_HASHES, |slot| vector_key(&self.text(view, slot).1))
+    }
+
+    fn missing(self, view: &UserView, slot: u32) -> MissingVector {
+        let (id, text) = self.text(view, slot);
+        MissingVector { field: self, slot, id: id.to_owned(), text: text.into_owned() }
+    }
+}
+
+impl UserView {
+    pub(crate) fn lacks_vectors(&self) -> bool {
+        let mut fields = VectorField::ALL.into_iter();
+        fields.any(|field| field.index(self).vector_count() < field.records(self))
+    }
+
+    pub(crate) fn without_vector(&self) -> Vec<MissingVector> {
+        let mut missing = Vec::new();
+        for field in VectorField::ALL {
+            if field.index(self).vector_count() < field.records(self) {
+                let slots = field.slots(self).into_iter();
+                let lacking = slots.filter(|slot| !field.has_vector(self, *slot));
+                missing.extend(lacking.map(|slot| field.missing(self, slot)));
+            }
+        }
+        missing
+    }
+
+    /// The texts of arrived records.
+    pub(super) fn texts_of(&self, arrived: &ArrivedRecords) -> Vec<MissingVector> {
+        let mut texts = Vec::new();
+        if arrived.messages {
+            let slots = self.backlog.unembedded().iter();
+            texts.extend(slots.map(|slot| VectorField::Message.missing(self, *slot)));
+        }
+        for slot in arrived.episodes.iter().filter_map(|id| self.episodes.slot(id)) {
+            texts.push(VectorField::Abstract.missing(self, slot));
+            texts.push(VectorField::Narrative.missing(self, slot));
+        }
+        let facts = arrived.facts.iter().filter_map(|id| self.facts.slot(id));
+        texts.extend(facts.map(|slot| VectorField::Fact.missing(self, slot)));
+        texts
+    }
+
+    /// Adds the vectors of texts, one row each, unless the record is gone or has one; returns how
+    /// many vectors could not be added.
+    pub(super) fn add_missing(
+        &mut self,
+        missing: &[MissingVector],
+        rows: ArrayView2<'_, f32>,
+        to: &IndexingSettings<'_>,
+    ) -> Result<usize> {
+        let mut left = 0;
+        for (MissingVector { field, slot, .. }, row) in missing.iter().zip(rows.rows()) {
+            let row = row.insert_axis(Axis(0));
+            let added = if *field == VectorField::Message {
+                self.add_message_vectors(&[*slot], row, to)?
+            } else if field.contains(self, *slot) && !field.has_vector(self, *slot) {
+                to.add(field.index_mut(self), &[u64::from(*slot)], Some(row))?
+            } else {
+                true
+            };
+            left += usize::from(!added);
+        }
+        Ok(left)
+    }
+}
