@@ -213,6 +213,20 @@ pub(super) fn infer(
     }
 }
 
+/// Most days to the date that another year gives, for that year to be likely too.
+const NEAR_DAYS: i32 = 90;
+
+/// True if the tense picks days that are most of a year away although the same days of another year
+/// are near, on the other side of today. The tense may then belong to something else: a notice that
+/// was given "for 1 July", a form of the future about a day that has just passed.
+pub(super) fn is_doubtful(today: Date, found: Days, days: impl Fn(i64) -> Option<Days>) -> bool {
+    infer(today, TimeLean::Unknown, days).is_some_and(|(from, to)| {
+        (from, to) != found
+            && days_between(to, today) <= NEAR_DAYS
+            && days_between(today, from) <= NEAR_DAYS
+    })
+}
+
 fn days_between(earlier: Date, later: Date) -> i32 {
     earlier.until(later).map_or(i32::MAX, |span| span.get_days())
 }

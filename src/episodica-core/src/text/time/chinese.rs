@@ -324,8 +324,9 @@ impl<'t> ChinesePosition<'t> {
             }
         };
         let length = rest.len() - after.len();
-        let habit =
-            self.clause_has(length, &["每", "通常", "一般", "总是", "總是", "经常", "經常"]);
+        // Without a sign of the tense it may be any week's: 礼拜六睡到中午.
+        let habit = lean == TimeLean::Unknown
+            || self.clause_has(length, &["每", "通常", "一般", "总是", "總是", "经常", "經常"]);
         let hit =
             ChineseMatch { weekday: true, ..ChineseMatch::new(length, (day, day), DateGrain::Day) };
         Some(if habit { hit.unsure() } else { hit })

@@ -6,7 +6,6 @@ use super::chinese::{ChineseMatch, ChinesePosition, part_of_month};
 use super::chinese_numbers::{is_digit, number};
 use super::lunar::LunarFeast;
 use super::mention::DateGrain;
-use super::tense;
 
 const HOLIDAYS: &[(&str, Holiday)] = &[
     ("元旦", Holiday::Fixed(1, 1)),
@@ -173,16 +172,18 @@ impl ChinesePosition<'_> {
         // position.
         let reach = self.rest().len() - end.len();
         let lean = self.lean(reach);
-        // Chinese marks past actions; a day in a clause without such a mark is in the future.
-        let bare = tense::CHINESE.clause(self.text, self.start..self.start + reach).len() == reach;
-        let ahead = lean == TimeLean::Unknown && day.is_some() && !bare;
-        let lean = if ahead { TimeLean::Future } else { lean };
         let found = calendar::infer(self.today, lean, days)?;
+        // Chinese marks past actions: a day without such a mark is ahead, or in doubt if it has just
+        // passed.
+        let doubtful = match lean {
+            TimeLean::Unknown => day.is_some() && found.1 < self.today,
+            _ => day.is_some() && calendar::is_doubtful(self.today, found, days),
+        };
         let hit = ChineseMatch { lacks_year: true, ..ChineseMatch::new(length, found, grain) };
         let yearly = self.follows("每年")
             || self
                 .clause_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
-        Some(if yearly { hit.unsure() } else { hit })
+        Some(if yearly || doubtful { hit.unsure() } else { hit })
     }
 
     /// 十五号, without its month.
@@ -195,13 +196,11 @@ impl ChinesePosition<'_> {
         if counts || !rest[..length].ends_with(['号', '號']) || self.follows("第月门門") {
             return None;
         }
-        let lean = match self.lean(length) {
-            TimeLean::Past => TimeLean::Past,
-            TimeLean::Future | TimeLean::Unknown => TimeLean::Future,
-        };
+        let lean = self.lean(length);
         let date = calendar::day_of_month(self.today, lean, day)?;
         let hit = ChineseMatch::new(length, (date, date), DateGrain::Day);
-        Some(if self.clause_has(length, &["每"]) { hit.unsure() } else { hit })
+        let clear = lean != TimeLean::Unknown && !self.clause_has(length, &["每"]);
+        Some(if clear { hit } else { hit.unsure() })
     }
 
     /// 元旦, 国庆节, without a year.

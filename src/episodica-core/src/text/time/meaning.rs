@@ -184,12 +184,15 @@ impl MatchPlace<'_, '_> {
         }
     }
 
-    /// True if "for" precedes the day.
+    /// True if "for" or "zum" precedes the day.
     fn is_target(&self) -> bool {
         let before = self.text[..self.start].trim_end();
-        let surface = &self.text[self.start..self.end];
-        self.patterns.language == Language::English
-            && (before.ends_with(" for") || surface.to_lowercase().starts_with("for "))
+        let surface = self.text[self.start..self.end].to_lowercase();
+        match self.patterns.language {
+            Language::English => before.ends_with(" for") || surface.starts_with("for "),
+            Language::German => surface.starts_with("zum "),
+            _ => false,
+        }
     }
 
     /// The weekday before a number: "Saturday 21 March".
@@ -249,22 +252,25 @@ impl MatchPlace<'_, '_> {
             return Some(DateMatch::absolute(days(year)?, grain));
         }
         let lean = match step {
-            // "A reminder was set for 13 June."
+            // "A reminder was set for 13 June", "zum 1. Juli gekündigt".
             NamedStep::Tense if self.group("d").is_some() && self.is_target() => TimeLean::Future,
             NamedStep::Tense => self.lean(),
             _ => TimeLean::Unknown,
         };
         let found = match step {
-            NamedStep::Last => calendar::last(self.today, days),
-            NamedStep::Next | NamedStep::NextOrLater => calendar::next(self.today, days),
+            NamedStep::Last => calendar::last(self.today, &days),
+            NamedStep::Next | NamedStep::NextOrLater => calendar::next(self.today, &days),
             NamedStep::This => days(i64::from(self.today.year())),
-            NamedStep::Tense => calendar::infer(self.today, lean, days),
+            NamedStep::Tense => calendar::infer(self.today, lean, &days),
         }?;
         // Without a tense, a day that is months away may belong to this year or another.
         let near = (-NEAR_DAYS..=NEAR_DAYS)
             .contains(&found.0.duration_since(self.today).as_hours().div_euclid(24));
-        let sure =
-            step != NamedStep::Tense || (lean != TimeLean::Unknown || near) && !self.is_habit();
+        let is_clear = || match lean {
+            TimeLean::Unknown => near,
+            _ => self.group("d").is_none() || !calendar::is_doubtful(self.today, found, &days),
+        };
+        let sure = step != NamedStep::Tense || is_clear() && !self.is_habit();
         let found =
             DateMatch { lacks_year: step == NamedStep::Tense, ..DateMatch::new(found, grain) };
         Some(found.sure(sure))
@@ -405,7 +411,7 @@ impl MatchPlace<'_, '_> {
         }
     }
 
-    /// A bare day of the month: the nearest one that matches the tense.
+    /// A bare day of the month: the nearest one that matches the tense, which decides the month.
     fn day_of_month(&self) -> Option<DateMatch> {
         let day = self.day_number("d")?;
         if let Some(step) = self.group("step") {
@@ -420,8 +426,9 @@ impl MatchPlace<'_, '_> {
         if !self.ends_here() {
             return None;
         }
-        let found = calendar::day_of_month(self.today, self.lean(), day).map(DateMatch::day)?;
-        Some(found.sure(!self.is_habit()))
+        let lean = self.lean();
+        let found = calendar::day_of_month(self.today, lean, day).map(DateMatch::day)?;
+        Some(found.sure(lean != TimeLean::Unknown && !self.is_habit()))
     }
 
     fn years(&self) -> Option<DateMatch> {
