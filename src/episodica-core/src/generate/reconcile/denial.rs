@@ -1,12 +1,12 @@
 //! A denial ends the fact that it denies: "I no longer take metformin." ends "I take metformin
 //! twice a day."
 //!
-//! The earlier fact must be the speaker's own, contain all words of the denying clause except
-//! function words, and describe a state, since an event stays true.
+//! The two must say nearly the same: all words of the denying clause occur in the fact except
+//! function words, the fact begins with one of them, and has few others. Looser rules were wrong
+//! each time that they applied to real chats (`docs/decisions/035`).
 
 use std::collections::HashSet;
 
-use super::decide::is_single_valued;
 use crate::generate::facts::{is_asserted, tells_the_past};
 use crate::index::for_each_term;
 use crate::model::SemanticMemory;
@@ -59,27 +59,6 @@ const TYPED: [(&str, &str); 10] = [
     (" ive ", " i have "),
 ];
 
-/// Words between clauses.
-const JOINTS: [&str; 17] = [
-    " because ",
-    " since ",
-    " but ",
-    " so ",
-    " and ",
-    " weil ",
-    " und ",
-    " aber ",
-    " porque ",
-    " y ",
-    " pero ",
-    " parce que ",
-    " et ",
-    " mais ",
-    " perche ",
-    " ma ",
-    " mas ",
-];
-
 /// Other people, and words that open a clause within the clause: such a denial is not of the
 /// speaker's own state. "el", "la" and "es" have other meanings, too.
 const OTHERS: [(&str, &str); 4] = [
@@ -96,59 +75,14 @@ const OTHERS_HAN: [char; 5] = ['他', '她', '它', '你', '您'];
 /// Spanish pronouns between the denial and its verb.
 const CLITICS: [&str; 9] = ["te", "se", "lo", "la", "los", "las", "le", "les", "nos"];
 
-/// Words of the first person: subjects, and Spanish verbs that leave the subject out.
-const SUBJECTS: [&str; 13] =
-    ["i", "we", "ich", "wir", "je", "j", "nous", "on", "yo", "tengo", "tenemos", "soy", "estoy"];
+/// Chinese characters that add nothing to a denial.
+const EMPTY_HAN: &str =
+    "我俩们一咱的了是已经再也现在目前那这只个家吧呢啊不没有就都条位去还从跟和辆";
 
-/// Words that add nothing to a denial.
-const FILLERS: &str = "\
-    now sadly unfortunately actually currently anymore more longer really last week month \
-    year today ve re ll leider ubrigens inzwischen mittlerweile jetzt mehr seit ahora \
-    desgraciadamente lamentablemente malheureusement maintenant depuis voila user together \
-    zusammen letzte letzten know think care feel remember sure understand weiss se sais \
-    recuerdo there dort letztem heute hoy aujourd hab lol btw every away rid off up luckily \
-    finally";
-/// Chinese characters that add nothing to a denial, as part of a sentence.
-const FILLERS_HAN: &str = "\
-    我俺们咱的了是已经再也现在目前那这只个家吧呢啊不没有在就都条位种去还用户知道记得懂早从\
-    跟和辆分手戒退卖";
-
-/// Verbs without content of their own: a denial with one word besides them ends only facts with the
-/// same verb.
-const BE: &[&str] = &[
-    "am", "is", "are", "m", "bin", "ist", "sind", "suis", "est", "sommes", "soy", "es", "somos",
-    "estoy",
-];
-const HAVE: &[&str] = &[
-    "have", "has", "own", "owns", "got", "drive", "drives", "ride", "rides", "habe", "hab",
-    "haben", "hat", "fahre", "ai", "avons", "tengo",
-];
-/// Prepositions of place.
-const PLACE: &[&str] = &[
-    "at", "in", "on", "with", "bei", "beim", "im", "mit", "en", "con", "chez", "dans", "au", "avec",
-];
-/// A denial with one word ends only facts with at most this many words with content.
-const MAX_WORDS_OF_ONE: usize = 6;
-/// Stems of verbs with the same meaning in a denial, and the slots that stand for them. A fact with
-/// a verb of another row is about something else.
-const VERBS: [(&[&str], &[&str]); 3] = [
-    (&["home"], &["live", "wohn", "leb", "viv", "habit", "住"]),
-    (&["employer", "role"], &["work", "job", "arbeit", "trabaj", "travaill", "工", "作"]),
-    (
-        &[],
-        &[
-            "love", "like", "hate", "enjoy", "prefer", "visit", "lieb", "mag", "hass", "gust",
-            "encant", "aim", "ador", "喜", "爱",
-        ],
-    ),
-];
-/// Words that a fact must contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RequiredWords {
-    None,
-    Be,
-    Have,
-}
+/// Maximum number of words with content in a fact that do not occur in the denial. A denial of one
+/// word ends only a fact of that word: "We don't talk any more" does not end "I'm talking on the
+/// phone".
+const MORE_WORDS: usize = 2;
 
 /// What a sentence denies.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,8 +90,6 @@ pub(crate) struct Denial {
     language: Option<QueryLanguage>,
     /// Stems of the denied words; for Chinese, their characters.
     stems: Vec<String>,
-    /// Words besides the stems that the fact must contain.
-    needs: RequiredWords,
     /// Index terms of the clause.
     pub terms: Vec<String>,
 }
@@ -174,13 +106,10 @@ pub(crate) fn denied(content: &str, subject: &str) -> Option<Denial> {
         return None;
     }
     let text = plain(content, subject);
-    let (clause, row) = clauses(&text).into_iter().find_map(|clause| {
+    let (clause, (name, marks)) = clauses(&text).into_iter().find_map(|clause| {
         let row = DENIALS.iter().find(|row| matches(&clause, row))?;
-        Some((clause, row))
+        Some((clause, *row))
     })?;
-    let (name, marks) = *row;
-    let is_chinese = name == "chinese";
-    let marked: HashSet<&str> = marks.iter().flat_map(|mark| mark.split_whitespace()).collect();
     let words: Vec<&str> = words(&clause).collect();
     let others = OTHERS.iter().find(|(of, _)| *of == name).map_or("", |(_, words)| words);
     let is_other = |word: &&str| others.split(' ').any(|other| other == *word);
@@ -193,30 +122,20 @@ pub(crate) fn denied(content: &str, subject: &str) -> Option<Denial> {
         return None;
     }
     let language = QueryLanguage::named(name);
-    let stems: Vec<String> = if is_chinese {
+    let marked: HashSet<&str> = marks.iter().flat_map(|mark| mark.split_whitespace()).collect();
+    let kept = words.iter().filter(|word| !marked.contains(*word)).copied();
+    let stems: Vec<String> = if name == "chinese" {
         han_words(&clause)
     } else {
-        let kept = without_since(&words).filter(|word| !marked.contains(word));
         kept.filter_map(|word| stem(word, language)).collect()
     };
     // One Chinese character says too little.
-    if stems.len() < if is_chinese { 2 } else { 1 } {
+    if stems.len() < if name == "chinese" { 2 } else { 1 } {
         return None;
     }
-    let has = |forms: &[&str]| words.iter().any(|word| forms.contains(word));
-    let needs = if stems.len() > 1 {
-        RequiredWords::None
-    } else if has(HAVE) {
-        RequiredWords::Have
-    } else if has(BE) && !has(PLACE) {
-        // Not "I'm no longer at Bosch": a place or a group is no quality.
-        RequiredWords::Be
-    } else {
-        RequiredWords::None
-    };
     let mut terms = Vec::new();
     for_each_term(&clause, |term| terms.push(term.text.to_owned()));
-    Some(Denial { language, stems, needs, terms })
+    Some(Denial { language, stems, terms })
 }
 
 /// True if a denial ends a fact of the same subject.
@@ -224,78 +143,27 @@ pub(crate) fn ends(denial: &Denial, fact: &SemanticMemory) -> bool {
     if !fact.is_current() || fact.is_procedure() {
         return false;
     }
-    let is_slot = is_single_valued(&fact.attribute) || fact.attribute == "has";
     let text = plain(&fact.content, &fact.subject);
-    let words: Vec<&str> = words(&text).collect();
-    let known: Vec<(String, usize)> = if text.contains(is_han) {
-        han_words(&text).into_iter().zip(0..).collect()
+    let known: Vec<String> = if text.contains(is_han) {
+        han_words(&text)
     } else {
-        let stems = words.iter().zip(0..);
-        stems.filter_map(|(word, at)| Some((stem(word, denial.language)?, at))).collect()
+        words(&text).filter_map(|word| stem(word, denial.language)).collect()
     };
-    // "I don't work at the bakery any more" also ends "back from my shift at the bakery", but not
-    // "I live above the bakery".
-    let row_of = |stem: &str| VERBS.iter().position(|(_, stems)| stems.contains(&stem));
-    let has_slots = |row: &usize| !VERBS[*row].0.is_empty();
-    let meant = denial.stems.iter().find_map(|stem| row_of(stem)).filter(has_slots);
-    let stands_for = |row: usize| VERBS[row].0.contains(&fact.attribute.as_str());
-    let is_other = (0..VERBS.len()).any(|row| {
-        let says = known.iter().any(|(stem, _)| row_of(stem) == Some(row));
-        meant != Some(row) && (says || stands_for(row))
-    });
-    let is_known = |stem: &String| known.iter().any(|(other, _)| other == stem);
-    let is_meant = |stem: &String| meant.is_some() && row_of(stem) == meant && !is_other;
-    let has_verb = |forms: &[&str]| words.iter().any(|word| forms.contains(word));
-    let is_short = known.len() <= MAX_WORDS_OF_ONE;
-    denial.stems.iter().all(|stem| is_known(stem) || is_meant(stem))
-        && denial.stems.iter().any(is_known)
-        && (denial.stems.len() > 1 || is_slot || is_short)
-        && match denial.needs {
-            RequiredWords::None => true,
-            RequiredWords::Be => is_slot || has_verb(BE),
-            RequiredWords::Have => is_slot || text.contains(['有', '养', '买']) || has_verb(HAVE),
-        }
-        && is_own(denial, &text, &words, &known)
-        && (is_slot || !is_past(&fact.content, &words))
+    let more = if denial.stems.len() > 1 { MORE_WORDS } else { 0 };
+    // "My sister lives in Leeds" begins with another word than "I no longer live in Leeds".
+    known.first().is_some_and(|first| denial.stems.contains(first))
+        && known.len() <= denial.stems.len() + more
+        && denial.stems.iter().all(|stem| known.contains(stem))
+        && !is_past(&fact.content)
         && denied(&fact.content, &fact.subject).is_none()
 }
 
-/// True if a fact is about the past. A verb of the present tense outweighs a participle ("a dog
-/// called Rex"); in Chinese, 了 also means a change that lasts.
-fn is_past(content: &str, words: &[&str]) -> bool {
+/// True if a fact is about the past. In Chinese, 了 also means a change that lasts.
+fn is_past(content: &str) -> bool {
     if content.contains(is_han) {
         return content.contains('过');
     }
-    let is_present = words.iter().any(|word| BE.contains(word) || HAVE.contains(word));
-    !is_present && tells_the_past(&content.replace(" called ", " ").replace(" named ", " "))
-}
-
-/// True if the speaker is the subject of the fact, or the denial names its subject.
-fn is_own(denial: &Denial, text: &str, words: &[&str], known: &[(String, usize)]) -> bool {
-    let first = known.first();
-    let names_first = first.is_some_and(|(stem, _)| denial.stems.contains(stem));
-    let Some((_, place)) = known.iter().find(|(stem, _)| denial.stems.contains(stem)) else {
-        return false;
-    };
-    if text.contains(is_han) {
-        return names_first || !is_of_relative(text);
-    }
-    let before = &words[..*place];
-    let is_speaker = before.iter().any(|word| SUBJECTS.contains(word));
-    // "Back from my shift", "working at Bosch".
-    let leaves_out = before.first().is_some_and(|word| {
-        word.ends_with("ing") || ["just", "back", "still", "finally"].contains(word)
-    });
-    let is_spanish = denial.language == QueryLanguage::named("spanish");
-    let is_first = |word: &&str| word.ends_with(['o', 'y']) || word.ends_with("mos");
-    names_first || is_speaker || leaves_out || is_spanish && before.first().is_some_and(is_first)
-}
-
-/// True if a Chinese text begins with a relative or an acquaintance of the speaker.
-fn is_of_relative(text: &str) -> bool {
-    const RELATIVES: &str = "妈爸哥姐弟妹儿女老太先男朋同室邻表堂爷奶外叔姨舅婆公";
-    let rest = text.split_once('我').map_or(text, |(_, rest)| rest);
-    rest.trim_start_matches(['的', '们']).starts_with(|c| RELATIVES.contains(c))
+    tells_the_past(&content.replace(" called ", " ").replace(" named ", " "))
 }
 
 /// The text as it is compared: in the first person, folded, without the marks around a quotation,
@@ -345,12 +213,8 @@ fn without_brackets(text: &str) -> String {
 
 /// The clauses of a plain text, each with spaces at both ends.
 fn clauses(text: &str) -> Vec<String> {
-    let mut marked = text.to_owned();
-    for joint in JOINTS {
-        marked = marked.replace(joint, " ; ");
-    }
     let marks = [',', ';', ':', '!', '?', '。', '、', '–', '\u{2014}'];
-    let clauses = marked.split(marks).flat_map(|part| part.split(". "));
+    let clauses = text.split(marks).flat_map(|part| part.split(". "));
     clauses.map(|clause| format!(" {} ", clause.trim_matches([' ', '.']))).collect()
 }
 
@@ -382,24 +246,6 @@ fn words(clause: &str) -> impl Iterator<Item = &str> {
     clause.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// The words without the day since when the denial holds: "seit Ostern", "depuis le 3 mai".
-fn without_since<'a>(words: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-    let mut skipped = 0;
-    words.iter().copied().filter(move |word| {
-        if ["seit", "desde", "depuis"].contains(word) {
-            skipped = 1;
-            return false;
-        }
-        let is_skipped = skipped > 0;
-        if is_skipped && (word.len() > 3 || skipped > 3) {
-            skipped = 0;
-        } else if is_skipped {
-            skipped += 1;
-        }
-        !is_skipped
-    })
-}
-
 /// The stem of a word; `None` for a word without content.
 fn stem(word: &str, language: Option<QueryLanguage>) -> Option<String> {
     let is_function = match language {
@@ -407,19 +253,16 @@ fn stem(word: &str, language: Option<QueryLanguage>) -> Option<String> {
         None => is_function_word(word),
     };
     let is_single = word.chars().count() == 1 && !word.starts_with(|c: char| c.is_ascii_digit());
-    let is_empty = is_function
-        || is_single
-        || FILLERS.split_whitespace().any(|filler| filler == word)
-        || SUBJECTS.contains(&word);
-    // The stemmer reads "lives" as the plural of "life".
+    // The stemmer reads "lives" as the plural of "life"; adverbs such as "sadly" add nothing.
     let word = if word == "lives" { "live" } else { word };
-    (!is_empty).then(|| stem_in(language, word).into_owned())
+    (!is_function && !is_single && !word.ends_with("ly"))
+        .then(|| stem_in(language, word).into_owned())
 }
 
 /// The characters of a Chinese text that have content, and its words in Latin script.
 fn han_words(text: &str) -> Vec<String> {
     let text = text.replace("上班", "工作");
-    let han = text.chars().filter(|c| is_han(*c) && !FILLERS_HAN.contains(*c));
+    let han = text.chars().filter(|c| is_han(*c) && !EMPTY_HAN.contains(*c));
     let latin = words(&text).flat_map(|word| word.split(is_han)).filter(|word| word.len() > 1);
     han.map(String::from).chain(latin.map(str::to_owned)).collect()
 }
@@ -489,7 +332,7 @@ mod tests {
         for (old, new) in [
             ("Ann takes metformin twice a day.", "Ann no longer takes metformin."),
             ("Ann takes metformin twice a day.", "Ann doesn't take metformin anymore, it worked."),
-            ("Ann smokes a pack a day.", "Ann no longer smokes."),
+            ("Ann smokes.", "Ann no longer smokes."),
             ("Ann: \"Ich nehme Metformin am Abend.\"", "Ann: \"Ich nehme Metformin nicht mehr.\""),
             ("Ann: \"Je prends du fer le matin.\"", "Ann: \"Je ne prends plus du fer.\""),
             ("Ann: \"Tomo hierro por la mañana.\"", "Ann: \"Ya no tomo hierro.\""),
@@ -498,24 +341,14 @@ mod tests {
                 "Ann lives in a small flat in Leeds.",
                 "Ann doesn't live in Leeds any more, by the way.",
             ),
-            ("Ann: \"I'm on the committee of our club.\"", "Ann is no longer on the committee."),
-            (
-                "Ann: \"We have a poodle called Biscuit.\"",
-                "Ann: \"Sadly we no longer have Biscuit.\"",
-            ),
-            ("Ann: \"Ich rauche zwölf am Tag.\"", "Ann: \"Ich rauche seit Ostern nicht mehr.\""),
             (
                 "Ann: \"Ich bin mit Lena zusammen.\"",
                 "Ann: \"Mit Lena bin ich nicht mehr zusammen.\"",
             ),
-            ("Ann: \"J'ai une vieille moto.\"", "Ann: \"Je n'ai plus de moto.\""),
+            ("Ann: \"J'ai une moto.\"", "Ann: \"Je n'ai plus de moto.\""),
             ("Ann: \"j'habite à Rennes\"", "Ann: \"j'habite plus à Rennes\""),
             ("Ann lives in lyon with Ann's cousin.", "Ann: \"dont live in lyon anymore\""),
-            ("Ann: \"working at bosch as a tester\"", "Ann: \"im not at bosch anymore\""),
-            ("Ann: \"Ich arbeite im Rewe an der Kasse\"", "Ann: \"bin nicht mehr bei Rewe\""),
             ("安有一只猫。", "安没有猫了。"),
-            ("Ann: \"back from my shift at the bakery\"", "Ann no longer works at the bakery."),
-            ("Ann: \"We foster a dog named Pepper\"", "Ann: \"Pepper isn't with us any more\""),
             ("安在一家广告公司上班。", "安不在那家广告公司工作了。"),
             ("安养了一只橘猫。", "那只橘猫安已经不养了。"),
         ] {
@@ -529,6 +362,9 @@ mod tests {
             ("Ann broke an ankle on the ledge at Moab.", "Ann no longer climbs without a rope."),
             ("Ann took metformin for a year.", "Ann no longer takes metformin."),
             ("Ann takes metformin twice a day.", "Ann takes metformin."),
+            ("Ann smokes a pack a day.", "Ann no longer smokes."),
+            ("Ann needs to get up early.", "Ann: \"I dont really need any more\""),
+            ("Ann is talking on Ann's phone.", "Ann: \"we dont talk anymore\""),
             ("Ann takes aspirin.", "Ann no longer takes metformin."),
             ("Ann loves jazz in the evening.", "Ann no longer loves jazz in the car."),
             (
