@@ -371,8 +371,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
     ],
     habits: "(?:mon|tues|wednes|thurs|fri|satur|sun)day (?:nights|mornings|evenings|afternoons)|\
         (?:mon|tues|wednes|thurs|fri|satur|sun)days|normally|generally|regularly|whenever|\
-        once a|twice a|times a|most|every|each|always|usually|often|typically|birthdays?|\
-        anniversary|annual|annually|yearly|weekly",
+        once a|twice a|times a|most|every|each|always|usually|often|typically|sometimes|\
+        rarely|never|birthdays?|anniversary|annual|annually|yearly|weekly",
     mornings: "",
     goes_on: "and|but|or|so|with|at|in|on|to|for|from|is|was|are|were|we|i|he|she|they|it|you|this|\
         last|next|when|while|because|before|after|if|as|that|by|until|since|where|my|our|his|her|\
@@ -386,6 +386,7 @@ another|other|a|girl) (?:{anywd})$",
             r"(?:april|may|june|august)$",
         ),
         r"(?:twenty|thirty|forty|fifty|hundred|thousand)[- ]\w+ \w+ (?:ago|back|from now)$",
+        r"one last \w+$",
         r"(?:new|happy|merry|the|my|our) new year['’]?s?$",
         r"(?:every|each|most|almost every) (?:\w+ )?{feast}$",
     ],

@@ -246,8 +246,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("(?:am|fürs|übers) wochenende", PatternMeaning::Weekend),
     ],
-    habits: "jede[nrsm]?|alle|immer|meistens|üblicherweise|geburtstag|jährlich|montags|dienstags|\
-        mittwochs|donnerstags|freitags|samstags|sonntags",
+    habits: "jede[nrsm]?|alle|immer|meistens|üblicherweise|manchmal|oft|selten|nie|geburtstag|\
+        jährlich|montags|dienstags|mittwochs|donnerstags|freitags|samstags|sonntags",
     day_words: &[],
     mornings: "guten|am|jeden|der|den|vom|zum|schönen|gegen|diesen",
     goes_on: "und|aber|oder|um|ist|bin|sind|habe|hab|hat|haben|kommt|kommen|mit|wird|werde|werden|\
