@@ -173,8 +173,8 @@ impl ChinesePosition<'_> {
         let reach = self.rest().len() - end.len();
         let lean = self.lean(reach);
         let found = calendar::infer(self.today, lean, days)?;
-        // Chinese marks past actions: a day without such a mark is ahead, or in doubt if it has just
-        // passed.
+        // Chinese marks past actions: a day without such a mark is ahead, or in doubt if it has
+        // just passed.
         let doubtful = match lean {
             TimeLean::Unknown => day.is_some() && found.1 < self.today,
             _ => day.is_some() && calendar::is_doubtful(self.today, found, days),
