@@ -392,6 +392,14 @@ def test_a_broken_record_is_an_error_of_ours(tmp_path: Path, name: str) -> None:
         read_conversations(tmp_path / name)
 
 
+def test_the_style_of_an_answer_in_html_is_not_read(tmp_path: Path) -> None:
+    [first, *_] = json.loads((FIXTURES / "imports/gemini_takeout.json").read_text("utf-8"))
+    first["safeHtmlItem"] = [{"html": "<style>p { color: red }</style><p>At&nbsp;nine.</p>"}]
+    (tmp_path / "a.json").write_text(json.dumps([first]), encoding="utf-8")
+    [talk] = read_conversations(tmp_path / "a.json")
+    assert talk.messages[-1]["content"] == "At\u00a0nine."
+
+
 def test_an_untimed_answer_follows_its_question(memory: MemorySystem) -> None:
     memory.import_(FIXTURES / "imports/chatgpt_gaps.json", "u")
     stored = list(memory.messages("u"))

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import InvalidInputError
 from ..inputs.chat import text_of
 from ..inputs.names import role_of, role_of_speaker
-from .conversation import NO_WORDS, Talk
+from .conversation import NO_WORDS, Talk, mappings
 from .source import Source
 
 _HIDDEN = "is_visually_hidden_from_conversation"
@@ -275,13 +275,12 @@ _THOUGHT = frozenset(("thinking", "redacted_thinking", "token_budget"))
 
 
 def _text_of_claude(message: Mapping[str, Any]) -> str:
-    parts = message.get("content")
     kept = [
         {**one, "text": one.get("text") or one.get("transcript") or ""}
         if one.get("type") in ("text", "voice_note")
         else one
-        for one in (parts if isinstance(parts, list) else ())
-        if isinstance(one, Mapping) and one.get("type") not in _THOUGHT
+        for one in mappings(message.get("content"))
+        if one.get("type") not in _THOUGHT
     ]
     kept = [{**one, "type": "text"} if one.get("type") == "voice_note" else one for one in kept]
     text = text_of({"content": kept})[0] if kept else None

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import InvalidInputError
 from ..inputs.chat import text_of
 from ..inputs.pieces import written
-from .conversation import NO_WORDS, Conversation, Talk
+from .conversation import NO_WORDS, Conversation, Talk, mappings
 from .source import Item, Source
 
 _THOUGHTS = frozenset(("thinking", "redacted_thinking", "reasoning"))
@@ -85,9 +85,7 @@ def _turns(role: str, content: object, names: dict[str, str]) -> list[dict[str, 
         return [{"role": role, "content": text}] if text.strip() else []
     made: list[dict[str, Any]] = []
     said: list[Any] = []
-    for part in content if isinstance(content, list) else ():
-        if not isinstance(part, Mapping):
-            continue
+    for part in mappings(content):
         kind = part.get("type")
         if kind == "tool_use" and isinstance(part.get("id"), str):
             names[part["id"]] = str(part.get("name") or "tool")
@@ -260,8 +258,7 @@ def _of_gemini(talk: Talk, message: Mapping[str, Any]) -> None:
         parts = content if isinstance(content, list) else [content]
         content = text_of({"parts": parts})[0]
     turns: list[dict[str, Any]] = []
-    calls = message.get("toolCalls")
-    calls = [one for one in calls if isinstance(one, Mapping)] if isinstance(calls, list) else []
+    calls = mappings(message.get("toolCalls"))
     done = [f"[tool call: {one.get('name')}({written(one.get('args'))})]" for one in calls]
     said = "\n".join(filter(None, [content if isinstance(content, str) else "", *done]))
     if said.strip():

@@ -5,7 +5,6 @@ As in ``accounts``, each conversation becomes a session, read along the branch t
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,11 +14,9 @@ from ..inputs.chat import text_of
 from ..inputs.names import named
 from . import dates
 from .accounts import path_to, talk_of
-from .conversation import NO_WORDS, Conversation, Talk
+from .conversation import NO_WORDS, Conversation, Talk, mappings, text_of_html
 from .source import Item, Source
 
-_TAG = re.compile(r"<[^>]*>")
-_BREAK = re.compile(r"<(?:br|/p|/li|/h\d|/tr)\b[^>]*>", re.IGNORECASE)
 # Open WebUI folds thinking and calls of tools into the text of an answer.
 _FOLDED = re.compile(
     r"<details\b[^>]*type=\"(?:reasoning|code_interpreter)\".*?</details>\s*", re.DOTALL
@@ -33,12 +30,7 @@ def is_grok(value: Mapping[str, Any]) -> bool:
     """Whether `value` is an export of Grok, or one of its conversations."""
     if isinstance(value.get("responses"), list) and isinstance(value.get("conversation"), Mapping):
         return True
-    held = value.get("conversations")
-    return (
-        isinstance(held, list)
-        and bool(held)
-        and any(isinstance(one, Mapping) and "responses" in one for one in held)
-    )
+    return any("responses" in one for one in mappings(value.get("conversations")))
 
 
 # Grok's marks of citations and cards.
@@ -117,12 +109,7 @@ def _common_word(activities: Iterable[Mapping[str, Any]]) -> re.Pattern[str]:
 def _answer(activity: Mapping[str, Any]) -> str:
     held = activity.get("safeHtmlItem")
     texts = (one.get("html") for one in held or () if isinstance(one, Mapping))
-    return "\n".join(_plain(text) for text in texts if isinstance(text, str))
-
-
-def _plain(text: str) -> str:
-    """The words of HTML."""
-    return html.unescape(_TAG.sub("", _BREAK.sub("\n", text))).strip()
+    return "\n".join(text_of_html(text).strip() for text in texts if isinstance(text, str))
 
 
 def is_open_webui(value: Mapping[str, Any]) -> bool:

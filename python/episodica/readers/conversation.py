@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from ..inputs.names import place_of
 # The most messages of a long file that are handed over together.
 PART = 5_000
 NO_WORDS = "no words"
+NOTICE = "a notice of the messenger"
+NO_CAPTION = "a photo, file or the like without words"
 _LINE = re.compile(r"\bline (\d+)$")
 
 
@@ -176,6 +179,21 @@ class Talk:
         self.first += len(self.messages)
         self.messages, self._lines, self._left, self._notes = [], [], [], []
         return made
+
+
+def mappings(value: object, most: int | None = None) -> list[Mapping[str, Any]]:
+    """The mappings among the first values of a list; none of what is not a list."""
+    values = value[:most] if isinstance(value, list) else []
+    return [one for one in values if isinstance(one, Mapping)]
+
+
+def text_of_html(text: str) -> str:
+    """The words of HTML, a line for each paragraph."""
+    return html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
+
+
+_TAG = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_BREAK = re.compile(r"<(?:br|/p|/div|/li|/tr|/h\d)\b[^>]*>", re.IGNORECASE)
 
 
 def _may_be_silent(message: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..inputs.chat import text_of
-from .conversation import NO_WORDS, Conversation, LeftOut, Statement, Talk
+from .conversation import NO_WORDS, Conversation, LeftOut, Statement, Talk, mappings
 from .source import Item, Source
 
 # Where mem0's answers and exports keep the list.
@@ -138,10 +138,7 @@ def zep(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
 
 def is_letta(value: Mapping[str, Any]) -> bool:
     """Whether `value` is an agent file of Letta."""
-    agents = value.get("agents")
-    is_many = isinstance(agents, list) and any(
-        isinstance(one, Mapping) and "messages" in one for one in agents
-    )
+    is_many = any("messages" in one for one in mappings(value.get("agents")))
     return is_many or ("core_memory" in value and isinstance(value.get("messages"), list))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from email import policy
@@ -10,7 +9,7 @@ from email.message import EmailMessage
 from email.parser import BytesParser
 from email.utils import parseaddr
 
-from .conversation import NO_WORDS, Conversation, Talk
+from .conversation import NO_WORDS, Conversation, Talk, text_of_html
 from .source import Source
 
 _BEGINS = re.compile(rb"From \S+.*\d{4}")
@@ -19,8 +18,6 @@ _NEEDED = ("from:", "date:")
 _REPLY = re.compile(
     r"\s*(?:re|fwd?|aw|wg|tr|rv|sv|vs|antw|回复|答复|転送)\s*[:\uff1a]\s*", re.IGNORECASE
 )
-_TAG = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
-_BREAK = re.compile(r"<(?:br|/p|/div|/li|/tr|/h\d)\b[^>]*>", re.IGNORECASE)
 # The line above a quotation, in whatever language: it ends with a colon and names a writer.
 _QUOTES = re.compile(r".{3,200}[:\uff1a]\s*$")
 
@@ -109,7 +106,7 @@ def _text(letter: EmailMessage) -> str:
     if not isinstance(content, str):
         return ""
     if body.get_content_subtype() == "html":
-        content = html.unescape(_TAG.sub("", _BREAK.sub("\n", content)))
+        content = text_of_html(content)
     return content
 
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from ..inputs.names import role_of_speaker
 from . import dates
-from .conversation import Conversation, LeftOut, Talk
+from .conversation import NO_CAPTION, NOTICE, Conversation, LeftOut, Talk, mappings
 from .source import Item, Source
 from .tables import rows
 
-_NOTICE = "a notice of the messenger"
-_MEDIA = "a photo, file or the like without words"
+# The first messages, by which a chat is recognised.
+_SAMPLE = 20
 
 
 def _say(
@@ -27,7 +27,7 @@ def _say(
     speaker = name if isinstance(name, str) and name.strip() else None
     role = "assistant" if is_bot else role_of_speaker(speaker or "")
     if not text.strip():
-        talk.leave(_MEDIA)
+        talk.leave(NO_CAPTION)
         return
     talk.add({"role": role, "name": speaker, "content": text, "timestamp": when, "id": own})
 
@@ -37,10 +37,8 @@ def is_telegram(value: Mapping[str, Any]) -> bool:
     chats, messages = value.get("chats"), value.get("messages")
     if isinstance(chats, Mapping) and isinstance(chats.get("list"), list):
         return True
-    return isinstance(messages, list) and any(
-        isinstance(one, Mapping) and (one.keys() & {"date_unixtime", "from_id", "text_entities"})
-        for one in messages[:20]
-    )
+    marks = {"date_unixtime", "from_id", "text_entities"}
+    return any(one.keys() & marks for one in mappings(messages, _SAMPLE))
 
 
 def telegram(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
@@ -57,7 +55,7 @@ def telegram(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
         talk = Talk(name, f"telegram {own}" if own else None, session=name)
         for message in chat.get("messages") or ():
             if message.get("type") != "message":
-                talk.leave(_NOTICE)
+                talk.leave(NOTICE)
                 continue
             when = message.get("date_unixtime")
             moment = float(when) if str(when or "").isdecimal() else message.get("date")
@@ -117,7 +115,7 @@ _LINK = re.compile(r"<([#!]?[^<>|]*)\|([^<>]*)>|<((?:https?|mailto)[^<>]*)>")
 def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -> None:
     for message in messages:
         if not isinstance(message, Mapping) or message.get("subtype") not in _SAID_IN_SLACK:
-            talk.leave(_NOTICE)
+            talk.leave(NOTICE)
             continue
         is_bot = message.get("subtype") == "bot_message" or (
             "bot_id" in message and "user" not in message
@@ -131,9 +129,7 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
 
 
 def _of_blocks(blocks: Any) -> Iterator[str]:
-    for block in blocks if isinstance(blocks, list) else ():
-        if not isinstance(block, Mapping):
-            continue
+    for block in mappings(blocks):
         inner, text = block.get("elements"), block.get("text")
         if isinstance(inner, list) and block.get("type") in _IN_LINE:
             yield "".join(map(_piece_of_slack, inner))
@@ -270,7 +266,7 @@ def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
         talk = Talk(name, str(channel.get("id") or name), session=name, title=guild.get("name"))
         for message in entry["messages"]:
             if message.get("type") not in _SAID_IN_DISCORD:
-                talk.leave(_NOTICE)
+                talk.leave(NOTICE)
                 continue
             author = message.get("author") or {}
             speaker = author.get("nickname") or author.get("global_name") or author.get("name")
@@ -330,13 +326,9 @@ def _package(source: Source, files: list[str], others: list[str]) -> Iterator[Co
 
 def is_messenger(value: Mapping[str, Any]) -> bool:
     """Whether `value` is a chat from Messenger or Instagram."""
-    messages = value.get("messages")
-    if not isinstance(messages, list) or "participants" not in value:
-        return False
-    return any(
-        isinstance(one, Mapping) and one.keys() & {"sender_name", "timestamp_ms", "senderName"}
-        for one in messages[:20]
-    )
+    marks = {"sender_name", "timestamp_ms", "senderName"}
+    said = mappings(value.get("messages"), _SAMPLE)
+    return "participants" in value and any(one.keys() & marks for one in said)
 
 
 _SENT = re.compile(
@@ -361,7 +353,7 @@ def messenger(entry: Mapping[str, Any], number: int, source: Source) -> Iterator
         text = _mended(text)
         is_notice = message.get("type") in _NOTICES or _REACTION.fullmatch(text)
         if is_notice or message.get("is_unsent") or message.get("isUnsent"):
-            talk.leave(_NOTICE)
+            talk.leave(NOTICE)
         else:
             words = "" if _SENT.fullmatch(text) else text
             _say(talk, _mended(sender), words, _sent_at(message) or None, None)
@@ -387,11 +379,8 @@ def _mended(text: str) -> str:
 
 def is_google_chat(value: Mapping[str, Any]) -> bool:
     """Whether `value` is a conversation from Google Chat."""
-    messages = value.get("messages")
-    return isinstance(messages, list) and any(
-        isinstance(one, Mapping) and isinstance(one.get("creator"), Mapping)
-        for one in messages[:20]
-    )
+    said = mappings(value.get("messages"), _SAMPLE)
+    return any(isinstance(one.get("creator"), Mapping) for one in said)
 
 
 def google_chat(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:

@@ -18,7 +18,7 @@ from ..errors import InvalidInputError
 from ..hints import shown
 from ..inputs.names import role_of, role_of_speaker
 from . import dates
-from .conversation import NO_WORDS, Conversation, Talk
+from .conversation import NO_CAPTION, NO_WORDS, NOTICE, Conversation, Talk
 from .source import Source
 
 # A colon; in Chinese it has full width.
@@ -100,8 +100,6 @@ _DELETED = frozenset(
         *("تم حذف هذه الرسالة", "لقد حذفت هذه الرسالة"),
     )
 )
-_NOTICE = "a notice of the messenger"
-_MEDIUM = "a photo, file or the like without words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +212,7 @@ class _Reading:
         text = "\n".join(self.text).strip()
         if not self.start.name:
             if text:
-                talk.leave(_NOTICE, self.line)
+                talk.leave(NOTICE, self.line)
             return
         why = NO_WORDS
         if self.is_quoted and len(self.text) > 1 and text[:1] == text[-1:] == '"':
@@ -239,11 +237,11 @@ def _without_media(lines: list[str], is_marked: bool) -> tuple[str, str]:
     """The words of a message without marks of media, and the reason if it has no words."""
     first, rest = lines[0].strip(), "\n".join(lines[1:]).strip()
     if is_marked and not _MEDIA.fullmatch(first):
-        return "", (_NOTICE if " " in first else _MEDIUM) if first else NO_WORDS
+        return "", (NOTICE if " " in first else NO_CAPTION) if first else NO_WORDS
     if _MEDIA.fullmatch(first):
-        return rest, _MEDIUM
+        return rest, NO_CAPTION
     if not rest and first.rstrip(".。").lower() in _DELETED:
-        return "", _NOTICE
+        return "", NOTICE
     return _EDITED.sub("", "\n".join(lines).strip()), NO_WORDS
 
 
