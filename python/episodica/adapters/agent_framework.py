@@ -10,8 +10,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from episodica.fence import fenced_context
-
 from .shared.connection import Connected, Connection, Where, guard, missing, settle
 from .shared.content import words
 from .shared.log import Entry, SessionLog, item_of
@@ -85,7 +83,8 @@ class EpisodicaContextProvider(Connected, ContextProvider):
         question = "\n".join(asked).strip()
         if not question:
             return
-        found = await settle(self._recall, question)
+        recall = self._connection.recall
+        found = await settle(recall, self._user_id, question, self._max_tokens, **self._search)
         if found:
             context.extend_instructions(self.source_id, found)
 
@@ -140,12 +139,6 @@ class EpisodicaContextProvider(Connected, ContextProvider):
         )
         context.metadata[f"{self.source_id}.turn"] = turn
         return turn
-
-    def _recall(self, question: str) -> str:
-        found = self._connection.memory.context(
-            self._user_id, question, max_tokens=self._max_tokens, **self._search
-        )
-        return fenced_context(found)
 
 
 class _Listener(ChatMiddleware):

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from episodica.fence import fenced_context
-
 from .shared.connection import Connected, Connection, Where, missing, settle
 from .shared.identity import following
 
@@ -65,8 +63,8 @@ class RecallTool(_MemoryTool):
     max_tokens: int = Field(default=1000, ge=1)
 
     def _run(self, question: str) -> str:
-        found = self._connection.memory.context(self.user_id, question, max_tokens=self.max_tokens)
-        return fenced_context(found) or "Nothing is remembered on this."
+        found = self._connection.recall(self.user_id, question, self.max_tokens)
+        return found or "Nothing is remembered on this."
 
     async def _arun(self, question: str) -> str:
         return await settle(self._run, question)

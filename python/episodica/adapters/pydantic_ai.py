@@ -9,8 +9,6 @@ import base64
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
-from episodica.fence import fenced_context
-
 from .shared.connection import Connected, Connection, Where, missing, settle
 from .shared.items import Draft, ItemTable
 from .shared.turns import ArrivingTurn
@@ -80,7 +78,10 @@ class EpisodicaMemory(Connected, AbstractCapability[Any]):
 
         async def remembered(ctx: RunContext[Any]) -> str:
             question = _words(ctx.prompt)
-            return await settle(self._recall, self._user(ctx), question) if question else ""
+            if not question:
+                return ""
+            recall = self._connection.recall
+            return await settle(recall, self._user(ctx), question, self._max_tokens, **self._search)
 
         return remembered
 
@@ -143,12 +144,6 @@ class EpisodicaMemory(Connected, AbstractCapability[Any]):
 
     def _user(self, ctx: RunContext[Any]) -> str:
         return self._user_id(ctx) if callable(self._user_id) else self._user_id
-
-    def _recall(self, user: str, question: str) -> str:
-        found = self._connection.memory.context(
-            user, question, max_tokens=self._max_tokens, **self._search
-        )
-        return fenced_context(found)
 
 
 async def _hear(turn: ArrivingTurn, event: Any) -> None:

@@ -9,7 +9,6 @@ from langchain_core.messages import SystemMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from episodica import InvalidInputError
-from episodica.fence import fenced_context
 
 from ..shared.chat_messages import last_question, to_messages
 from ..shared.connection import Connection, Where, settle
@@ -40,10 +39,7 @@ def pre_model_hook(
         question = last_question(messages)
         text = ""
         if question:
-            found = connection.memory.context(
-                _user_of(user_id, config), question, max_tokens=max_tokens, **search
-            )
-            text = fenced_context(found)
+            text = connection.recall(_user_of(user_id, config), question, max_tokens, **search)
         remembered = [SystemMessage(text)] if text else []
         return {"llm_input_messages": [*remembered, *messages]}
 

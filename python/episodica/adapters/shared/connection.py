@@ -13,9 +13,10 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem, MissingExtraError
+from episodica.fence import fenced_context
 
 Where: TypeAlias = "str | os.PathLike[str] | MemorySystem | AsyncMemorySystem | Connection"
 """A path or URL, an open system, or the connection of another adapter."""
@@ -86,6 +87,11 @@ class Connection:
     def _joined(self) -> Where:
         """The argument for another connection to the same system: its path, or the open system."""
         return self._finalizer.peek()[2][0] if self._finalizer else self.memory  # type: ignore[index]
+
+    def recall(self, user: str, question: str, max_tokens: int, **search: Any) -> str:
+        """A context for a question, fenced as data; empty if nothing is found."""
+        found = self.memory.context(user, question, max_tokens=max_tokens, **search)
+        return fenced_context(found)
 
     def close(self) -> None:
         """Ends the connection. The last connection to a path closes its memory. Idempotent."""

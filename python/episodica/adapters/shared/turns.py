@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from episodica import EpisodicaError, MemorySystem
-from episodica.fence import fenced_context
 
 from .connection import Connection
 from .protocol import Protocol
@@ -119,10 +118,7 @@ class Middleware:
         question = protocol.question(call)
         if not question:
             return call, turn
-        found = self.connection.memory.context(
-            turn.user, question, max_tokens=self._max_tokens, **self._search
-        )
-        context = fenced_context(found)
+        context = self.connection.recall(turn.user, question, self._max_tokens, **self._search)
         return (protocol.with_context(call, context) if context else call), turn
 
 
