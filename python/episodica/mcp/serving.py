@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from types import FrameType
@@ -16,12 +15,12 @@ from mcp.server import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from ..aio import AsyncMemorySystem
-from ..errors import ConfigError, StoreIOError
+from ..errors import ConfigError
 from ..server.audit import Audit
 from ..server.connection import Connection
 from ..server.ending import Deadline
 from ..server.keys import KeyRing
-from ..server.local import is_loopback
+from ..server.local import is_loopback, listening
 from .access import Guard
 from .service import needed_scope, server_for
 from .stdio import standard_streams
@@ -33,8 +32,6 @@ _IDLE_SECONDS = 900.0
 _MOST_SESSIONS = 1_000
 # Seconds for which a connection may be idle: longer than clients keep it.
 _KEEP_ALIVE = 75
-
-_LAST_PORT = 65_535
 
 Open: TypeAlias = Callable[[], AsyncMemorySystem]
 
@@ -96,7 +93,7 @@ def serve_http(
         async with _closing(open_memory(), deadline) as memory:
             server = server_for(memory, user, max_tokens=max_tokens, audit=keys.audit)
             app = guarded(server, memory.tenant, user, keys, is_loopback(host))
-            with _listening(host, port) as listening:
+            with listening(host, port) as listener:
                 web = _Web(
                     uvicorn.Config(
                         app,
@@ -113,9 +110,9 @@ def serve_http(
                 # is closed.
                 for number in (signal.SIGINT, signal.SIGTERM):
                     signal.signal(number, signal.SIG_IGN)
-                bound, number = listening.getsockname()[:2]
+                bound, number = listener.getsockname()[:2]
                 announce(f"http://{f'[{bound}]' if ':' in bound else bound}:{number}/mcp")
-                await web.serve(sockets=[listening])
+                await web.serve(sockets=[listener])
 
     asyncio.run(run())
 
@@ -158,17 +155,3 @@ def guarded(
         transport_security=security, session_idle_timeout=idle_seconds, max_sessions=_MOST_SESSIONS
     )
     return Guard(app, keys, tenant=tenant, user=user, local=local, needed=needed_scope)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    if not 0 <= port <= _LAST_PORT:
-        raise ConfigError(f"port is not in 0 to {_LAST_PORT}: `{port}`")
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        raise StoreIOError(
-            f"can't listen on port {port} of `{host}`: {error.strerror}",
-            hint="name another with `--port`",
-            errno=error.errno,
-        ) from error

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
+import socket
 from urllib.parse import urlsplit
 
+from ..errors import ConfigError
+
+BACKLOG = 2048
+_LAST_PORT = 65_535
 _NAMES = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -26,3 +32,20 @@ def is_foreign(host: str | None, origin: str | None) -> bool:
         return origin is not None and urlsplit(origin).hostname not in _NAMES
     except ValueError:
         return True
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens, and that worker processes inherit."""
+    if not 0 <= port <= _LAST_PORT:
+        raise ConfigError(f"port is not in 0 to {_LAST_PORT}: `{port}`")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            what = f"port {port} of {host} is in use"
+            raise ConfigError(what, hint="choose another with `--port`") from None
+        text = error.strerror or str(error)
+        raise ConfigError(f"cannot listen on {host}:{port}: {text}") from None
+    listener.set_inheritable(True)
+    return listener

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,13 @@ from .connection import Connection
 from .ending import Deadline
 from .explorer import OneTimeAddress
 from .keys import KeyRing
+from .local import BACKLOG, listening
 from .problems import WithoutPaths
 from .settings import HANDED_ON, ServerSettings
 from .telemetry.metrics import FOLDER
 
 # Longer than clients keep idle connections, so that the clients close them.
 _KEEP_ALIVE_SECONDS = 75
-_BACKLOG = 2048
 # The exit status of a service that could not start.
 _NOT_STARTED = 3
 _LOG = logging.getLogger("episodica.server")
@@ -82,7 +81,7 @@ def explore(settings: ServerSettings, announce: Callable[[str], None]) -> int:
     address = OneTimeAddress()
     app = create_app(settings, address)
     app.state.service.memories.open(settings.tenant)
-    with socket.create_server((settings.host, settings.port)) as listener:
+    with listening(settings.host, settings.port) as listener:
         port = listener.getsockname()[1]
         announce(f"http://{settings.host}:{port}/ui/#token={address.token}")
         _end_on_signals()
@@ -110,7 +109,7 @@ def _run(app: FastAPI | str, settings: ServerSettings, listener: socket.socket |
         port=settings.port,
         uds=settings.uds or None,
         workers=settings.workers,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         **_options(settings, "INFO"),
     )
     _LOG.info("%s", _welcome(settings, listener))
@@ -126,26 +125,9 @@ def _run(app: FastAPI | str, settings: ServerSettings, listener: socket.socket |
         sys.exit(_NOT_STARTED)
 
 
-@contextmanager
-def _listening(settings: ServerSettings) -> Iterator[socket.socket | None]:
+def _listening(settings: ServerSettings) -> AbstractContextManager[socket.socket | None]:
     """The socket of the service, taken before anything is opened; none for a Unix socket."""
-    if settings.uds:
-        yield None
-        return
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    try:
-        listener = socket.create_server(
-            (settings.host, settings.port), family=family, backlog=_BACKLOG
-        )
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            what = f"port {settings.port} of {settings.host} is in use"
-            raise ConfigError(what, hint="choose another with `--port`") from None
-        text = error.strerror or str(error)
-        raise ConfigError(f"cannot listen on {settings.host}:{settings.port}: {text}") from None
-    with listener:
-        listener.set_inheritable(True)
-        yield listener
+    return nullcontext() if settings.uds else listening(settings.host, settings.port)
 
 
 def _welcome(settings: ServerSettings, listener: socket.socket | None) -> str:

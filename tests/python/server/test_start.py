@@ -20,11 +20,14 @@ ALICE = "/v1/users/alice"
 READ_ONLY = {"EPISODICA_SERVER_READ_ONLY": "true"}
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_busy_port_is_one_sentence(cli: Callable[..., Any], workers: str) -> None:
+@pytest.mark.parametrize(
+    "command", [("serve",), ("serve", "--workers", "2"), ("ui", "--no-browser")]
+)
+def test_a_busy_port_is_one_sentence(cli: Callable[..., Any], command: tuple[str, ...]) -> None:
+    MemorySystem("s").close()
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        done = cli("serve", "--port", str(port), "--store", "s", "--workers", workers)
+        done = cli(*command, "--port", str(port), "--store", "s")
     assert done.returncode == 1
     assert f"port {port} of 127.0.0.1 is in use" in done.stderr
     assert "--port" in done.stderr

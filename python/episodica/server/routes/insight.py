@@ -13,7 +13,7 @@ from ...queries import turned_down
 from .. import views
 from ..access import AnyCaller, User
 from ..models import History, KeyView, Learning, StoreView, Trace
-from ..state import Memory
+from ..state import DatedMemory, Memory
 from .shared import RecordId, Resource, id_of, of_resource, problems
 
 router = APIRouter(tags=["insight"])
@@ -68,18 +68,7 @@ async def learning(
     return views.answer({"events": views.events(reversed(latest)), "next_cursor": following})
 
 
-@router.get(
-    "/v1/users/{user}/episodes/{id}/history", response_model=History, responses=problems(404)
-)
-async def episode_history(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
-    """Every version of an episode, oldest first."""
-    caller.needs("read")
-    versions = await memory.history(user, id_of(id))
-    of_resource(versions[-1] if versions else None, "episodes")
-    return views.answer({"versions": [views.record(one) for one in versions]})
-
-
-def _add_trace(resource: Resource) -> None:
+def _add_insight(resource: Resource) -> None:
     single = resource.removesuffix("s")
 
     async def trace(user: User, id: RecordId, caller: AnyCaller, memory: Memory) -> Response:
@@ -88,6 +77,21 @@ def _add_trace(resource: Resource) -> None:
         steps = await memory.trace(user, id_of(id))
         return views.answer({"steps": [one.to_dict() for one in steps]})
 
+    async def history(user: User, id: RecordId, caller: AnyCaller, memory: DatedMemory) -> Response:
+        caller.needs("read")
+        versions = await memory.history(user, id_of(id))
+        of_resource(versions[-1] if versions else None, resource)
+        return views.answer({"versions": [views.record(one) for one in versions]})
+
+    router.add_api_route(
+        f"/v1/users/{{user}}/{resource}/{{id}}/history",
+        history,
+        methods=["GET"],
+        name=f"{single}_history",
+        summary=f"Every version of the {single}, oldest first",
+        response_model=History,
+        responses=problems(404),
+    )
     router.add_api_route(
         f"/v1/users/{{user}}/{resource}/{{id}}/trace",
         trace,
@@ -99,5 +103,5 @@ def _add_trace(resource: Resource) -> None:
     )
 
 
-_add_trace("episodes")
-_add_trace("facts")
+_add_insight("episodes")
+_add_insight("facts")

@@ -22,7 +22,6 @@ from ..models import (
     EpisodeView,
     FactPage,
     FactView,
-    History,
     MessagePage,
     MessageView,
     StateFact,
@@ -139,17 +138,6 @@ async def state_fact(
 
     asked = Repeatable(caller, "state", user, idempotency_key, await request.body())
     return await service.requests.once(asked, work, again)
-
-
-@router.get("/v1/users/{user}/facts/{id}/history", response_model=History, responses=problems(404))
-async def fact_history(
-    user: User, id: RecordId, caller: AnyCaller, memory: DatedMemory
-) -> Response:
-    """Every version of a fact, oldest first."""
-    caller.needs("read")
-    versions = await memory.history(user, id_of(id))
-    of_resource(versions[-1] if versions else None, "facts")
-    return views.answer({"versions": [views.record(one) for one in versions]})
 
 
 def _shown(record: Record, caller: Caller) -> dict[str, Any]:
