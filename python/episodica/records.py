@@ -6,7 +6,7 @@ they come, unless the setting ``timezone`` names a zone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -286,3 +286,15 @@ class SemanticMemory(Keyed):
 
 Record: TypeAlias = Message | Episode | SemanticMemory
 """A record: it has an id of its own."""
+
+
+def learned_from(
+    episodes: Iterable[Episode], facts: Iterable[SemanticMemory]
+) -> dict[str, list[SemanticMemory]]:
+    """The facts by the first of the episodes they were learned from."""
+    found: dict[str, list[SemanticMemory]] = {one.episode_id: [] for one in episodes}
+    for fact in facts:
+        source = next((one for one in fact.source_episodes if one in found), None)
+        if source is not None:
+            found[source].append(fact)
+    return found

@@ -8,8 +8,6 @@ from datetime import datetime
 from .records import Episode, SemanticMemory
 from .value import Portable, clip, day
 
-STATES = ("active", "closing", "extracting", "indexing", "closed")
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Session(Portable):

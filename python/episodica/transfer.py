@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from . import forming, queries
 from .dates import rfc3339
@@ -43,9 +43,6 @@ from .records import Message, SemanticMemory
 from .reports import AddResult, ExportReport, ImportReport
 from .store import OpenStore
 from .value import day
-
-if TYPE_CHECKING:
-    pass
 
 VERSION = 1
 # The most characters of the first line, which is long only with very many unlearned episodes.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 from pathlib import Path
 
 from ..aio import AsyncMemorySystem
-from ..errors import InvalidInputError, MissingExtraError
+from ..errors import InvalidInputError
 from ..mcp.installing import CLIENTS, Change, entry_for, installation, removal
 from .output import Output
 from .parser import option
-from .service import add_keys_file, keys_of
+from .service import add_keys_file, keys_of, needed
 from .stores import settings_of, store_of
 
 TRANSPORTS = ("stdio", "http")
@@ -71,14 +70,7 @@ def serve(args: argparse.Namespace, out: Output) -> None:
     """Serves one user's memory by the Model Context Protocol."""
     keys = keys_of(args)
     user = _named(args) if args.transport == "http" and keys else _user(args)
-    try:
-        serving = importlib.import_module("episodica.mcp.serving")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "episodica":
-            raise
-        raise MissingExtraError(
-            f"the server needs the package `{error.name}`", hint="pip install 'episodica[mcp]'"
-        ) from error
+    serving = needed("mcp.serving", "mcp")
 
     def memory() -> AsyncMemorySystem:
         return AsyncMemorySystem(store_of(args), tenant=args.tenant, **settings_of(args))

@@ -11,11 +11,12 @@ import re
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO, TypeVar
 
 from ..errors import EpisodicaError
 from ..reports import DeleteReport, ExportReport
+from ..status import leaves
 from ..value import jsonable
 from ..visible import visible, visible_json
 
@@ -112,7 +113,8 @@ class Output:
         if self.as_json:
             self.json(data)
         else:
-            self.table(("", ""), _leaves(data, ""))
+            rows = ((path.replace("_", " "), cell(value)) for path, value in leaves(data, "."))
+            self.table(("", ""), rows)
 
     def ask(self, text: str) -> None:
         """A question on stderr."""
@@ -164,15 +166,6 @@ class Output:
             )
             line = " " * indent + line.rstrip()
             self.line(self.style(line, "dim") if row == list(head) else line)
-
-
-def _leaves(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
-    for key, value in data.items():
-        name = f"{prefix}{key}".replace("_", " ")
-        if isinstance(value, Mapping) and value:
-            yield from _leaves(value, f"{prefix}{key}.")
-        else:
-            yield name, cell(value)
 
 
 def cell(value: object) -> str:

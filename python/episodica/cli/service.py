@@ -56,7 +56,7 @@ def keys_of(args: argparse.Namespace) -> KeyRing:
 def serve(args: argparse.Namespace, _: Output) -> int:
     """Serves the store over HTTP until it is stopped."""
     settings = settings_of(args)
-    status: int = _server().serve(settings)
+    status: int = needed("server.run", "server").serve(settings)
     return status
 
 
@@ -88,18 +88,20 @@ def explore(args: argparse.Namespace, out: Output) -> int:
             # In a thread: some browsers return only when they are closed.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    status: int = _server().explore(settings, announce)
+    status: int = needed("server.run", "server").explore(settings, announce)
     return status
 
 
-def _server() -> Any:
+def needed(module: str, extra: str) -> Any:
+    """A module of the package whose own imports come with an extra."""
     try:
-        return importlib.import_module("episodica.server.run")
+        return importlib.import_module(f"episodica.{module}")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "episodica":
             raise
         raise MissingExtraError(
-            f"the service needs the package `{error.name}`", hint="pip install 'episodica[server]'"
+            f"the service needs the package `{error.name}`",
+            hint=f"pip install 'episodica[{extra}]'",
         ) from error
 
 

@@ -6,12 +6,11 @@ Each takes the parsed arguments.
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ..inputs import checks as check
-from ..records import Episode, SemanticMemory
+from ..records import Episode, SemanticMemory, learned_from
 from ..results import Explanation
 from ..value import day
 from .commands import found, print_hit
@@ -37,7 +36,7 @@ def timeline(args: argparse.Namespace, out: Output) -> None:
             )
         )
         episodes.sort(key=lambda one: one.timestamp)
-        learned = _by_episode(episodes, memory.semantic_memories(user, include_superseded=True))
+        learned = learned_from(episodes, memory.semantic_memories(user, include_superseded=True))
     if out.as_json:
         out.json_list(
             {**one.to_dict(), "facts": [fact.to_dict() for fact in learned[one.episode_id]]}
@@ -53,18 +52,6 @@ def timeline(args: argparse.Namespace, out: Output) -> None:
     out.note(
         f"{counted(len(episodes), 'episode')}, {counted(sum(map(len, learned.values())), 'fact')}"
     )
-
-
-def _by_episode(
-    episodes: list[Episode], facts: Iterator[SemanticMemory]
-) -> dict[str, list[SemanticMemory]]:
-    ids = {episode.episode_id for episode in episodes}
-    found: dict[str, list[SemanticMemory]] = defaultdict(list)
-    for fact in facts:
-        source = next((one for one in fact.source_episodes if one in ids), None)
-        if source is not None:
-            found[source].append(fact)
-    return found
 
 
 def _print_episode(episode: Episode, facts: list[SemanticMemory], most: int, out: Output) -> None:

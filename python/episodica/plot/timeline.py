@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from math import ceil
@@ -12,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, date2num
 from matplotlib.lines import Line2D
 
-from ..records import Episode, SemanticMemory
+from ..records import Episode, SemanticMemory, learned_from
 from .style import (
     BLUE,
     GREEN,
@@ -66,7 +65,7 @@ def draw(
     heading = f"Timeline of {user_id}"
     if not episodes:
         return empty(theme, heading, "There are no episodes.")
-    learned = _by_episode(episodes, known)
+    learned = learned_from(episodes, sorted(known, key=lambda fact: -fact.importance))
     shown = {one.episode_id: learned[one.episode_id][:facts] for one in episodes}
     left_out = {
         one.episode_id: len(learned[one.episode_id]) - len(shown[one.episode_id])
@@ -105,21 +104,6 @@ def draw(
             )
     figure.key(axes, handles, labels, bottom - _AXIS_LABELS, _LEFT, _LEGEND_COLUMNS)
     return figure
-
-
-def _by_episode(
-    episodes: Sequence[Episode], known: Sequence[SemanticMemory]
-) -> dict[str, list[SemanticMemory]]:
-    """The facts by the first shown episode they were learned from, most important first."""
-    ids = {episode.episode_id for episode in episodes}
-    found: dict[str, list[SemanticMemory]] = defaultdict(list)
-    for fact in known:
-        source = next((one for one in fact.source_episodes if one in ids), None)
-        if source is not None:
-            found[source].append(fact)
-    for facts in found.values():
-        facts.sort(key=lambda fact: -fact.importance)
-    return found
 
 
 def _height(facts: int, left_out: int) -> float:
