@@ -7,8 +7,7 @@
 use jiff::civil::Date;
 
 use super::calendar::{self, Days, TimeLean};
-use super::chinese_dates::day_of_month;
-use super::chinese_numbers::is_digit;
+use super::chinese_numbers::{day_of_month, is_digit};
 use super::mention::{DateGrain, NamedDates, TimeMention};
 use super::tense;
 use crate::text::Language;

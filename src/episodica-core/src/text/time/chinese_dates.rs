@@ -1,9 +1,10 @@
 //! Chinese dates by name and number: 2023年5月3日, 五月三号, 国庆节, 夏天 after a year, and ranges
 //! of dates.
 
-use super::calendar::{self, Holiday, TimeLean};
+use super::calendar::{self, TimeLean};
 use super::chinese::{ChineseMatch, ChinesePosition, part_of_month};
-use super::chinese_numbers::{is_digit, number};
+use super::chinese_numbers::{day_of_month, is_digit, number};
+use super::holidays::{self, Holiday};
 use super::lunar::LunarFeast;
 use super::mention::DateGrain;
 
@@ -67,7 +68,7 @@ impl ChinesePosition<'_> {
             }
         }
         if let Some((name, feast)) = HOLIDAYS.iter().find(|(name, _)| tail.starts_with(name)) {
-            let day = calendar::holiday(year, *feast)?;
+            let day = holidays::holiday(year, *feast)?;
             return Some(ChineseMatch::new(
                 length + skipped + name.len(),
                 (day, day),
@@ -218,7 +219,7 @@ impl ChinesePosition<'_> {
         }
         let lean = self.lean(length);
         let days = calendar::infer(self.today, lean, |year| {
-            let day = calendar::holiday(year, *feast)?;
+            let day = holidays::holiday(year, *feast)?;
             Some((day, day))
         })?;
         let hit = ChineseMatch::new(length, days, DateGrain::Day);
@@ -232,13 +233,6 @@ fn month_name(text: &str) -> Option<(i8, &str)> {
     let after = after.strip_prefix('月')?;
     let month = i8::try_from(month.value).ok().filter(|month| (1..=12).contains(month))?;
     Some((month, after))
-}
-
-pub(super) fn day_of_month(text: &str) -> Option<(i8, &str)> {
-    let (day, after) = number(text)?;
-    let after = after.strip_prefix(['日', '号', '號'])?;
-    let day = i8::try_from(day.value).ok().filter(|day| (1..=31).contains(day))?;
-    (!after.starts_with(['线', '線', '楼', '樓', '门'])).then_some((day, after))
 }
 
 fn connector(text: &str) -> Option<&str> {

@@ -89,6 +89,14 @@ fn numeral(c: char) -> Option<i64> {
     })
 }
 
+/// The day of a month at the beginning of `text`, and the rest.
+pub(super) fn day_of_month(text: &str) -> Option<(i8, &str)> {
+    let (day, after) = number(text)?;
+    let after = after.strip_prefix(['日', '号', '號'])?;
+    let day = i8::try_from(day.value).ok().filter(|day| (1..=31).contains(day))?;
+    (!after.starts_with(['线', '線', '楼', '樓', '门'])).then_some((day, after))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

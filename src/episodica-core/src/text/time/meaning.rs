@@ -3,8 +3,10 @@
 use jiff::civil::Date;
 
 use super::calendar::{self, CalendarUnit, Days, TimeLean};
+use super::grammar::{FEW, NamedStep, PatternMeaning};
+use super::holidays;
 use super::mention::{DateGrain, NamedDates};
-use super::patterns::{DatePatterns, FEW, NamedStep, PatternMeaning};
+use super::patterns::DatePatterns;
 use crate::text::Language;
 use crate::text::expression::TextMatch;
 
@@ -348,7 +350,7 @@ impl MatchPlace<'_, '_> {
             return None;
         }
         let found = self.stepped(step, DateGrain::Day, |year| {
-            calendar::holiday(year, feast).map(|day| (day, day))
+            holidays::holiday(year, feast).map(|day| (day, day))
         })?;
         Some(DateMatch { lacks_year: false, ..found })
     }

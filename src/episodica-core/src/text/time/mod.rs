@@ -14,6 +14,8 @@ mod chinese;
 mod chinese_dates;
 mod chinese_numbers;
 mod chinese_spans;
+mod grammar;
+mod holidays;
 mod languages;
 mod lunar;
 mod meaning;

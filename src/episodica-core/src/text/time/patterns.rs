@@ -12,7 +12,9 @@ use crate::fork::ForkLazy;
 
 use jiff::civil::Date;
 
-use super::calendar::{CalendarUnit, Holiday};
+use super::calendar::CalendarUnit;
+use super::grammar::{DateVocabulary, NamedStep, PatternMeaning};
+use super::holidays::Holiday;
 use super::languages::{english, french, german, spanish};
 use super::meaning::MatchPlace;
 use super::mention::TimeMention;
@@ -21,108 +23,8 @@ use crate::text::expression::{TextExpression, TextMatch};
 use crate::text::expressions::ExpressionTable;
 use crate::text::{Language, is_cjk};
 
-/// The value that stands for "a few" among a language's counts.
-pub(super) const FEW: i64 = 0;
-
 /// Number of bytes before a mention that are read to reject it.
 const REACH: usize = 60;
-
-/// Selects one of several weekdays, months, seasons or feasts with the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NamedStep {
-    Last,
-    This,
-    Next,
-    /// "Next Friday": the coming one for some speakers, a week later for others.
-    NextOrLater,
-    /// The one that matches the tense of the clause.
-    Tense,
-}
-
-/// The meaning of a pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PatternMeaning {
-    /// A day this many days away.
-    Day(i64),
-    /// The next day; in some languages the word also means "morning".
-    Tomorrow,
-    /// Approximately this many weeks or months away.
-    WeeksAway(i64),
-    MonthsAway(i64),
-    /// `{n}` `{unit}` before today.
-    Ago,
-    /// `{n}` `{unit}` after today.
-    In,
-    /// As `In`, in words that may also express a duration.
-    InUnits,
-    /// "Five years ago today".
-    AgoToTheDay,
-    /// The range of `{n}` `{unit}` (of one `{unit}` if the pattern has no `{n}`) that ends today
-    /// (-1) or begins today (1).
-    Rolling(i64),
-    Weekday(NamedStep),
-    /// `{wd}` of the week this many weeks away.
-    WeekdayOf(i64),
-    /// This many weeks after the next `{wd}`.
-    WeekdayAnd(i64),
-    /// This many weeks before the last `{wd}`.
-    WeekdayAgo(i64),
-    /// The `{nth}` `{wd}` of `{mon}`.
-    NthWeekday,
-    /// The `{nth}` week or weekend of `{mon}`.
-    SpanOfMonth,
-    /// The bare name of a month.
-    MonthName,
-    /// The `{unit}` this many units away.
-    Unit(i64),
-    /// The unit that includes today.
-    This(CalendarUnit),
-    /// The weekend that matches the tense.
-    Weekend,
-    Season(NamedStep),
-    Month(NamedStep),
-    /// `{mon}` of the year this many years away.
-    MonthOfYear(i64),
-    /// `{d}` of the month this many months away.
-    DayOfMonthAway(i64),
-    Feast(NamedStep),
-    /// A day or a range of days of `{mon}` or `{m}`.
-    Date,
-    /// `{mon}` to `{mon2}`.
-    Months,
-    DayOfMonth,
-    Year,
-    /// A year before a noun: "the 2019 marathon".
-    YearOf,
-    Decade,
-    /// `1/2/2024`.
-    Slashed,
-}
-
-/// The words of a language for the patterns; every name is a regular expression in lower case.
-pub(super) struct DateVocabulary {
-    pub months: [&'static str; 12],
-    pub weekdays: [&'static str; 7],
-    pub units: &'static [(&'static str, CalendarUnit)],
-    pub numbers: &'static [(&'static str, i64)],
-    pub day_words: &'static [(&'static str, i8)],
-    /// From spring to winter.
-    pub seasons: [&'static str; 4],
-    pub feasts: &'static [(&'static str, Holiday)],
-    pub patterns: &'static [(&'static str, PatternMeaning)],
-    /// Words that make a date recur every week or year.
-    pub habits: &'static str,
-    /// Words before a word for "tomorrow" that give it the meaning "morning".
-    pub mornings: &'static str,
-    /// Words after a day or a feast that show that it is not part of a longer name.
-    pub goes_on: &'static str,
-    /// Texts that are not dates, up to the end of the mention.
-    pub rejected: &'static [&'static str],
-    /// Words after a number that is a count, not a date.
-    pub counted: &'static str,
-    /// Whether `1/2/2024` is in February.
-    pub day_first: bool,
-}
 
 /// Numeric forms, shared by all languages.
 const NUMERIC: &[(&str, PatternMeaning)] = &[

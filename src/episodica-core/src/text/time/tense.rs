@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::calendar::TimeLean;
+use super::grammar::{TenseRule, TenseSigns};
 use super::languages::{chinese, english, french, german, spanish};
 use crate::fork::ForkLazy;
 use crate::text::expression::TextExpression;
@@ -16,39 +17,6 @@ const REACH: usize = 240;
 
 /// Minimum length in bytes, apart from its date, of a clause that has a verb.
 const SHORT_CLAUSE: usize = 12;
-
-/// The signs of the tenses of a language: verb forms and particles, as regular expressions. If
-/// several match at one position, the first in the order of the fields wins.
-pub(super) struct TenseSigns {
-    /// Words that match another field only by accident.
-    pub shadows: &'static [&'static str],
-    /// The future in a past form: "decided to move".
-    pub intentions: &'static [&'static str],
-    pub past: &'static [&'static str],
-    /// The present and the future.
-    pub ahead: &'static [&'static str],
-    /// Ambiguous forms.
-    pub open: &'static [&'static str],
-    /// The replacements of `<participle>` and `<irregular>` in the other fields.
-    pub participle: &'static str,
-    pub irregular: &'static str,
-    /// Words that begin a clause.
-    pub conjunctions: &'static str,
-    pub rule: TenseRule,
-    /// Whether the language writes spaces between words.
-    pub spaced: bool,
-}
-
-/// Selects the deciding sign among several in a clause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TenseRule {
-    /// The nearest sign before the date, else the first sign after it.
-    Nearest,
-    /// Any past sign; a clause without one is in the future.
-    PastFirst,
-    /// Any future sign, else any past sign.
-    AheadFirst,
-}
 
 /// The expressions of a [`TenseSigns`].
 pub(super) struct TenseReader {

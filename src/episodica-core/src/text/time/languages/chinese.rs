@@ -1,6 +1,6 @@
 //! Chinese: the particles that distinguish past and future. A separate grammar reads its dates.
 
-use crate::text::time::tense::{TenseRule, TenseSigns};
+use crate::text::time::grammar::{TenseRule, TenseSigns};
 
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[

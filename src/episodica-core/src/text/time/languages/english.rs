@@ -1,9 +1,11 @@
 //! English: expressions of time, and the verb forms that distinguish past and future.
 
-use crate::text::time::calendar::{CalendarUnit, Holiday};
+use crate::text::time::calendar::CalendarUnit;
+use crate::text::time::grammar::{
+    DateVocabulary, FEW, NamedStep, PatternMeaning, TenseRule, TenseSigns,
+};
+use crate::text::time::holidays::Holiday;
 use crate::text::time::lunar::LunarFeast;
-use crate::text::time::patterns::{DateVocabulary, FEW, NamedStep, PatternMeaning};
-use crate::text::time::tense::{TenseRule, TenseSigns};
 use crate::text::vocabulary::ENGLISH_WEEKDAYS;
 
 /// The verb nearest before the date decides, so "the flat we bought in June is damp" is in the

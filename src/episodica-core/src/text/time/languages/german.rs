@@ -1,8 +1,10 @@
 //! German: expressions of time, past verb forms, and the date format.
 
-use crate::text::time::calendar::{CalendarUnit, Holiday};
-use crate::text::time::patterns::{DateVocabulary, FEW, NamedStep, PatternMeaning};
-use crate::text::time::tense::{TenseRule, TenseSigns};
+use crate::text::time::calendar::CalendarUnit;
+use crate::text::time::grammar::{
+    DateVocabulary, FEW, NamedStep, PatternMeaning, TenseRule, TenseSigns,
+};
+use crate::text::time::holidays::Holiday;
 
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[],

@@ -1,8 +1,10 @@
 //! Spanish: expressions of time, and past verb forms.
 
-use crate::text::time::calendar::{CalendarUnit, Holiday};
-use crate::text::time::patterns::{DateVocabulary, FEW, NamedStep, PatternMeaning};
-use crate::text::time::tense::{TenseRule, TenseSigns};
+use crate::text::time::calendar::CalendarUnit;
+use crate::text::time::grammar::{
+    DateVocabulary, FEW, NamedStep, PatternMeaning, TenseRule, TenseSigns,
+};
+use crate::text::time::holidays::Holiday;
 
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &["sé|té|qué|porqué|por qué|café|bebé|olé|paté|chalé|allí|aquí|así|ahí|casi|sí|mí"],
