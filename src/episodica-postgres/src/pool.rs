@@ -10,10 +10,11 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::StoreAddress;
 use crate::failure::DatabaseFailure;
-use crate::tls::TlsMaker;
+use crate::tls::encryption;
 
 /// First and longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
@@ -39,7 +40,7 @@ impl Drop for PooledLink {
 /// The connections of a process to one database.
 pub(crate) struct ConnectionPool {
     address: StoreAddress,
-    tls: TlsMaker,
+    tls: MakeRustlsConnect,
     idle: Mutex<Vec<PooledLink>>,
     permits: Semaphore,
     /// The cause if the last request failed.
@@ -97,7 +98,7 @@ impl ConnectionPool {
                 Error::new(ErrorKind::Io, "no thread for connections").caused_by(error)
             })?;
         Ok(Arc::new(Self {
-            tls: TlsMaker::new(&address.trust)?,
+            tls: encryption(&address.trust)?,
             permits: Semaphore::new(address.pool_size),
             address,
             idle: Mutex::default(),
