@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import InvalidInputError
 from ..inputs.facts import FACT_KINDS
-from .conversation import NO_WORDS, LeftOut
+from .conversation import NO_WORDS, LeftOut, mappings
 from .dates import parse
 from .source import Source
 
@@ -81,7 +81,7 @@ def _read(source: Source, name: str, convert: Any, user: NemoriUser) -> None:
 
 def _episode(value: Mapping[str, Any], line: int, place: str, user: NemoriUser) -> None:
     episode_id = _text(value.get("episode_id")) or _digest(user.user_id, "episode", value)
-    told = [one for one in _list(value.get("original_messages")) if isinstance(one, Mapping)]
+    told = mappings(value.get("original_messages"))
     start = _moment(value.get("timestamp")) or next(filter(None, map(_date, told)), None)
     start = start or _moment(value.get("created_at")) or _EPOCH
     ids, end = [], start
