@@ -19,7 +19,7 @@ struct HanPhrase {
     turns: u32,
     last_turn: usize,
     place: (usize, usize),
-    owner: Option<usize>,
+    is_owned: bool,
     /// True if the phrase is, at least once, the whole text between two function characters.
     whole: bool,
 }
@@ -36,27 +36,14 @@ pub(super) fn phrases(source: &EpisodeSource) -> Vec<KeyPhrase> {
                         || run[..start].ends_with("我家")
                         || run[..start].ends_with("我家的");
                     let place = (number, word.start + start);
-                    offer(
-                        &mut candidates,
-                        piece,
-                        place,
-                        mine.then_some(turn.speaker),
-                        number,
-                        true,
-                    );
+                    offer(&mut candidates, piece, place, mine, true);
                     let starts: Vec<usize> =
                         piece.char_indices().map(|(at, _)| at).chain([piece.len()]).collect();
                     for length in 2..=MAX_CHARS.min(starts.len().saturating_sub(2)) {
                         for pair in starts.windows(length + 1) {
                             let part = &piece[pair[0]..pair[length]];
-                            offer(
-                                &mut candidates,
-                                part,
-                                (number, word.start + start + pair[0]),
-                                None,
-                                number,
-                                false,
-                            );
+                            let place = (number, word.start + start + pair[0]);
+                            offer(&mut candidates, part, place, false, false);
                         }
                     }
                 });
@@ -75,22 +62,12 @@ pub(super) fn phrases(source: &EpisodeSource) -> Vec<KeyPhrase> {
         {
             continue;
         }
-        let is_repeated = candidate.turns > 1;
         let length = [0.0, 0.0, 0.95, 1.1, 1.2, 0.9, 0.8][chars];
         let spread = 1.0 + (candidate.turns as f32).ln() * 1.2;
-        let owned = if candidate.owner.is_some() { 1.15 } else { 1.0 };
+        let owned = if candidate.is_owned { 1.15 } else { 1.0 };
         let keys = vec![exact_key(text)];
         let score = length * spread * owned * 1.2;
-        found.push(KeyPhrase {
-            text: text.to_owned(),
-            owner: candidate.owner,
-            keys,
-            score,
-            place: candidate.place,
-            is_name: false,
-            is_telling: is_repeated,
-            is_strong: is_repeated,
-        });
+        found.push(KeyPhrase { text: text.to_owned(), keys, score, place: candidate.place });
     }
     // Sets an order, which the map lacks. The caller sorts by score and place; this sort also
     // breaks ties by text.
@@ -107,8 +84,7 @@ fn offer<'a>(
     candidates: &mut HashMap<&'a str, HanPhrase>,
     text: &'a str,
     place: (usize, usize),
-    owner: Option<usize>,
-    number: usize,
+    is_owned: bool,
     whole: bool,
 ) {
     let known = candidates.entry(text).or_insert_with(|| HanPhrase {
@@ -116,11 +92,11 @@ fn offer<'a>(
         last_turn: usize::MAX,
         ..HanPhrase::default()
     });
-    if known.last_turn != number {
+    if known.last_turn != place.0 {
         known.turns += 1;
-        known.last_turn = number;
+        known.last_turn = place.0;
     }
-    known.owner = known.owner.or(owner);
+    known.is_owned |= is_owned;
     known.whole |= whole;
 }
 

@@ -19,23 +19,14 @@ const MAX_PHRASE_BYTES: usize = 48;
 /// A key phrase.
 #[derive(Debug, Clone)]
 pub(super) struct KeyPhrase {
-    /// The form used in titles: proper names capitalised, other words in lower case.
+    /// Proper names capitalised, other words in lower case.
     pub text: String,
-    /// The owner ("my sister Lena"), if a message names one.
-    pub owner: Option<usize>,
     /// Keys of the phrase's words.
     pub keys: Vec<u64>,
     /// How informative the phrase is.
     pub score: f32,
     /// Place of the first mention: turn, byte.
     pub place: (usize, usize),
-    /// True if the phrase names a person or thing.
-    pub is_name: bool,
-    /// True for several words, and for one word that names something by itself.
-    pub is_telling: bool,
-    /// True if a reader understands the phrase without the conversation: a name, or a compound of
-    /// specific words.
-    pub is_strong: bool,
 }
 
 /// Statistics of one word over the whole episode.
@@ -143,10 +134,6 @@ pub(super) fn phrases(source: &EpisodeSource, salience: &WordSalience) -> Vec<Ke
                     let known: &mut KeyPhrase = &mut found[*at];
                     known.score =
                         known.score.max(phrase.score) + 0.35 * phrase.score.min(known.score);
-                    known.owner = known.owner.or(phrase.owner);
-                    known.is_name |= phrase.is_name;
-                    known.is_telling |= phrase.is_telling;
-                    known.is_strong |= phrase.is_strong;
                 }
                 None => {
                     places.insert(exact_key(&phrase.text), found.len());
@@ -269,32 +256,12 @@ fn phrase_of(
             && salience.facts.get(&word.key).is_some_and(|known| known.turns > 1)
     });
     let form = if content == 1 && !is_name && !is_repeated { 0.75 * form } else { form };
-    let general = words.iter().all(|word| word.class.is_abstract() || !word.class.is_content());
-    let is_adjective = words.len() == 1
-        && ["ive", "ous", "ful", "able", "less", "ing", "ed"]
-            .iter()
-            .any(|end| turn.word_text(&words[0]).ends_with(end));
-    let owner =
-        before.filter(|word| turn.word_text(word).eq_ignore_ascii_case("my")).map(|_| turn.speaker);
+    let is_owned = before.is_some_and(|word| turn.word_text(word).eq_ignore_ascii_case("my"));
     Some(KeyPhrase {
         text: written(salience, turn, words),
-        owner,
         keys: words.iter().filter(|word| word.class.is_content()).map(|word| word.key).collect(),
-        score: best * form * if owner.is_some() { 1.15 } else { 1.0 },
+        score: best * form * if is_owned { 1.15 } else { 1.0 },
         place: (number, start),
-        is_name,
-        is_telling: (words.len() > 1
-            || is_name
-            || owner.is_some()
-            || is_repeated && !lone_verb && !is_adjective)
-            && !general,
-        is_strong: is_name
-            || content > 1
-                && words
-                    .iter()
-                    .filter(|word| word.class.is_content() && !word.class.is_abstract())
-                    .count()
-                    > 1,
     })
 }
 

@@ -56,7 +56,7 @@ fn write(source: &EpisodeSource) -> EpisodeText {
     let phrases = phrases(source, &words);
     let scored = salience::scored(source, &words);
     EpisodeText {
-        title: title::write(source, &scored, &phrases),
+        title: title::write(source, &scored),
         summary: summary::write(source, &scored),
         content: narrative::write(source, &scored),
         topics: phrases.iter().take(MAX_TOPICS).map(|phrase| phrase.text.clone()).collect(),

@@ -210,6 +210,32 @@ fn a_title_names_events_without_leading_words_or_reactions() {
 }
 
 #[test]
+fn a_title_is_of_one_sentence_and_never_joins_nouns() {
+    for lines in [
+        &[
+            ("Maya", "New gamecube game, aaaah, mariokart!"),
+            ("Tom", "Oof, that and small screens, the worst."),
+            ("Maya", "Small screens and mariokart!"),
+        ][..],
+        &[
+            ("Maya", "Laptop, why have you failed me?"),
+            ("Tom", "Navy people and their laptop screens, again."),
+        ],
+        &[(
+            "user",
+            "Could you please explain how the midi through port of the two drum machines \
+            decides which of these many messages it passes on to the synthesizer",
+        )],
+    ] {
+        let title = written("2024-03-11T09:30:00Z", lines).title;
+        let is_part = |(_, line): &(&str, &str)| {
+            line.to_lowercase().contains(&title.trim_end_matches('…').to_lowercase())
+        };
+        assert!(lines.iter().any(is_part), "{title}");
+    }
+}
+
+#[test]
 fn long_talks_lose_their_small_talk_first_and_keep_their_order() {
     let mut lines: Vec<(String, String)> = Vec::new();
     for at in 0..25 {

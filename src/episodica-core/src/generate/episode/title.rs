@@ -1,11 +1,11 @@
-//! The title: the most informative sentences in the third person, or else the key phrases and the
-//! people who discussed them. Nothing is cut in the middle, and nothing is quoted.
+//! The title: the most informative sentences in the third person, or else a sentence in its
+//! speaker's own words. A long sentence is shortened at a clause; only if no sentence has a clause
+//! that fits, it is cut between two words.
 
 use std::borrow::Cow;
 
-use super::keywords::KeyPhrase;
 use super::narrative::capitalised;
-use super::person::{self, possessive};
+use super::person;
 use super::salience::{ScoredSentence, is_note};
 use super::source::{EpisodeSource, SourceTurn};
 use super::summary::{plain, without_notes};
@@ -17,11 +17,6 @@ use crate::text::time::{NamedDates, mentions_in};
 
 /// Maximum length of a title, in characters.
 const MAX_CHARS: usize = 80;
-/// A conversation with at most this many sentences is titled by its sentences rather than by
-/// topics.
-const FEW_SENTENCES: usize = 2;
-/// Maximum number of phrases.
-const MAX_PHRASES: usize = 3;
 /// Minimum number of topic words in a sentence that becomes a title.
 const MIN_HEADLINE_FEATURES: usize = 2;
 /// Minimum length of a sentence or clause that becomes a title, in characters; the second is for
@@ -37,74 +32,17 @@ const BREAKS: [&str; 10] =
 /// Plural pronouns that, after rewriting, would seem to mean the one person who is named. They are
 /// allowed if the original sentence contains them.
 const PLURAL: [&str; 4] = [" their", " them", " they", "Their"];
-/// Minimum score of each further phrase, relative to the first phrase.
-const LEAST_SHARE: f32 = 0.5;
 /// Factor for a sentence that dates an event: an event is the best title of a conversation.
 const EVENT: f32 = 1.2;
 /// Minimum score of the second sentence of a title, relative to the first.
 const LEAST_SECOND_SHARE: f32 = 0.5;
+
 /// Writes the title.
-pub(super) fn write(
-    source: &EpisodeSource,
-    scored: &[ScoredSentence],
-    phrases: &[KeyPhrase],
-) -> String {
+pub(super) fn write(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
     let title = of_sentences(source, scored)
-        .or_else(|| of_said(source, scored))
-        .or_else(|| of_phrases(source, phrases))
-        .or_else(|| (scored.len() <= FEW_SENTENCES).then(|| of_words(source, scored))?)
-        .or_else(|| of_topics(source, phrases))
         .or_else(|| of_words(source, scored))
         .unwrap_or_else(|| of_names(source));
     capitalised(&title)
-}
-
-fn of_phrases(source: &EpisodeSource, phrases: &[KeyPhrase]) -> Option<String> {
-    // Without a list of function words, the phrases of a language would be guesses.
-    if !matches!(source.language, Language::English | Language::Chinese) {
-        return None;
-    }
-    let best = phrases.iter().find(|phrase| phrase.is_telling)?;
-    let (mut parts, mut owners, mut strong, mut length) = (Vec::new(), Vec::new(), 0, 0);
-    for phrase in phrases
-        .iter()
-        .filter(|phrase| phrase.is_telling && phrase.score >= LEAST_SHARE * best.score)
-    {
-        let owner = phrase
-            .owner
-            .filter(|owner| !source.speakers[*owner].is_role && !owners.contains(owner));
-        let name = owner.map(|owner| &*source.speakers[owner].short);
-        let text = match (name, source.language) {
-            (Some(name), Language::Chinese) => format!("{name}的{}", phrase.text),
-            (Some(name), _) => format!("{} {}", possessive(name), phrase.text),
-            (None, _) => phrase.text.clone(),
-        };
-        let chars = text.chars().count() + 4;
-        if length + chars > MAX_CHARS {
-            continue;
-        }
-        length += chars;
-        strong += usize::from(phrase.is_strong);
-        owners.extend(owner);
-        parts.push(text);
-        if parts.len() == MAX_PHRASES {
-            break;
-        }
-    }
-    // Generic words describe the conversation less well than one of its sentences.
-    (strong >= 2 && parts.len() > 1).then(|| joined(parts, source.language))
-}
-
-fn joined(parts: Vec<String>, language: Language) -> String {
-    let (comma, and) = match language {
-        Language::Chinese => ("、", "和"),
-        Language::English => (", ", " and "),
-        _ => (", ", ", "),
-    };
-    match parts.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{}{and}{last}", first.join(comma)),
-        _ => parts.concat(),
-    }
 }
 
 /// The most informative sentences that fit, in the third person.
@@ -227,72 +165,43 @@ fn one_line(source: &EpisodeSource, scored: &ScoredSentence) -> String {
     text
 }
 
-/// The speakers, with the key phrases that they discussed.
-fn of_topics(source: &EpisodeSource, phrases: &[KeyPhrase]) -> Option<String> {
-    if !matches!(source.language, Language::English | Language::Chinese) {
-        return None;
-    }
-    let telling = || phrases.iter().filter(|phrase| phrase.is_telling);
-    let strong = telling().filter(|phrase| phrase.is_strong);
-    // Single words say less, so they are used only if no better phrase is left.
-    let weak = telling().filter(|phrase| !phrase.is_strong);
-    let mut topics: Vec<String> =
-        strong.take(MAX_PHRASES).map(|phrase| phrase.text.clone()).collect();
-    if topics.is_empty() {
-        topics.extend(weak.take(MAX_PHRASES).map(|phrase| phrase.text.clone()));
-    }
-    let people: Vec<String> = source
-        .speakers
-        .iter()
-        .filter(|speaker| !speaker.is_role)
-        .map(|speaker| speaker.short.clone())
-        .collect();
-    let title = |count: usize| {
-        let topics = joined(topics[..count].to_vec(), source.language);
-        match (people.is_empty() || people.len() > 3, source.language) {
-            (true, _) => topics,
-            (false, Language::Chinese) => {
-                format!("{}聊{topics}", joined(people.clone(), source.language))
-            }
-            (false, _) => format!("{} on {topics}", joined(people.clone(), source.language)),
-        }
+/// The best sentence in its speaker's own words: one that is worth a note, else the most
+/// informative one, else the first.
+fn of_words(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
+    let rank = |scored: &ScoredSentence| {
+        let (turn, unit) = scored.place(source);
+        let is_worth = !unit.asks && worth(source, turn, unit) > 0.0;
+        (is_worth && scored.score() > 0.0, eventful(source, scored).max(0.0))
     };
-    (1..=topics.len()).rev().map(title).find(|title| title.chars().count() <= MAX_CHARS)
+    let spoken = scored.iter().filter(|scored| !is_noted(source, scored));
+    let mut order: Vec<_> = spoken.map(|scored| (rank(scored), one_line(source, scored))).collect();
+    order.sort_by(|(a, _), (b, _)| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    let whole = |text: &str| !breaks_off(text) && !hangs(text);
+    let texts = || order.iter().map(|(_, text)| text.as_str());
+    texts()
+        .find_map(|text| first_clauses(text, MIN_CLAUSE_CHARS, whole))
+        .or_else(|| texts().find_map(|text| first_clauses(text, 1, |_| true)))
+        .or_else(|| texts().find_map(first_words))
 }
 
-/// The best sentence in its speaker's own words, if it is worth a note: it tells more than the key
-/// phrases.
-fn of_said(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
-    let mut order: Vec<(f32, &ScoredSentence)> =
-        scored.iter().map(|scored| (eventful(source, scored), scored)).collect();
-    order.retain(|(score, scored)| {
-        let (turn, unit) = scored.place(source);
-        *score > 0.0
-            && !unit.asks
-            && scored.features.len() >= MIN_HEADLINE_FEATURES
-            && worth(source, turn, unit) > 0.0
-    });
-    order.sort_by(|a, b| b.0.total_cmp(&a.0));
-    order.into_iter().find_map(|(_, scored)| {
-        let text = one_line(source, scored);
-        let text = text.trim_end_matches(['.', '。', '!', '！', ' ']);
-        let fits = (MIN_CLAUSE_CHARS..=MAX_CHARS).contains(&text.chars().count());
-        (fits && !breaks_off(text) && !hangs(text)).then(|| text.to_owned())
+/// As many clauses of a sentence as fit.
+fn first_clauses(text: &str, least: usize, is_title: impl Fn(&str) -> bool) -> Option<String> {
+    let mut ends: Vec<usize> =
+        BREAKS.iter().flat_map(|sign| text.match_indices(sign)).map(|(at, _)| at).collect();
+    ends.push(text.len());
+    ends.sort_unstable_by(|a, b| b.cmp(a));
+    ends.into_iter().find_map(|end| {
+        let text = text[..end].trim_end_matches(['.', '。', '!', '！', ':', '：', ' ']);
+        let fits = (least..=MAX_CHARS).contains(&text.chars().count());
+        (fits && is_title(text)).then(|| text.to_owned())
     })
 }
 
-/// The most informative sentence in its speaker's own words, if it fits.
-fn of_words(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
-    let mut order: Vec<&ScoredSentence> =
-        scored.iter().filter(|scored| scored.score() > 0.0).collect();
-    order.sort_by(|a, b| eventful(source, b).total_cmp(&eventful(source, a)));
-    let fits = |text: &String| (1..=MAX_CHARS).contains(&text.chars().count());
-    // If no sentence has a topic, uses the first sentences.
-    order.extend(scored.iter().filter(|scored| scored.score() <= 0.0 && !is_noted(source, scored)));
-    let words = |scored: &&ScoredSentence| {
-        one_line(source, scored).trim_end_matches(['.', '。', ' ']).to_owned()
-    };
-    order.iter().map(words).find(fits)
+/// The words of a long clause that fit, with an ellipsis.
+fn first_words(text: &str) -> Option<String> {
+    let (end, _) = text.char_indices().nth(MAX_CHARS - 1)?;
+    let end = text[..end].rfind(' ').unwrap_or(end);
+    Some(format!("{}…", text[..end].trim_end_matches([',', ' '])))
 }
 
 fn is_noted(source: &EpisodeSource, scored: &ScoredSentence) -> bool {

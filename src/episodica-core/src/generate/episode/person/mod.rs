@@ -9,4 +9,4 @@ mod chinese;
 mod english;
 
 pub(super) use chinese::chinese;
-pub(super) use english::{english, may_be_english, possessive};
+pub(super) use english::{english, may_be_english};
