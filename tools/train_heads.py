@@ -16,10 +16,14 @@ result is one bucket, with one signed byte for each head.
 * ``must``: the sentence must not be missed, however short (a sentence that is only worth a note
   counts a tenth, since taking it does no harm)
 * ``small_talk``: greetings, reactions, questions, fragments
+* ``unclear``: not understandable alone (trained on all but small talk)
+* ``lasting``: a state, taste, plan or rule that holds for longer than days
+* ``opinion``, ``plan``: the kind of the sentence
+* ``outcome``: an agent tells what it did or found (trained on agents' sentences only)
 
-A score above 0 says yes. Cross-validation on the training sentences sets the 0: for ``worth`` where
-precision and recall balance best (F1); for ``must`` and ``small_talk`` where a share of ``SURE`` of
-the authors' sentences with a yes is right (worth a note, or small talk).
+A score above 0 says yes. Cross-validation on the training sentences sets the 0: for ``worth`` and
+``opinion`` where precision and recall balance best (F1); for the others where a share of ``SURE``
+of the sentences of a file with a yes is right (for ``must``: worth a note).
 """
 
 from __future__ import annotations
@@ -37,9 +41,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "tools" / "labels"
 FILE = ROOT / "src" / "episodica-core" / "assets" / "heads.bin"
-SHA256 = "f9e2c8afb7f08f50de6a09808eb8998722d3e4f175571e52aa3f6d017b45ed14"
+SHA256 = "96d49919149f60de5835c06b8e3e1285be6a51de53c7f77c6ebee01f971e8387"
 
-HEADS = ("worth", "must", "small_talk")
+HEADS = ("worth", "must", "small_talk", "unclear", "lasting", "opinion", "plan", "outcome")
 BUCKETS = 1 << 15
 GRAMS = (3, 4)
 QUOTES = '"“”„«»「」『』'
@@ -50,10 +54,19 @@ PLAIN = 0.5
 L2 = 0.05
 STEPS = 200
 FOLDS = 4
-# Least share of right sentences among those above a threshold.
-SURE = 0.8
-# Weights of a sentence: one that is only worth a note, for `must`; one of `plain.tsv`.
+# Least share of right sentences among those of a file above a threshold.
+SURE = {
+    "must": ("authored", 0.8),
+    "small_talk": ("authored", 0.8),
+    "unclear": ("chats", 0.5),
+    "lasting": ("chats", 0.66),
+    "plan": ("chats", 0.6),
+    "outcome": ("authored", 0.85),
+}
+# Weights of a sentence: one that is only worth a note, for `must`; one that is true for hours or
+# days, for `lasting`; one of `plain.tsv`.
 ONLY_WORTH = 0.1
+SHORT_LIVED = 4.0
 FROM_PATTERN = 0.5
 
 
@@ -70,10 +83,26 @@ class Labelled(NamedTuple):
         """A fifth of the authors' sentences and all of ``chats_held`` are never trained on."""
         return self.source == "chats_held" or (self.source == "authored" and part(self, 5) == 0)
 
+    def trains(self, head: str) -> bool:
+        """Whether the head is for such sentences."""
+        if head == "unclear":
+            return self.code[0] != "x"
+        return head != "outcome" or self.role != "user"
+
     def is_(self, head: str) -> bool:
         """Whether the label says yes to the head."""
-        kind, worth = self.code[0], self.code[1]
-        return {"worth": worth > "0", "must": worth == "2"}.get(head, kind == "x" and worth == "0")
+        kind, worth, marks = self.code[0], self.code[1], set(self.code[2:])
+        lasts = kind in "so" or (kind in "pr" and worth > "0")
+        return {
+            "worth": worth > "0",
+            "must": worth == "2",
+            "small_talk": kind == "x" and worth == "0",
+            "unclear": "u" in marks,
+            "lasting": lasts and not marks & set("uvq"),
+            "opinion": kind == "o",
+            "plan": kind == "p",
+            "outcome": self.role != "user" and worth > "0",
+        }[head]
 
 
 def part(row: Labelled, parts: int) -> int:
@@ -199,7 +228,9 @@ def importance(rows: list[Labelled], head: str) -> np.ndarray:
     value /= value.mean()
     if head == "must":
         value *= np.where([row.code[1] == "1" for row in rows], ONLY_WORTH, 1.0)
-    return value
+    if head == "lasting":
+        value *= np.where(["v" in row.code[2:] for row in rows], SHORT_LIVED, 1.0)
+    return value * [row.trains(head) for row in rows]
 
 
 def fitted(x: Matrix, y: np.ndarray, importance: np.ndarray) -> tuple[np.ndarray, float]:
@@ -231,14 +262,15 @@ def threshold(head: str, rows: list[Labelled], scores: np.ndarray) -> float:
     """The score at which a head begins to say yes, from scores of sentences not trained on."""
     yes = "worth" if head == "must" else head
     wanted = np.array([row.is_(yes) for row in rows])
-    among = np.array([head == "worth" or row.source == "authored" for row in rows])
+    source, sure = SURE.get(head, ("", 0.0))
+    among = np.array([source in ("", row.source) and row.trains(head) for row in rows])
     order = np.argsort(-scores[among], kind="stable")
     right = np.cumsum(wanted[among][order])
     taken = np.arange(1, len(order) + 1)
-    if head == "worth":
+    if not source:
         best = int(np.argmax(2 * right / (taken + wanted[among].sum())))
     else:
-        best = int(np.nonzero(right / taken >= SURE)[0][-1])
+        best = int(np.nonzero(right / taken >= sure)[0][-1])
     return float(scores[among][order][best])
 
 
@@ -284,13 +316,17 @@ def figures(data: bytes, rows: list[Labelled]) -> None:
     groups = sorted({(row.source, row.language) for row in rows})
     for head, score in of_heads.items():
         for group in groups:
-            here = np.array([(row.source, row.language) == group for row in rows])
+            here = [(row.source, row.language) == group and row.trains(head) for row in rows]
+            if not any(here):
+                continue
+            here = np.array(here)
             yes = np.array([row.is_(head) for row in rows])[here]
             noted = np.array([row.is_("worth") for row in rows])[here]
             taken = score[here] > 0
             both = (yes & taken).sum()
             name = group[1] if group[0] == "authored" else f"{group[1]}, {group[0]}"
-            shares = (both / max(taken.sum(), 1), both / max(yes.sum(), 1), noted[taken].mean())
+            among = max(taken.sum(), 1)
+            shares = (both / among, both / max(yes.sum(), 1), (noted & taken).sum() / among)
             shown = " | ".join(f"{share:.2f}".lstrip("0") for share in shares)
             print(f"| {head} | {name} | {len(yes)} | {yes.sum()} | {taken.sum()} | {shown} |")
 

@@ -1,12 +1,14 @@
 """Profiles: the facts about a user that hold now, by category, with their earlier versions.
 
-A view over the facts: nothing is stored. Facts that a category has no room for are left out of the
-profile; the memory keeps them.
+A view over the facts: nothing is stored. Facts about other people, facts that say the same as a
+more important one, and facts that a category has no room for are left out of the profile; the
+memory keeps them.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -49,15 +51,11 @@ _HEADINGS = {
 }
 _SINCE = {"en": " (since {date}{before})", "zh": "（自 {date}{before}）"}  # noqa: RUF001
 _BEFORE = {"en": "; before: {text}", "zh": "；此前：{text}"}  # noqa: RUF001
-_OTHER = {"en": " [another person: other letters]", "zh": "［另一个人：字母不同］"}  # noqa: RUF001
 LANGUAGES = tuple(_HEADINGS)
 # The headings are Chinese if at least this share of the facts has Chinese characters.
 _CHINESE_SHARE = 0.5
-# The largest share of a category for one person other than the user, and for all of them.
-_SHARE = 0.1
-_SHARE_OF_OTHERS = 0.5
-# Letters of other scripts that look like Latin ones.
-_LOOKS_LIKE = str.maketrans("аеорсухіјѕԁһԛԝкмтвнαενορτυχικ", "aeopcyxijsdhqwkmtbhaevoptuxik")
+# Two facts say the same if they share at least this share of their words.
+_SAME = 0.7
 # The most characters of a former text.
 _FORMER = 120
 
@@ -205,8 +203,7 @@ class Profile(Value):
 
     def _ranked(self) -> list[ProfileLine]:
         """All lines. The first lines stay when there is little room."""
-        lines = {line.fact.memory_id: line for line in self}
-        return [lines[fact.memory_id] for fact in _in_order(self.user_id, self.facts)]
+        return sorted(self, key=lambda line: _rank(line.fact))
 
     def _fits(self, ranked: list[ProfileLine], max_tokens: int, history: bool) -> int:
         def fits(count: int) -> bool:
@@ -230,8 +227,7 @@ class Profile(Value):
         former = [_inline(clip(text, _FORMER)) for text in line.former] if history else []
         before = _BEFORE[self.language].format(text=" / ".join(former)) if former else ""
         since = _SINCE[self.language].format(date=_date(line.fact.valid_from), before=before)
-        other = _OTHER[self.language] if _looks_like(line.fact, self.facts) else ""
-        return f"- {_inline(line.content)}{other}{since}\n"
+        return f"- {_inline(line.content)}{since}\n"
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The profile as JSON text.
@@ -280,23 +276,30 @@ def profile_of(
 
     ``revisions`` has all revisions of the facts that were changed, oldest first.
     """
-    by_kind: dict[str, list[SemanticMemory]] = {kind: [] for kind in limits}
+    current: list[SemanticMemory] = []
     ended: dict[str, list[SemanticMemory]] = {}
     for fact in facts:
-        if fact.is_current and fact.kind in by_kind:
-            by_kind[fact.kind].append(fact)
+        if fact.is_current and fact.kind in limits:
+            current.append(fact)
         elif fact.superseded_by is not None:
             ended.setdefault(fact.superseded_by, []).append(fact)
-    sections, left_out = {}, {}
-    own = _names_of(user, [fact for found in by_kind.values() for fact in found])
-    for kind, found in by_kind.items():
-        kept = _shared(own, _in_order(user, found, own), limits[kind])
-        if kept:
-            sections[kind] = tuple(
-                ProfileLine(fact, _history(user, fact, ended, revisions)) for fact in kept
-            )
-        if len(found) > len(kept):
-            left_out[kind] = len(found) - len(kept)
+    names = _names_of(user, current)
+    kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in limits}
+    left_out: dict[str, int] = {}
+    said: list[set[str]] = []
+    for fact in sorted((fact for fact in current if _person(fact) in names), key=_rank):
+        if len(kept[fact.kind]) >= limits[fact.kind]:
+            left_out[fact.kind] = left_out.get(fact.kind, 0) + 1
+            continue
+        words = _words(fact)
+        if not any(len(words & other) >= _SAME * len(words | other) for other in said):
+            kept[fact.kind].append(fact)
+            said.append(words)
+    sections = {
+        kind: tuple(ProfileLine(fact, _history(user, fact, ended, revisions)) for fact in found)
+        for kind, found in kept.items()
+        if found
+    }
     told = (line.content for lines in sections.values() for line in lines)
     return Profile(user, sections, left_out, language or language_of(told))
 
@@ -313,41 +316,11 @@ def _names_of(user: str, facts: Iterable[SemanticMemory]) -> set[str]:
     return known or {name for name, _ in counts.most_common(1)}
 
 
-def _in_order(
-    user: str, facts: Iterable[SemanticMemory], own: set[str] | None = None
-) -> list[SemanticMemory]:
-    """The user's own facts first, then a fact of each other person, then a second fact of each."""
-    ranked = sorted(facts, key=_rank)
-    own = _names_of(user, ranked) if own is None else own
-    places: Counter[str] = Counter()
-    keys = {}
-    for number, fact in enumerate(ranked):
-        person = _person(fact)
-        places[person] += 1
-        keys[fact.memory_id] = (0 if person in own else places[person], number)
-    return sorted(ranked, key=lambda fact: keys[fact.memory_id])
-
-
-def _shared(own: set[str], ordered: list[SemanticMemory], limit: int) -> list[SemanticMemory]:
-    """The facts that a category has room for."""
-    each, others = max(1, int(limit * _SHARE)), max(1, int(limit * _SHARE_OF_OTHERS))
-    taken: Counter[str] = Counter()
-    kept = []
-    for fact in ordered:
-        person = _person(fact)
-        if person not in own:
-            if taken[person] >= each or taken.total() >= others:
-                continue
-            taken[person] += 1
-        kept.append(fact)
-    return kept[:limit]
-
-
-def _looks_like(fact: SemanticMemory, facts: Iterable[SemanticMemory]) -> bool:
-    """Whether a name with letters of another script looks like another person's name."""
-    person = _person(fact)
-    plain = person.translate(_LOOKS_LIKE)
-    return plain != person and any(_person(other) == plain for other in facts)
+def _words(fact: SemanticMemory) -> set[str]:
+    """The words of a fact without the name; of unspaced scripts the pairs of characters."""
+    runs = re.findall(r"\w+", fact.content.casefold().replace(_person(fact), ""))
+    words = {run for run in runs if run.isascii()}
+    return words | {run[at : at + 2] for run in runs if not run.isascii() for at in range(len(run))}
 
 
 def _rank(fact: SemanticMemory) -> tuple[float, float, float, str]:

@@ -10,7 +10,7 @@ use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
 
 static FILE: &[u8] = include_bytes!("../../assets/heads.bin");
 
-const HEADS: usize = 3;
+const HEADS: usize = 8;
 const BUCKETS: u64 = 1 << 15;
 /// Bytes before the rows.
 const HEADER: usize = 8 * HEADS;
@@ -32,6 +32,16 @@ pub(crate) struct SentenceHeads {
     pub must: f32,
     /// Whether it is a greeting, a reaction, a question or a fragment.
     pub small_talk: f32,
+    /// Whether it can't be understood alone.
+    pub unclear: f32,
+    /// Whether it states what holds for longer than days: a state, a taste or a plan.
+    pub lasting: f32,
+    /// Whether it is an opinion or a taste.
+    pub opinion: f32,
+    /// Whether it is a plan.
+    pub plan: f32,
+    /// Whether an agent tells what it did or found.
+    pub outcome: f32,
 }
 
 impl SentenceHeads {
@@ -63,7 +73,16 @@ impl SentenceHeads {
             let words = words.sums[head] as f32 / (words.features as f32).sqrt();
             (words + PLAIN * plain.sums[head] as f32) * scale + bias
         };
-        Self { worth: score(0), must: score(1), small_talk: score(2) }
+        Self {
+            worth: score(0),
+            must: score(1),
+            small_talk: score(2),
+            unclear: score(3),
+            lasting: score(4),
+            opinion: score(5),
+            plan: score(6),
+            outcome: score(7),
+        }
     }
 }
 
@@ -169,15 +188,44 @@ mod tests {
     #[test]
     fn scores_are_those_of_the_recipe() {
         for (sentence, by_agent, scores) in [
-            ("I’ve moved to flat 12, and I don't eat nuts!", false, [5.50, -0.42, -4.81]),
-            ("Ich wohne seit März in Köln-Süd.", false, [4.00, -0.13, -3.83]),
-            ("我对花生过敏，别忘了。", false, [4.24, 4.25, -4.66]),
-            ("「猫アレルギー」です。", false, [0.13, 0.82, -1.43]),
-            ("Your booking was moved to \"room 4\".", true, [-1.51, -9.99, 0.84]),
-            ("", false, [-1.04, -2.22, -1.56]),
+            (
+                "I’ve moved to flat 12, and I don't eat nuts!",
+                false,
+                [5.50, -0.42, -4.81, -3.34, -0.04, -2.96, -3.36, 1.52],
+            ),
+            (
+                "Ich wohne seit März in Köln-Süd.",
+                false,
+                [4.00, -0.13, -3.83, -1.86, 1.31, -3.55, -4.81, -1.90],
+            ),
+            (
+                "我对花生过敏，别忘了。",
+                false,
+                [4.24, 4.25, -4.66, -6.06, 1.95, -5.60, -5.27, -2.01],
+            ),
+            (
+                "「猫アレルギー」です。",
+                false,
+                [0.13, 0.82, -1.43, -3.75, -0.23, -4.09, -7.54, -2.97],
+            ),
+            (
+                "Your booking was moved to \"room 4\".",
+                true,
+                [-1.51, -9.99, 0.84, -0.94, -9.19, -4.42, -9.51, 0.82],
+            ),
+            ("", false, [-1.04, -2.22, -1.56, -2.33, -3.01, -1.72, -3.84, -3.72]),
         ] {
             let found = SentenceHeads::of(sentence, by_agent);
-            let found = [found.worth, found.must, found.small_talk];
+            let found = [
+                found.worth,
+                found.must,
+                found.small_talk,
+                found.unclear,
+                found.lasting,
+                found.opinion,
+                found.plan,
+                found.outcome,
+            ];
             let near = found
                 .iter()
                 .zip(scores)

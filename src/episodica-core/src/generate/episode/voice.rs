@@ -247,7 +247,8 @@ fn introduces(line: &str) -> bool {
         && !words.any(|word| has("i i've ich je j'ai yo we wir", word))
 }
 
-fn speaks_of_self(text: &str) -> bool {
+/// True if a text has a first-person word.
+pub(in crate::generate) fn speaks_of_self(text: &str) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
     lower.contains(['我', '私', '僕', '俺'])
         || lower

@@ -18,13 +18,13 @@ use super::words::{SentenceSigns, WordSigns};
 use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::generate::episode::{
-    EpisodeText, ToldSentence, breaks_off, sentences_told, write_and_tell,
+    EpisodeText, ToldSentence, breaks_off, sentences_told, speaks_of_self, write_and_tell,
 };
 use crate::generate::reconcile::denied;
 use crate::model::{MemoryKind, Message};
 use crate::text::heads::SentenceHeads;
-use crate::text::normalized;
 use crate::text::words::words;
+use crate::text::{Language, normalized};
 
 /// Version of the rules, stored with their output.
 pub const RULES_VERSION: &str = "facts-5";
@@ -41,6 +41,9 @@ const QUOTED_CONFIDENCE: f32 = 0.75;
 /// Minimum importance of a sentence that must be kept, then of an instruction.
 const SLOT_IMPORTANCE: f32 = 0.7;
 const PROCEDURE_IMPORTANCE: f32 = 0.55;
+
+/// Maximum length of a sentence about something lasting, in bytes; longer ones tell a story.
+const MAX_LASTING: usize = 120;
 
 /// A candidate with its rank.
 struct RankedCandidate {
@@ -192,9 +195,8 @@ fn read(
     config: &MemoryConfig,
 ) -> Result<Vec<RankedCandidate>, Option<RejectReason>> {
     let message = &*messages[told.message];
-    let worth = |text: &str| SentenceHeads::of(text, true).worth;
     if message.is_agent()
-        && let Some(candidate) = confirmed::confirmed(told, worth(&told.said), before, messages)
+        && let Some(candidate) = confirmed::confirmed(told, before, messages)
     {
         return Ok(vec![RankedCandidate {
             candidate,
@@ -229,10 +231,21 @@ fn read(
     };
     let answers = told.message > 0 && answers(&messages[told.message - 1], message);
     let heads = SentenceHeads::of(own, message.is_agent());
-    let score = score(told, heads.worth, answers);
+    let is_personal = message.is_agent()
+        || !matches!(told.language, Language::English | Language::German | Language::French)
+        || speaks_of_self(own);
+    let score = score(told, heads.worth, answers, is_personal);
     let says =
         if message.is_agent() { OwnWords::default() } else { OwnWords::of(told, own, message) };
-    let is_vital = says.is_real && heads.must > 0.0;
+    let is_vital = says.is_real && heads.must > 0.0 && told.form.content > 0;
+    let is_clear = heads.unclear <= 0.0 && !told.form.dangles;
+    let is_lasting = !message.is_agent()
+        && is_clear
+        && heads.lasting > 0.0
+        && told.said.len() <= MAX_LASTING
+        && told.date.is_none();
+    // A rule for the assistant is a wish of the user.
+    let is_wish = is_vital && is_lasting && !is_personal;
     let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
     let fact = |says: OwnWords, content: String| {
         let must = says.slot.is_some() || !says.ends.is_empty() || says.denies || is_vital;
@@ -241,7 +254,14 @@ fn read(
         let (kind, attribute, value, whose) = match says.slot {
             Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
             None if is_procedure => (MemoryKind::Procedure, String::new(), String::new(), None),
-            None => (kind(told.date.is_some(), reading), String::new(), String::new(), None),
+            None => {
+                let kind = if is_wish {
+                    MemoryKind::Preference
+                } else {
+                    kind(is_lasting, told.date.is_some(), reading, heads)
+                };
+                (kind, String::new(), String::new(), None)
+            }
         };
         let candidate = FactCandidate {
             content,
@@ -279,7 +299,7 @@ fn read(
         parts.into_iter().map(|(says, content)| fact(says, content)).collect()
     } else {
         let mut fact = fact(says, content);
-        if told.form.dangles && !fact.is_certain {
+        if !is_clear && !fact.is_certain {
             stand_alone(&mut fact.candidate, told, before, messages);
         }
         if gives_only_the_name(told) || !fact.is_certain && says_nothing_alone(told) {
@@ -321,25 +341,29 @@ const BACK: usize = 2;
 /// Maximum length of a fact made of two sentences, in bytes.
 const MAX_TOGETHER: usize = 300;
 
-/// Prepends the previous sentence of the same speaker to one that refers back ("He's booked us for
-/// his ninetieth"), so that the fact can be understood. Nothing refers back to small talk.
+/// Prepends the sentence before to one that can't be understood alone, such as the question that it
+/// answers ("I'm not, no."). Nothing refers back to small talk, except to a question.
 fn stand_alone(
     candidate: &mut FactCandidate,
     told: &ToldSentence,
     before: &[ToldSentence],
     messages: &[Arc<Message>],
 ) {
-    let Some(earlier) = before.iter().rev().find(|earlier| earlier.speaker == told.speaker) else {
-        return;
+    let is_antecedent = |(distance, earlier): &(usize, &ToldSentence)| {
+        let heads = SentenceHeads::of(&earlier.said, messages[earlier.message].is_agent());
+        earlier.message + BACK >= told.message
+            && (*distance == 0 || earlier.speaker == told.speaker)
+            && earlier.own.is_none()
+            && !earlier.form.dangles
+            && (if earlier.asks {
+                earlier.message + 1 == told.message && earlier.form.content > 0
+            } else {
+                heads.small_talk <= 0.0 && heads.unclear <= 0.0
+            })
     };
-    let by_agent = messages[earlier.message].is_agent();
-    if earlier.asks
-        || earlier.own.is_some()
-        || earlier.form.dangles
-        || earlier.message + BACK < told.message
-        || earlier.content.len() + candidate.content.len() > MAX_TOGETHER
-        || SentenceHeads::of(&earlier.said, by_agent).small_talk > 0.0
-    {
+    let mut near = before.iter().rev().take(BACK).enumerate();
+    let Some((_, earlier)) = near.find(is_antecedent) else { return };
+    if earlier.content.len() + candidate.content.len() > MAX_TOGETHER {
         return;
     }
     candidate.content = format!("{} {}", earlier.content, candidate.content);
@@ -420,27 +444,30 @@ fn answers(before: &Message, message: &Message) -> bool {
     before.speaker() != message.speaker() && before.content.trim_end().ends_with(['?', '？'])
 }
 
-/// The category of a sentence without a slot.
-pub(super) fn kind(is_dated: bool, reading: SentenceSigns) -> MemoryKind {
+/// The category of a sentence without a slot. Only a lasting sentence gets a category of a profile.
+pub(super) fn kind(
+    is_lasting: bool,
+    is_dated: bool,
+    reading: SentenceSigns,
+    heads: SentenceHeads,
+) -> MemoryKind {
     let signs = reading.all;
+    let is_plan = heads.plan > 0.0 || signs.has(WordSigns::INTENT);
     if signs.has(WordSigns::CHOICE) {
         MemoryKind::Decision
-    } else if signs.has(WordSigns::TASTE) {
-        MemoryKind::Preference
-    } else if signs.has(WordSigns::PAST) && is_dated {
-        MemoryKind::Event
-    } else if signs.has(WordSigns::INTENT) {
+    } else if !is_lasting {
+        let happens = is_dated || is_plan || signs.has(WordSigns::PAST);
+        if happens { MemoryKind::Event } else { MemoryKind::Entity }
+    } else if is_plan {
         MemoryKind::Goal
-    } else if signs.has(WordSigns::PEOPLE) {
+    } else if heads.opinion > 0.0 || signs.has(WordSigns::TASTE) {
+        MemoryKind::Preference
+    } else if reading.topic.has(WordSigns::PEOPLE) {
         MemoryKind::Relationship
-    } else if signs.has(WordSigns::WORK) {
+    } else if reading.topic.has(WordSigns::WORK) {
         MemoryKind::WorkHistory
-    } else if signs.has(WordSigns::PERSON) {
-        MemoryKind::PersonalInfo
-    } else if signs.has(WordSigns::PAST) {
-        MemoryKind::Event
     } else {
-        MemoryKind::Entity
+        MemoryKind::PersonalInfo
     }
 }
 

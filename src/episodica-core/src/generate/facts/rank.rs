@@ -8,6 +8,9 @@ const CONTENT: f32 = 1.0;
 const DATE: f32 = 0.7;
 /// Added to a sentence that answers a question.
 const ANSWER: f32 = 0.4;
+/// Penalty for a sentence without "I" or "my", in languages that need these words: most tell of
+/// things in general, or go on where another sentence stopped.
+const IMPERSONAL: f32 = -0.8;
 /// Penalty for every further sentence of a message: two facts from two messages tell more.
 pub(super) const SAME_MESSAGE: f32 = -0.7;
 /// Limit of the head's score in both directions.
@@ -18,11 +21,12 @@ const MIDDLE: f32 = 1.9;
 const SLOPE: f32 = 0.12;
 
 /// The score of a sentence; `answers` is true if the message before is another speaker's question.
-pub(super) fn score(told: &ToldSentence, worth: f32, answers: bool) -> f32 {
+pub(super) fn score(told: &ToldSentence, worth: f32, answers: bool, is_personal: bool) -> f32 {
     CONTENT * (1.0 + told.form.content as f32).ln()
         + worth.clamp(-MOST_WORTH, MOST_WORTH)
         + if told.date.is_some() { DATE } else { 0.0 }
         + if answers { ANSWER } else { 0.0 }
+        + if is_personal { 0.0 } else { IMPERSONAL }
 }
 
 /// Converts a score to an importance from 0 to 1.

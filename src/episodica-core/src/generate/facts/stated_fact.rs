@@ -7,6 +7,7 @@ use super::slots;
 use super::words::SentenceSigns;
 use crate::clock::Moment;
 use crate::model::MemoryKind;
+use crate::text::heads::SentenceHeads;
 use crate::text::time::mentions;
 
 /// Confidence: the application knows the facts that it adds.
@@ -37,7 +38,9 @@ pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> FactCa
     let (kind, attribute, value, whose) = match slot {
         Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
         None => {
-            (kind(date.is_some(), SentenceSigns::of(&spoken)), String::new(), String::new(), None)
+            let heads = SentenceHeads::of(&spoken, false);
+            let kind = kind(date.is_none(), date.is_some(), SentenceSigns::of(&spoken), heads);
+            (kind, String::new(), String::new(), None)
         }
     };
     FactCandidate {

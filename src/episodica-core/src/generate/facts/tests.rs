@@ -127,6 +127,12 @@ fn what_an_agent_confirms_is_known_with_the_request() {
     assert!(found.iter().any(|fact| fact.contains("Render timeout is now 30 s")), "{found:?}");
     let found = confirmed("Move the review to 10 April.", "tool", "Moved to 10 April.");
     assert!(found.iter().any(|fact| fact.contains("Moved to 10 April")), "{found:?}");
+    let found = confirmed(
+        "The request counter is racy, please fix it.",
+        "assistant",
+        "Wrapped the counter in a mutex and the race is gone.",
+    );
+    assert!(found.iter().any(|fact| fact.contains("in a mutex")), "{found:?}");
     for answer in ["You could move it to 10 April.", "I will move it to 10 April.", "Moved?"] {
         assert!(
             confirmed("Move the review to 10 April.", "assistant", answer)
@@ -169,6 +175,35 @@ fn small_talk_does_not_explain_what_a_sentence_refers_to() {
     assert!(found.iter().all(|fact| !fact.contains("Thanks")), "{found:?}");
     let found = one("Ada", "I told Joan in Bath about the flat. She lent me 900 for the deposit.");
     assert!(found.iter().any(|fact| fact.contains("Joan") && fact.contains("900")), "{found:?}");
+}
+
+#[test]
+fn a_sentence_that_is_unclear_alone_is_kept_with_the_question_before_it() {
+    let talk = [
+        said(0, "user", Some("Ben"), DAY, "Do you work at the library in Bath?"),
+        said(1, "user", Some("Ada"), DAY, "I started there two years ago."),
+    ];
+    let found = extract_offline(&talk, &MemoryConfig::default()).candidates.remove(0);
+    let expected =
+        "Ben: \"Do you work at the library in Bath?\" Ada started there two years ago [2022].";
+    assert_eq!(found.content, expected);
+    assert_eq!(found.source_messages, ["m0", "m1"]);
+}
+
+#[test]
+fn only_what_lasts_has_a_category_of_a_profile() {
+    use MemoryKind::*;
+    let is_profile =
+        |kind| matches!(kind, PersonalInfo | WorkHistory | Preference | Relationship | Goal);
+    for (text, lasts) in [
+        ("I'm a night owl.", true),
+        ("I got my braces off yesterday, so I'm happy with my teeth.", false),
+        ("I have an interview at the bank in Bath on Thursday.", false),
+    ] {
+        let talk = [said(0, "user", Some("Ada"), DAY, text)];
+        let found = extract_offline(&talk, &MemoryConfig::default()).candidates.remove(0);
+        assert_eq!(is_profile(found.kind), lasts, "{text}: {:?}", found.kind);
+    }
 }
 
 #[test]

@@ -20,14 +20,12 @@ impl WordSigns {
     pub const PEOPLE: Self = Self(1 << 2);
     /// Work and education.
     pub const WORK: Self = Self(1 << 3);
-    /// Likes and dislikes.
+    /// Likes and dislikes, in languages other than English; the head `opinion` knows English.
     pub const TASTE: Self = Self(1 << 4);
-    /// A person's plans.
+    /// A person's plans, in languages other than English; the head `plan` knows English.
     pub const INTENT: Self = Self(1 << 5);
     /// A decision.
     pub const CHOICE: Self = Self(1 << 6);
-    /// Personal details.
-    pub const PERSON: Self = Self(1 << 7);
 
     /// True if any sign of `other` is set.
     pub fn has(self, other: Self) -> bool {
@@ -41,7 +39,7 @@ impl WordSigns {
 
 /// The lists. Entries are lower-case words; an entry in a script without spaces is a run of
 /// characters that occurs anywhere in a sentence.
-const LISTS: [(WordSigns, &str); 8] = [
+const LISTS: [(WordSigns, &str); 7] = [
     (
         WordSigns::PAST,
         "was were had did went got made took came saw met bought found left felt gave thought told \
@@ -79,27 +77,19 @@ const LISTS: [(WordSigns, &str); 8] = [
     ),
     (
         WordSigns::TASTE,
-        "love loves like likes enjoy enjoys prefer prefers favorite favourite hate hates dislike \
-         adore fan allergic vegan vegetarian liebe mag lieber lieblings hasse \
+        "liebe mag lieber lieblings hasse \
          gusta gustan encanta prefiero odio favorito favorita j'aime j'adore préfère déteste \
-         préféré 喜欢 爱 讨厌 最爱 偏好 过敏",
+         préféré 喜欢 爱 讨厌 最爱 偏好 好き 嫌い",
     ),
     (
         WordSigns::INTENT,
-        "plan plans planning planned want wants hope hopes hoping goal goals dream dreaming aim \
-         intend saving booked will gonna möchte will plane vorhabe quiero \
-         espero planeo veux espère 打算 计划 想 希望 准备 目标 要去",
+        "möchte plane vorhabe quiero espero planeo veux espère \
+         打算 计划 想 希望 准备 目标 要去 つもり 予定",
     ),
     (
         WordSigns::CHOICE,
         "decided decision chose chosen settled agreed entschieden decidido decidí décidé \
          决定 定了 选了",
-    ),
-    (
-        WordSigns::PERSON,
-        "live lives born birthday age email phone address name moved diagnosed allergy \
-         surgery hospital doctor wohne geboren geburtstag vivo nací cumpleaños habite né née \
-         anniversaire 住 搬 生日 岁 电话 手机 邮箱 地址 医院 手术",
     ),
 ];
 
@@ -132,6 +122,8 @@ pub(super) struct SentenceSigns {
     pub all: WordSigns,
     /// The signs of the first word.
     pub first: WordSigns,
+    /// The signs of the first word for people or work.
+    pub topic: WordSigns,
 }
 
 impl SentenceSigns {
@@ -149,16 +141,24 @@ impl SentenceSigns {
             if at == 0 {
                 reading.first = signs;
             }
-            reading.all.add(signs);
+            reading.add(signs);
         }
         if lower.contains(is_cjk) {
             for (at, signs) in UNSPACED.in_text(&lower) {
-                reading.all.add(*signs);
+                reading.add(*signs);
                 if at == 0 {
                     reading.first.add(*signs);
                 }
             }
         }
         reading
+    }
+
+    fn add(&mut self, signs: WordSigns) {
+        const TOPICS: WordSigns = WordSigns(WordSigns::PEOPLE.0 | WordSigns::WORK.0);
+        if signs.has(TOPICS) && !self.topic.has(TOPICS) {
+            self.topic = signs;
+        }
+        self.all.add(signs);
     }
 }
