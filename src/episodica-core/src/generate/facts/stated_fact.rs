@@ -4,7 +4,7 @@
 use super::candidate::FactCandidate;
 use super::extract::kind;
 use super::slots;
-use super::words::SentenceSigns;
+use super::words::{SentenceSigns, WordSigns};
 use crate::clock::Moment;
 use crate::model::MemoryKind;
 use crate::text::heads::SentenceHeads;
@@ -38,8 +38,10 @@ pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> FactCa
     let (kind, attribute, value, whose) = match slot {
         Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
         None => {
-            let heads = SentenceHeads::of(&spoken, false);
-            let kind = kind(date.is_none(), date.is_some(), SentenceSigns::of(&spoken), heads);
+            let (heads, signs) = (SentenceHeads::of(&spoken, false), SentenceSigns::of(&spoken));
+            // The application adds what it wants to keep; a past event does not last all the same.
+            let is_past = signs.all.has(WordSigns::PAST) && heads.lasting <= 0.0;
+            let kind = kind(date.is_none() && !is_past, date.is_some(), signs, heads);
             (kind, String::new(), String::new(), None)
         }
     };
