@@ -75,9 +75,10 @@ const OTHERS_HAN: [char; 5] = ['他', '她', '它', '你', '您'];
 /// Spanish pronouns between the denial and its verb.
 const CLITICS: [&str; 9] = ["te", "se", "lo", "la", "los", "las", "le", "les", "nos"];
 
-/// Chinese characters that add nothing to a denial.
-const EMPTY_HAN: &str =
-    "我俩们一咱的了是已经再也现在目前那这只个家吧呢啊不没有就都条位去还从跟和辆";
+/// Chinese characters that add nothing to a denial, among them numerals and times of day.
+const EMPTY_HAN: &str = "\
+    我俩们咱的了是已经再也现在目前那这只个家吧呢啊不没有就都条位去还从跟和辆\
+    一二三四五六每天周早晚";
 
 /// Maximum number of words with content in a fact that do not occur in the denial. A denial of one
 /// word ends only a fact of that word: "We don't talk any more" does not end "I'm talking on the
@@ -348,6 +349,7 @@ mod tests {
             ("Ann: \"J'ai une moto.\"", "Ann: \"Je n'ai plus de moto.\""),
             ("Ann: \"j'habite à Rennes\"", "Ann: \"j'habite plus à Rennes\""),
             ("Ann lives in lyon with Ann's cousin.", "Ann: \"dont live in lyon anymore\""),
+            ("安每周三晚上上瑜伽课。", "安不再上瑜伽课了。"),
             ("安有一只猫。", "安没有猫了。"),
             ("安在一家广告公司上班。", "安不在那家广告公司工作了。"),
             ("安养了一只橘猫。", "那只橘猫安已经不养了。"),
