@@ -29,7 +29,10 @@ NOT_ENDED = [
     # Real chats: one word in common says too little.
     ("I need to get up early.", "I had enough food and I dont really need any more."),
     ("I'm talking to my sister on the phone.", "We don't talk anymore."),
-    ("I know the site has students working on it.", "I want to work so I don't have to work anymore."),
+    (
+        "I know the site has students working on it.",
+        "I want to work so I don't have to work anymore.",
+    ),
     ("I love coffee.", "I don't drink coffee after six anymore."),
     ("I live in Leeds.", "Tom says I no longer live in Leeds."),
     ("I fixed the mower with my dad.", "So I gave up on that mower."),
