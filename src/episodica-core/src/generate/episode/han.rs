@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::keywords::KeyPhrase;
+use super::key_phrase::KeyPhrase;
 use super::lexicon::{exact_key, is_stop_char, is_stop_word_han};
 use super::source::EpisodeSource;
 use crate::text::script::{is_han, is_katakana};

@@ -6,8 +6,8 @@
 //! does not become the subject. Chinese has no spaces: `han.rs` finds its phrases.
 
 use super::han;
+use super::key_phrase::KeyPhrase;
 use super::lexicon::{KeyMap, exact_key};
-use super::salience::is_note;
 use super::source::{EpisodeSource, SourceTurn};
 use super::units::{TurnUnit, TurnWord};
 
@@ -15,19 +15,6 @@ use super::units::{TurnUnit, TurnWord};
 const MAX_PHRASE_WORDS: usize = 4;
 /// Maximum length of a phrase, in bytes; a longer run does not name a subject.
 const MAX_PHRASE_BYTES: usize = 48;
-
-/// A key phrase.
-#[derive(Debug, Clone)]
-pub(super) struct KeyPhrase {
-    /// Proper names capitalised, other words in lower case.
-    pub text: String,
-    /// Keys of the phrase's words.
-    pub keys: Vec<u64>,
-    /// How informative the phrase is.
-    pub score: f32,
-    /// Place of the first mention: turn, byte.
-    pub place: (usize, usize),
-}
 
 /// Statistics of one word over the whole episode.
 #[derive(Debug, Clone, Copy, Default)]
@@ -378,4 +365,9 @@ pub(super) fn entities(
         }
     }
     found
+}
+
+/// Whether a sentence is a note in brackets about the message, such as the caption of an image.
+pub(super) fn is_note(turn: &SourceTurn, unit: &TurnUnit) -> bool {
+    turn.unit_text(unit).starts_with('[')
 }

@@ -7,6 +7,7 @@
 //! where episodes end and store them.
 
 mod han;
+mod key_phrase;
 mod keywords;
 mod lexicon;
 pub mod model;

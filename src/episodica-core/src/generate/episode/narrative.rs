@@ -3,9 +3,10 @@
 //! A conversation longer than the budget loses its least informative sentences, greetings first;
 //! the rest keep their order.
 
-use super::ready_sentence::{MAX_UNIT_BYTES, ReadySentence, passage};
+use super::ready_sentence::{MAX_UNIT_BYTES, passage};
 use super::salience::ScoredSentence;
 use super::source::EpisodeSource;
+use super::units::ReadySentence;
 use crate::clock::Moment;
 use crate::text::vocabulary::{CHINESE_WEEKDAYS, ENGLISH_WEEKDAYS, months};
 use crate::text::{Language, count_tokens};

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::person;
 use super::source::{EpisodeSource, SourceTurn};
-use super::units::TurnUnit;
+use super::units::{ReadySentence, TurnUnit};
 use crate::text::Language;
 use crate::text::time::{resolve_text, with_dates};
 
@@ -14,20 +14,6 @@ use crate::text::time::{resolve_text, with_dates};
 pub(super) const MAX_UNIT_BYTES: usize = 1_200;
 /// Maximum number of lines of a code block; longer ones lose their middle.
 const MAX_CODE_LINES: usize = 14;
-
-/// A sentence ready for use in a text.
-pub(super) enum ReadySentence {
-    /// In the third person.
-    Told(String),
-    /// To be quoted.
-    Said(String),
-    /// To be quoted as a question.
-    Asked(String),
-    /// A note in brackets about the message, such as an image caption; not attributed to a speaker.
-    Aside(String),
-    /// Lines of code.
-    Code(String),
-}
 
 /// The sentence in the form that its grammar allows; computed on first use.
 pub(super) fn passage<'a>(

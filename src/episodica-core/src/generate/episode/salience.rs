@@ -1,7 +1,7 @@
 //! Scores how informative each sentence is and lists its features. Summaries and long narratives
 //! use both to select sentences.
 
-use super::keywords::WordSalience;
+use super::keywords::{WordSalience, is_note};
 use super::lexicon::{exact_key, is_stop_char};
 use super::source::{EpisodeSource, SourceTurn};
 use super::units::TurnUnit;
@@ -76,11 +76,6 @@ pub(super) fn scored(source: &EpisodeSource, salience: &WordSalience) -> Vec<Sco
         }
     }
     all
-}
-
-/// Whether a sentence is a note in brackets about the message, such as the caption of an image.
-pub(super) fn is_note(turn: &SourceTurn, unit: &TurnUnit) -> bool {
-    turn.unit_text(unit).starts_with('[')
 }
 
 fn features(

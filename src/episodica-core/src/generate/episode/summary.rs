@@ -2,10 +2,11 @@
 //! attributed.
 
 use super::narrative::fits;
-use super::ready_sentence::{ReadySentence, clip, passage};
+use super::ready_sentence::{clip, passage};
 use super::salience::ScoredSentence;
 use super::source::EpisodeSource;
 use super::told_sentences::without_emphasis;
+use super::units::ReadySentence;
 use crate::text::Language;
 
 /// Maximum number of tokens of a summary.

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 
+use super::keywords::is_note;
 use super::narrative::capitalised;
 use super::person;
-use super::salience::{ScoredSentence, is_note};
+use super::salience::ScoredSentence;
 use super::source::{EpisodeSource, SourceTurn};
 use super::summary::{plain, without_notes};
 use super::told_sentences::{breaks_off, without_openers};

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use super::lexicon::class_of;
 use super::narrative::capitalised;
-use super::ready_sentence::{ReadySentence, passage, third_person};
+use super::ready_sentence::{passage, third_person};
 use super::source::{EpisodeSource, SourceTurn};
-use super::units::TurnUnit;
+use super::units::{ReadySentence, TurnUnit};
 use super::voice::words_of_others;
 use crate::model::Message;
 use crate::text::Language;

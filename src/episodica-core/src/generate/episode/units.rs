@@ -4,13 +4,26 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::lexicon::{WordClass, class_of, exact_key, key};
-use super::ready_sentence::ReadySentence;
 use crate::text::script::is_alphanumeric;
 use crate::text::time::TimeMention;
 use crate::text::{is_cjk, sentences};
 
 /// Maximum number of sentences read from one message; only tables and logs have more.
 const MAX_SENTENCES: usize = 120;
+
+/// A sentence ready for use in a text.
+pub(super) enum ReadySentence {
+    /// In the third person.
+    Told(String),
+    /// To be quoted.
+    Said(String),
+    /// To be quoted as a question.
+    Asked(String),
+    /// A note in brackets about the message, such as an image caption; not attributed to a speaker.
+    Aside(String),
+    /// Lines of code.
+    Code(String),
+}
 
 /// A sentence, or a block of code, as a range of its turn's text.
 #[derive(Default)]
