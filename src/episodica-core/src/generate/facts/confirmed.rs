@@ -56,8 +56,11 @@ pub(super) fn confirmed(
     }
     let request = before.iter().rev().find(|other| !messages[other.message].is_agent())?;
     let between = told.message.checked_sub(request.message)?;
-    let is_asked =
-        (1..=REACH).contains(&between) && request.said.len() <= MAX_BYTES && request.own.is_none();
+    let is_thanks = !request.asks && SentenceHeads::of(&request.said, false).small_talk > 0.0;
+    let is_asked = (1..=REACH).contains(&between)
+        && request.said.len() <= MAX_BYTES
+        && request.own.is_none()
+        && !is_thanks;
     let message_id = message.message_id.clone();
     let (content, source_messages) = match about_user(told) {
         Some(content) => (content, vec![message_id]),

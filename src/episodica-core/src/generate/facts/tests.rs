@@ -133,6 +133,12 @@ fn what_an_agent_confirms_is_known_with_the_request() {
         "Wrapped the counter in a mutex and the race is gone.",
     );
     assert!(found.iter().any(|fact| fact.contains("in a mutex")), "{found:?}");
+    let found = confirmed(
+        "Makes sense, thanks for breaking it down!",
+        "assistant",
+        "Wrapped the counter in a mutex and the race is gone.",
+    );
+    assert!(found.iter().all(|fact| !fact.contains("thanks")), "{found:?}");
     for answer in ["You could move it to 10 April.", "I will move it to 10 April.", "Moved?"] {
         assert!(
             confirmed("Move the review to 10 April.", "assistant", answer)
