@@ -72,10 +72,10 @@ def test_what_is_counted_is_what_the_allocator_handed_out(
     with MemorySystem(store) as memory:
         memory.add_messages("alice", talk(6_000))
         memory.add_messages("other", talk(50))
-    snapshots = list((store / "snapshots").iterdir())
-    assert snapshots
-    for snapshot in snapshots if not from_snapshot else []:
-        snapshot.unlink()
+    segments = list((store / "segments").iterdir())
+    assert segments
+    for segment in segments if not from_snapshot else []:
+        segment.unlink()
     done = subprocess.run(
         [sys.executable, "-c", CHILD, str(store)],
         capture_output=True,
