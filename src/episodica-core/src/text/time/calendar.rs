@@ -16,6 +16,9 @@ pub(super) enum TimeLean {
     Unknown,
 }
 
+/// Days within which a day of the month must fall on its weekday if no tense tells the direction.
+const SOON: i32 = 45;
+
 /// A unit of the calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CalendarUnit {
@@ -117,16 +120,36 @@ pub(super) fn unit(today: Date, unit: CalendarUnit, offset: i64) -> Option<(Days
     })
 }
 
-/// The date of a day of the month that is named without its month.
-pub(super) fn day_of_month(today: Date, lean: TimeLean, day: i8) -> Option<Date> {
-    let mut days = (-2..=2).filter_map(|offset| {
+/// The date of a day of the month that is named without its month, and whether it is certain: the
+/// tense tells the direction, or the named `weekday` (Monday is 0) occurs on it soon. A weekday that
+/// never does makes it uncertain.
+pub(super) fn day_and_weekday(
+    today: Date,
+    lean: TimeLean,
+    day: i8,
+    weekday: Option<i8>,
+) -> Option<(Date, bool)> {
+    let of_month = |offset| {
         let (first, _) = month_offset(today, offset)?;
         date(i64::from(first.year()), first.month(), day)
-    });
-    match lean {
-        TimeLean::Past => days.rev().find(|day| *day <= today),
-        TimeLean::Future => days.find(|day| *day >= today),
-        TimeLean::Unknown => days.min_by_key(|day| days_between(*day, today).abs()),
+    };
+    let nearest = |days: &mut dyn Iterator<Item = Date>| {
+        days.filter(|day| match lean {
+            TimeLean::Past => *day <= today,
+            TimeLean::Future => *day >= today,
+            TimeLean::Unknown => true,
+        })
+        .min_by_key(|day| days_between(*day, today).abs())
+    };
+    let agrees = |date: &Date| Some(date.weekday().to_monday_zero_offset()) == weekday;
+    let soon = |date: &Date| lean != TimeLean::Unknown || days_between(*date, today).abs() <= SOON;
+    let both = nearest(&mut (-2..=2).filter_map(of_month).filter(agrees)).filter(soon);
+    match both {
+        Some(both) => Some((both, true)),
+        None => {
+            let found = nearest(&mut (-2..=2).filter_map(of_month))?;
+            Some((found, lean != TimeLean::Unknown && weekday.is_none()))
+        }
     }
 }
 

@@ -300,6 +300,10 @@ impl<'t> ChinesePosition<'t> {
         let after_weekday = self.before.is_some_and(|before| {
             self.text[..self.start - before.len_utf8()].ends_with(['周', '週', '期', '拜'])
         });
+        // In 5月14号周二 the weekday belongs to the date.
+        if self.follows("号號") {
+            return None;
+        }
         if !after_weekday
             && self.follows("每上下这這本两兩几幾半数一二三四五六七八九十0123456789个個")
         {
@@ -350,12 +354,12 @@ pub(super) fn part_of_month(text: &str) -> &str {
 }
 
 /// The text after 周, 星期 or 礼拜.
-fn week_word(text: &str) -> Option<&str> {
+pub(super) fn week_word(text: &str) -> Option<&str> {
     ["周", "週", "星期", "礼拜", "禮拜"].into_iter().find_map(|word| text.strip_prefix(word))
 }
 
 /// The weekday (Monday is 0) at the beginning of `text`, and the rest.
-fn weekday_char(text: &str) -> Option<(i8, &str)> {
+pub(super) fn weekday_char(text: &str) -> Option<(i8, &str)> {
     let first = text.chars().next()?;
     let weekday = match first {
         '日' | '天' => 6,

@@ -2,7 +2,7 @@
 //! of dates.
 
 use super::calendar::{self, TimeLean};
-use super::chinese::{ChineseMatch, ChinesePosition, part_of_month};
+use super::chinese::{ChineseMatch, ChinesePosition, part_of_month, week_word, weekday_char};
 use super::chinese_numbers::{day_of_month, is_digit, number};
 use super::holidays::{self, Holiday};
 use super::lunar::LunarFeast;
@@ -197,10 +197,15 @@ impl ChinesePosition<'_> {
         if counts || !rest[..length].ends_with(['号', '號']) || self.follows("第月门門") {
             return None;
         }
+        let (weekday, after) = match week_word(after).and_then(weekday_char) {
+            Some((weekday, after)) => (Some(weekday), after),
+            None => (None, after),
+        };
+        let length = rest.len() - after.len();
         let lean = self.lean(length);
-        let date = calendar::day_of_month(self.today, lean, day)?;
+        let (date, is_clear) = calendar::day_and_weekday(self.today, lean, day, weekday)?;
         let hit = ChineseMatch::new(length, (date, date), DateGrain::Day);
-        let clear = lean != TimeLean::Unknown && !self.clause_has(length, &["每"]);
+        let clear = is_clear && !self.clause_has(length, &["每"]);
         Some(if clear { hit } else { hit.unsure() })
     }
 

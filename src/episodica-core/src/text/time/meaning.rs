@@ -428,9 +428,9 @@ impl MatchPlace<'_, '_> {
         if !self.ends_here() {
             return None;
         }
-        let lean = self.lean();
-        let found = calendar::day_of_month(self.today, lean, day).map(DateMatch::day)?;
-        Some(found.sure(lean != TimeLean::Unknown && !self.is_habit()))
+        let (lean, weekday) = (self.lean(), self.named_weekday());
+        let (found, is_clear) = calendar::day_and_weekday(self.today, lean, day, weekday)?;
+        Some(DateMatch::day(found).sure(is_clear && !self.is_habit()))
     }
 
     fn years(&self) -> Option<DateMatch> {

@@ -333,6 +333,10 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:(?:on|by|until|till|since|before|after|from|for) )the {d}",
             PatternMeaning::DayOfMonth,
         ),
+        (
+            "(?:(?:on|by|until|till|since|before|after|from|for) )?{wd},? the {d}",
+            PatternMeaning::DayOfMonth,
+        ),
         ("the {d} of (?:the )?(?P<step>last|this|next) month", PatternMeaning::DayOfMonth),
         (
             "(?:(?:in|since|during|until|till|through|throughout|around|by|before|after) \

@@ -181,6 +181,10 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("(?:le|au|dès le|jusqu['’]au|depuis le|avant le) {d}", PatternMeaning::DayOfMonth),
         (
+            "(?:(?:le|dès le|jusqu['’]au|depuis le|avant le) )?{wd},? (?:le )?{d}",
+            PatternMeaning::DayOfMonth,
+        ),
+        (
             "(?:à la |en )?(?:début|courant|mi-|mi |fin|fin de|milieu|milieu de) ?{mon}(?: {y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),

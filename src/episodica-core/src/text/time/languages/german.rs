@@ -222,6 +222,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::Date,
         ),
         ("(?:am|zum|bis zum|vom|seit dem|ab dem) {d}\\.", PatternMeaning::DayOfMonth),
+        ("(?:(?:am|bis|ab|seit|vom) )?{wd},? (?:de[nmr] |am )?{d}\\.", PatternMeaning::DayOfMonth),
         ("(?:anfang|mitte|ende) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
         ("(?:im|seit|bis|ab|in|vom|zum) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
         (

@@ -192,7 +192,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::Date,
         ),
         ("(?:el|al|del|desde el|hasta el) (?:próximo )?(?:día )?{d}", PatternMeaning::DayOfMonth),
-        ("(?:(?:el|al|para el|hasta el) )?{anywd},? (?:día )?{d}", PatternMeaning::DayOfMonth),
+        ("(?:(?:el|al|para el|hasta el) )?{wd},? (?:día )?{d}", PatternMeaning::DayOfMonth),
         (
             "(?:a )?(?:principios|comienzos|inicios|mediados|finales|fines) (?:del? (?:mes de \
              )?){mon}(?: del? {y})?",
