@@ -121,8 +121,8 @@ pub(super) fn unit(today: Date, unit: CalendarUnit, offset: i64) -> Option<(Days
 }
 
 /// The date of a day of the month that is named without its month, and whether it is certain: the
-/// tense tells the direction, or the named `weekday` (Monday is 0) occurs on it soon. A weekday that
-/// never does makes it uncertain.
+/// tense tells the direction, or the date soon falls on the named `weekday` (Monday is 0). Without
+/// such a date it is uncertain.
 pub(super) fn day_and_weekday(
     today: Date,
     lean: TimeLean,
