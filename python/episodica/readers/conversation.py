@@ -182,7 +182,7 @@ class Talk:
 
 
 def mappings(value: object, most: int | None = None) -> list[Mapping[str, Any]]:
-    """The mappings among the first values of a list; none of what is not a list."""
+    """The mappings among the first values of a list. Empty for any other value."""
     values = value[:most] if isinstance(value, list) else []
     return [one for one in values if isinstance(one, Mapping)]
 

@@ -64,7 +64,7 @@ pub(super) fn write(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<(
     replace_file(backend, &layout.format_path(), &bytes)
 }
 
-/// Refuses a folder of Nemori: it has episodes or facts, but no messages beside them.
+/// Refuses a folder of Nemori: it has logs of episodes or facts, but no log of messages.
 fn refuse_foreign(backend: &dyn FileBackend, layout: &StoreLayout) -> Result<()> {
     let has_logs = |kind: LogKind| -> Result<bool> {
         let directory = layout.root().join(kind.name());

@@ -19,6 +19,7 @@ use crate::store::StateRecord;
 /// Episodes that enter the view under one lock. The number limits how long searches wait.
 const VIEW_BATCH: usize = 64;
 
+/// Embeds episodes and commits them.
 pub(crate) fn commit_with_vectors(
     services: &EngineServices,
     user: &OpenUser,

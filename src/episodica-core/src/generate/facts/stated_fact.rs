@@ -39,7 +39,7 @@ pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> FactCa
         Some(slot) => (slot.kind, slot.attribute, slot.value, slot.whose),
         None => {
             let (heads, signs) = (SentenceHeads::of(&spoken, false), SentenceSigns::of(&spoken));
-            // The application adds what it wants to keep; a past event does not last all the same.
+            // The application adds facts to keep, but a past event is still an event.
             let is_past = signs.all.has(WordSigns::PAST) && heads.lasting <= 0.0;
             let kind = kind(date.is_none() && !is_past, date.is_some(), signs, heads);
             (kind, String::new(), String::new(), None)
