@@ -143,7 +143,10 @@ pub(super) fn day_and_weekday(
     };
     let agrees = |date: &Date| Some(date.weekday().to_monday_zero_offset()) == weekday;
     let soon = |date: &Date| lean != TimeLean::Unknown || days_between(*date, today).abs() <= SOON;
-    let both = nearest(&mut (-2..=2).filter_map(of_month).filter(agrees)).filter(soon);
+    let fitting = || (-2..=2).filter_map(of_month).filter(agrees).filter(soon);
+    // Without a tense, a plan is likelier than a day that has passed.
+    let both =
+        nearest(&mut fitting().filter(|day| *day >= today)).or_else(|| nearest(&mut fitting()));
     match both {
         Some(both) => Some((both, true)),
         None => {
@@ -215,7 +218,7 @@ pub(super) fn is_doubtful(today: Date, found: Days, days: impl Fn(i64) -> Option
     })
 }
 
-fn days_between(earlier: Date, later: Date) -> i32 {
+pub(super) fn days_between(earlier: Date, later: Date) -> i32 {
     earlier.until(later).map_or(i32::MAX, |span| span.get_days())
 }
 

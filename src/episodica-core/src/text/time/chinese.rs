@@ -311,8 +311,8 @@ impl<'t> ChinesePosition<'t> {
         }
         let rest = self.rest();
         let after = week_word(rest)?;
-        let lean = self.lean(rest.len() - after.len());
         if let Some(after) = after.strip_prefix('末') {
+            let lean = self.clear_lean(rest.len() - after.len());
             let past = calendar::weekend(self.today, -1)?;
             let this = calendar::weekend(self.today, 0)?;
             let days = if lean != TimeLean::Past || this.0 <= self.today { this } else { past };
@@ -320,19 +320,22 @@ impl<'t> ChinesePosition<'t> {
             return Some(if lean == TimeLean::Unknown { hit.unsure() } else { hit });
         }
         let (weekday, after) = weekday_char(after)?;
+        let length = rest.len() - after.len();
+        let lean = self.clear_lean(length);
         let day = match lean {
             TimeLean::Past => calendar::weekday_before(self.today, weekday)?,
             TimeLean::Future | TimeLean::Unknown => {
                 calendar::weekday_after(self.today, weekday, 1)?
             }
         };
-        let length = rest.len() - after.len();
-        // Without a sign of the tense it may be any week's: 礼拜六睡到中午.
-        let habit = lean == TimeLean::Unknown
+        // Without a sign of the tense it may be any week's: 礼拜六睡到中午. The tense of a clause
+        // about 周五的会 need not be that of the day.
+        let doubtful = lean == TimeLean::Unknown
+            || after.starts_with(['的', '到', '至', '和', '跟', '或', '、'])
             || self.clause_has(length, &["每", "通常", "一般", "总是", "總是", "经常", "經常"]);
         let hit =
             ChineseMatch { weekday: true, ..ChineseMatch::new(length, (day, day), DateGrain::Day) };
-        Some(if habit { hit.unsure() } else { hit })
+        Some(if doubtful { hit.unsure() } else { hit })
     }
 
     /// Whether the clause of a mention of `length` bytes contains one of `words`.
@@ -341,9 +344,27 @@ impl<'t> ChinesePosition<'t> {
         words.iter().any(|word| self.text[clause.clone()].contains(word))
     }
 
-    /// Whether the clause is about the past or the future.
+    /// Whether the clause, or one next to it, is about the past or the future.
     pub(super) fn lean(&self, length: usize) -> TimeLean {
-        tense::CHINESE.lean(self.text, self.start..self.start + length)
+        self.directed(length, tense::CHINESE.lean(self.text, self.start..self.start + length))
+    }
+
+    /// The tense of the clause if its signs agree.
+    pub(super) fn clear_lean(&self, length: usize) -> TimeLean {
+        let place = self.start..self.start + length;
+        self.directed(length, tense::CHINESE.clear_lean(self.text, place))
+    }
+
+    /// `lean`, unless the mention is a limit: 十月之前, 周一起.
+    fn directed(&self, length: usize, lean: TimeLean) -> TimeLean {
+        const LIMITS: [&str; 7] = ["之前", "以前", "前", "起", "开始", "開始", "まで"];
+        let after = &self.rest()[length..];
+        let is_limit = LIMITS.iter().any(|word| after.starts_with(word));
+        match lean {
+            lean if !is_limit => lean,
+            TimeLean::Past => TimeLean::Unknown,
+            TimeLean::Future | TimeLean::Unknown => TimeLean::Future,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::chinese::{ChineseMatch, ChinesePosition, part_of_month, week_word, we
 use super::chinese_numbers::{day_of_month, is_digit, number};
 use super::holidays::{self, Holiday};
 use super::lunar::LunarFeast;
+use super::meaning::NEAR_DAYS;
 use super::mention::DateGrain;
 
 const HOLIDAYS: &[(&str, Holiday)] = &[
@@ -175,10 +176,18 @@ impl ChinesePosition<'_> {
         let lean = self.lean(reach);
         let found = calendar::infer(self.today, lean, days)?;
         // Chinese marks past actions: a day without such a mark is ahead, or in doubt if it has
-        // just passed.
+        // just passed. A month without a mark may be any year's.
+        let nearest = calendar::infer(self.today, TimeLean::Unknown, days)?;
         let doubtful = match lean {
-            TimeLean::Unknown => day.is_some() && found.1 < self.today,
-            _ => day.is_some() && calendar::is_doubtful(self.today, found, days),
+            TimeLean::Unknown => {
+                let ahead = calendar::days_between(self.today, found.0);
+                day.is_none() || found.1 < self.today || ahead > NEAR_DAYS
+            }
+            _ if found == nearest => false,
+            _ => {
+                self.clear_lean(reach) != lean
+                    || day.is_some() && calendar::is_doubtful(self.today, found, days)
+            }
         };
         let hit = ChineseMatch { lacks_year: true, ..ChineseMatch::new(length, found, grain) };
         let yearly = self.follows("每年")
@@ -202,7 +211,7 @@ impl ChinesePosition<'_> {
             None => (None, after),
         };
         let length = rest.len() - after.len();
-        let lean = self.lean(length);
+        let lean = self.clear_lean(length);
         let (date, is_clear) = calendar::day_and_weekday(self.today, lean, day, weekday)?;
         let hit = ChineseMatch::new(length, (date, date), DateGrain::Day);
         let clear = is_clear && !self.clause_has(length, &["每"]);
@@ -228,7 +237,8 @@ impl ChinesePosition<'_> {
             Some((day, day))
         })?;
         let hit = ChineseMatch::new(length, days, DateGrain::Day);
-        let yearly = self.follows("每") || self.clause_has(length, &["每年"]);
+        let yearly =
+            lean == TimeLean::Unknown || self.follows("每") || self.clause_has(length, &["每年"]);
         Some(if yearly { hit.unsure() } else { hit })
     }
 }

@@ -4,6 +4,8 @@ use super::calendar::{self, CalendarUnit, TimeLean};
 use super::chinese::{ChineseMatch, ChinesePosition};
 use super::chinese_numbers::{is_digit, number};
 use super::mention::DateGrain;
+use super::tense;
+use crate::text::is_cjk;
 
 impl ChinesePosition<'_> {
     /// 前几天, 前两天: intentionally vague.
@@ -137,6 +139,7 @@ impl ChinesePosition<'_> {
             return None;
         }
         let length = rest.len() - after.len();
+        let clear = direction > 0 || self.is_ago(length);
         if half {
             let (days, grain) = match unit {
                 CalendarUnit::Year => {
@@ -148,7 +151,8 @@ impl ChinesePosition<'_> {
                 _ => return None,
             };
             let about = (unit == CalendarUnit::Month).then_some(days.0);
-            return Some(ChineseMatch { about, ..ChineseMatch::new(length, days, grain) });
+            let hit = ChineseMatch { about, ..ChineseMatch::new(length, days, grain) };
+            return Some(if clear { hit } else { hit.unsure() });
         }
         let (near, grain) = calendar::unit(self.today, unit, direction.checked_mul(least)?)?;
         let (far, _) = calendar::unit(self.today, unit, direction.checked_mul(most)?)?;
@@ -165,7 +169,22 @@ impl ChinesePosition<'_> {
         };
         let hit = ChineseMatch { about, ..ChineseMatch::new(length, days, grain) };
         // 两年多前 is too vague for a date in the text.
-        Some(if exact || most > least { hit } else { hit.unsure() })
+        Some(if clear && (exact || most > least) { hit } else { hit.unsure() })
+    }
+
+    /// True if 三天前 counts from today, not from an event: 出发三天前, 3日前から.
+    fn is_ago(&self, length: usize) -> bool {
+        let clause = tense::CHINESE.clause(self.text, self.start..self.start + length);
+        let after = &self.text[self.start + length..clause.end];
+        let has_kana = |text: &str| text.contains(|c| ('\u{3041}'..='\u{30FF}').contains(&c));
+        if has_kana(&self.text[clause]) {
+            let is_limit = ["から", "より", "まで"].iter().any(|word| after.starts_with(word));
+            return !is_limit && (after.contains('た') || after.contains('だ'));
+        }
+        let is_subject =
+            |c: char| "我你您他她它们們人家在于於从從是就约約大概早才还還都已刚剛跟和".contains(c);
+        let after_noun = self.before.is_some_and(|c| is_cjk(c) && !is_subject(c));
+        !after_noun || self.clear_lean(length) == TimeLean::Past
     }
 }
 

@@ -110,8 +110,10 @@ pub(super) struct TenseSigns {
     pub shadows: &'static [&'static str],
     /// The future in a past form: "decided to move".
     pub intentions: &'static [&'static str],
+    /// Words that leave the tense of the date open although they contain a sign: "told me".
+    pub doubts: &'static [&'static str],
     pub past: &'static [&'static str],
-    /// The present and the future.
+    /// The future, and present forms for what is arranged.
     pub ahead: &'static [&'static str],
     /// Ambiguous forms.
     pub open: &'static [&'static str],

@@ -10,13 +10,27 @@ use super::patterns::DatePatterns;
 use crate::text::Language;
 use crate::text::expression::TextMatch;
 
-/// If neither a year nor the tense of the sentence tells which year is meant, a date is certain
-/// only within this many days of the day of the text.
-const NEAR_DAYS: i64 = 120;
+/// If neither a year nor the tense of the sentence tells which year is meant, a day is certain only
+/// within this many days of the day of the text.
+pub(super) const NEAR_DAYS: i32 = 120;
 
-/// Words at the start of a mention that indicate the future.
-const FORWARD: [&str; 9] =
-    ["until", "till", "by", "from", "bis", "ab", "hasta", "jusqu", "à partir"];
+/// Words at the start of a mention that indicate the future, unless its clause is in the past.
+const FORWARD: [&str; 14] = [
+    "until",
+    "till",
+    "by",
+    "for",
+    "before",
+    "through",
+    "bis",
+    "ab",
+    "vor",
+    "hasta",
+    "antes de",
+    "jusqu",
+    "avant",
+    "à partir",
+];
 
 /// Words at the start of a mention for the day of an arrangement, which is ahead even if the
 /// arrangement is told in the past: "auf den 9. April verlegt".
@@ -142,10 +156,11 @@ impl MatchPlace<'_, '_> {
                 let found =
                     self.stepped(step, DateGrain::Season, |year| calendar::season(year, season))?;
                 // Some speakers mean the winter at the start of a year, others the one at its end.
-                // Without a tense, a season may be any year's.
-                let needs_tense = step == NamedStep::Tense || is_over;
-                let clear = (season != 3 || !found.absolute)
-                    && (found.absolute || !needs_tense || lean != TimeLean::Unknown);
+                let is_winter = season == 3
+                    && (found.absolute
+                        || !matches!(step, NamedStep::Last | NamedStep::Next)
+                        || matches!(self.today.month(), 12 | 1 | 2));
+                let clear = !is_winter && (!is_over || lean != TimeLean::Unknown);
                 Some(DateMatch { lacks_year: false, ..found.sure(clear) })
             }
             PatternMeaning::Month(step) => {
@@ -172,22 +187,45 @@ impl MatchPlace<'_, '_> {
         }
     }
 
-    /// The tense of the clause. If it is unknown, "until", "by" and "from" indicate the future.
+    /// The tense of the clause, or of a clause next to it.
     fn lean(&self) -> TimeLean {
-        let lean = self.patterns.tense.lean(self.text, self.start..self.end);
+        self.directed(self.patterns.tense.lean(self.text, self.start..self.end))
+    }
+
+    /// The tense of the clause if its signs agree.
+    fn clear_lean(&self) -> TimeLean {
+        self.directed(self.patterns.tense.clear_lean(self.text, self.start..self.end))
+    }
+
+    /// `lean`, unless the preposition indicates the future.
+    fn directed(&self, lean: TimeLean) -> TimeLean {
         let surface = self.text[self.start..self.end].to_lowercase();
         let opens = |word: &&str| {
             surface.strip_prefix(*word).is_some_and(|rest| rest.starts_with([' ', '’', '\'']))
         };
-        match lean {
-            TimeLean::Unknown if FORWARD.iter().any(opens) => TimeLean::Future,
-            _ if TARGETS.iter().any(opens) => TimeLean::Future,
-            lean => lean,
+        if TARGETS.iter().any(opens) || self.is_target() {
+            return TimeLean::Future;
+        }
+        // "By the end of April", "until after Friday".
+        let previous = self.text[..self.start].trim_end().rsplit(' ').next().unwrap_or_default();
+        if opens(&"from") && lean == TimeLean::Past {
+            // "It was moved from Friday."
+            return TimeLean::Unknown;
+        }
+        if !FORWARD.iter().any(|word| opens(word) || *word == previous) {
+            return lean;
+        }
+        match self.patterns.tense.clear_lean(self.text, self.start..self.end) {
+            TimeLean::Past => TimeLean::Unknown,
+            _ => TimeLean::Future,
         }
     }
 
-    /// True if "for" or "zum" precedes the day.
+    /// True if "for" or "zum" precedes the day: "a reminder was set for 13 June".
     fn is_target(&self) -> bool {
+        if self.group("d").or_else(|| self.group("wd")).is_none() {
+            return false;
+        }
         let before = self.text[..self.start].trim_end();
         let surface = self.text[self.start..self.end].to_lowercase();
         match self.patterns.language {
@@ -243,6 +281,18 @@ impl MatchPlace<'_, '_> {
         self.patterns.goes_on.is_match(&self.text[self.end..])
     }
 
+    /// True if a day follows a month: "through April 10".
+    fn precedes_day(&self) -> bool {
+        let is_month = self.group("mon").is_some() && self.group("d").is_none();
+        is_month && matches!(self.digits_after(&[' ']), 1 | 2)
+    }
+
+    /// Number of digits after the match and `marks`.
+    fn digits_after(&self, marks: &[char]) -> usize {
+        let after = self.text[self.end..].trim_start_matches(marks);
+        after.bytes().take_while(u8::is_ascii_digit).count()
+    }
+
     /// An annual date in the year given by its number, by a word such as "last", or by the tense.
     fn stepped(
         &self,
@@ -253,9 +303,10 @@ impl MatchPlace<'_, '_> {
         if let Some(year) = self.number::<i64>("y") {
             return Some(DateMatch::absolute(days(year)?, grain));
         }
+        if self.group("y").is_none() && self.precedes_day() {
+            return None;
+        }
         let lean = match step {
-            // "A reminder was set for 13 June", "zum 1. Juli gekündigt".
-            NamedStep::Tense if self.group("d").is_some() && self.is_target() => TimeLean::Future,
             NamedStep::Tense => self.lean(),
             _ => TimeLean::Unknown,
         };
@@ -265,14 +316,21 @@ impl MatchPlace<'_, '_> {
             NamedStep::This => days(i64::from(self.today.year())),
             NamedStep::Tense => calendar::infer(self.today, lean, &days),
         }?;
-        // Without a tense, a day that is months away may belong to this year or another.
-        let near = (-NEAR_DAYS..=NEAR_DAYS)
-            .contains(&found.0.duration_since(self.today).as_hours().div_euclid(24));
+        let nearest = calendar::infer(self.today, TimeLean::Unknown, &days);
+        let is_day = self.group("d").is_some();
         let is_clear = || match lean {
-            TimeLean::Unknown => near,
-            _ => self.group("d").is_none() || !calendar::is_doubtful(self.today, found, &days),
+            TimeLean::Unknown => {
+                is_day && calendar::days_between(self.today, found.0).abs() <= NEAR_DAYS
+            }
+            _ if nearest == Some(found) => true,
+            // A year that is not the nearest needs a clear tense.
+            _ => {
+                self.clear_lean() == lean
+                    && !(is_day && calendar::is_doubtful(self.today, found, &days))
+            }
         };
-        let sure = step != NamedStep::Tense || is_clear() && !self.is_habit();
+        let sure = step != NamedStep::Tense
+            || is_clear() && !self.is_habit() && self.digits_after(&[',', ' ', '(']) != 4;
         let found =
             DateMatch { lacks_year: step == NamedStep::Tense, ..DateMatch::new(found, grain) };
         Some(found.sure(sure))
@@ -282,26 +340,38 @@ impl MatchPlace<'_, '_> {
         let weekday = self.named_weekday()?;
         let of_today = self.today.weekday().to_monday_zero_offset();
         let lean = match step {
-            // "Tests that were set up for Tuesday."
-            NamedStep::Tense if self.is_target() => TimeLean::Future,
-            NamedStep::Tense => self.lean(),
+            NamedStep::Tense | NamedStep::This => self.clear_lean(),
             _ => TimeLean::Unknown,
         };
-        let past = step == NamedStep::Last
-            || lean == TimeLean::Past
-            || step == NamedStep::Tense && lean == TimeLean::Unknown;
+        let past = step == NamedStep::Last || step == NamedStep::Tense && lean != TimeLean::Future;
         let day = if past {
             calendar::weekday_before(self.today, weekday)?
         } else {
             calendar::weekday_after(self.today, weekday, i8::from(step != NamedStep::This))?
         };
         let sure = match step {
-            NamedStep::Tense => lean != TimeLean::Unknown && !self.is_habit(),
-            NamedStep::This => weekday >= of_today,
+            NamedStep::Tense => {
+                // "On Monday", said on a Monday in the past tense, may be today.
+                let is_today = lean == TimeLean::Past && weekday == of_today;
+                lean != TimeLean::Unknown && !is_today && !self.is_habit() && self.is_one_weekday()
+            }
+            NamedStep::This => weekday >= of_today && lean != TimeLean::Past,
             NamedStep::NextOrLater => weekday <= of_today,
             NamedStep::Last | NamedStep::Next => true,
         };
         Some(DateMatch { weekday: true, ..DateMatch::day(day) }.sure(sure))
+    }
+
+    /// True if a weekday is not one of several and not part of a name: "Monday to Friday", "Friday
+    /// scan".
+    fn is_one_weekday(&self) -> bool {
+        let (before, after) = (&self.text[..self.start], &self.text[self.end..]);
+        let first = self.text[self.start..self.end].split(' ').next().unwrap_or_default();
+        let is_bare = self.patterns.weekdays.find(&first.to_lowercase()).is_some();
+        !self.patterns.listed_before.is_match(before)
+            && !self.patterns.listed_after.is_match(after)
+            && !(self.patterns.language == Language::English
+                && (after.starts_with(['\'', '’']) || is_bare && !self.ends_here()))
     }
 
     /// The ordinal of a weekday or week in its month; the last is -1.
@@ -375,18 +445,17 @@ impl MatchPlace<'_, '_> {
         Some(DateMatch { lacks_year, ..found })
     }
 
-    /// A date without a year that names its weekday. The weekday usually fits only one of the years
-    /// near the year of the text.
+    /// A date without a year that names its weekday. It is certain if the weekday fits the nearest
+    /// year; if it fits no year near the year of the text, one of the two is a mistake.
     fn date_on_weekday(&self, month: i8, day: i8, last: i8) -> Option<DateMatch> {
         if day != last || self.group("y").is_some() {
             return None;
         }
         let weekday = self.weekday_beside()?;
-        let this = i64::from(self.today.year());
-        let dates = [this, this + 1, this - 1].into_iter();
-        let mut dates = dates.filter_map(|year| calendar::date(year, month, day));
-        let date = dates.find(|date| date.weekday().to_monday_zero_offset() == weekday)?;
-        Some(DateMatch { lacks_year: true, ..DateMatch::day(date) })
+        let days = |year| calendar::date(year, month, day).map(|day| (day, day));
+        let (date, _) = calendar::infer(self.today, TimeLean::Unknown, days)?;
+        let fits = date.weekday().to_monday_zero_offset() == weekday;
+        Some(DateMatch { lacks_year: true, ..DateMatch::day(date) }.sure(fits))
     }
 
     /// "Between May and July 2022". A range across the new year ends in the year that is named.
@@ -407,8 +476,10 @@ impl MatchPlace<'_, '_> {
             }
             (None, Some(to)) => Some(DateMatch::absolute(days(to)?, DateGrain::Month)),
             (None, None) => {
-                let found = calendar::infer(self.today, self.lean(), days)?;
-                Some(DateMatch::new(found, DateGrain::Month).sure(!self.is_habit()))
+                let lean = self.clear_lean();
+                let found = calendar::infer(self.today, lean, days)?;
+                let sure = lean != TimeLean::Unknown && !self.is_habit();
+                Some(DateMatch::new(found, DateGrain::Month).sure(sure))
             }
         }
     }
@@ -428,9 +499,12 @@ impl MatchPlace<'_, '_> {
         if !self.ends_here() {
             return None;
         }
-        let (lean, weekday) = (self.lean(), self.named_weekday());
+        let (lean, weekday) = (self.clear_lean(), self.named_weekday());
         let (found, is_clear) = calendar::day_and_weekday(self.today, lean, day, weekday)?;
-        Some(DateMatch::day(found).sure(is_clear && !self.is_habit()))
+        // "Different from the first" counts things.
+        let is_number =
+            self.group("d").is_some_and(|day| day.starts_with(|c: char| c.is_ascii_digit()));
+        Some(DateMatch::day(found).sure(is_clear && is_number && !self.is_habit()))
     }
 
     fn years(&self) -> Option<DateMatch> {
@@ -470,7 +544,7 @@ impl MatchPlace<'_, '_> {
 
     fn weekend(&self) -> Option<DateMatch> {
         let (saturday, _) = calendar::weekend(self.today, 0)?;
-        let (offset, sure) = match self.lean() {
+        let (offset, sure) = match self.clear_lean() {
             TimeLean::Future => (0, true),
             lean if self.today >= saturday => (0, lean == TimeLean::Past),
             lean => (-1, lean == TimeLean::Past),
@@ -540,7 +614,8 @@ impl MatchPlace<'_, '_> {
             },
         };
         let other = self.same_day(unit, direction.checked_mul(count)?)?;
-        Some(DateMatch::new((other.min(self.today), other.max(self.today)), DateGrain::Day))
+        let days = (other.min(self.today), other.max(self.today));
+        Some(DateMatch::new(days, DateGrain::Day).sure(unit != CalendarUnit::Decade))
     }
 
     /// The day `count` units from today.

@@ -36,6 +36,13 @@ const NUMERIC: &[(&str, PatternMeaning)] = &[
     (r"(?P<a>\d\d?)-(?P<b>\d\d?)-{y}", PatternMeaning::Slashed),
 ];
 
+/// What joins the weekdays of a list or a range, in all languages.
+const LISTED: &str = concat!(
+    r"\s*(?:,|&|/|\+|[-–—]|",
+    r"\b(?:and|or|to|through|thru|till?|until|und|oder|bis|y|o|u|e|a|al|et|ou|à|au)\b)\s*",
+);
+const LISTED_PREPOSITIONS: &str = "(?:on|by|the|am|zum|el|le|de) ";
+
 /// The names of one kind, each with its value.
 pub(super) struct NamedValues<T>(Vec<(TextExpression, T)>);
 
@@ -54,6 +61,8 @@ pub(super) struct DatePatterns {
     pub habits: TextExpression,
     pub mornings: TextExpression,
     pub goes_on: TextExpression,
+    pub listed_before: TextExpression,
+    pub listed_after: TextExpression,
     pub day_first: bool,
     rejected: Option<TextExpression>,
     counted: TextExpression,
@@ -166,6 +175,12 @@ impl DatePatterns {
                 r#"^(?:\s*(?:$|[,;:!?)\]"”’…。，！？]|\.(?:\s|$)|\s[-–—])|\s+(?:{})\b)"#,
                 words.goes_on
             )),
+            listed_before: TextExpression::new(filled(&format!(
+                r"(?:{{anywd}})s?(?:{LISTED})(?:{LISTED_PREPOSITIONS})?$"
+            ))),
+            listed_after: TextExpression::new(filled(&format!(
+                r"^(?:{LISTED})(?:{LISTED_PREPOSITIONS})?(?:{{anywd}})"
+            ))),
             day_first: words.day_first,
             rejected: (!words.rejected.is_empty()).then(|| {
                 TextExpression::new(format!(r"\b(?:{})", filled(&words.rejected.join("|"))))

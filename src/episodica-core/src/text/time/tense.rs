@@ -1,7 +1,8 @@
 //! Decides by the tense of its clause whether a date without a year is in the past or the future.
 //!
-//! A clause ends at punctuation and at a conjunction. The clause of the date decides first, then
-//! the clause before it, then the clause after it.
+//! A clause ends at punctuation and at a conjunction. The clause of the date decides. If it has no
+//! sign of tense, the clause before it decides, then the clause after it. A weekday asks for more:
+//! all signs of its own clause must agree.
 
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ const SHORT_CLAUSE: usize = 12;
 /// The expressions of a [`TenseSigns`].
 pub(super) struct TenseReader {
     signs: ExpressionSet,
-    /// The tense that each sign indicates; `None` for a shadow.
+    /// The tense that each sign indicates, `Unknown` for a doubtful one; `None` for a shadow.
     leans: Vec<Option<TimeLean>>,
     bounds: TextExpression,
     rule: TenseRule,
@@ -51,6 +52,7 @@ impl TenseReader {
         let kinds = [
             (tense.shadows, None),
             (tense.intentions, Some(TimeLean::Future)),
+            (tense.doubts, Some(TimeLean::Unknown)),
             (tense.past, Some(TimeLean::Past)),
             (tense.ahead, Some(TimeLean::Future)),
             (tense.open, Some(TimeLean::Unknown)),
@@ -75,39 +77,65 @@ impl TenseReader {
     /// The tense of the date at `place` of `text`.
     pub(super) fn lean(&self, text: &str, place: Range<usize>) -> TimeLean {
         let clause = self.clause(text, place.clone());
-        // The preposition at the start of a mention also shows the tense: since, for.
-        let surface = &text[place.clone()];
-        let preposition = surface.find(' ').unwrap_or(0);
-        let before = &text[clause.start..place.start + preposition];
-        let after = &text[place.end..clause.end];
+        let (before, after) = parts(text, &place, &clause);
         let own = self.read(before, after);
-        let beside = before.len() - preposition + after.len();
-        let settled = match self.rule {
-            TenseRule::Nearest => own != TimeLean::Unknown,
-            TenseRule::PastFirst => own == TimeLean::Past || beside >= SHORT_CLAUSE,
-            TenseRule::AheadFirst => own != TimeLean::Unknown || beside >= SHORT_CLAUSE / 2,
+        let least = match self.rule {
+            TenseRule::Nearest => usize::MAX,
+            TenseRule::PastFirst => SHORT_CLAUSE,
+            TenseRule::AheadFirst => SHORT_CLAUSE / 2,
         };
-        if settled {
-            return own;
+        let own_or_none = own.unwrap_or_else(|| self.without_sign(before, after));
+        if own.is_some() || clause.len() - place.len() >= least {
+            return own_or_none;
         }
         let window = window(text, &place);
         let (before, after) = (&text[window.start..clause.start], &text[clause.end..window.end]);
         let previous = before.trim_end_matches(|c: char| !c.is_alphanumeric());
         if !ends_sentence(&before[previous.len()..]) {
             let previous = &previous[self.last_bound(previous)..];
-            let found = self.read(previous, "");
-            if !previous.is_empty() && found != TimeLean::Unknown {
+            if let Some(found) = self.read(previous, "").filter(|lean| *lean != TimeLean::Unknown) {
                 return found;
             }
         }
         let next = after.trim_start_matches(|c: char| !c.is_alphanumeric());
         if ends_sentence(&after[..after.len() - next.len()]) {
-            return own;
+            return own_or_none;
         }
         let end = self.bounds.find(next).map_or(next.len(), |bound| bound.range().start);
         match self.read("", &next[..end]) {
-            TimeLean::Unknown => own,
-            found => found,
+            None | Some(TimeLean::Unknown) => own_or_none,
+            Some(found) => found,
+        }
+    }
+
+    /// The tense of the date at `place` of `text` if all signs of its clause agree, else `Unknown`.
+    /// A date that opens its sentence belongs to the clause after its comma: "On Friday, we met".
+    pub(super) fn clear_lean(&self, text: &str, place: Range<usize>) -> TimeLean {
+        let mut clause = self.clause(text, place.clone());
+        let has_words = |range: Range<usize>| text[range].contains(char::is_alphanumeric);
+        let rest = text[clause.end..].strip_prefix([',', '，']);
+        if let Some(rest) = rest
+            && !has_words(clause.start..place.start)
+            && !has_words(place.end..clause.end)
+        {
+            let previous = text[..clause.start].trim_end_matches(' ');
+            if previous.is_empty() || previous.ends_with(SENTENCE_ENDS) {
+                let end = self.bounds.find(rest).map_or(rest.len(), |bound| bound.range().start);
+                clause.end = text.len() - rest.len() + end;
+            }
+        }
+        let (before, after) = parts(text, &place, &clause);
+        let mut leans = match self.rule {
+            TenseRule::Nearest => {
+                self.leans(before.trim_end()).chain(self.leans(after)).collect::<Vec<_>>()
+            }
+            _ => self.leans(&format!("{before} {after}")).collect(),
+        };
+        leans.dedup();
+        match *leans {
+            [lean] => lean,
+            [] if clause.len() - place.len() >= SHORT_CLAUSE => self.without_sign(before, after),
+            _ => TimeLean::Unknown,
         }
     }
 
@@ -124,30 +152,26 @@ impl TenseReader {
         self.bounds.find_all(text).last().map_or(0, |bound| bound.range().end)
     }
 
-    /// The tense of a clause; `before` and `after` are its parts around the date.
-    fn read(&self, before: &str, after: &str) -> TimeLean {
+    /// The tense of a clause, if it has a sign of tense; `before` and `after` are its parts around
+    /// the date.
+    fn read(&self, before: &str, after: &str) -> Option<TimeLean> {
         if self.rule == TenseRule::Nearest {
-            return match self.leans(before.trim_end()).last() {
-                Some(lean) => lean,
-                None => self.leans(after).next().unwrap_or(TimeLean::Unknown),
-            };
+            return self.leans(before.trim_end()).last().or_else(|| self.leans(after).next());
         }
         let clause = format!("{before} {after}");
-        if clause.trim().is_empty() {
-            return TimeLean::Unknown;
-        }
-        let (mut past, mut ahead, mut open) = (false, false, false);
-        for lean in self.leans(&clause) {
-            past |= lean == TimeLean::Past;
-            ahead |= lean == TimeLean::Future;
-            open |= lean == TimeLean::Unknown;
-        }
+        let order = match self.rule {
+            TenseRule::AheadFirst => [TimeLean::Future, TimeLean::Past, TimeLean::Unknown],
+            _ => [TimeLean::Past, TimeLean::Future, TimeLean::Unknown],
+        };
+        order.into_iter().find(|lean| self.leans(&clause).any(|found| found == *lean))
+    }
+
+    /// The tense of a clause without a sign of tense.
+    fn without_sign(&self, before: &str, after: &str) -> TimeLean {
+        let is_empty = before.trim().is_empty() && after.trim().is_empty();
         match self.rule {
-            TenseRule::AheadFirst if ahead => TimeLean::Future,
-            TenseRule::AheadFirst if !past => TimeLean::Unknown,
-            _ if past => TimeLean::Past,
-            _ if open && !ahead => TimeLean::Unknown,
-            _ => TimeLean::Future,
+            TenseRule::PastFirst if !is_empty => TimeLean::Future,
+            _ => TimeLean::Unknown,
         }
     }
 
@@ -155,6 +179,13 @@ impl TenseReader {
     fn leans<'s>(&'s self, text: &'s str) -> impl Iterator<Item = TimeLean> + 's {
         self.signs.find(text).filter_map(|sign| self.leans[sign])
     }
+}
+
+/// The parts of a clause around a date. The preposition at the start of the date also shows the
+/// tense: since, for.
+fn parts<'t>(text: &'t str, place: &Range<usize>, clause: &Range<usize>) -> (&'t str, &'t str) {
+    let preposition = text[place.clone()].find(' ').unwrap_or(0);
+    (&text[clause.start..place.start + preposition], &text[place.end..clause.end])
 }
 
 /// The range of `text` that is read around `place`.
@@ -170,6 +201,8 @@ fn window(text: &str, place: &Range<usize>) -> Range<usize> {
     start..end
 }
 
+const SENTENCE_ENDS: [char; 8] = ['.', '!', '?', '\n', '…', '。', '！', '？'];
+
 fn ends_sentence(marks: &str) -> bool {
-    marks.contains(['.', '!', '?', '\n', '…', '。', '！', '？'])
+    marks.contains(SENTENCE_ENDS)
 }

@@ -11,12 +11,16 @@ use crate::text::vocabulary::ENGLISH_WEEKDAYS;
 /// The verb nearest before the date decides, so "the flat we bought in June is damp" is in the
 /// past.
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
-    shadows: &["hundred|indeed|feed|seed|speed|bed|red|wed|shed|weed|exceed|proceed|succeed"],
+    shadows: &[
+        "hundred|indeed|feed|seed|speed|bed|red|wed|shed|weed|exceed|proceed|succeed",
+        r"(?:the|an?|my|our|your|his|her|their) \w+ed",
+    ],
     intentions: &[
         // An intention that is reported in the past concerns the future: "decided to move in June".
         concat!(
-            r"(?:decided|promised|agreed|planned|offered|hoped|expected|invited|asked|told|",
-            r"chose)(?: \w+)? to \w+(?: \w+ed\b)?",
+            r"(?:(?:['’]ve|have|has|had)(?: just| already| finally| also)? )?(?:decided|promised|",
+            r"agreed|planned|offered|hoped|expected|invited|asked|told|",
+            r"chose|going|about|applied|volunteered)(?: \w+)? to \w+(?: \w+ed\b)?",
         ),
         concat!(
             r"(?:(?:['’]ve|have|has|had) ",
@@ -27,16 +31,28 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         concat!(
             r"(?:(?:['’]ve|have|has|had|just|finally|already|i|we|she|he|they) )*(?:signed up|",
             r"signed on|enrolled|registered|booked|reserved|rented|hired|invited|promised|",
-            r"entered|arranged|",
+            r"entered|arranged|applied|volunteered|",
             r"(?:got|bought|have) (?:us |me )?(?:\w+ )?tickets|put (?:my|our) names? down|",
             r"got a place)",
-            r"(?: [\w'’-]+){0,6}$",
+            r"(?: [\w'’-]+){0,12}$",
         ),
         "need(?:s|ed)?|excited|interested|supposed",
         // A date that a person "has got" or "was given" is an appointment: "they've given me the
         // 22nd".
         r"['’]ve (?:(?:also|still|already) )?(?:got|(?:given|offered) (?:me|us))",
         r"(?:have|has) (?:(?:also|still|already) )?(?:got|(?:given|offered) (?:me|us))",
+    ],
+    doubts: &[
+        "said|says|told|tells|mentioned|asked|asks|thought|heard|announced|remind(?:s|ed)",
+        // "If you spent it in April" tells nothing, nor does "approved as planned".
+        r"if \w+ \w+|(?:starting|beginning)",
+        r"(?:as|remains?|stays?|keeps?)(?: \w+)? (?:\w+ed|held|kept|set)",
+        // "Today is Monday" arranges nothing, and "it is boring" is no plan.
+        "(?:today|tomorrow|yesterday|it|that|this)(?: is|['’]s)$",
+        concat!(
+            r"(?:am|is|are|['’]m|['’]re|['’]s|im)(?: \w+)? (?:amazing|annoying|boring|charming|",
+            r"confusing|exciting|freezing|interesting|missing|nothing|something|stunning|tiring)",
+        ),
     ],
     past: &[
         // The verb before an infinitive carries the tense: "went to see".
@@ -60,32 +76,48 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     ahead: &[
         r"['’]d (?:love|like|rather|be)",
         "will|won['’]?t|shall|gonna|wanna|gotta|let['’]?s|hope|hoping|plan|plans|planning|soon|\
-         ['’]ll|upcoming",
+         ['’]ll|upcoming|(?:have|has) to|must|see (?:you|ya|u)|meet (?:me|us|up)",
         concat!(
-            r"(?:am|is|are|isn['’]?t|aren['’]?t|be|get|gets|getting|being|['’]m|['’]re|im)(?: ",
-            r"(?:not|all|both|already|just|also|so|now|still|really|\w+ly))*(?: \w+ing\b)?(?: ",
+            r"(?:am|is|are|isn['’]?t|aren['’]?t|be|get|gets|['’]m|['’]re|['’]s|im)(?: ",
+            r"(?:not|all|both|already|just|also|so|now|still|really|only|\w+ly))* \w+ing(?: ",
             r"\w+ed\b)?",
         ),
-        "(?:he|she|it|that|there|who|what|when|where|how|here)['’]s",
-        "['’]s (?:(?:already|still|not|now|all|just) \
-)?(?:on|in|at|due|back|not|out|off|up|over|open|free|set|booked|scheduled|planned|\
-supposed|expected|happening|coming|going|getting|having|leaving|moving|starting|\
-flying|taking|visiting|arriving|turning|hosting|bringing|doing|working|running|\
-seeing|returning|graduating|marrying|retiring|playing|making|staying|giving|\
-expecting|planning|throwing|joining|launching|closing|opening)",
-        "can|can['’]?t|cannot|could|should|must|may|might|want|wants|have|has|do|does|don['’]?t|\
-         doesn['’]?t|['’]ve",
-        "starts?|begins?|leaves?|arrives?|fly|flies|comes?|goe?s?|moves?|takes?|gets?|sees?|meets?|\
-         finish|finishes|graduates?|retires?|opens|closes|ends|runs|turns|expires|lands|\
-         launches|ships|returns|resumes|reopens|hosts|marries",
+        r"(?:get|gets) \w+ed",
+        concat!(
+            r"(?:am|is|are|['’]m|['’]re|['’]s|im)(?: (?:not|all|both|already|just|also|now|still|",
+            r"only|being))* (?:due|back|off|away|closed|set|booked|scheduled|planned|expected|",
+            r"supposed|invited|moved|postponed)",
+        ),
+        // "The exam is on Thursday."
+        concat!(
+            r"(?:is|are|isn['’]t|aren['’]t|['’]s)(?: (?:not|already|just|only|now|still|free|out|",
+            r"open|here))*(?: (?:on|in|at|by|for|from|until|till))?(?: the)?$",
+        ),
+        // An appointment has an article, unlike a habit: "I have a class", "I have class".
+        concat!(
+            r"(?:have|has|['’]ve|['’]s)(?: (?:also|still|already|got))* (?:an?|another|my|our|",
+            r"his|her|their|two|three) \w+",
+        ),
+        "starts?|begins?|leaves?|arrives?|fly|flies|comes?|moves?|meets?|finish|finishes|\
+         graduates?|retires?|opens|closes|ends|turns|expires|lands|launches|ships|returns|resumes|\
+         reopens|hosts|marries|runs out",
     ],
-    open: &[],
+    open: &[
+        "am|is|are|isn['’]?t|aren['’]?t|['’]s|['’]m|['’]re|im|its|thats|theres|hes|shes",
+        "can|can['’]?t|cannot|could|should|would|may|might|want|wants|have|has|do|does|don['’]?t|\
+         doesn['’]?t|['’]ve|['’]d|gets?|go|goes|takes?|runs",
+        // An infinitive, not a place: "jam to sell at the fair".
+        concat!(
+            r"(?-i:to (?:[a-z]+ly )?[a-z]+ (?:at|with|it|them|him|her|me|us|you|the|a|an|my|our|",
+            r"their|his|some|this|that|off|up|out|down|over|back))",
+        ),
+    ],
     participle: "been|gone|done|seen|taken|given|become|known|eaten|drunk|driven|flown|written|\
         broken|chosen|grown|fallen|worn|ridden|sung|swum|woken|thrown|spoken|forgotten|gotten|\
         begun|come|run|put|read|set|cut|let|\\w+ed",
     irregular: "was|were|wasn['’]?t|weren['’]?t|did|didn['’]?t|had|hadn['’]?t|went|got|took|met|\
-        came|saw|made|said|told|bought|found|felt|gave|left|ran|began|became|spent|thought|knew|\
-        ate|drank|drove|flew|wrote|broke|sold|sent|lost|won|paid|kept|held|heard|grew|chose|\
+        came|saw|made|bought|found|felt|gave|left|ran|began|became|spent|knew|\
+        ate|drank|drove|flew|wrote|broke|sold|sent|lost|won|paid|kept|held|grew|chose|\
         caught|brought|built|fell|taught|wore|rode|sang|swam|woke|threw|spoke|slept|stood|hid|\
         dug|shot|stole|tore|swore|shook|froze|forgot|led|lent|meant|sat|struck|hung|fed|bled|\
         bit|blew|drew|learnt|dreamt|burnt|quit|bumped|used to",
@@ -385,8 +417,9 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         their|me|us|him|them|too|though|then|now|again|already|here|there|which|who|just|alone|\
         though|out|off",
     rejected: &[
+        "(?:keep|kept|had|have|has|take|took|want|wanted) (?:{anywd})$",
         "(?:black|good|cyber|super|ash|holy|casual|palm|every|each|most|some|any|one|\
-another|other|a|girl) (?:{anywd})$",
+another|other|an?|girl|my|our|your|his|her|their) (?:{anywd})$",
         concat!(
             r"(?:\w+ed|written|done|made|given|taken|sent|told|drawn|sung) by ",
             r"(?:april|may|june|august)$",

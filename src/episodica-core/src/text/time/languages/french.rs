@@ -7,7 +7,10 @@ use crate::text::time::grammar::{
 use crate::text::time::holidays::Holiday;
 
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
-    shadows: &[],
+    shadows: &[
+        "jamais|désormais|français|anglais|japonais|portugais|parfait|satisfait|connais|souhait|\
+         voudrais|pourrais|aimerais|devrais",
+    ],
     intentions: &[
         // An arranged event is in the future.
         concat!(
@@ -21,6 +24,10 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r"obligé|calé|complet)\p{L}*",
         ),
     ],
+    doubts: &[
+        "(?:ai|as|a|avons|avez|ont) (?:\\p{L}+ )?(?:dit|demandé|écrit|raconté)",
+        "disait|dit|disent|peut|pourrait",
+    ],
     past: &[
         "était|étaient|étais|avait|avaient|avais|étions|avions|faisait|allait|voulait|habitait|\
          habitais|travaillait|travaillais|pleuvait|vivait|vivais|fut|naquit|mourut|depuis",
@@ -31,7 +38,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         ),
     ],
     ahead: &[],
-    open: &[],
+    // Other past forms, and words that look like them.
+    open: &[r"\p{L}{3,}(?:ait|aient|ais)"],
     participle: concat!(
         r"fait|faite|faits|mis|mise|pris|prise|appris|compris|né|née|nés|mort|morte|eu|été|lu|vu|",
         r"vue|su|pu|bu|dit|écrit|ouvert|offert|reçu|perdu|vendu|rendu|venus?|venues?|revenus?|",

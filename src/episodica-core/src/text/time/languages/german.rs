@@ -7,7 +7,10 @@ use crate::text::time::grammar::{
 use crate::text::time::holidays::Holiday;
 
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
-    shadows: &[],
+    shadows: &[
+        "heute|bitte|seite|weite",
+        r"(?:nächste|letzte|erste|zweite|dritte|beste|könnte|möchte|sollte|müsste|hätte)\w*",
+    ],
     intentions: &[
         // A state or an appointment in the form of the perfect tense.
         concat!(
@@ -25,11 +28,19 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r"(?:tickets|karten|fahrkarten)\b.*?\b(?:gekauft|besorgt|geholt))",
         ),
     ],
+    doubts: &[
+        concat!(
+            r"(?:hab|habe|hast|hat|haben)\b.*?\b(?:gesagt|gemeint|erzählt|geschrieben|gehört|",
+            r"gefragt|erwähnt)",
+        ),
+        "(?:gesagt|gemeint|erzählt|geschrieben|gehört) (?:hab|habe|hat|haben)",
+        "sagte|meinte|erzählte|schrieb|fragte|sagt|meint|kann|könnt|können",
+    ],
     past: &[
         "war|waren|warst|wart|hatte|hatten|hattest|wurde|wurden|gab|ging|gingen|kam|kamen|fuhr|\
          fuhren|flog|flogen|fand|fanden|sah|sahen|traf|trafen|zog|zogen|bekam|bekamen|blieb|\
-         blieben|begann|fing|starb|rief|schrieb|lief|liefen|verlor|gewann|wusste|konnte|konnten|\
-         musste|mussten|wollte|wollten|durfte|brachte|dachte|machte|machten|kaufte|kauften|sagte|\
+         blieben|begann|fing|starb|rief|lief|liefen|verlor|gewann|wusste|konnte|konnten|\
+         musste|mussten|wollte|wollten|durfte|brachte|dachte|machte|machten|kaufte|kauften|\
          wohnte|wohnten|arbeitete|lernte|lernten|besuchte|besuchten|feierte|feierten|heiratete|\
          heirateten|spielte|reiste|reisten|startete|landete|kündigte|verkaufte|verkauften|\
          bestellte|mietete|regnete|schneite|passierte|dauerte|endete|stellte|holte|zeigte|fiel|\
@@ -40,7 +51,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "seit|damals",
     ],
     ahead: &[],
-    open: &[],
+    // Other past forms, and words that look like them.
+    open: &[r"(?-i:\p{Ll}{3,}te)"],
     participle: concat!(
         r"(?:auf|um|ein|an|aus|ab|zu|weg|mit|vor|nach|her|hin|los|zurück|zusammen|weiter|fest|",
         r"kennen|statt|teil|weh|frei|krank|bei|durch|heim|rein|raus|runter|hoch|kaputt|",

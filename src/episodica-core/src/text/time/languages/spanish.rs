@@ -26,10 +26,14 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         ),
         r"(?:está|están|estoy|estamos) (?:previst|programad|fijad|reservad|cerrad|invitad)\p{L}+",
     ],
+    doubts: &[
+        "(?:he|has|ha|hemos|han) (?:dicho|comentado|escrito|preguntado|contado)",
+        "dijo|dije|dijeron|dice|dicen|comentó|preguntó|contó|escribió|puede|podría",
+    ],
     past: &[
         "fui|fue|fuimos|fueron|fuiste|tuve|tuvo|tuvimos|tuvieron|hice|hizo|hicimos|hicieron|estuve|\
          estuvo|estuvimos|estuvieron|vi|vio|di|dio|vine|vino|vinieron|vinimos|pude|pudo|pudimos|\
-         puse|puso|dije|dijo|traje|trajo|quise|quiso|supe|supo|había|habían|tenía|tenían|era|\
+         puse|puso|traje|trajo|quise|quiso|supe|supo|había|habían|tenía|tenían|era|\
          eran|iba|iban|hacía|vivía|vivíamos|quería|podía|nací",
         r"(?:he|has|ha|hemos|habéis|han) (?:\p{L}+ )?\p{L}+(?:ado|ido|cho|sto|rto|elto|ito)",
         r"(?:preparé|esperé|miré|tiré|retiré|paré|separé|comparé|reparé|superé|giré|entré|compré)",
