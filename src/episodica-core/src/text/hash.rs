@@ -16,8 +16,23 @@ impl Default for Fnv1a {
 
 impl Fnv1a {
     /// Adds a byte or a character.
+    #[inline]
     pub(crate) fn push(&mut self, unit: impl Into<u64>) {
         self.0 = (self.0 ^ unit.into()).wrapping_mul(FNV_PRIME);
+    }
+
+    /// The hash of the units so far and one more.
+    #[inline]
+    pub(crate) fn then(mut self, unit: impl Into<u64>) -> Self {
+        self.push(unit);
+        self
+    }
+
+    /// The hash of the units so far and more.
+    #[inline]
+    pub(crate) fn then_all(mut self, units: impl IntoIterator<Item = impl Into<u64>>) -> Self {
+        units.into_iter().for_each(|unit| self.push(unit));
+        self
     }
 
     /// The hash of all units so far.
@@ -28,9 +43,7 @@ impl Fnv1a {
 
 /// FNV-1a over bytes or characters.
 pub(crate) fn fnv1a(units: impl IntoIterator<Item = impl Into<u64>>) -> u64 {
-    let mut hash = Fnv1a::default();
-    units.into_iter().for_each(|unit| hash.push(unit));
-    hash.finish()
+    Fnv1a::default().then_all(units).finish()
 }
 
 /// The mixer of SplitMix64 (Steele et al. 2014): every bit of the result depends on every bit of

@@ -14,13 +14,12 @@ const HEADS: usize = 8;
 const BUCKETS: u64 = 1 << 15;
 /// Bytes before the rows.
 const HEADER: usize = 8 * HEADS;
-/// Lengths of the runs of letters in a word.
-const GRAMS: [usize; 2] = [3, 4];
 /// Weight of a feature of the whole sentence: its length, marks, digits and kind of speaker.
 const PLAIN: f32 = 0.5;
 /// Maximum of the length feature, the number of binary digits in the count of words.
 const LONGEST: u32 = 6;
-const QUOTES: [char; 10] = ['"', '“', '”', '„', '«', '»', '「', '」', '『', '』'];
+/// Quotation marks that are not ASCII.
+const QUOTES: [char; 9] = ['“', '”', '„', '«', '»', '「', '」', '『', '』'];
 
 /// The scores of a sentence; above 0 a head says yes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,20 +47,21 @@ impl SentenceHeads {
     /// Scores a sentence; `by_agent` is true if an agent said it.
     pub fn of(sentence: &str, by_agent: bool) -> Self {
         let mut words = BucketSums::default();
-        let count = add_words(sentence, &mut words);
+        let count = words.add_words(&sentence.to_lowercase());
         let mut plain = BucketSums::default();
         let length = (usize::BITS - count.leading_zeros()).min(LONGEST);
-        plain.add(&format!("=length {length}"));
+        let digit = u32::from(b'0') + length;
+        plain.add(Fnv1a::default().then_all("=length ".chars()).then(digit));
         let end = sentence.trim_end().chars().next_back();
         for (holds, feature) in [
             (matches!(end, Some('?' | '？')), "=asks"),
             (matches!(end, Some('!' | '！')), "=cries"),
             (by_agent, "=agent"),
             (sentence.contains(|c: char| c.is_ascii_digit()), "=digit"),
-            (sentence.contains(QUOTES), "=quotes"),
+            (sentence.contains(is_quote), "=quotes"),
         ] {
             if holds {
-                plain.add(feature);
+                plain.add(Fnv1a::default().then_all(feature.chars()));
             }
         }
         let score = |head: usize| {
@@ -94,80 +94,86 @@ struct BucketSums {
 }
 
 impl BucketSums {
-    fn add(&mut self, feature: &str) {
-        self.add_parts(&[feature]);
-    }
-
-    fn add_parts(&mut self, parts: &[&str]) {
-        let mut hash = Fnv1a::default();
-        parts.iter().flat_map(|part| part.chars()).for_each(|c| hash.push(c));
-        self.add_hash(hash);
-    }
-
-    fn add_hash(&mut self, hash: Fnv1a) {
-        let hash = hash.finish();
-        let row = HEADER + HEADS * ((hash >> 32 ^ hash) % BUCKETS) as usize;
-        for (sum, byte) in self.sums.iter_mut().zip(&FILE[row..row + HEADS]) {
-            *sum += i32::from(byte.cast_signed());
+    /// Adds the row of a feature.
+    fn add(&mut self, feature: Fnv1a) {
+        let hash = feature.finish();
+        let start = HEADER + HEADS * ((hash >> 32 ^ hash) % BUCKETS) as usize;
+        let row = &FILE[start..start + HEADS];
+        for (head, sum) in self.sums.iter_mut().enumerate() {
+            *sum += i32::from(row[head].cast_signed());
         }
         self.features += 1;
     }
 
-    /// Adds the runs of letters of a word, after marking its start with `<` and its end with `>`.
-    fn add_grams(&mut self, word: &str) {
-        let marked: Vec<char> =
-            std::iter::once('<').chain(word.chars()).chain(std::iter::once('>')).collect();
-        for length in GRAMS {
-            for run in marked.windows(length) {
-                let mut hash = Fnv1a::default();
-                hash.push('g');
-                run.iter().for_each(|c| hash.push(*c));
-                self.add_hash(hash);
+    /// Adds the features of a lower-case text's words; returns the number of words. A Chinese or
+    /// Japanese character is a word.
+    fn add_words(&mut self, lower: &str) -> usize {
+        let starting = |name: char| Fnv1a::default().then(name);
+        let (mut before, mut last, mut count) = ("", "", 0);
+        // The pair of the last word and the next one, as far as it is known.
+        let mut open_pair = starting('b').then(' ');
+        let mut rest = lower;
+        while let Some(start) = rest.find(is_of_word) {
+            rest = &rest[start..];
+            let first = rest.chars().next().unwrap_or_default();
+            let is_unspaced = is_ideograph_or_kana(first);
+            let end = if is_unspaced {
+                first.len_utf8()
+            } else {
+                rest.find(|c| !is_of_word(c) || is_ideograph_or_kana(c)).unwrap_or(rest.len())
+            };
+            let (word, after) = rest.split_at(end);
+            self.add(starting('w').then_all(letters(word)));
+            self.add(open_pair.then_all(letters(word)));
+            if is_unspaced {
+                let three = [before, last, word].into_iter().flat_map(letters);
+                self.add(starting('t').then_all(three));
+            } else {
+                self.add_runs(word);
             }
+            open_pair = starting('b').then_all(letters(word)).then(' ');
+            (before, last, rest) = (last, word, after);
+            count += 1;
+        }
+        self.add(open_pair);
+        count
+    }
+
+    /// Adds the runs of three and four letters of a word whose start is marked with `<` and whose
+    /// end with `>`.
+    fn add_runs(&mut self, word: &str) {
+        let empty = Fnv1a::default().then('g');
+        // The hashes of the last letter, the last two and the last three.
+        let (mut one, mut two, mut three) = (empty.then('<'), None::<Fnv1a>, None::<Fnv1a>);
+        for letter in letters(word).chain(['>']) {
+            if let Some(three) = three {
+                self.add(three.then(letter));
+            }
+            three = two.map(|two| two.then(letter));
+            if let Some(three) = three {
+                self.add(three);
+            }
+            two = Some(one.then(letter));
+            one = empty.then(letter);
         }
     }
 }
 
-/// Adds the features of a text's words; returns the number of words. A Chinese or Japanese
-/// character is a word.
-fn add_words(text: &str, sums: &mut BucketSums) -> usize {
-    let lower: String = text
-        .to_lowercase()
-        .chars()
-        .map(|c| match c {
-            '’' => '\'',
-            '0'..='9' => '0',
-            c => c,
-        })
-        .collect();
-    let (mut before, mut last, mut count) = ("", "", 0);
-    let mut rest = &*lower;
-    while let Some(start) = rest.find(is_of_word) {
-        rest = &rest[start..];
-        let first = rest.chars().next().unwrap_or_default();
-        let is_unspaced = is_ideograph_or_kana(first);
-        let end = if is_unspaced {
-            first.len_utf8()
-        } else {
-            rest.find(|c| !is_of_word(c) || is_ideograph_or_kana(c)).unwrap_or(rest.len())
-        };
-        let (word, after) = rest.split_at(end);
-        sums.add_parts(&["w", word]);
-        sums.add_parts(&["b", last, " ", word]);
-        if is_unspaced {
-            sums.add_parts(&["t", before, last, word]);
-        } else {
-            sums.add_grams(word);
-        }
-        (before, last, rest) = (last, word, after);
-        count += 1;
-    }
-    sums.add_parts(&["b", last, " "]);
-    count
+/// The letters of a word as the features have them: all digits are the same.
+fn letters(word: &str) -> impl Iterator<Item = char> {
+    word.chars().map(|c| match c {
+        '’' => '\'',
+        '0'..='9' => '0',
+        c => c,
+    })
 }
 
 fn is_of_word(c: char) -> bool {
-    c == '\'' || is_alphanumeric(c) || is_ideograph_or_kana(c)
+    matches!(c, '\'' | '’') || is_alphanumeric(c) || is_ideograph_or_kana(c)
+}
+
+fn is_quote(c: char) -> bool {
+    c == '"' || !c.is_ascii() && QUOTES.contains(&c)
 }
 
 #[cfg(test)]

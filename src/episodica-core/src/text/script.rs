@@ -33,6 +33,7 @@ pub fn is_han(c: char) -> bool {
 }
 
 /// Whether `c` is an ideograph with its own code: not a radical, number or iteration mark.
+#[inline]
 fn is_ideograph(c: char) -> bool {
     matches!(c as u32, 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x20000..=0x323AF)
 }
@@ -58,6 +59,7 @@ pub(crate) fn is_abugida(c: char) -> bool {
 }
 
 /// Whether `c` is an ideograph or in the blocks of kana, including their marks.
+#[inline]
 pub(crate) fn is_ideograph_or_kana(c: char) -> bool {
     matches!(c as u32, 0x3040..=0x30FF) || is_ideograph(c)
 }

@@ -40,17 +40,18 @@ const LEAST_SECOND_SHARE: f32 = 0.5;
 
 /// Writes the title.
 pub(super) fn write(source: &EpisodeSource, scored: &[ScoredSentence]) -> String {
-    let title = of_sentences(source, scored)
-        .or_else(|| of_words(source, scored))
+    let ranked: Vec<(TitleRank, &ScoredSentence)> =
+        scored.iter().map(|scored| (TitleRank::of(source, scored), scored)).collect();
+    let title = of_sentences(source, &ranked)
+        .or_else(|| of_words(source, &ranked))
         .unwrap_or_else(|| of_names(source));
     capitalised(&title)
 }
 
 /// The most informative sentences that fit, in the third person.
-fn of_sentences(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
-    let mut order: Vec<(f32, &ScoredSentence)> =
-        scored.iter().map(|scored| (eventful(source, scored), scored)).collect();
-    order.retain(|(score, _)| *score > 0.0);
+fn of_sentences(source: &EpisodeSource, ranked: &[(TitleRank, &ScoredSentence)]) -> Option<String> {
+    let scores = ranked.iter().map(|(rank, scored)| (rank.score, *scored));
+    let mut order: Vec<_> = scores.filter(|(score, _)| *score > 0.0).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (best, first, mut title) = order
         .iter()
@@ -70,15 +71,26 @@ fn of_sentences(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<Str
     Some(title)
 }
 
-/// The score of a sentence as a title: raised for events, lowered for what is not worth a note.
-fn eventful(source: &EpisodeSource, scored: &ScoredSentence) -> f32 {
-    let score = scored.score();
-    if score <= 0.0 {
-        return score;
+/// The rank of a sentence as a title.
+struct TitleRank {
+    /// True if the sentence is informative, worth a note and no question.
+    is_worth: bool,
+    /// How informative the sentence is: raised for events, lowered for what is not worth a note.
+    score: f32,
+}
+
+impl TitleRank {
+    fn of(source: &EpisodeSource, scored: &ScoredSentence) -> Self {
+        let score = scored.score();
+        if score <= 0.0 {
+            return Self { is_worth: false, score };
+        }
+        let (turn, unit) = scored.place(source);
+        let event = if turn.dates(unit).is_empty() { 1.0 } else { EVENT };
+        let worth = worth(source, turn, unit);
+        let score = score * event / (1.0 + (-worth).exp());
+        Self { is_worth: !unit.asks && worth > 0.0, score }
     }
-    let (turn, unit) = scored.place(source);
-    let event = if turn.dates(unit).is_empty() { 1.0 } else { EVENT };
-    score * event / (1.0 + (-worth(source, turn, unit)).exp())
 }
 
 /// The score of a sentence by the head `worth`.
@@ -168,15 +180,13 @@ fn one_line(source: &EpisodeSource, scored: &ScoredSentence) -> String {
 
 /// The best sentence in its speaker's own words: one that is worth a note, else the most
 /// informative one, else the first.
-fn of_words(source: &EpisodeSource, scored: &[ScoredSentence]) -> Option<String> {
-    let rank = |scored: &ScoredSentence| {
-        let (turn, unit) = scored.place(source);
-        let is_worth = !unit.asks && worth(source, turn, unit) > 0.0;
-        (is_worth && scored.score() > 0.0, eventful(source, scored).max(0.0))
-    };
-    let spoken = scored.iter().filter(|scored| !is_noted(source, scored));
-    let mut order: Vec<_> = spoken.map(|scored| (rank(scored), one_line(source, scored))).collect();
-    order.sort_by(|(a, _), (b, _)| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+fn of_words(source: &EpisodeSource, ranked: &[(TitleRank, &ScoredSentence)]) -> Option<String> {
+    let spoken = ranked.iter().filter(|(_, scored)| !is_noted(source, scored));
+    let mut order: Vec<_> = spoken.map(|(rank, scored)| (rank, one_line(source, scored))).collect();
+    order.sort_by(|(a, _), (b, _)| {
+        let by_score = b.score.max(0.0).total_cmp(&a.score.max(0.0));
+        b.is_worth.cmp(&a.is_worth).then(by_score)
+    });
     let whole = |text: &str| !breaks_off(text) && !hangs(text);
     let texts = || order.iter().map(|(_, text)| text.as_str());
     texts()

@@ -350,7 +350,6 @@ fn stand_alone(
     messages: &[Arc<Message>],
 ) {
     let is_antecedent = |(distance, earlier): &(usize, &ToldSentence)| {
-        let heads = SentenceHeads::of(&earlier.said, messages[earlier.message].is_agent());
         earlier.message + BACK >= told.message
             && (*distance == 0 || earlier.speaker == told.speaker)
             && earlier.own.is_none()
@@ -358,6 +357,8 @@ fn stand_alone(
             && (if earlier.asks {
                 earlier.message + 1 == told.message && earlier.form.content > 0
             } else {
+                let by_agent = messages[earlier.message].is_agent();
+                let heads = SentenceHeads::of(&earlier.said, by_agent);
                 heads.small_talk <= 0.0 && heads.unclear <= 0.0
             })
     };
