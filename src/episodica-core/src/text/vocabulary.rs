@@ -10,6 +10,9 @@ use super::{Language, PhraseTable};
 
 const TABLE: &str = include_str!("vocabulary.txt");
 
+/// A list of words, made a set on first use.
+pub(crate) type WordSet = ForkLazy<FxHashSet<&'static str>>;
+
 /// The lines of a table, each with the name of its list. `@name` starts a list; lines with `#` are
 /// comments.
 pub(crate) fn lines(table: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -37,12 +40,10 @@ pub(crate) fn shared(name: &'static str) -> impl Iterator<Item = &'static str> {
     list(TABLE, name)
 }
 
-static FUNCTION_WORDS: ForkLazy<FxHashSet<&str>> =
+static FUNCTION_WORDS: WordSet =
     ForkLazy::new(|| shared("function").chain(["done", "onto"]).collect());
-static TIME_WORDS: ForkLazy<FxHashSet<&str>> =
-    ForkLazy::new(|| shared("time").chain(shared("moment")).collect());
-static WHEN_WORDS: ForkLazy<FxHashSet<&str>> =
-    ForkLazy::new(|| shared("time").chain(shared("when")).collect());
+static TIME_WORDS: WordSet = ForkLazy::new(|| shared("time").chain(shared("moment")).collect());
+static WHEN_WORDS: WordSet = ForkLazy::new(|| shared("time").chain(shared("when")).collect());
 static UNSPACED_TIME_WORDS: ForkLazy<PhraseTable<()>> =
     ForkLazy::new(|| PhraseTable::new(shared("moment-unspaced").map(|phrase| (phrase, ()))));
 static BASE_FORMS: ForkLazy<FxHashMap<&str, &str>> = ForkLazy::new(|| {

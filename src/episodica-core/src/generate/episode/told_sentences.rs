@@ -15,10 +15,12 @@ use super::ready_sentence::{passage, third_person};
 use super::source::{EpisodeSource, SourceTurn};
 use super::units::{ReadySentence, TurnUnit};
 use super::voice::words_of_others;
+use crate::fork::ForkLazy;
 use crate::model::Message;
 use crate::text::Language;
-use crate::text::script::is_emoji;
+use crate::text::script::{is_emoji, is_han};
 use crate::text::time::{TimeMention, resolve_mentions};
+use crate::text::vocabulary::WordSet;
 
 /// Maximum length of a sentence, in bytes; a longer one is pasted text, not talk.
 const MAX_SENTENCE_BYTES: usize = 600;
@@ -252,15 +254,21 @@ fn dangles(said: &str) -> bool {
 }
 
 /// Words without content that open a sentence and have a mark after them.
-const OPENERS: &str = "\
-    yeah yes yep yup no nope nah oh ah aw aww hey hi hello well so okay ok wow hmm hm um uh haha \
-    hahaha hehe lol lovely great cool nice sure right thanks anyway actually honestly awesome \
-    exactly true same btw ugh yay ha ach ja nein naja tja übrigens hallo oui non ben bah bon alors \
-    salut sí bueno pues vale hola ay oye ciao beh allora";
+static OPENERS: WordSet = ForkLazy::new(|| {
+    let words = "\
+        yeah yes yep yup no nope nah oh ah aw aww hey hi hello well so okay ok wow hmm hm um uh \
+        hehe lol lovely great cool nice sure right thanks anyway actually honestly awesome exactly \
+        true same btw ugh yay ha ach ja nein naja tja übrigens hallo oui non ben bah bon alors \
+        salut sí bueno pues vale hola ay oye ciao beh allora";
+    words.split_whitespace().collect()
+});
 /// Words without content that may open a sentence before "I" or "my", without a mark.
-const BARE_OPENERS: &str = "\
-    yeah yes yep yup oh ah aw hey well haha hahaha lol ok okay btw and but so wow \
-    no nope nah dude man please honestly";
+static BARE_OPENERS: WordSet = ForkLazy::new(|| {
+    let words = "\
+        yeah yes yep yup oh ah aw hey well lol ok okay btw and but so wow no nope nah dude man \
+        please honestly";
+    words.split_whitespace().collect()
+});
 /// Phrases without content that open a sentence.
 const PHRASES: [&str; 7] = [
     "by the way",
@@ -292,16 +300,18 @@ const OPENERS_HAN: [&str; 16] = [
 
 /// True if a sentence breaks off: it has no final mark, and its last word needs another.
 pub(in crate::generate) fn breaks_off(said: &str) -> bool {
-    const OPEN: &str = "\
-        a an the my our your their and or but because if than from with am i we he she they who \
-        und oder aber weil dass ein eine einen mein meine y o pero porque un una mi et ou mais une \
-        mon";
+    static OPEN: WordSet = ForkLazy::new(|| {
+        let words = "\
+            a an the my our your their and or but because if than from with am i we he she they \
+            who und oder aber weil dass ein eine einen mein meine y o pero porque un una mi et ou \
+            mais une mon";
+        words.split_whitespace().collect()
+    });
     if !said.ends_with(|c: char| c.is_alphanumeric()) {
         return false;
     }
     let last = said.rsplit(|c: char| !c.is_alphanumeric() && c != '\'').next().unwrap_or_default();
-    let last = last.to_lowercase();
-    OPEN.split_whitespace().any(|word| word == last)
+    OPEN.contains(&*last.to_lowercase())
 }
 
 /// The sentence without its openers: "I moved." for "Yeah, by the way, I moved."; `None` if it has
@@ -337,7 +347,10 @@ fn opener(text: &str) -> Option<usize> {
         let after = text[from..].trim_start_matches(MARKS);
         (text.len() - after.len(), text[from..].starts_with(|c| c != ' ' && MARKS.contains(&c)))
     };
-    if let Some(opener) = OPENERS_HAN.iter().find(|opener| text.starts_with(**opener)) {
+    let opens = |opener: &&&str| text.starts_with(**opener);
+    if text.starts_with(is_han)
+        && let Some(opener) = OPENERS_HAN.iter().find(opens)
+    {
         let (end, is_marked) = marks(opener.len());
         return is_marked.then_some(end);
     }
@@ -351,12 +364,12 @@ fn opener(text: &str) -> Option<usize> {
     }
     let length = text.find(|c: char| !c.is_alphabetic()).filter(|length| *length > 0)?;
     let word = without_runs(&text[..length].to_lowercase());
-    let is_in = |list: &str, word: &str| {
-        word.starts_with("haha") || list.split_whitespace().any(|known| known == word)
-    };
+    let is_in = |list: &WordSet, word: &str| word.starts_with("haha") || list.contains(word);
     let (end, is_marked) = marks(length);
-    let next = text[end..].split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-    let next = without_runs(&next.to_lowercase());
-    let goes_on = matches!(&*next, "i" | "my" | "im" | "ive") || is_in(BARE_OPENERS, &next);
-    (is_marked && is_in(OPENERS, &word) || goes_on && is_in(BARE_OPENERS, &word)).then_some(end)
+    let goes_on = || {
+        let next = text[end..].split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        let next = without_runs(&next.to_lowercase());
+        matches!(&*next, "i" | "my" | "im" | "ive") || is_in(&BARE_OPENERS, &next)
+    };
+    (is_marked && is_in(&OPENERS, &word) || is_in(&BARE_OPENERS, &word) && goes_on()).then_some(end)
 }

@@ -12,6 +12,8 @@ use crate::fork::ForkLazy;
 use crate::text::expression::TextExpression;
 use crate::text::expressions::ExpressionTable;
 use crate::text::is_cjk;
+use crate::text::script::is_alphanumeric;
+use crate::text::vocabulary::WordSet;
 
 /// Where the words of others begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,10 +82,13 @@ const LABELS: [&str; 18] = [
 ];
 
 /// First-person words, in several languages.
-const FIRST_PERSON: &str = "\
-    i i'm i've i'd i'll im my me mine we we're we've our us ich mein meine mir mich wir unser je \
-    j'ai j'habite m'appelle mon ma mes nous yo mi mis me soy estoy vivo tengo trabajo io mio mia \
-    abito lavoro eu meu minha moro";
+static FIRST_PERSON: WordSet = ForkLazy::new(|| {
+    let words = "\
+        i i'm i've i'd i'll im my me mine we we're we've our us ich mein meine mir mich wir unser \
+        je j'ai j'habite m'appelle mon ma mes nous yo mi mis me soy estoy vivo tengo trabajo io \
+        mio mia abito lavoro eu meu minha moro";
+    words.split_whitespace().collect()
+});
 
 /// A quotation with fewer words is taken for a name or a title, unless it is in the first person.
 const SPEECH_WORDS: usize = 3;
@@ -252,8 +257,8 @@ pub(in crate::generate) fn speaks_of_self(text: &str) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
     lower.contains(['我', '私', '僕', '俺'])
         || lower
-            .split(|c: char| !c.is_alphanumeric() && c != '\'')
-            .any(|word| FIRST_PERSON.split_whitespace().any(|known| known == word))
+            .split(|c: char| !is_alphanumeric(c) && c != '\'')
+            .any(|word| FIRST_PERSON.contains(word))
 }
 
 /// Finds text in quotation marks, unless it is a name or a title.

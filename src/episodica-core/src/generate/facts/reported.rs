@@ -76,10 +76,12 @@ const SAYING_JA: [&str; 8] =
 
 /// The part of a sentence before the reported speech.
 pub(super) fn without_reported(sentence: &str) -> Cow<'_, str> {
-    if SAYING_JA.iter().any(|form| sentence.contains(form)) {
+    let is_ascii = sentence.is_ascii();
+    if !is_ascii && SAYING_JA.iter().any(|form| sentence.contains(form)) {
         return Cow::Borrowed("");
     }
-    let start = han(sentence).or_else(|| spaced(sentence));
+    let start = if is_ascii { None } else { han(sentence) };
+    let start = start.or_else(|| spaced(sentence));
     start.map_or(Cow::Borrowed(sentence), |end| Cow::Borrowed(&sentence[..end]))
 }
 

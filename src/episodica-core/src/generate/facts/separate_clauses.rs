@@ -36,18 +36,16 @@ fn halves(told: &ToldSentence) -> Option<[(String, String); 2]> {
     for joint in JOINTS {
         // The fact must contain the separator as often as the sentence, so that the n-th of one
         // corresponds to the n-th of the other.
-        if said.matches(joint).count() != body.matches(joint).count() {
+        if !said.contains(joint) || said.matches(joint).count() != body.matches(joint).count() {
             continue;
         }
         for (number, (at, _)) in said.match_indices(joint).enumerate() {
             let (left, right) = (&said[..at], &said[at + joint.len()..]);
-            let is_own = SUBJECTS.iter().any(|word| right.to_lowercase().starts_with(word));
+            let Some(one) = slots::fill(left, told.date.as_ref()) else { continue };
+            let lower = right.to_lowercase();
+            let is_own = SUBJECTS.iter().any(|word| lower.starts_with(word));
             let right = if is_own { right.to_owned() } else { with_subject(right, told.language) };
-            let (Some(one), other) =
-                (slots::fill(left, told.date.as_ref()), slots::fill(&right, told.date.as_ref()))
-            else {
-                continue;
-            };
+            let other = slots::fill(&right, told.date.as_ref());
             let is_clause = is_own || told.language == Language::Chinese && has_verb(&right);
             let is_clause = is_clause && is_single_valued(&one.attribute) && !refers_back(&right);
             let differs = other.as_ref().map_or(is_clause, |other| {

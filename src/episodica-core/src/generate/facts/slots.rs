@@ -6,6 +6,7 @@
 use crate::fork::ForkLazy;
 
 use crate::model::MemoryKind;
+use crate::text::PhraseTable;
 use crate::text::expression::TextMatch;
 use crate::text::expressions::ExpressionTable;
 use crate::text::time::TimeMention;
@@ -239,7 +240,12 @@ const DENIALS: [(&str, &str); 41] = [
 
 /// The sentence without its denial; `None` if it denies nothing.
 fn without_denial(sentence: &str) -> Option<String> {
+    static PHRASES: ForkLazy<PhraseTable<()>> =
+        ForkLazy::new(|| PhraseTable::new(DENIALS.into_iter().map(|(denial, _)| (denial, ()))));
     let mut plain = format!(" {sentence}");
+    if !PHRASES.are_in(&plain) {
+        return None;
+    }
     let whole = plain.len();
     for (denial, rest) in DENIALS {
         if plain.contains(denial) {

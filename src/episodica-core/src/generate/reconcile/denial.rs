@@ -7,9 +7,11 @@
 
 use std::collections::HashSet;
 
+use crate::fork::ForkLazy;
 use crate::generate::facts::{is_asserted, tells_the_past};
 use crate::index::for_each_term;
 use crate::model::SemanticMemory;
+use crate::text::PhraseTable;
 use crate::text::script::is_han;
 use crate::text::tongue::{QueryLanguage, stem_in};
 use crate::text::vocabulary::is_function_word;
@@ -98,12 +100,11 @@ pub(crate) struct Denial {
 /// The denial of a fact's text; `None` if it denies nothing of the speaker.
 pub(crate) fn denied(content: &str, subject: &str) -> Option<Denial> {
     // Most texts deny nothing; this test is cheap.
-    let folded = fold(content);
-    let may_deny = |(_, marks): &(&str, &[&str])| {
-        let last = marks.last().and_then(|mark| mark.trim().rsplit(' ').next());
-        last.is_some_and(|last| folded.contains(last))
-    };
-    if !DENIALS.iter().any(may_deny) {
+    static LAST_WORDS: ForkLazy<PhraseTable<()>> = ForkLazy::new(|| {
+        let marks = DENIALS.iter().filter_map(|(_, marks)| marks.last()?.trim().rsplit(' ').next());
+        PhraseTable::new(marks.map(|mark| (mark, ())))
+    });
+    if !LAST_WORDS.are_in(&fold(content)) {
         return None;
     }
     let text = plain(content, subject);

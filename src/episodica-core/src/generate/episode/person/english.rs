@@ -3,10 +3,9 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashSet;
-
 use crate::fork::ForkLazy;
 use crate::text::script::is_alphanumeric;
+use crate::text::vocabulary::WordSet;
 
 /// Verbs whose third-person form adds an `s`; their plain form after "I" is the present tense.
 const PRESENT: &str = "\
@@ -74,17 +73,14 @@ const REQUESTS: &str = "\
     let take check tell give look remember try make stay wish keep have come help feel send call \
     wait join don't do can could would will";
 
-/// A list as a set.
-type List = ForkLazy<FxHashSet<&'static str>>;
-
-static PRESENT_SET: List = ForkLazy::new(|| PRESENT.split_whitespace().collect());
-static PAST_SET: List =
+static PRESENT_SET: WordSet = ForkLazy::new(|| PRESENT.split_whitespace().collect());
+static PAST_SET: WordSet =
     ForkLazy::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
-static ADVERB_SET: List = ForkLazy::new(|| ADVERBS.split_whitespace().collect());
-static OTHERS_SET: List = ForkLazy::new(|| OTHERS_MEANT.split_whitespace().collect());
-static INVERTING_SET: List = ForkLazy::new(|| INVERTING.split_whitespace().collect());
-static SUBJECT_SET: List = ForkLazy::new(|| SUBJECTS.split_whitespace().collect());
-static FILLER_SET: List = ForkLazy::new(|| FILLERS.split_whitespace().collect());
+static ADVERB_SET: WordSet = ForkLazy::new(|| ADVERBS.split_whitespace().collect());
+static OTHERS_SET: WordSet = ForkLazy::new(|| OTHERS_MEANT.split_whitespace().collect());
+static INVERTING_SET: WordSet = ForkLazy::new(|| INVERTING.split_whitespace().collect());
+static SUBJECT_SET: WordSet = ForkLazy::new(|| SUBJECTS.split_whitespace().collect());
+static FILLER_SET: WordSet = ForkLazy::new(|| FILLERS.split_whitespace().collect());
 
 /// Maximum number of times that a rewritten sentence names the speaker. A quotation reads better
 /// than more repetition.
