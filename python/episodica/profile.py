@@ -267,12 +267,14 @@ class Profile(Value):
 
 def profile_of(
     user: str,
+    speaker: str,
     facts: Iterable[SemanticMemory],
     revisions: Mapping[str, list[SemanticMemory]],
     language: str | None = None,
     limits: Mapping[str, int] = LIMITS,
 ) -> Profile:
-    """The profile of a user; ``facts`` has current and superseded facts.
+    """The profile of a user; ``facts`` has current and superseded facts, ``speaker`` is the name of
+    whom the user's messages are mostly from.
 
     ``revisions`` has all revisions of the facts that were changed, oldest first.
     """
@@ -283,7 +285,7 @@ def profile_of(
             current.append(fact)
         elif fact.superseded_by is not None:
             ended.setdefault(fact.superseded_by, []).append(fact)
-    names = _names_of(user, current)
+    names = _names_of(user, speaker, current)
     kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in limits}
     left_out: dict[str, int] = {}
     said: list[set[str]] = []
@@ -309,11 +311,15 @@ def _person(fact: SemanticMemory) -> str:
     return fact.subject.split("'s ")[0].casefold()
 
 
-def _names_of(user: str, facts: Iterable[SemanticMemory]) -> set[str]:
-    """The names of the user: the id if it is the name of a speaker, else the most frequent name."""
+def _names_of(user: str, speaker: str, facts: Iterable[SemanticMemory]) -> set[str]:
+    """The names of the user: the id if it is the name of a speaker, else the main speaker's.
+
+    Without messages, the name with most facts.
+    """
     counts = Counter(map(_person, facts))
     known = {user.casefold(), "user", "the user", "用户"} & counts.keys()
-    return known or {name for name, _ in counts.most_common(1)}
+    main = {speaker.casefold()} & counts.keys()
+    return known or main or {name for name, _ in counts.most_common(1)}
 
 
 def _words(fact: SemanticMemory) -> set[str]:

@@ -518,7 +518,8 @@ def profile(
         for fact in facts
         if fact.revision_count > 0
     }
-    whole = profile_of(user, facts, revised, chosen)
+    speaker = self._engine.main_speaker(user) or ""
+    whole = profile_of(user, speaker, facts, revised, chosen)
     if max_tokens is None:
         return whole
     return whole._fitting(check.whole(max_tokens, "max_tokens", 1))

@@ -150,8 +150,8 @@ class StoreStats(Report):
         Users closed to stay within ``memory_budget_bytes``.
     rejected_statements : dict of str to int
         Candidate facts that were turned down, by the reason: ``empty``, ``question``,
-        ``hypothetical``, ``quoted``, ``unresolved_reference``, ``vague``, ``not_about_user``,
-        ``low_confidence``, ``low_importance``, ``duplicate``, ``no_source``, ``unsupported_name``,
+        ``hypothetical``, ``quoted``, ``not_about_user``, ``low_confidence``, ``low_importance``,
+        ``volume``, ``passing_speaker``, ``duplicate``, ``no_source``, ``unsupported_name``,
         ``unsupported_number``, ``unsupported_date``, ``unsupported_words`` or ``echo``.
     mended : dict of str to int
         Counts of repairs, replacements by the rules, and failures, by kind. With a language

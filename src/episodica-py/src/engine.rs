@@ -199,6 +199,10 @@ impl PyEngine {
         reports::events(py, &self.zone, page)
     }
 
+    fn main_speaker(&self, py: Python<'_>, user_id: &str) -> PyResult<Option<String>> {
+        self.run(py, None, |core, control| core.main_speaker(user_id, control))
+    }
+
     #[pyo3(signature = (user_id, episodes))]
     fn turned_down<'py>(
         &self,

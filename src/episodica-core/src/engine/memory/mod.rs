@@ -9,6 +9,7 @@ pub(crate) mod hidden;
 pub(crate) mod indexing;
 pub(crate) mod listing;
 pub(crate) mod open;
+pub(crate) mod passing_speakers;
 pub(crate) mod recalled;
 pub(crate) mod record_rows;
 pub(crate) mod records;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use crate::control::{CallControl, patiently};
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::listing::{ListingPage, RecordKind, RecordOutline};
+use crate::engine::memory::passing_speakers::{PassingSpeakers, main_speaker};
 use crate::engine::memory::records::AnyRecord;
 use crate::error::Result;
 use crate::generate::facts::{TurnedDown, turned_down};
-use crate::model::Message;
+use crate::model::Episode;
 use crate::parallel;
 use crate::store::TraceStep;
 
@@ -78,21 +79,37 @@ impl Engine {
         let asked: Option<HashSet<&str>> =
             episodes.map(|ids| ids.iter().map(String::as_str).collect());
         let is_asked = |id: &str| asked.as_ref().is_none_or(|asked| asked.contains(id));
-        let talks: Vec<Vec<Arc<Message>>> = {
+        let episodes: Vec<(Arc<Episode>, PassingSpeakers)> = {
             let view = user.view.read();
             let episodes = view.episodes.iter().map(|(_, episode)| episode);
-            episodes
-                .filter(|episode| is_asked(&episode.episode_id))
-                .map(|episode| episode.original_messages.clone())
-                .collect()
+            let with_speakers = |episode: &Arc<Episode>| {
+                let messages = &episode.original_messages;
+                (Arc::clone(episode), PassingSpeakers::of(&view, messages, &HashSet::new()))
+            };
+            episodes.filter(|one| is_asked(&one.episode_id)).map(with_speakers).collect()
         };
-        let bytes = talks.iter().flatten().map(|message| message.content.len()).sum();
+        let messages = episodes.iter().flat_map(|(episode, _)| &episode.original_messages);
+        let bytes = messages.map(|message| message.content.len()).sum();
         let config = self.services.config.clone();
-        let read = move |messages: Vec<_>| turned_down(&messages, &config);
-        let found = patiently(bytes, control, move || parallel::map(talks, 1, read))?;
+        let read = move |(episode, passing): (Arc<Episode>, PassingSpeakers)| {
+            let mut found = turned_down(&episode.original_messages, &config);
+            found.extend(passing.turned_down(&episode, &config));
+            found
+        };
+        let found = patiently(bytes, control, move || parallel::map(episodes, 1, read))?;
         let mut found: Vec<TurnedDown> = found.into_iter().flatten().collect();
         found.sort_by_key(|one| one.said);
         Ok(found)
+    }
+
+    /// The name of the speaker, other than an agent, who is heard in most sessions of a user's
+    /// latest thousand messages; `None` without messages.
+    ///
+    /// # Errors
+    /// `Io` when the user's files can't be read.
+    pub fn main_speaker(&self, user_id: &str, control: &dyn CallControl) -> Result<Option<String>> {
+        let Some(user) = self.known_user(user_id, control)? else { return Ok(None) };
+        Ok(main_speaker(&user.view.read()))
     }
 
     /// A record by its id or URI; `None` if the user has no such record.

@@ -4,7 +4,7 @@
 //! The rules learn from several episodes at once, a model from one at a time, so that it knows the
 //! facts of the episodes before.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ndarray::Array2;
@@ -16,6 +16,7 @@ use crate::engine::asking::conversation::write_trace;
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::memory::indexing::{FactTexts, all_rows, rows_of};
+use crate::engine::memory::passing_speakers::PassingSpeakers;
 use crate::engine::memory::view::UserView;
 use crate::engine::memory::wording::FactWording;
 use crate::engine::services::EngineServices;
@@ -28,7 +29,7 @@ use crate::engine::writing::fact_endings::{ReplacedFacts, ended_by, replaced_by}
 use crate::engine::writing::recall::without_recalled;
 use crate::error::Result;
 use crate::generate::facts::model::FactDetails;
-use crate::generate::facts::{FactCandidate, FactExtraction, extract_offline};
+use crate::generate::facts::{FactCandidate, FactExtraction, RejectReason, extract_offline};
 use crate::generate::reconcile::{
     FactDecision, SUPERSEDES, apply, close, is_ahead, restore, superseded,
 };
@@ -90,6 +91,16 @@ impl<'a> LearningStep<'a> {
     ) -> Self {
         let (origin, pending_llm, asked) = (None, false, QuestionTrace::default());
         Self { episodes, found, texts, origin, pending_llm, asked, basis }
+    }
+
+    /// The speakers who pass by, by episode. A model decides by itself what is worth a fact.
+    fn passing_speakers(&self, view: &UserView) -> HashMap<&'a str, PassingSpeakers> {
+        let episodes = self.episodes.iter().filter(|_| self.origin.is_none());
+        let of = |one: &'a Arc<Episode>| {
+            let passing = PassingSpeakers::of(view, &one.original_messages, &HashSet::new());
+            (&*one.episode_id, passing)
+        };
+        episodes.map(of).collect()
     }
 }
 
@@ -286,9 +297,15 @@ fn reconcile_step(
         let worded = candidates.zip(&step.texts.wordings).collect();
         parallel::map(worded, parallel::FEW_TEXTS, find)
     };
+    let passing = step.passing_speakers(&user.view.read());
     let mut learned = LearnedFacts::default();
     for (row, (episode, candidate)) in step.found.iter().enumerate() {
         let now = services.clock.now();
+        if passing.get(&*episode.episode_id).is_some_and(|one| one.exclude(candidate, episode)) {
+            let reason = RejectReason::PassingSpeaker.name();
+            *services.counters.rejected.lock().entry(reason).or_default() += 1;
+            continue;
+        }
         let told = step.origin.as_ref().and_then(|origin| origin.told.get(row));
         let replaced = told.map(|told| replaced_by(&user.view.read(), &learned, candidate, told));
         let candidate = replaced.as_ref().map_or(candidate, |replaced| &replaced.candidate);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::clock::Moment;
 use crate::control::CallControl;
+use crate::engine::memory::passing_speakers::{PassingSpeakers, episodes_within_reach};
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::writing::conflicts::{in_order, last_said};
@@ -122,9 +123,16 @@ impl<'a> RelearnRun<'a> {
                 queue.push(ComparedItem::of_fact(view, fact));
             }
         }
-        let rewritten: Vec<String> =
-            self.erasure.replace_episodes.iter().map(|one| one.episode_id.clone()).collect();
-        self.tell(&rewritten);
+        let rewritten = self.erasure.replace_episodes.iter();
+        let reached = episodes_within_reach(view, &self.messages);
+        let reached = reached.into_iter().filter_map(|slot| view.episodes.get(slot));
+        let heard_otherwise = reached.filter(|episode| {
+            let passing = |gone| PassingSpeakers::of(view, &episode.original_messages, gone);
+            !self.episodes.contains(&episode.episode_id)
+                && passing(&HashSet::new()) != passing(&self.messages)
+        });
+        let told = heard_otherwise.chain(rewritten).map(|one| one.episode_id.clone());
+        self.tell(&told.collect());
         for told in self.told.values() {
             let differs = |one: &&FactCandidate, others: &[FactCandidate]| {
                 !others.iter().any(|other| is_same(one, other))
@@ -154,7 +162,6 @@ impl<'a> RelearnRun<'a> {
             if unread.is_empty() {
                 break;
             }
-            let unread: Vec<String> = unread.into_iter().collect();
             self.tell(&unread);
             for told in unread.iter().filter_map(|id| self.told.get(id)) {
                 for candidate in &told.left {
@@ -185,7 +192,7 @@ impl<'a> RelearnRun<'a> {
     }
 
     /// Extracts the facts of these episodes by the rules again.
-    fn tell(&mut self, ids: &[String]) {
+    fn tell(&mut self, ids: &BTreeSet<String>) {
         let (view, services) = (self.view, self.services);
         let replaced: HashMap<&str, &Arc<Episode>> = self
             .erasure
@@ -208,11 +215,15 @@ impl<'a> RelearnRun<'a> {
             let found = |messages: &[Arc<Message>]| {
                 extract_offline(&(self.seen)(messages), &services.config).candidates
             };
-            let before = found(&known.original_messages);
-            let left = match replaced.get(id.as_str()) {
-                Some(left) => found(&left.original_messages),
-                None => before.clone(),
+            let without_passing = |mut found: Vec<FactCandidate>, gone: &HashSet<String>| {
+                let passing = PassingSpeakers::of(view, &known.original_messages, gone);
+                found.retain(|candidate| !passing.exclude(candidate, known));
+                found
             };
+            let all = found(&known.original_messages);
+            let left = replaced.get(id.as_str()).map(|left| found(&left.original_messages));
+            let left = without_passing(left.unwrap_or_else(|| all.clone()), &self.messages);
+            let before = without_passing(all, &HashSet::new());
             let is_by_rules = services.llm.is_none() || view.backlog.relearn().contains(id);
             let learns =
                 services.config.semantic_memory && is_by_rules && !by_model.contains(id.as_str());

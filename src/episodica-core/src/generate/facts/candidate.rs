@@ -102,6 +102,8 @@ pub enum RejectReason {
     LowImportance,
     /// Better sentences of the same segment use up the volume.
     Volume,
+    /// A speaker said it who was heard in few sessions, and it is not important.
+    PassingSpeaker,
     /// The same segment already has a fact with this content.
     Duplicate,
     /// It cites no message.
@@ -130,6 +132,7 @@ impl RejectReason {
             Self::LowConfidence => "low_confidence",
             Self::LowImportance => "low_importance",
             Self::Volume => "volume",
+            Self::PassingSpeaker => "passing_speaker",
             Self::Duplicate => "duplicate",
             Self::NoSource => "no_source",
             Self::UnsupportedName => "unsupported_name",

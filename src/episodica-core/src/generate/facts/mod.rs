@@ -29,7 +29,6 @@ mod tests;
 mod tests_grounds;
 mod words;
 
-#[cfg(test)]
 pub(crate) use candidate::RejectReason;
 pub use candidate::{FactCandidate, FactExtraction, TurnedDown};
 pub(crate) use cues::is_asserted;

@@ -222,6 +222,7 @@ export default {
   "reject.not_about_user": "not about the user",
   "reject.low_confidence": "too unsure",
   "reject.low_importance": "too unimportant",
+  "reject.passing_speaker": "said by someone heard in few sessions",
   "reject.volume": "enough better sentences",
   "reject.duplicate": "said twice in the same episode",
   "reject.no_source": "no source message named",

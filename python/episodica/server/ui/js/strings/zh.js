@@ -245,6 +245,7 @@ export default {
   "reject.not_about_user": "与用户无关",
   "reject.low_confidence": "把握太小",
   "reject.low_importance": "不够重要",
+  "reject.passing_speaker": "说话人只在少数会话中出现",
   "reject.volume": "已有足够多更好的句子",
   "reject.duplicate": "同一情节中重复",
   "reject.no_source": "没有指明来源消息",
