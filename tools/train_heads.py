@@ -17,12 +17,13 @@ result is one bucket, with one signed byte for each head.
   counts a tenth, since taking it does no harm)
 * ``small_talk``: greetings, reactions, questions, fragments
 * ``unclear``: not understandable alone (trained on all but small talk)
-* ``lasting``: a state, taste, plan or rule that holds for longer than days
-* ``opinion``, ``plan``: the kind of the sentence
+* ``profile``: belongs in a profile of the speaker
 * ``outcome``: an agent tells what it did or found (trained on agents' sentences only)
+* ``personal``, ``work``, ``taste``, ``relation``, ``goal``: the section of a profile, the highest
+  score decides (trained on sentences that belong in one)
 
-A score above 0 says yes. Cross-validation on the training sentences sets the 0: for ``worth`` and
-``opinion`` where precision and recall balance best (F1); for the others where a share of ``SURE``
+A score above 0 says yes. Cross-validation on the training sentences sets the 0: for ``worth``
+where precision and recall balance best (F1); for the others where a share of ``SURE``
 of the sentences of a file with a yes is right (for ``must``: worth a note).
 """
 
@@ -41,9 +42,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = ROOT / "tools" / "labels"
 FILE = ROOT / "src" / "episodica-core" / "assets" / "heads.bin"
-SHA256 = "96d49919149f60de5835c06b8e3e1285be6a51de53c7f77c6ebee01f971e8387"
+SHA256 = "7917ed5c8b4e513188cf586e681d4e498b491f1158e2c8fd9b4b9f011a5fe9b8"
 
-HEADS = ("worth", "must", "small_talk", "unclear", "lasting", "opinion", "plan", "outcome")
+# Sections of a profile, and their letters in a code.
+PLACES = {"personal": "I", "work": "W", "taste": "T", "relation": "R", "goal": "G"}
+HEADS = ("worth", "must", "small_talk", "unclear", "profile", "outcome", *PLACES)
 BUCKETS = 1 << 15
 GRAMS = (3, 4)
 QUOTES = '"“”„«»「」『』'
@@ -54,19 +57,16 @@ PLAIN = 0.5
 L2 = 0.05
 STEPS = 200
 FOLDS = 4
-# Least share of right sentences among those of a file above a threshold.
+# Least share of right sentences among those of these files above a threshold.
 SURE = {
-    "must": ("authored", 0.8),
+    "must": ("authored", 0.75),
     "small_talk": ("authored", 0.8),
-    "unclear": ("chats", 0.5),
-    "lasting": ("chats", 0.66),
-    "plan": ("chats", 0.6),
-    "outcome": ("authored", 0.85),
+    "unclear": ("chats talk", 0.5),
+    "profile": ("chats talk", 0.72),
+    "outcome": ("authored talk", 0.8),
 }
-# Weights of a sentence: one that is only worth a note, for `must`; one that is true for hours or
-# days, for `lasting`; one of `plain.tsv`.
+# Weights of a sentence: one that is only worth a note, for `must`; one of `plain.tsv`.
 ONLY_WORTH = 0.1
-SHORT_LIVED = 4.0
 FROM_PATTERN = 0.5
 
 
@@ -81,26 +81,38 @@ class Labelled(NamedTuple):
 
     def is_held_out(self) -> bool:
         """A fifth of the authors' sentences and all of ``chats_held`` are never trained on."""
-        return self.source == "chats_held" or (self.source == "authored" and part(self, 5) == 0)
+        if self.source in ("authored", "talk"):
+            return part(self, 5) == 0
+        return self.source == "chats_held"
+
+    def place(self) -> str:
+        """The section of a profile that the sentence belongs in, or none."""
+        return next((place for place, letter in PLACES.items() if letter in self.code[2:]), "")
 
     def trains(self, head: str) -> bool:
         """Whether the head is for such sentences."""
+        if self.source == "talk" and self.role != "user":
+            # Readers of agents' sentences were only asked which are worth a note.
+            return head in ("worth", "outcome")
         if head == "unclear":
             return self.code[0] != "x"
+        if head == "profile":
+            return "?" not in self.code
+        if head in PLACES:
+            return bool(self.place())
         return head != "outcome" or self.role != "user"
 
     def is_(self, head: str) -> bool:
         """Whether the label says yes to the head."""
         kind, worth, marks = self.code[0], self.code[1], set(self.code[2:])
-        lasts = kind in "so" or (kind in "pr" and worth > "0")
+        if head in PLACES:
+            return self.place() == head
         return {
             "worth": worth > "0",
             "must": worth == "2",
             "small_talk": kind == "x" and worth == "0",
             "unclear": "u" in marks,
-            "lasting": lasts and not marks & set("uvq"),
-            "opinion": kind == "o",
-            "plan": kind == "p",
+            "profile": bool(self.place()),
             "outcome": self.role != "user" and worth > "0",
         }[head]
 
@@ -228,8 +240,6 @@ def importance(rows: list[Labelled], head: str) -> np.ndarray:
     value /= value.mean()
     if head == "must":
         value *= np.where([row.code[1] == "1" for row in rows], ONLY_WORTH, 1.0)
-    if head == "lasting":
-        value *= np.where(["v" in row.code[2:] for row in rows], SHORT_LIVED, 1.0)
     return value * [row.trains(head) for row in rows]
 
 
@@ -260,10 +270,12 @@ def fitted(x: Matrix, y: np.ndarray, importance: np.ndarray) -> tuple[np.ndarray
 
 def threshold(head: str, rows: list[Labelled], scores: np.ndarray) -> float:
     """The score at which a head begins to say yes, from scores of sentences not trained on."""
+    if head in PLACES:
+        return 0.0
     yes = "worth" if head == "must" else head
     wanted = np.array([row.is_(yes) for row in rows])
     source, sure = SURE.get(head, ("", 0.0))
-    among = np.array([source in ("", row.source) and row.trains(head) for row in rows])
+    among = np.array([row.source in (source or row.source) and row.trains(head) for row in rows])
     order = np.argsort(-scores[among], kind="stable")
     right = np.cumsum(wanted[among][order])
     taken = np.arange(1, len(order) + 1)
@@ -337,7 +349,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
     parser.add_argument("--held-out", action="store_true", help="figures on unseen sentences")
     arguments = parser.parse_args()
-    rows = [row for source in ("chats", "authored", "plain") for row in labelled(source)]
+    rows = [row for source in ("chats", "authored", "talk", "plain") for row in labelled(source)]
     data = train([row for row in rows if not row.is_held_out()])
     digest = hashlib.sha256(data).hexdigest()
     print(digest, len(data))

@@ -16,7 +16,7 @@ ENDED = [
     ("Ich bin mit Lena zusammen.", "Mit Lena bin ich nicht mehr zusammen."),
     ("wohn in kassel in ner wg", "wohn nicht mehr in kassel"),
     ("Tomo omeprazol todas las mañanas.", "Ya no tomo omeprazol."),
-    ("J'ai une moto.", "Je n'ai plus de moto."),
+    ("J'ai un chien.", "Je n'ai plus de chien."),
     ("j'habite à Rennes", "j'habite plus à Rennes"),
     ("我在一家广告公司上班。", "我不在那家广告公司工作了。"),
     ("我养了一只橘猫。", "那只橘猫我已经不养了。"),

@@ -61,7 +61,7 @@ def test_what_an_english_chat_teaches(nora: MemorySystem) -> None:
         ("stopped going to choir",),
         ("Lisbon", "from the 9th to the 12th, 2025"),
     ):
-        assert holding(known, *words) == [True], words
+        assert set(holding(known, *words)) == {True}, words
     # A move on 9 March ends nothing that began on 3 March.
     assert holding(known, "starts on 3 March 2025") == [True]
     assert not [text for text in known if "9 April" in text]
@@ -118,7 +118,7 @@ def test_what_a_chinese_chat_teaches(zhou: MemorySystem) -> None:
         ("周敏的女儿小雨",),
         ("博洛尼亚",),
     ):
-        assert holding(known, *words) == [True], words
+        assert set(holding(known, *words)) == {True}, words
     # The weekend is not the end of anything.
     assert holding(known, "上周末（2025年3月22日至23日）") in ([], [True])
     [home] = zhou.semantic_memories("zhou", attribute="home")

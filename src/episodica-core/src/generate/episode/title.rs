@@ -73,9 +73,10 @@ fn of_sentences(source: &EpisodeSource, ranked: &[(TitleRank, &ScoredSentence)])
 
 /// The rank of a sentence as a title.
 struct TitleRank {
-    /// True if the sentence is informative, worth a note and no question.
+    /// True if the sentence is informative, worth a note, understandable alone and no question.
     is_worth: bool,
-    /// How informative the sentence is: raised for events, lowered for what is not worth a note.
+    /// How informative the sentence is: raised for events, lowered for what is not worth a note or
+    /// not understandable alone.
     score: f32,
 }
 
@@ -87,17 +88,18 @@ impl TitleRank {
         }
         let (turn, unit) = scored.place(source);
         let event = if turn.dates(unit).is_empty() { 1.0 } else { EVENT };
-        let worth = worth(source, turn, unit);
-        let score = score * event / (1.0 + (-worth).exp());
-        Self { is_worth: !unit.asks && worth > 0.0, score }
+        let heads = heads(source, turn, unit);
+        let share = |score: f32| 1.0 / (1.0 + (-score).exp());
+        let score = score * event * share(heads.worth) * share(-heads.unclear);
+        Self { is_worth: !unit.asks && heads.worth > 0.0 && heads.unclear <= 0.0, score }
     }
 }
 
-/// The score of a sentence by the head `worth`.
-fn worth(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> f32 {
+/// What the heads say of a sentence.
+fn heads(source: &EpisodeSource, turn: &SourceTurn, unit: &TurnUnit) -> SentenceHeads {
     let speaker = source.speaker(turn);
     let by_agent = speaker.is_role && !is_user(&speaker.full);
-    SentenceHeads::of(&bare(source.without_address(turn.unit_text(unit))), by_agent).worth
+    SentenceHeads::of(&bare(source.without_address(turn.unit_text(unit))), by_agent)
 }
 
 fn is_user(role: &str) -> bool {

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use super::candidate::FactCandidate;
 use super::know_how::about_user;
 use super::words::tells_the_past;
-use crate::fork::ForkLazy;
 use crate::generate::episode::{ToldSentence, speaks_of_self};
 use crate::model::{MemoryKind, Message};
-use crate::text::expression::TextExpression;
 use crate::text::heads::SentenceHeads;
 
 /// Maximum number of messages between a request and its confirmation, such as tool calls and
@@ -19,20 +17,6 @@ const REACH: usize = 4;
 const MAX_BYTES: usize = 240;
 /// Maximum length of a message that confirms, in bytes; a longer one explains.
 const MAX_MESSAGE: usize = 800;
-
-/// Sentences that report a completed action or its result, in languages that the head `outcome` has
-/// not learned.
-static DONE: ForkLazy<TextExpression> = ForkLazy::new(|| {
-    TextExpression::new(
-        concat!(
-            r"\b(?:ist|sind) jetzt\b|\bwurden? .*(?:geändert|verschoben|gebucht|gesetzt)\b|",
-            r"\b(?:ahora es|ha sido|queda|quedó)\b|\b(?:est maintenant|a été|est désormais)\b|",
-            r"已经?(?:改|设|预订|订|取消|移|更新|换|部署|添加|调|推迟|提前)|现在是|",
-            r"(?:変更|設定|予約|更新|移動|追加|削除)しました",
-        )
-        .to_owned(),
-    )
-});
 
 /// The fact that an agent's sentence reports: something done or found. It begins with the request
 /// before it, if there is a short one, and cites both messages.
@@ -50,7 +34,7 @@ pub(super) fn confirmed(
         || message.content.len() > MAX_MESSAGE
         || !is_state
         || speaks_of_self(&told.said) && !tells_the_past(&told.said)
-        || !(SentenceHeads::of(&told.said, true).outcome > 0.0 || DONE.is_match(&told.said))
+        || SentenceHeads::of(&told.said, true).outcome <= 0.0
     {
         return None;
     }

@@ -22,7 +22,7 @@ use crate::generate::episode::{
 };
 use crate::generate::reconcile::denied;
 use crate::model::{MemoryKind, Message};
-use crate::text::heads::SentenceHeads;
+use crate::text::heads::{ProfileSection, SentenceHeads};
 use crate::text::words::words;
 use crate::text::{Language, normalized};
 
@@ -238,10 +238,11 @@ fn read(
     let says =
         if message.is_agent() { OwnWords::default() } else { OwnWords::of(told, own, message) };
     let is_vital = says.is_real && heads.must > 0.0 && told.form.content > 0;
-    let is_clear = heads.unclear <= 0.0 && !told.form.dangles;
+    let is_clear = heads.unclear <= SURELY_CLEAR && !told.form.dangles;
     let is_lasting = !message.is_agent()
-        && is_clear
-        && heads.lasting > 0.0
+        && !told.form.dangles
+        && heads.profile > 0.0
+        && !is_history(told, own, message)
         && told.said.len() <= MAX_LASTING
         && told.date.is_none();
     // A rule for the assistant is a wish of the user.
@@ -302,7 +303,8 @@ fn read(
         if !is_clear && !fact.is_certain {
             stand_alone(&mut fact.candidate, told, before, messages);
         }
-        if gives_only_the_name(told) || !fact.is_certain && says_nothing_alone(told) {
+        let has_slot = !fact.candidate.attribute.is_empty();
+        if gives_only_the_name(told) || !has_slot && says_nothing_alone(told) {
             return Err(Some(RejectReason::LowImportance));
         }
         vec![fact]
@@ -337,36 +339,50 @@ fn gives_only_the_name(told: &ToldSentence) -> bool {
 }
 
 /// Maximum number of messages between a sentence that refers back and its antecedent.
-const BACK: usize = 2;
+const BACK: usize = 4;
+/// The score of the head `unclear` up to which a sentence is left alone. An earlier sentence too
+/// many does less harm than a fact that only its speaker understands.
+const SURELY_CLEAR: f32 = -1.0;
 /// Maximum length of a fact made of two sentences, in bytes.
 const MAX_TOGETHER: usize = 300;
 
-/// Prepends the sentence before to one that can't be understood alone, such as the question that it
-/// answers ("I'm not, no."). Nothing refers back to small talk, except to a question.
+/// Prepends an earlier sentence to one that can't be understood alone ("I'm not, no."): the one
+/// before it in the same message, else the question that it answers, else the latest clear one of
+/// the same speaker, else the statement that it replies to. Nothing refers back to small talk.
 fn stand_alone(
     candidate: &mut FactCandidate,
     told: &ToldSentence,
     before: &[ToldSentence],
     messages: &[Arc<Message>],
 ) {
-    let is_antecedent = |(distance, earlier): &(usize, &ToldSentence)| {
-        earlier.message + BACK >= told.message
-            && (*distance == 0 || earlier.speaker == told.speaker)
-            && earlier.own.is_none()
-            && !earlier.form.dangles
-            && (if earlier.asks {
-                earlier.message + 1 == told.message && earlier.form.content > 0
-            } else {
-                let by_agent = messages[earlier.message].is_agent();
-                let heads = SentenceHeads::of(&earlier.said, by_agent);
-                heads.small_talk <= 0.0 && heads.unclear <= 0.0
-            })
+    let is_near = |earlier: &&ToldSentence| earlier.message + BACK >= told.message;
+    let fits = |earlier: &&ToldSentence| {
+        let length = earlier.content.len() + candidate.content.len();
+        let is_other = earlier.own.is_none() && earlier.said != told.said;
+        is_other && earlier.form.content > 0 && length < MAX_TOGETHER
     };
-    let mut near = before.iter().rev().take(BACK).enumerate();
-    let Some((_, earlier)) = near.find(is_antecedent) else { return };
-    if earlier.content.len() + candidate.content.len() > MAX_TOGETHER {
+    let near = || before.iter().rev().take_while(is_near).filter(fits);
+    let says = |earlier: &ToldSentence, most_unclear: f32| {
+        let by_agent = messages[earlier.message].is_agent();
+        let heads = SentenceHeads::of(&earlier.said, by_agent);
+        !earlier.asks && heads.small_talk <= 0.0 && heads.unclear <= most_unclear
+    };
+    let is_clear = |earlier: &&ToldSentence| !earlier.form.dangles && says(earlier, 0.0);
+    let replies_to = |earlier: &&ToldSentence| {
+        earlier.message + 1 == told.message && earlier.speaker != told.speaker
+    };
+    let same_message = near().find(|earlier| earlier.message == told.message);
+    let question = near().find(replies_to).filter(|earlier| earlier.asks);
+    let own = || near().filter(|earlier| earlier.speaker == told.speaker).find(is_clear);
+    let Some(earlier) = same_message
+        .filter(is_clear)
+        .or(question)
+        .or_else(own)
+        .or_else(|| near().filter(replies_to).find(is_clear))
+        .or_else(|| same_message.filter(|earlier| says(earlier, f32::INFINITY)))
+    else {
         return;
-    }
+    };
     candidate.content = format!("{} {}", earlier.content, candidate.content);
     let source = &messages[earlier.message].message_id;
     if !candidate.source_messages.contains(source) {
@@ -453,22 +469,20 @@ pub(super) fn kind(
     heads: SentenceHeads,
 ) -> MemoryKind {
     let signs = reading.all;
-    let is_plan = heads.plan > 0.0 || signs.has(WordSigns::INTENT);
     if signs.has(WordSigns::CHOICE) {
-        MemoryKind::Decision
-    } else if !is_lasting {
-        let happens = is_dated || is_plan || signs.has(WordSigns::PAST);
-        if happens { MemoryKind::Event } else { MemoryKind::Entity }
-    } else if is_plan {
-        MemoryKind::Goal
-    } else if heads.opinion > 0.0 || signs.has(WordSigns::TASTE) {
-        MemoryKind::Preference
-    } else if reading.topic.has(WordSigns::PEOPLE) {
-        MemoryKind::Relationship
-    } else if reading.topic.has(WordSigns::WORK) {
-        MemoryKind::WorkHistory
-    } else {
-        MemoryKind::PersonalInfo
+        return MemoryKind::Decision;
+    }
+    if !is_lasting {
+        let happens =
+            is_dated || signs.has(WordSigns::PAST) || heads.section == ProfileSection::Goal;
+        return if happens { MemoryKind::Event } else { MemoryKind::Entity };
+    }
+    match heads.section {
+        ProfileSection::Personal => MemoryKind::PersonalInfo,
+        ProfileSection::Work => MemoryKind::WorkHistory,
+        ProfileSection::Taste => MemoryKind::Preference,
+        ProfileSection::Relation => MemoryKind::Relationship,
+        ProfileSection::Goal => MemoryKind::Goal,
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) const SAME_MESSAGE: f32 = -0.7;
 /// Limit of the head's score in both directions.
 const MOST_WORTH: f32 = 4.0;
 /// The score that gives an importance of one half.
-const MIDDLE: f32 = 1.9;
+const MIDDLE: f32 = 1.07;
 /// Importance per point of score.
 const SLOPE: f32 = 0.12;
 

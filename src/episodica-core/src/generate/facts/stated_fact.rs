@@ -40,7 +40,7 @@ pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> FactCa
         None => {
             let (heads, signs) = (SentenceHeads::of(&spoken, false), SentenceSigns::of(&spoken));
             // The application adds facts to keep, but a past event is still an event.
-            let is_past = signs.all.has(WordSigns::PAST) && heads.lasting <= 0.0;
+            let is_past = signs.all.has(WordSigns::PAST) && heads.profile <= 0.0;
             let kind = kind(date.is_none() && !is_past, date.is_some(), signs, heads);
             (kind, String::new(), String::new(), None)
         }
