@@ -99,17 +99,10 @@ impl AttributeIndex {
         self.stated.get(slot as usize).is_some_and(|known| stated.may_concern(known))
     }
 
-    /// The slots of current facts about the same attribute, each once.
-    pub fn near(&self, stated: &StatedValue, current: impl Fn(u32) -> bool) -> Vec<u32> {
-        self.slots(stated, current)
-    }
-
-    /// The slots from [`near`](Self::near) whose facts the rules may reconcile with the candidate.
+    /// The slots of current facts about the same attribute that the rules may reconcile with the
+    /// candidate, each once: the newest few, and those with the candidate's value.
     pub fn concerned(&self, stated: &StatedValue, current: impl Fn(u32) -> bool) -> Vec<u32> {
-        self.slots(stated, |slot| self.may_concern(stated, slot) && current(slot))
-    }
-
-    fn slots(&self, stated: &StatedValue, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+        let wanted = |slot| self.may_concern(stated, slot) && current(slot);
         let mut slots = Vec::new();
         if stated.attribute == 0 {
             return slots;
@@ -214,7 +207,6 @@ mod tests {
             subject: subject.to_owned(),
             attribute: attribute.to_owned(),
             value: value.to_owned(),
-            ends: Vec::new(),
             valid_from: Moment::new(day * 86_400_000_000, 0).unwrap(),
             said: Moment::new(day * 86_400_000_000, 0).unwrap(),
             source_messages: vec!["m1".to_owned()],

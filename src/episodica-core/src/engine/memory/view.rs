@@ -20,8 +20,6 @@ use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::table::RecordTable;
 use crate::engine::memory::wording::FactWording;
 use crate::error::Result;
-use crate::generate::facts::FactCandidate;
-use crate::generate::reconcile::WordSignature;
 use crate::index::{
     ListColumn, MessageIndex, MessageReading, StringInterner, TextIndex, TextTerms,
 };
@@ -273,18 +271,6 @@ impl UserView {
     pub fn earlier(&self, id: &str) -> Vec<AnyRecord> {
         let episodes = self.episodes.earlier(id).into_iter().map(AnyRecord::Episode);
         episodes.chain(self.facts.earlier(id).into_iter().map(AnyRecord::Semantic)).collect()
-    }
-
-    /// Current facts about the candidate's subject and attribute: the newest few, and those with
-    /// the candidate's value. Empty if subject or attribute is unknown.
-    pub fn same_attribute(
-        &self,
-        candidate: &FactCandidate,
-    ) -> impl Iterator<Item = &Arc<SemanticMemory>> {
-        // The other words of the candidate do not matter here.
-        let stated = StatedValue::by(candidate, WordSignature::default());
-        let slots = self.attributes.near(&stated, |slot| self.is_current(slot));
-        slots.into_iter().filter_map(|slot| self.facts.get(slot))
     }
 
     /// The fact with this text. Ignores case, width, white space and outer punctuation.

@@ -1,5 +1,5 @@
-//! Facts that a new fact ends without having the same attribute: through a denial or a life event,
-//! or because a model names them.
+//! Facts that a new fact ends without having the same attribute: through a denial, or because a
+//! model names them.
 //!
 //! The search is bounded, so that learning costs the same however much is known: a denial is
 //! compared with the latest facts that contain one of its rarest words.
@@ -75,8 +75,7 @@ impl<'a> EndedFacts<'a> {
         let own = |id| self.candidate.source_messages.contains(id);
         is_of(fact, self.candidate)
             && fact.valid_from <= self.candidate.said
-            && (self.candidate.ends.contains(&fact.attribute)
-                || self.denied.as_ref().is_some_and(|denied| ends(denied, fact)))
+            && self.denied.as_ref().is_some_and(|denied| ends(denied, fact))
             && !fact.source_messages.iter().any(own)
     }
 }
@@ -87,14 +86,9 @@ pub(crate) fn ended_by(
     learned: &LearnedFacts,
     candidate: &FactCandidate,
 ) -> Vec<Arc<SemanticMemory>> {
-    let mut ended = Vec::new();
-    for attribute in &candidate.ends {
-        ended.extend(with_attribute(view, learned, candidate, attribute));
-    }
     let ends = EndedFacts::by(candidate);
-    if let Some(denied) = &ends.denied {
-        ended.extend(with_rarest(view, learned, &denied.terms));
-    }
+    let Some(denied) = &ends.denied else { return Vec::new() };
+    let mut ended = with_rarest(view, learned, &denied.terms);
     ended.retain(|fact| ends.end(fact));
     ended
 }
@@ -102,25 +96,6 @@ pub(crate) fn ended_by(
 fn is_of(fact: &SemanticMemory, candidate: &FactCandidate) -> bool {
     let same = subject_key(&fact.subject).eq_ignore_ascii_case(subject_key(&candidate.subject));
     fact.is_current() && same
-}
-
-/// The current facts about an attribute of the candidate's subject.
-fn with_attribute(
-    view: &UserView,
-    learned: &LearnedFacts,
-    candidate: &FactCandidate,
-    attribute: &str,
-) -> Vec<Arc<SemanticMemory>> {
-    let stated = FactCandidate {
-        attribute: attribute.to_owned(),
-        value: String::new(),
-        ..candidate.clone()
-    };
-    let fills = |fact: &SemanticMemory| is_of(fact, candidate) && fact.attribute == attribute;
-    let known = view.same_attribute(&stated).filter(|fact| fills(fact));
-    let known = known.filter(|fact| !learned.latest.contains_key(&fact.memory_id));
-    let fresh = learned.latest.values().map(|fresh| &fresh.memory);
-    known.chain(fresh.filter(|fact| fills(fact))).map(Arc::clone).collect()
 }
 
 /// The latest facts with some of the rarest words that occur.

@@ -8,7 +8,7 @@ use crate::control::CallControl;
 use crate::engine::memory::attributes::StatedValue;
 use crate::engine::memory::view::UserView;
 use crate::error::Result;
-use crate::generate::facts::{FactCandidate, ended};
+use crate::generate::facts::FactCandidate;
 use crate::generate::reconcile::{
     CandidateWords, Denial, WordSignature, denied, ends, known_value, subject_key, superseded,
 };
@@ -29,9 +29,7 @@ pub(crate) struct ComparedItem {
 
 impl ComparedItem {
     pub fn of_fact(view: &UserView, fact: &SemanticMemory) -> Self {
-        let mut candidate = candidate_of(view, fact);
-        candidate.ends = endings_of(view, fact).into_iter().map(str::to_owned).collect();
-        Self::new(candidate, fact.clone())
+        Self::new(candidate_of(view, fact), fact.clone())
     }
 
     /// A candidate, and the fact that it would become.
@@ -53,8 +51,6 @@ pub(crate) struct SimilarFacts<'a> {
     by_proof: HashMap<&'a str, Vec<u32>>,
     /// Facts that deny something.
     denials: Vec<(u32, Denial)>,
-    /// Facts whose words end an attribute; computed at the first request.
-    endings: Option<Vec<(u32, Vec<&'static str>)>>,
 }
 
 impl<'a> SimilarFacts<'a> {
@@ -76,7 +72,7 @@ impl<'a> SimilarFacts<'a> {
             }
         }
         let found = vec![false; view.facts.slot_count()];
-        Ok(Self { view, found, links, by_proof, denials, endings: None })
+        Ok(Self { view, found, links, by_proof, denials })
     }
 
     /// The facts that have this source message.
@@ -110,30 +106,16 @@ impl<'a> SimilarFacts<'a> {
                 slots.push(slot);
             }
         }
-        let denies = denied(&item.open.content, &item.open.subject);
-        if denies.is_some() || !item.candidate.ends.is_empty() {
+        if let Some(denial) = denied(&item.open.content, &item.open.subject) {
             slots.extend(view.facts.slots().filter(|slot| {
                 !self.found[*slot as usize]
-                    && of_subject(*slot).is_some_and(|fact| {
-                        item.candidate.ends.contains(&fact.attribute)
-                            || denies.as_ref().is_some_and(|denial| ends(denial, &opened(fact)))
-                    })
+                    && of_subject(*slot).is_some_and(|fact| ends(&denial, &opened(fact)))
             }));
         }
         let denying = self.denials.iter().filter(|(slot, denial)| {
             !self.found[*slot as usize] && of_subject(*slot).is_some() && ends(denial, &item.open)
         });
         slots.extend(denying.map(|(slot, _)| *slot));
-        let attribute = item.open.attribute.as_str();
-        if !attribute.is_empty() {
-            let endings = self.endings.get_or_insert_with(|| {
-                let facts = view.facts.iter();
-                let read = facts.map(|(slot, fact)| (slot, endings_of(view, fact)));
-                read.filter(|(_, ends)| !ends.is_empty()).collect()
-            });
-            let ending = endings.iter().filter(|(_, ends)| ends.contains(&attribute));
-            slots.extend(ending.map(|(slot, _)| *slot).filter(|slot| of_subject(*slot).is_some()));
-        }
         slots.retain(|slot| !std::mem::replace(&mut self.found[*slot as usize], true));
         slots
     }
@@ -154,12 +136,6 @@ pub(crate) fn opened(fact: &SemanticMemory) -> SemanticMemory {
     SemanticMemory { valid_to: None, superseded_by: None, ..fact.clone() }
 }
 
-/// The attributes that the source messages of a fact end.
-fn endings_of(view: &UserView, fact: &SemanticMemory) -> Vec<&'static str> {
-    let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
-    slots.flat_map(|slot| ended(&view.messages.get(slot).content)).collect()
-}
-
 /// The candidate from which a fact was made.
 pub(crate) fn candidate_of(view: &UserView, fact: &SemanticMemory) -> FactCandidate {
     let slots = fact.source_messages.iter().filter_map(|id| view.messages.slot(id));
@@ -172,7 +148,6 @@ pub(crate) fn candidate_of(view: &UserView, fact: &SemanticMemory) -> FactCandid
         subject: fact.subject.clone(),
         attribute: fact.attribute.clone(),
         value: known_value(fact).to_owned(),
-        ends: Vec::new(),
         valid_from: fact.valid_from,
         said: said.unwrap_or(fact.valid_from),
         source_messages: fact.source_messages.clone(),

@@ -23,8 +23,6 @@ pub struct FactCandidate {
     /// The value of the attribute, normalised: lower case, without articles and final punctuation.
     /// `not X` means that the value X ended; empty if the rules can't tell.
     pub value: String,
-    /// Attributes of the subject that have ended: `employer` after "I retired".
-    pub ends: Vec<String>,
     /// Start of validity: the date in the message, else the time of the message.
     pub valid_from: Moment,
     /// When it was said. Of two values of an attribute, the one that was said later holds.

@@ -62,7 +62,6 @@ pub(super) fn confirmed(
         subject: request.speaker.clone(),
         attribute: String::new(),
         value: String::new(),
-        ends: Vec::new(),
         valid_from: message.timestamp,
         said: message.timestamp,
         source_messages,

@@ -8,7 +8,6 @@ use jiff::civil::Date;
 use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
 use super::confirmed;
 use super::cues::BackReferences;
-use super::endings::ended;
 use super::know_how;
 use super::rank::{SAME_MESSAGE, importance, score};
 use super::reported::without_reported;
@@ -249,7 +248,7 @@ fn read(
     let is_wish = is_vital && is_lasting && !is_personal;
     let confidence = if told.is_rewritten { REWRITTEN_CONFIDENCE } else { QUOTED_CONFIDENCE };
     let fact = |says: OwnWords, content: String| {
-        let must = says.slot.is_some() || !says.ends.is_empty() || says.denies || is_vital;
+        let must = says.slot.is_some() || says.denies || is_vital;
         let least = if must { SLOT_IMPORTANCE } else { 0.0 };
         let least = if is_procedure { PROCEDURE_IMPORTANCE } else { least };
         let (kind, attribute, value, whose) = match says.slot {
@@ -275,7 +274,6 @@ fn read(
             },
             attribute,
             value,
-            ends: says.ends.into_iter().map(str::to_owned).collect(),
             valid_from: valid_from(told, message.timestamp),
             said: message.timestamp,
             source_messages: vec![message.message_id.clone()],
@@ -395,8 +393,6 @@ fn stand_alone(
 struct OwnWords {
     /// The slot that the words fill.
     slot: Option<FilledSlot>,
-    /// The slots that the words end.
-    ends: Vec<&'static str>,
     /// True if the words deny what held until now.
     denies: bool,
     /// True if the words are neither a supposition nor a dream.
@@ -415,9 +411,8 @@ impl OwnWords {
         let is_history = is_history(told, &own, message);
         let slot = slots::fill(&own, told.date.as_ref());
         let slot = slot.filter(|_| cues.is_lasting() && !is_history);
-        let ends = if is_history { Vec::new() } else { ended(&own) };
         let denies = denied(&own, "").is_some();
-        Self { slot, ends, denies, is_real: true }
+        Self { slot, denies, is_real: true }
     }
 }
 

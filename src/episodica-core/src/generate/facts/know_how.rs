@@ -200,7 +200,6 @@ fn case(
         subject: subject.to_owned(),
         attribute: "case".to_owned(),
         value: String::new(),
-        ends: Vec::new(),
         valid_from: messages[solution.message].timestamp,
         said: messages[solution.message].timestamp,
         source_messages: sources.iter().map(|at| messages[*at].message_id.clone()).collect(),

@@ -363,7 +363,6 @@ fn read_one(
         attribute: text("attribute").to_lowercase().replace([' ', '-'], "_"),
         value: text("value").to_lowercase().trim_end_matches(['.', '。']).to_owned(),
         // The time of the message, since a date within the fact need not be its start.
-        ends: Vec::new(),
         valid_from: said,
         said,
         source_messages: sources.iter().map(|message| message.message_id.clone()).collect(),

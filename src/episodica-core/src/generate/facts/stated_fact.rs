@@ -53,7 +53,6 @@ pub(crate) fn stated(statement: &str, subjects: &[String], at: Moment) -> FactCa
         subject: whose.map_or_else(|| subject.clone(), |whose| format!("{subject}'s {whose}")),
         attribute,
         value,
-        ends: Vec::new(),
         valid_from: at,
         said: at,
         source_messages: Vec::new(),

@@ -310,7 +310,6 @@ mod tests {
             subject: "Ann".to_owned(),
             attribute: String::new(),
             value: String::new(),
-            ends: Vec::new(),
             valid_from: at,
             said: at,
             source_messages: vec!["m0".to_owned()],

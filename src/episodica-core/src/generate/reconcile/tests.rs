@@ -35,7 +35,6 @@ fn candidate(
         subject: subject.to_owned(),
         attribute: attribute.to_owned(),
         value: value.to_owned(),
-        ends: Vec::new(),
         valid_from: moment(from),
         said: moment(from),
         source_messages: vec![format!("m-{from}")],
