@@ -6,7 +6,9 @@ import argparse
 import tempfile
 import time
 from contextlib import ExitStack
+from heapq import nlargest
 from importlib import resources
+from operator import attrgetter
 from typing import Any
 
 from ..readers import Conversation, Question, read_conversations
@@ -27,6 +29,7 @@ _SAMPLE_QUESTIONS = (
     "Why couldn't they take the old van to Portugal?",
 )
 _LINES = 12
+_importance, _since = attrgetter("importance"), attrgetter("valid_from")
 _LINES_OF_FILE, _QUESTIONS_OF_FILE = 3, 3
 # The evidence of an answer is searched among this many hits.
 _DEPTH = 10
@@ -74,9 +77,10 @@ def _show(
         out.table(("date", "messages", "title"), rows, indent=2)
         _print_rest(len(episodes) - lines, out)
         out.heading(f"Facts ({len(facts)})")
+        shown = sorted(nlargest(lines, facts, _importance), key=_since)
         out.table(
             ("since", "kind", "fact"),
-            ((day(one.valid_from)[:10], one.kind, one.content) for one in facts[:lines]),
+            ((day(one.valid_from)[:10], one.kind, one.content) for one in shown),
             indent=2,
         )
         _print_rest(len(facts) - lines, out)

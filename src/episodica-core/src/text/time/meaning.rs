@@ -215,8 +215,12 @@ impl MatchPlace<'_, '_> {
         if !FORWARD.iter().any(|word| opens(word) || *word == previous) {
             return lean;
         }
+        // "By Thursday I'm tired" is true of every week.
+        let recurs = self.group("wd").is_some()
+            && self.patterns.tense.is_open(self.text, self.start..self.end);
         match self.patterns.tense.clear_lean(self.text, self.start..self.end) {
             TimeLean::Past => TimeLean::Unknown,
+            TimeLean::Unknown if recurs => TimeLean::Unknown,
             _ => TimeLean::Future,
         }
     }
@@ -504,7 +508,9 @@ impl MatchPlace<'_, '_> {
         // "Different from the first" counts things.
         let is_number =
             self.group("d").is_some_and(|day| day.starts_with(|c: char| c.is_ascii_digit()));
-        Some(DateMatch::day(found).sure(is_clear && is_number && !self.is_habit()))
+        // "From the 28th to New Year": the other end tells the month.
+        let is_range = self.patterns.range_goes_on.is_match(&self.text[self.end..]);
+        Some(DateMatch::day(found).sure(is_clear && is_number && !is_range && !self.is_habit()))
     }
 
     fn years(&self) -> Option<DateMatch> {

@@ -63,6 +63,7 @@ pub(super) struct DatePatterns {
     pub goes_on: TextExpression,
     pub listed_before: TextExpression,
     pub listed_after: TextExpression,
+    pub range_goes_on: TextExpression,
     pub day_first: bool,
     rejected: Option<TextExpression>,
     counted: TextExpression,
@@ -181,6 +182,10 @@ impl DatePatterns {
             listed_after: TextExpression::new(filled(&format!(
                 r"^(?:{LISTED})(?:{LISTED_PREPOSITIONS})?(?:{{anywd}})"
             ))),
+            range_goes_on: TextExpression::new(
+                r"^(?: to| until| till| through| bis| al| hasta| au| jusqu['’]|\s?[-–])\b"
+                    .to_owned(),
+            ),
             day_first: words.day_first,
             rejected: (!words.rejected.is_empty()).then(|| {
                 TextExpression::new(format!(r"\b(?:{})", filled(&words.rejected.join("|"))))

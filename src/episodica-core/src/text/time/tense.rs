@@ -111,31 +111,48 @@ impl TenseReader {
     /// The tense of the date at `place` of `text` if all signs of its clause agree, else `Unknown`.
     /// A date that opens its sentence belongs to the clause after its comma: "On Friday, we met".
     pub(super) fn clear_lean(&self, text: &str, place: Range<usize>) -> TimeLean {
-        let mut clause = self.clause(text, place.clone());
-        let has_words = |range: Range<usize>| text[range].contains(char::is_alphanumeric);
-        let rest = text[clause.end..].strip_prefix([',', '，']);
-        if let Some(rest) = rest
-            && !has_words(clause.start..place.start)
-            && !has_words(place.end..clause.end)
-        {
-            let previous = text[..clause.start].trim_end_matches(' ');
-            if previous.is_empty() || previous.ends_with(SENTENCE_ENDS) {
-                let end = self.bounds.find(rest).map_or(rest.len(), |bound| bound.range().start);
-                clause.end = text.len() - rest.len() + end;
-            }
-        }
+        let clause = self.wide_clause(text, &place);
         let (before, after) = parts(text, &place, &clause);
-        let mut leans = match self.rule {
-            TenseRule::Nearest => {
-                self.leans(before.trim_end()).chain(self.leans(after)).collect::<Vec<_>>()
-            }
-            _ => self.leans(&format!("{before} {after}")).collect(),
-        };
-        leans.dedup();
-        match *leans {
+        match *self.different(before, after) {
             [lean] => lean,
             [] if clause.len() - place.len() >= SHORT_CLAUSE => self.without_sign(before, after),
             _ => TimeLean::Unknown,
+        }
+    }
+
+    /// True if the clause of the date at `place` of `text` has a sign that leaves its tense open.
+    pub(super) fn is_open(&self, text: &str, place: Range<usize>) -> bool {
+        let clause = self.wide_clause(text, &place);
+        let (before, after) = parts(text, &place, &clause);
+        self.different(before, after).contains(&TimeLean::Unknown)
+    }
+
+    /// The tenses of the signs of a clause, without those that repeat the one before.
+    fn different(&self, before: &str, after: &str) -> Vec<TimeLean> {
+        let mut leans: Vec<TimeLean> = match self.rule {
+            TenseRule::Nearest => self.leans(before.trim_end()).chain(self.leans(after)).collect(),
+            _ => self.leans(&format!("{before} {after}")).collect(),
+        };
+        leans.dedup();
+        leans
+    }
+
+    /// The clause around `place`, and the next one if the date opens the sentence.
+    fn wide_clause(&self, text: &str, place: &Range<usize>) -> Range<usize> {
+        let clause = self.clause(text, place.clone());
+        let has_words = |range: Range<usize>| text[range].contains(char::is_alphanumeric);
+        let previous = text[..clause.start].trim_end_matches(' ');
+        let opens = previous.is_empty() || previous.ends_with(SENTENCE_ENDS);
+        match text[clause.end..].strip_prefix([',', '，']) {
+            Some(rest)
+                if opens
+                    && !has_words(clause.start..place.start)
+                    && !has_words(place.end..clause.end) =>
+            {
+                let end = self.bounds.find(rest).map_or(rest.len(), |bound| bound.range().start);
+                clause.start..text.len() - rest.len() + end
+            }
+            _ => clause,
         }
     }
 

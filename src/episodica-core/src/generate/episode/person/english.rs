@@ -73,6 +73,9 @@ const REQUESTS: &str = "\
     let take check tell give look remember try make stay wish keep have come help feel send call \
     wait join don't do can could would will";
 
+/// Forms of "to be" before "me".
+const BEING: [&str; 5] = ["is", "was", "be", "it's", "that's"];
+
 static PRESENT_SET: WordSet = ForkLazy::new(|| PRESENT.split_whitespace().collect());
 static PAST_SET: WordSet =
     ForkLazy::new(|| PAST.split_whitespace().chain(MODALS.split_whitespace()).collect());
@@ -126,6 +129,10 @@ pub(in crate::generate::episode) fn english(sentence: &str, name: &str) -> Optio
     }
     let asks_for = REQUESTS.split_whitespace().any(|verb| verb == bares[0]);
     if asks_for || bares.iter().any(|word| OTHERS_SET.contains(&**word)) || is_exclamation(&bares) {
+        return None;
+    }
+    // "The cake was me" means that the speaker baked it.
+    if bares.windows(2).any(|pair| BEING.contains(&&*pair[0]) && pair[1] == "me") {
         return None;
     }
     // "Moved to my new flat": the subject is missing, so the speaker's name is added.
@@ -480,6 +487,7 @@ mod tests {
             "Moved to my new flat.",
             "Walk the coast path with my brother, he has never hiked.",
             "I do but the people are nice to me.",
+            "The cake was me.",
         ] {
             assert_eq!(english(said, "Maya"), None, "{said}");
         }

@@ -76,7 +76,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     ahead: &[
         r"['’]d (?:love|like|rather|be)",
         "will|won['’]?t|shall|gonna|wanna|gotta|let['’]?s|hope|hoping|plan|plans|planning|soon|\
-         ['’]ll|upcoming|(?:have|has) to|must|see (?:you|ya|u)|meet (?:me|us|up)",
+         ['’]ll|upcoming|(?:have|has) to|must|see (?:you|ya|u)|meet (?:me|us|up)|\
+         (?:can|could|would|shall) (?:you|we|i|he|she|they|someone|anyone)",
         concat!(
             r"(?:am|is|are|isn['’]?t|aren['’]?t|be|get|gets|['’]m|['’]re|['’]s|im)(?: ",
             r"(?:not|all|both|already|just|also|so|now|still|really|only|\w+ly))* \w+ing(?: ",
@@ -115,8 +116,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     participle: "been|gone|done|seen|taken|given|become|known|eaten|drunk|driven|flown|written|\
         broken|chosen|grown|fallen|worn|ridden|sung|swum|woken|thrown|spoken|forgotten|gotten|\
         begun|come|run|put|read|set|cut|let|\\w+ed",
-    irregular: "was|were|wasn['’]?t|weren['’]?t|did|didn['’]?t|had|hadn['’]?t|went|got|took|met|\
-        came|saw|made|bought|found|felt|gave|left|ran|began|became|spent|knew|\
+    irregular: "born|was|were|wasn['’]?t|weren['’]?t|did|didn['’]?t|had|hadn['’]?t|went|got|took|\
+        met|came|saw|made|bought|found|felt|gave|left|ran|began|became|spent|knew|\
         ate|drank|drove|flew|wrote|broke|sold|sent|lost|won|paid|kept|held|grew|chose|\
         caught|brought|built|fell|taught|wore|rode|sang|swam|woke|threw|spoke|slept|stood|hid|\
         dug|shot|stole|tore|swore|shook|froze|forgot|led|lent|meant|sat|struck|hung|fed|bled|\
