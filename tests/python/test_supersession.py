@@ -17,7 +17,7 @@ CASES = json.loads(FIXTURE.read_text("utf-8"))["cases"]
 # is not in a slot. To end facts by a word of change and two shared words would be wrong nine times
 # in ten.
 NOT_SEEN = {
-    *("en-01", "en-02", "en-04", "en-05", "en-06", "en-07", "zh-03", "zh-04", "zh-05"),
+    *("en-01", "en-02", "en-04", "en-05", "en-06", "en-07", "en-08", "zh-03", "zh-04", "zh-05"),
     *("de-03", "es-02", "fr-02"),
 }
 

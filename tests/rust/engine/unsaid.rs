@@ -147,8 +147,8 @@ fn sentence(random: &mut Random, person: [&str; 2]) -> String {
     match random.below(13) {
         0 => format!("{i} live{s} in {town}."),
         1 => format!("{i} moved to {town} last week."),
-        2 => format!("{i} work{s} at {shop}."),
-        3 => format!("{my} favourite drink is {tea}."),
+        2 => format!("{i} now work{s} at {shop}."),
+        3 => format!("{my} favourite drink is now {tea}."),
         4 => format!("{i} live{s} in {town} near the old harbour."),
         5 => format!("{i} bought a blue bicycle in {town}."),
         6 => format!("{my} sister works at {shop}."),

@@ -12,19 +12,15 @@ use crate::text::{PhraseTable, is_cjk};
 
 const TABLE: &str = include_str!("cues.txt");
 
-/// Signs in a sentence that it changes or limits an earlier statement, or is not real.
+/// Signs in a sentence that something has changed, that it is limited, or that it is not real.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct BackReferences {
-    /// A new value replaces the old one.
+    /// Something else holds now.
     pub change: bool,
-    /// Valid for a limited time only.
+    /// Valid for a limited time, or in addition to the existing value.
     pub limit: bool,
-    /// Valid in addition to the existing value.
-    pub beside: bool,
-    /// A supposition.
-    pub supposed: bool,
-    /// A dream.
-    pub dreamt: bool,
+    /// A supposition or a dream.
+    pub unreal: bool,
 }
 
 impl BackReferences {
@@ -47,24 +43,11 @@ impl BackReferences {
         cues
     }
 
-    /// True if the sentence is neither a supposition nor a dream.
-    pub fn is_real(self) -> bool {
-        !self.supposed && !self.dreamt
-    }
-
-    /// True if the sentence may fill a slot: it is real, and tells of a change or has no cue for a
-    /// limited time or for an additional value.
-    pub fn is_lasting(self) -> bool {
-        self.is_real() && (!(self.limit || self.beside) || self.change)
-    }
-
     fn add(&mut self, sign: CueSign) {
         match sign {
             CueSign::Change => self.change = true,
             CueSign::Limit => self.limit = true,
-            CueSign::Beside => self.beside = true,
-            CueSign::Supposed => self.supposed = true,
-            CueSign::Dreamt => self.dreamt = true,
+            CueSign::Unreal => self.unreal = true,
         }
     }
 }
@@ -72,16 +55,29 @@ impl BackReferences {
 /// True if the speaker asserts a text: it reports no other person's words, and is no supposition or
 /// dream.
 pub(crate) fn is_asserted(text: &str) -> bool {
-    BackReferences::of(text).is_real() && without_reported(text).len() == text.len()
+    !BackReferences::of(text).unreal && without_reported(text).len() == text.len()
+}
+
+/// True if the clause of `text` that contains `value` says that something has changed: "moved to",
+/// "now". In scripts without spaces, the whole text counts.
+pub(crate) fn tells_change(text: &str, value: &str) -> bool {
+    const BOUNDS: [&str; 11] =
+        [", ", "; ", ": ", ". ", "! ", " and ", " but ", " und ", " aber ", " y ", " et "];
+    let mut clause = text.to_lowercase();
+    if !clause.contains(is_cjk) {
+        for bound in BOUNDS {
+            let found = clause.split(bound).find(|part| part.contains(value)).map(str::to_owned);
+            clause = found.unwrap_or(clause);
+        }
+    }
+    BackReferences::of(&clause).change
 }
 
 #[derive(Debug, Clone, Copy)]
 enum CueSign {
     Change,
     Limit,
-    Beside,
-    Supposed,
-    Dreamt,
+    Unreal,
 }
 
 /// True if `words` begin with the remaining words of an expression; `#` stands for a number.
@@ -115,9 +111,7 @@ fn expressions() -> impl Iterator<Item = (&'static str, CueSign)> {
         .filter_map(move |line| match line {
             "@change" => set(&mut sign, CueSign::Change),
             "@limit" => set(&mut sign, CueSign::Limit),
-            "@beside" => set(&mut sign, CueSign::Beside),
-            "@supposed" => set(&mut sign, CueSign::Supposed),
-            "@dreamt" => set(&mut sign, CueSign::Dreamt),
+            "@unreal" => set(&mut sign, CueSign::Unreal),
             line => Some((line, sign)),
         })
         .flat_map(|(line, sign)| line.split(" | ").map(move |text| (text.trim(), sign)))
@@ -135,20 +129,24 @@ mod tests {
 
     #[test]
     fn cues_are_whole_words_in_any_language() {
-        assert!(
-            BackReferences::of("I no longer eat meat.").change
-                && BackReferences::of("Ab Mai, Tina!").change
-        );
-        assert!(
-            BackReferences::of("我改主意了").change
-                && BackReferences::of("Trabajo ahí a partir de mayo.").change
-        );
+        for changed in ["I now live in Lyon.", "Ab sofort!", "我搬到青岛了", "Ahora vivo en Lugo."]
+        {
+            assert!(BackReferences::of(changed).change, "{changed}");
+        }
         assert!(BackReferences::of("It's temporary, for a fortnight.").limit);
         assert_eq!(BackReferences::of("I know the nowhere man."), BackReferences::default());
-        assert!(!BackReferences::of("If we moved to Rome now, I'd sing.").is_real());
+        assert!(BackReferences::of("If we moved to Rome now, I'd sing.").unreal);
         assert!(
             BackReferences::of("It goes up to 45 mg.").change
                 && !BackReferences::of("I went up to Ben.").change
         );
+    }
+
+    #[test]
+    fn a_change_counts_in_the_clause_of_the_value() {
+        assert!(tells_change("Ann moved to Lyon, and it rains.", "lyon"));
+        assert!(tells_change("Ann: \"Jetzt wohne ich in Graz.\"", "graz"));
+        assert!(!tells_change("Ann lives in Lyon, and Ann's sister moved.", "lyon"));
+        assert!(!tells_change("Ann lives in Lyon.", "lyon"));
     }
 }

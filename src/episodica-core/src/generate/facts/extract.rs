@@ -138,12 +138,6 @@ fn extract_noting(
             Err(None) => {}
         }
     }
-    ranked.extend(know_how::cases(told, messages).map(|candidate| RankedCandidate {
-        score: f32::INFINITY,
-        is_certain: true,
-        message: usize::MAX,
-        candidate,
-    }));
     keep_best(&mut ranked, messages.len(), turned_down);
     let mut seen = HashSet::new();
     let mut candidates = Vec::with_capacity(ranked.len());
@@ -405,34 +399,20 @@ impl OwnWords {
     fn of(told: &ToldSentence, own: &str, message: &Message) -> Self {
         let own = without_reported(own);
         let cues = BackReferences::of(&own);
-        if !cues.is_real() {
+        if cues.unreal {
             return Self::default();
         }
         let is_history = is_history(told, &own, message);
         let slot = slots::fill(&own, told.date.as_ref());
-        let slot = slot.filter(|_| cues.is_lasting() && !is_history);
+        let slot = slot.filter(|_| !cues.limit && !is_history);
         let denies = denied(&own, "").is_some();
         Self { slot, denies, is_real: true }
     }
 }
 
 /// Words of a story about earlier days.
-const ONCE: [&str; 14] = [
-    " then ",
-    "after that",
-    "originally",
-    "back then",
-    "when i was",
-    "as a kid",
-    "as a child",
-    "growing up",
-    "before that",
-    "at first",
-    "used to",
-    "als kind",
-    "de niño",
-    "小时候",
-];
+const ONCE: &str = " then |after that|originally|back then|when i was\
+    |as a kid|as a child|growing up|before that|at first|used to|als kind|de niño|小时候";
 
 /// Maximum age, in seconds, of a dated change that still describes the present.
 const RECENT_SECONDS: f64 = 400.0 * 86_400.0;
@@ -444,7 +424,7 @@ fn is_history(told: &ToldSentence, own: &str, message: &Message) -> bool {
     let long_ago = told.date.and_then(|date| midnight(date.to, message.timestamp));
     let long_ago =
         long_ago.is_some_and(|day| message.timestamp.seconds_since(day) > RECENT_SECONDS);
-    ONCE.iter().any(|words| lower.contains(words))
+    ONCE.split('|').any(|words| lower.contains(words))
         || long_ago && !SINCE.iter().any(|word| lower.contains(word))
 }
 

@@ -30,7 +30,7 @@ mod words;
 
 pub(crate) use candidate::RejectReason;
 pub use candidate::{FactCandidate, FactExtraction, TurnedDown};
-pub(crate) use cues::is_asserted;
+pub(crate) use cues::{is_asserted, tells_change};
 pub use evidence_check::grounded;
 pub use extract::{RULES_VERSION, extract_offline, turned_down, write_and_extract};
 pub use never_forgotten::is_vital;

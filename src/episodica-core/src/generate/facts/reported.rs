@@ -31,44 +31,13 @@ const SELF: [&str; 16] = [
 ];
 
 /// Words that open a clause.
-const BEGINS: [&str; 15] = [
-    ",",
-    ";",
-    ":",
-    " and ",
-    " but ",
-    " because ",
-    " so ",
-    " und ",
-    " aber ",
-    " y ",
-    " pero ",
-    " et ",
-    " mais ",
-    "，",
-    "；",
-];
+const BEGINS: &str = ",|;|:| and | but | because | so | und | aber | y | pero \
+    | et | mais |，|；";
 
 /// Chinese verbs of saying, and words that merely contain them.
 const SAYING_HAN: [&str; 9] = ["说", "問", "问", "告诉", "写道", "声称", "以为", "听说", "据说"];
-const NO_SAYING_HAN: [&str; 16] = [
-    "小说",
-    "说明",
-    "说话",
-    "说起",
-    "说实话",
-    "说不定",
-    "来说",
-    "再说",
-    "虽说",
-    "说到",
-    "问题",
-    "学问",
-    "说一声",
-    "跟你说",
-    "和你说",
-    "不用说",
-];
+const NO_SAYING_HAN: &str = "小说|说明|说话|说起|说实话|说不定|来说|再说|虽说|说到\
+    |问题|学问|说一声|跟你说|和你说|不用说";
 
 /// Japanese forms of saying, which follow the reported speech.
 const SAYING_JA: [&str; 8] =
@@ -90,7 +59,7 @@ fn spaced(sentence: &str) -> Option<usize> {
     for found in SAYING.find_all(sentence) {
         let (verb, end) = (found.range().start, found.range().end);
         let before = &sentence[..verb];
-        let start = BEGINS.iter().filter_map(|mark| before.rfind(mark)).max();
+        let start = BEGINS.split('|').filter_map(|mark| before.rfind(mark)).max();
         let subject = before[start.unwrap_or(0)..].to_lowercase().replace('’', "'");
         let mut words = subject.split(|c: char| !c.is_alphanumeric() && c != '\'');
         if words.any(|word| SELF.contains(&word)) {
@@ -114,7 +83,7 @@ fn han(sentence: &str) -> Option<usize> {
             .min()?;
         let (start, length) = found;
         at = start + length;
-        let is_other = NO_SAYING_HAN.iter().any(|word| {
+        let is_other = NO_SAYING_HAN.split('|').any(|word| {
             let places = sentence.match_indices(word).map(|(place, _)| place..place + word.len());
             places.into_iter().any(|place| place.start <= start && start < place.end)
         });

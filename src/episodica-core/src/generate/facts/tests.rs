@@ -244,31 +244,6 @@ fn two_named_people_are_both_users_whatever_their_roles() {
 }
 
 #[test]
-fn a_problem_and_its_solution_make_a_case() {
-    let talk = [
-        said(
-            0,
-            "user",
-            Some("Renske"),
-            DAY,
-            "The build fails with a linker error on the staging host.",
-        ),
-        said(1, "assistant", None, DAY, "The fix is a newer linker in the base image."),
-    ];
-    let found = extract_offline(&talk, &MemoryConfig::default()).candidates;
-    let case = found.iter().find(|found| found.kind == MemoryKind::Case).expect("a case");
-    assert_eq!(
-        case.content,
-        "Problem: The build fails with a linker error on the staging host. Solution: The fix is a \
-         newer linker in the base image."
-    );
-    assert_eq!(
-        (case.subject.as_str(), &case.source_messages[..]),
-        ("assistant", &["m0".to_owned(), "m1".to_owned()][..])
-    );
-}
-
-#[test]
 fn instructions_are_kept_as_they_are() {
     let agent = said(0, "assistant", None, DAY, "To deploy, run `make ship` on the build host.");
     let found = extract_offline(&[agent], &MemoryConfig::default()).candidates.remove(0);

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashSet;
 
 use crate::clock::Moment;
-use crate::generate::facts::FactCandidate;
+use crate::generate::facts::{FactCandidate, tells_change};
 use crate::model::{EventKind, SemanticMemory};
 use crate::text::hash::Fnv1a;
 use crate::text::is_normalized_as;
@@ -57,32 +57,15 @@ impl FactDecision {
 
 /// Attributes that have one value at a time per subject. All others may have several values at
 /// once.
-const SINGLE_VALUED: [&str; 24] = [
-    "address",
-    "age",
-    "birthday",
-    "birthplace",
-    "diet",
-    "email",
-    "employer",
-    "family_name",
-    "given_name",
-    "home",
-    "hometown",
-    "internet",
-    "job_status",
-    "language",
-    "manager",
-    "name",
-    "occupation",
-    "partner",
-    "phone",
-    "relationship_status",
-    "role",
-    "school",
-    "spouse",
-    "timezone",
-];
+const SINGLE_VALUED: &str = "\
+    address age birthday birthplace diet email employer family_name given_name home hometown \
+    job_status language manager name occupation partner phone relationship_status role school \
+    spouse timezone";
+
+/// Attributes of which a later value always replaces the earlier one. All others need words that
+/// tell of a change: a second home, or "Gilbert" after "Arizona", ends nothing.
+const REPLACED_BY_NATURE: [&str; 7] =
+    ["age", "birthday", "birthplace", "family_name", "given_name", "language", "name"];
 
 /// Slots that have one value at a time per object.
 const SINGLE_VALUED_BY_OBJECT: [&str; 6] =
@@ -91,7 +74,7 @@ const SINGLE_VALUED_BY_OBJECT: [&str; 6] =
 /// True if the attribute has one value at a time. `favourite:film` has one value per object.
 pub fn is_single_valued(attribute: &str) -> bool {
     SINGLE_VALUED_BY_OBJECT.iter().any(|slot| attribute.starts_with(slot))
-        || SINGLE_VALUED.contains(&attribute)
+        || SINGLE_VALUED.split(' ').any(|known| known == attribute)
 }
 
 /// A candidate, prepared for comparison with many known facts.
@@ -187,9 +170,18 @@ fn by_attribute(
     if !contradicts(candidate, known) {
         return None;
     }
+    let (new, old) = (Statement::of_candidate(candidate), Statement::of_fact(known));
+    let order = said.cmp_time(known);
+    let replaces = match order {
+        Ordering::Greater => new.replaces(&old, &candidate.attribute),
+        _ => old.replaces(&new, &candidate.attribute),
+    };
+    if !replaces {
+        return None;
+    }
     let change =
         format!("{} of {}: {value} -> {}", candidate.attribute, candidate.subject, candidate.value);
-    match said.cmp_time(known) {
+    match order {
         Ordering::Greater => Some(decision(EventKind::Supersede, Some(index), &change)),
         Ordering::Less => {
             Some(decision(EventKind::Add, Some(index), &format!("history; {} is newer", value)))
@@ -215,6 +207,39 @@ fn contradicts(candidate: &FactCandidate, known: &SemanticMemory) -> bool {
         (None, Some(ended)) => ended == new,
         (None, None) => is_single_valued(&candidate.attribute) && !is_more_of(new, old),
         (Some(_), Some(_)) => false,
+    }
+}
+
+/// A statement of a value of an attribute.
+struct Statement<'a> {
+    content: &'a str,
+    value: &'a str,
+    /// True if the application stated it; it cites no message.
+    is_stated: bool,
+}
+
+impl<'a> Statement<'a> {
+    fn of_candidate(candidate: &'a FactCandidate) -> Self {
+        let is_stated = candidate.source_messages.is_empty();
+        Self { content: &candidate.content, value: &candidate.value, is_stated }
+    }
+
+    fn of_fact(fact: &'a SemanticMemory) -> Self {
+        let is_stated = fact.source_messages.is_empty();
+        Self { content: &fact.content, value: known_value(fact), is_stated }
+    }
+
+    /// True if this later statement ends the earlier one, which contradicts it.
+    fn replaces(&self, earlier: &Self, attribute: &str) -> bool {
+        if attribute == "age" {
+            let years = |value: &str| value.parse::<u8>().ok();
+            return years(self.value) > years(earlier.value);
+        }
+        self.is_stated
+            || self.value.starts_with("not ")
+            || earlier.value.starts_with("not ")
+            || REPLACED_BY_NATURE.contains(&attribute)
+            || tells_change(self.content, self.value)
     }
 }
 
