@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::keywords::{WordSalience, entities, phrases};
-use super::source::EpisodeSource;
+use super::source::{EpisodeSource, has_captions};
 use super::told_sentences::{ToldSentence, sentences_of, sentences_told};
 use super::{narrative, salience, summary, title};
 use crate::model::Message;
@@ -43,7 +43,8 @@ pub(in crate::generate) fn write_and_tell(
     messages: &[Arc<Message>],
 ) -> (EpisodeText, Vec<ToldSentence>) {
     let source = EpisodeSource::read(messages);
-    let has_captions = messages.iter().any(|message| message.content.contains('['));
+    // Most texts with brackets have no captions: code, links.
+    let has_captions = messages.iter().any(|message| has_captions(&message.content));
     let told = if has_captions { sentences_told(messages) } else { sentences_of(&source) };
     (write(&source), told)
 }

@@ -255,6 +255,11 @@ const CAPTIONS: [&str; 13] = [
     "表情",
 ];
 
+/// True if a text has descriptions of attachments.
+pub(super) fn has_captions(text: &str) -> bool {
+    without_captions(text).len() < text.len()
+}
+
 /// The text without descriptions of attachments: "Look! [Image: a red door]".
 fn without_captions(text: &str) -> Cow<'_, str> {
     if !text.contains('[') {
@@ -332,5 +337,12 @@ mod tests {
                 && cleaned.ends_with("END")
                 && !cleaned.contains('\u{0}')
         );
+    }
+    #[test]
+    fn brackets_of_code_and_links_are_no_captions() {
+        assert!(has_captions("Look! [Image: a red door]") && has_captions("a[0] [图片]"));
+        for text in ["a[0]", "[a link](https://example.org)", "[Photo without an end", "[]"] {
+            assert!(!has_captions(text), "{text}");
+        }
     }
 }
