@@ -1,9 +1,6 @@
 //! Function bodies that are compiled for each level: safe code that the compiler vectorises.
 
-use super::{LANES, ROWS, fetch};
-
-/// Number of rows by which memory is prefetched ahead.
-const AHEAD: usize = 8;
+use super::{LANES, ROWS};
 
 #[inline(always)]
 pub(super) fn inner_product(a: &[f32], b: &[f32]) -> f32 {
@@ -72,8 +69,7 @@ pub(super) fn half_inner_products_f16c(
     });
 }
 
-/// Converts each row, which is exact, and multiplies as [`inner_product`] does. Rows are
-/// prefetched: they are scattered, so the processor would start to load them too late.
+/// Converts each row, which is exact, and multiplies as [`inner_product`] does.
 #[inline(always)]
 fn products_of_halves(
     query: &[f32],
@@ -92,12 +88,8 @@ fn products_of_halves(
         numbers
     };
     let (chunks, rest) = query.as_chunks::<LANES>();
-    let row_of = |row: usize| &halves[row * query.len()..][..query.len()];
-    for (place, (row, product)) in rows.iter().zip(products).enumerate() {
-        if let Some(ahead) = rows.get(place + AHEAD) {
-            fetch(row_of(*ahead));
-        }
-        let row = row_of(*row);
+    for (row, product) in rows.iter().zip(products) {
+        let row = &halves[row * query.len()..][..query.len()];
         let (row_chunks, row_rest) = row.as_chunks::<LANES>();
         let mut sums = [0.0_f32; LANES];
         for (a, b) in chunks.iter().zip(row_chunks) {

@@ -8,15 +8,15 @@
 //! compile time.
 //!
 //! The core and `episodica-faiss` call this crate, which handles only numbers. It also allocates
-//! [memory](zeroed) suited to them and [prefetches](fetch) it. `unsafe` code is limited to the
-//! calls in the macro [`dispatched`], a prefetch instruction and an advice to the kernel.
+//! [memory](zeroed) suited to them. `unsafe` code is limited to the calls in the macro
+//! [`dispatched`] and an advice to the kernel.
 
 mod bodies;
 mod level;
 mod memory;
 
 pub use level::SimdLevel;
-pub use memory::{fetch, room_for, zeroed};
+pub use memory::{room_for, zeroed};
 
 /// Number of lanes of floating-point sums: four registers of AVX2, two of AVX-512.
 const LANES: usize = 32;

@@ -1,27 +1,10 @@
-//! Large allocations, in large pages if the kernel has them, and prefetching.
+//! Large allocations, in large pages if the kernel has them.
 
 use bytemuck::Zeroable;
 
 /// Minimum size, in bytes, for which large pages are requested; the same as NumPy's.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 1 << 22;
-
-/// Size of a cache line, in bytes.
-#[cfg(target_arch = "x86_64")]
-const LINE: usize = 64;
-
-/// Prefetches a row into the cache, on x86-64 only.
-#[inline(always)]
-pub fn fetch<T>(row: &[T]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in row.chunks(const { LINE / size_of::<T>() }) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch accesses no memory and is sound for any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = row;
-}
 
 /// Allocates `count` zeros. The kernel maps memory page by page on first access, 4 KiB at a time.
 /// For a large allocation Linux is asked for pages of 2 MiB: this takes a fraction of the time, and

@@ -27,8 +27,6 @@ pub trait TokenTable: Send + Sync {
     fn cosines(&self, ids: &[u16], token: u16, cosines: &mut Vec<f32>) {
         cosines.extend(ids.iter().map(|id| self.cosine(*id, token)));
     }
-    /// Prefetches the row of a token into the cache.
-    fn fetch(&self, _: u16) {}
     /// Median of all weights.
     fn typical_weight(&self) -> f32;
 }
@@ -49,10 +47,6 @@ impl TokenTable for StaticTable {
     fn cosines(&self, ids: &[u16], token: u16, cosines: &mut Vec<f32>) {
         let token = self.token(token);
         cosines.extend(ids.iter().map(|id| cosine(self.token(*id), token)));
-    }
-
-    fn fetch(&self, id: u16) {
-        episodica_simd::fetch(self.token(id).row);
     }
 
     fn typical_weight(&self) -> f32 {
@@ -112,8 +106,6 @@ impl<'a> MaxSim<'a> {
     /// the question tokens' weights.
     pub fn score(&mut self, tokens: &[u16]) -> f32 {
         self.maxima.fill([0.0; LANES]);
-        let is_new = |token: &&u16| self.places[usize::from(**token)] == 0;
-        tokens.iter().filter(is_new).for_each(|token| self.table.fetch(*token));
         for token in tokens {
             let mut number = usize::from(self.places[usize::from(*token)]);
             if number == 0 {

@@ -3,7 +3,6 @@
 //!
 //! `docs/scoring.md` defines each term and gives its effect.
 
-use episodica_simd::fetch;
 use ndarray::ArrayView1;
 use rustc_hash::FxHashMap;
 
@@ -155,7 +154,6 @@ impl MessageRanking<'_> {
             let (before, after) = (self.index.previous(*slot), self.index.next(*slot));
             for slot in [Some(*slot), before, after].into_iter().flatten() {
                 let (before, after) = (self.index.previous(slot), self.index.next(slot));
-                fetch(&priors[slot as usize..][..1]);
                 let own = 0.6 * value(Some(slot));
                 gains.insert(slot, own + 0.2 * value(before) + 0.2 * value(after));
             }
@@ -179,7 +177,6 @@ impl MessageRanking<'_> {
             if allowed.is_some() || self.query.names_a_day() { f32::MIN_POSITIVE } else { some };
         let mut matched: Vec<(u32, f32)> = Vec::new();
         for_each_reaching(scores, some, |slot, words| {
-            fetch(&priors[slot as usize..][..1]);
             matched.push((slot, words));
             some
         });
