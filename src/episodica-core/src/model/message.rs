@@ -90,13 +90,14 @@ impl Message {
     /// `AGENT_NAMES`, or [`Message::is_machinery`] holds. Unknown roles, such as "customer", are
     /// people.
     pub fn is_agent(&self) -> bool {
-        AGENT_NAMES.contains(&self.speaker().trim().to_lowercase().as_str()) || self.is_machinery()
+        let speaker = self.speaker().trim();
+        AGENT_NAMES.iter().any(|name| speaker.eq_ignore_ascii_case(name)) || self.is_machinery()
     }
 
     /// True if the application wrote it, not a participant.
     pub fn is_machinery(&self) -> bool {
-        let role = self.role.to_lowercase();
-        matches!(&*role, "system" | "tool" | "developer" | "function")
+        let roles = ["system", "tool", "developer", "function"];
+        roles.iter().any(|role| self.role.eq_ignore_ascii_case(role))
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) struct SourceTurn {
     pub speaker: usize,
     /// Index of the message.
     pub message: usize,
+    /// True if an agent wrote the message.
+    pub by_agent: bool,
     /// When the message was written.
     pub moment: Moment,
     /// The cleaned text.
@@ -97,8 +99,15 @@ impl EpisodeSource {
             let text = clean(&message.content);
             let language = language(&text[..floor(&text, LANGUAGE_BYTES)]);
             votes[slot(language)] += text.len().min(400);
-            let (moment, units) = (message.timestamp, Vec::new());
-            turns.push(SourceTurn { speaker, message: at, moment, text, language, units });
+            turns.push(SourceTurn {
+                speaker,
+                message: at,
+                by_agent: message.is_agent(),
+                moment: message.timestamp,
+                text,
+                language,
+                units: Vec::new(),
+            });
         }
         let most = (0..LANGUAGES.len()).max_by_key(|slot| (votes[*slot], *slot));
         let main = most.map_or(Language::Other, |slot| LANGUAGES[slot]);

@@ -6,6 +6,7 @@
 //! nothing is cut. This module does not decide whether a sentence is worth keeping.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use super::voice::words_of_others;
 use crate::fork::ForkLazy;
 use crate::model::Message;
 use crate::text::Language;
+use crate::text::heads::SentenceHeads;
 use crate::text::script::{is_emoji, is_han};
 use crate::text::time::{TimeMention, resolve_mentions};
 use crate::text::vocabulary::WordSet;
@@ -30,6 +32,8 @@ const MAX_SENTENCE_BYTES: usize = 600;
 pub(in crate::generate) struct ToldSentence {
     /// Index of the message.
     pub message: usize,
+    /// True if an agent wrote the message.
+    pub by_agent: bool,
     /// The speaker's name in facts: "the user" for a role.
     pub speaker: String,
     /// The original sentence, without emoji and list markers.
@@ -49,6 +53,15 @@ pub(in crate::generate) struct ToldSentence {
     pub form: WordCounts,
     /// The language of the message.
     pub language: Language,
+    /// Computed on first use, by [`ToldSentence::heads`].
+    pub heads: OnceCell<SentenceHeads>,
+}
+
+impl ToldSentence {
+    /// The scores of the original sentence.
+    pub fn heads(&self) -> &SentenceHeads {
+        self.heads.get_or_init(|| SentenceHeads::of(&self.said, self.by_agent))
+    }
 }
 
 /// The words of a sentence, counted.
@@ -110,11 +123,13 @@ fn sentence(
     };
     Some(ToldSentence {
         message: turn.message,
+        by_agent: turn.by_agent,
         speaker: name.clone(),
         form: WordCounts { dangles: dangles(&said), ..form(source, turn, unit, others) },
         asks: unit.asks,
         date: dates.iter().find(|date| date.confident).cloned(),
         language: turn.language,
+        heads: OnceCell::new(),
         own: own(turn, unit, others),
         said,
         content,

@@ -8,7 +8,6 @@ use super::know_how::about_user;
 use super::words::tells_the_past;
 use crate::generate::episode::{ToldSentence, speaks_of_self};
 use crate::model::{MemoryKind, Message};
-use crate::text::heads::SentenceHeads;
 
 /// Maximum number of messages between a request and its confirmation, such as tool calls and
 /// results.
@@ -34,13 +33,13 @@ pub(super) fn confirmed(
         || message.content.len() > MAX_MESSAGE
         || !is_state
         || speaks_of_self(&told.said) && !tells_the_past(&told.said)
-        || SentenceHeads::of(&told.said, true).outcome <= 0.0
+        || told.heads().outcome <= 0.0
     {
         return None;
     }
-    let request = before.iter().rev().find(|other| !messages[other.message].is_agent())?;
+    let request = before.iter().rev().find(|other| !other.by_agent)?;
     let between = told.message.checked_sub(request.message)?;
-    let is_thanks = !request.asks && SentenceHeads::of(&request.said, false).small_talk > 0.0;
+    let is_thanks = !request.asks && request.heads().small_talk > 0.0;
     let is_asked = (1..=REACH).contains(&between)
         && request.said.len() <= MAX_BYTES
         && request.own.is_none()

@@ -16,6 +16,7 @@ use super::slots::{self, FilledSlot};
 use super::words::{SentenceSigns, WordSigns};
 use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
+use crate::fork::ForkLazy;
 use crate::generate::episode::{
     EpisodeText, ToldSentence, breaks_off, sentences_told, speaks_of_self, write_and_tell,
 };
@@ -23,7 +24,7 @@ use crate::generate::reconcile::denied;
 use crate::model::{MemoryKind, Message};
 use crate::text::heads::{ProfileSection, SentenceHeads};
 use crate::text::words::words;
-use crate::text::{Language, normalized};
+use crate::text::{Language, PhraseTable, normalized};
 
 /// Version of the rules, stored with their output.
 pub const RULES_VERSION: &str = "facts-5";
@@ -188,7 +189,7 @@ fn read(
     config: &MemoryConfig,
 ) -> Result<Vec<RankedCandidate>, Option<RejectReason>> {
     let message = &*messages[told.message];
-    if message.is_agent()
+    if told.by_agent
         && let Some(candidate) = confirmed::confirmed(told, before, messages)
     {
         return Ok(vec![RankedCandidate {
@@ -217,22 +218,22 @@ fn read(
         return Err(Some(RejectReason::Hypothetical));
     }
     let is_procedure = told.own.is_none() && know_how::is_procedure(&told.said, told.language);
-    let content = match (message.is_agent(), is_procedure) {
+    let content = match (told.by_agent, is_procedure) {
         (_, true) => told.said.clone(),
         (false, _) => told.content.clone(),
         (true, _) => know_how::about_user(told).ok_or(Some(RejectReason::NotAboutUser))?,
     };
     let answers = told.message > 0 && answers(&messages[told.message - 1], message);
-    let heads = SentenceHeads::of(own, message.is_agent());
-    let is_personal = message.is_agent()
+    let heads =
+        if told.own.is_none() { *told.heads() } else { SentenceHeads::of(own, told.by_agent) };
+    let is_personal = told.by_agent
         || !matches!(told.language, Language::English | Language::German | Language::French)
         || speaks_of_self(own);
     let score = score(told, heads.worth, answers, is_personal);
-    let says =
-        if message.is_agent() { OwnWords::default() } else { OwnWords::of(told, own, message) };
+    let says = if told.by_agent { OwnWords::default() } else { OwnWords::of(told, own, message) };
     let is_vital = says.is_real && heads.must > 0.0 && told.form.content > 0;
     let is_clear = heads.unclear <= SURELY_CLEAR && !told.form.dangles;
-    let is_lasting = !message.is_agent()
+    let is_lasting = !told.by_agent
         && !told.form.dangles
         && heads.profile > 0.0
         && !is_history(told, own, message)
@@ -355,8 +356,7 @@ fn stand_alone(
     };
     let near = || before.iter().rev().take_while(is_near).filter(fits);
     let says = |earlier: &ToldSentence, most_unclear: f32| {
-        let by_agent = messages[earlier.message].is_agent();
-        let heads = SentenceHeads::of(&earlier.said, by_agent);
+        let heads = earlier.heads();
         !earlier.asks && heads.small_talk <= 0.0 && heads.unclear <= most_unclear
     };
     let is_clear = |earlier: &&ToldSentence| !earlier.form.dangles && says(earlier, 0.0);
@@ -411,8 +411,11 @@ impl OwnWords {
 }
 
 /// Words of a story about earlier days.
-const ONCE: &str = " then |after that|originally|back then|when i was\
-    |as a kid|as a child|growing up|before that|at first|used to|als kind|de niño|小时候";
+static ONCE: ForkLazy<PhraseTable<()>> = ForkLazy::new(|| {
+    let words = " then |after that|originally|back then|when i was\
+        |as a kid|as a child|growing up|before that|at first|used to|als kind|de niño|小时候";
+    PhraseTable::new(words.split('|').map(|words| (words, ())))
+});
 
 /// Maximum age, in seconds, of a dated change that still describes the present.
 const RECENT_SECONDS: f64 = 400.0 * 86_400.0;
@@ -424,8 +427,7 @@ fn is_history(told: &ToldSentence, own: &str, message: &Message) -> bool {
     let long_ago = told.date.and_then(|date| midnight(date.to, message.timestamp));
     let long_ago =
         long_ago.is_some_and(|day| message.timestamp.seconds_since(day) > RECENT_SECONDS);
-    ONCE.split('|').any(|words| lower.contains(words))
-        || long_ago && !SINCE.iter().any(|word| lower.contains(word))
+    ONCE.are_in(&lower) || long_ago && !SINCE.iter().any(|word| lower.contains(word))
 }
 
 /// Words for a state that began long ago and still holds.

@@ -1,6 +1,8 @@
 //! Splits a sentence that states two facts: "I live in Paris and work as a nurse." Separate facts
 //! can end separately: the home may change while the job stays.
 
+use std::cell::OnceCell;
+
 use super::slots;
 use crate::generate::episode::ToldSentence;
 use crate::generate::reconcile::is_single_valued;
@@ -22,7 +24,12 @@ const SUBJECTS: [&str; 19] = [
 pub(super) fn clauses(told: &ToldSentence) -> Vec<(String, String)> {
     let Some(halves) = halves(told) else { return Vec::new() };
     let parts = halves.into_iter().flat_map(|(own, content)| {
-        let half = ToldSentence { said: own.clone(), content: content.clone(), ..told.clone() };
+        let half = ToldSentence {
+            said: own.clone(),
+            content: content.clone(),
+            heads: OnceCell::new(),
+            ..told.clone()
+        };
         let parts = clauses(&half);
         if parts.is_empty() { vec![(own, content)] } else { parts }
     });
