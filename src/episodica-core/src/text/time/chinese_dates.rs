@@ -175,13 +175,16 @@ impl ChinesePosition<'_> {
         let reach = self.rest().len() - end.len();
         let lean = self.lean(reach);
         let found = calendar::infer(self.today, lean, days)?;
-        // Chinese marks past actions: a day without such a mark is ahead, or in doubt if it has
-        // just passed. A month without a mark may be any year's.
+        // Chinese marks past actions: a date without such a mark is ahead, or in doubt if it has
+        // just passed. 五月的 may be any year's.
         let nearest = calendar::infer(self.today, TimeLean::Unknown, days)?;
         let doubtful = match lean {
             TimeLean::Unknown => {
-                let ahead = calendar::days_between(self.today, found.0);
-                day.is_none() || found.1 < self.today || ahead > NEAR_DAYS
+                let passed =
+                    if day.is_some() { found.1 < self.today } else { found.0 <= self.today };
+                passed
+                    || calendar::days_between(self.today, found.0) > NEAR_DAYS
+                    || day.is_none() && end.starts_with('的')
             }
             _ if found == nearest => false,
             _ => {

@@ -120,6 +120,9 @@ pub(super) struct TenseSigns {
     /// The replacements of `<participle>` and `<irregular>` in the other fields.
     pub participle: &'static str,
     pub irregular: &'static str,
+    /// Words for the speaker. A clause without them and without a sign of tense may be about every
+    /// year.
+    pub personal: &'static str,
     /// Words that begin a clause.
     pub conjunctions: &'static str,
     pub rule: TenseRule,

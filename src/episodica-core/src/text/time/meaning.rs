@@ -160,7 +160,12 @@ impl MatchPlace<'_, '_> {
                     && (found.absolute
                         || !matches!(step, NamedStep::Last | NamedStep::Next)
                         || matches!(self.today.month(), 12 | 1 | 2));
-                let clear = !is_winter && (!is_over || lean != TimeLean::Unknown);
+                // "Born in spring", said in spring, may be a year ago.
+                let has_begun = step == NamedStep::Tense
+                    && !found.absolute
+                    && lean == TimeLean::Past
+                    && found.days.1 >= self.today;
+                let clear = !is_winter && !has_begun && (!is_over || lean != TimeLean::Unknown);
                 Some(DateMatch { lacks_year: false, ..found.sure(clear) })
             }
             PatternMeaning::Month(step) => {
@@ -333,8 +338,15 @@ impl MatchPlace<'_, '_> {
                     && !(is_day && calendar::is_doubtful(self.today, found, &days))
             }
         };
+        let is_general = || {
+            matches!(grain, DateGrain::Month | DateGrain::Season)
+                && self.patterns.tense.is_general(self.text, self.start..self.end)
+        };
         let sure = step != NamedStep::Tense
-            || is_clear() && !self.is_habit() && self.digits_after(&[',', ' ', '(']) != 4;
+            || is_clear()
+                && !self.is_habit()
+                && !is_general()
+                && self.digits_after(&[',', ' ', '(']) != 4;
         let found =
             DateMatch { lacks_year: step == NamedStep::Tense, ..DateMatch::new(found, grain) };
         Some(found.sure(sure))

@@ -25,6 +25,7 @@ pub(super) struct TenseReader {
     /// The tense that each sign indicates, `Unknown` for a doubtful one; `None` for a shadow.
     leans: Vec<Option<TimeLean>>,
     bounds: TextExpression,
+    personal: TextExpression,
     rule: TenseRule,
 }
 
@@ -70,6 +71,7 @@ impl TenseReader {
             bounds: TextExpression::new(format!(
                 r"[,;:!?\n…()。，！？；：]|\.(?:\s|$)|\s[-–—]\s|——{conjunctions}"
             )),
+            personal: TextExpression::new(format!(r"\b(?:{})\b", tense.personal)),
             rule: tense.rule,
         }
     }
@@ -125,6 +127,16 @@ impl TenseReader {
         let clause = self.wide_clause(text, &place);
         let (before, after) = parts(text, &place, &clause);
         self.different(before, after).contains(&TimeLean::Unknown)
+    }
+
+    /// True if a clause in the present tense need not be about the speaker's plans: "En agosto hace
+    /// calor".
+    pub(super) fn is_general(&self, text: &str, place: Range<usize>) -> bool {
+        let clause = self.wide_clause(text, &place);
+        let (before, after) = parts(text, &place, &clause);
+        self.rule == TenseRule::PastFirst
+            && self.different(before, after).is_empty()
+            && !self.personal.is_match(&text[clause])
     }
 
     /// The tenses of the signs of a clause, without those that repeat the one before.

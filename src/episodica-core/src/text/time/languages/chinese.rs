@@ -29,6 +29,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     open: &[],
     participle: "",
     irregular: "",
+    personal: "",
     conjunctions: "",
     rule: TenseRule::AheadFirst,
     spaced: false,

@@ -43,7 +43,11 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         r"(?:have|has) (?:(?:also|still|already) )?(?:got|(?:given|offered) (?:me|us))",
     ],
     doubts: &[
-        "said|says|told|tells|mentioned|asked|asks|thought|heard|announced|remind(?:s|ed)",
+        "said|says|told|tells|mentioned|asked|asks|thought|heard|announced|remind(?:s|ed)|texted|\
+         wrote|emailed",
+        // What did not come about, or not yet.
+        r"(?:was|were) (?:supposed|meant|going|about|due|planning|hoping)",
+        r"(?:wanted|hoped|meant) to \w+",
         // "If you spent it in April" tells nothing, nor does "approved as planned".
         r"if \w+ \w+|(?:starting|beginning)",
         r"(?:as|remains?|stays?|keeps?)(?: \w+)? (?:\w+ed|held|kept|set)",
@@ -57,7 +61,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     past: &[
         // The verb before an infinitive carries the tense: "went to see".
         concat!(
-            r"(?:went|came|got|had|wanted|managed|able|used|forgot|failed|tried|needed)(?: \w+)? ",
+            r"(?:went|came|got|had|managed|able|used|forgot|failed|tried|needed)(?: \w+)? ",
             r"to \w+",
         ),
         r"(?:should|would|could|might|must|may)(?:n['’]t| not)? have(?: \w+)?",
@@ -118,10 +122,11 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         begun|come|run|put|read|set|cut|let|\\w+ed",
     irregular: "born|was|were|wasn['’]?t|weren['’]?t|did|didn['’]?t|had|hadn['’]?t|went|got|took|\
         met|came|saw|made|bought|found|felt|gave|left|ran|began|became|spent|knew|\
-        ate|drank|drove|flew|wrote|broke|sold|sent|lost|won|paid|kept|held|grew|chose|\
+        ate|drank|drove|flew|broke|sold|sent|lost|won|paid|kept|held|grew|chose|\
         caught|brought|built|fell|taught|wore|rode|sang|swam|woke|threw|spoke|slept|stood|hid|\
         dug|shot|stole|tore|swore|shook|froze|forgot|led|lent|meant|sat|struck|hung|fed|bled|\
         bit|blew|drew|learnt|dreamt|burnt|quit|bumped|used to",
+    personal: "",
     conjunctions: "and|but|so|because|then|or",
     rule: TenseRule::Nearest,
     spaced: true,

@@ -47,6 +47,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         r"choisi|dormi|réussi|accompli|rempli|grandi|\p{L}{2,}(?:é|ée|és|ées)",
     ),
     irregular: "",
+    personal: "je|j['’]\\p{L}+|on|nous|mon|ma|mes|notre|nos|me|m['’]\\p{L}+|tu|ton|ta",
     conjunctions: "et|mais|donc|car|ou|puis",
     rule: TenseRule::PastFirst,
     spaced: true,

@@ -60,6 +60,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         r"wieder)\p{Ll}{2,}(?:t|en)|um\p{Ll}*gezogen|angefangen|umgebaut|getan|gewesen",
     ),
     irregular: "",
+    personal: "ich|wir|mein\\w*|unser\\w*|mich|mir|uns|du|dein\\w*",
     conjunctions: "und|aber|denn|oder|doch|weil|dass",
     rule: TenseRule::PastFirst,
     spaced: true,

@@ -46,6 +46,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     open: &[r"\p{L}{2,}(?:amos|imos)"],
     participle: "",
     irregular: "",
+    personal: "yo|mi|mis|me|nos|nuestr[oa]s?|voy|tengo|hago|salgo|empiezo|dejo|\\p{L}+mos",
     conjunctions: "y|pero|porque|o|así que|aunque",
     rule: TenseRule::PastFirst,
     spaced: true,
