@@ -159,12 +159,12 @@ def test_a_message_of_which_part_still_holds_is_not_marked(memory: MemorySystem)
     add(
         memory,
         said("I live in Paris.", "Since when?"),
-        said("I live in Nantes, and I am allergic to peanuts.", "Good to know.", day=2),
+        said("I live in Nantes now, and I am allergic to peanuts.", "Good to know.", day=2),
         said("I moved to Lyon last week.", "Nice.", day=9),
     )
     text = memory.context("ann", "Where does Ann live?", max_tokens=400).text
     assert "Ann [outdated since 26 Feb 2024]: I live in Paris." in text, text
-    assert "Ann: I live in Nantes, and I am allergic to peanuts." in text
+    assert "Ann: I live in Nantes now, and I am allergic to peanuts." in text
     assert "Lyon" in text
 
 

@@ -230,7 +230,9 @@ fn read(
         || !matches!(told.language, Language::English | Language::German | Language::French)
         || speaks_of_self(own);
     let score = score(told, heads.worth, answers, is_personal);
-    let says = if told.by_agent { OwnWords::default() } else { OwnWords::of(told, own, message) };
+    let says =
+        if message.is_agent() { OwnWords::default() } else { OwnWords::of(told, own, message) };
+    let denies = says.denies;
     let is_vital = says.is_real && heads.must > 0.0 && told.form.content > 0;
     let is_clear = heads.unclear <= SURELY_CLEAR && !told.form.dangles;
     let is_lasting = !told.by_agent
@@ -293,10 +295,10 @@ fn read(
         parts.into_iter().map(|(says, content)| fact(says, content)).collect()
     } else {
         let mut fact = fact(says, content);
-        if !is_clear && !fact.is_certain {
+        let has_slot = !fact.candidate.attribute.is_empty();
+        if !(is_clear || has_slot || denies || is_procedure) {
             stand_alone(&mut fact.candidate, told, before, messages);
         }
-        let has_slot = !fact.candidate.attribute.is_empty();
         if gives_only_the_name(told) || !has_slot && says_nothing_alone(told) {
             return Err(Some(RejectReason::LowImportance));
         }
@@ -340,8 +342,9 @@ const SURELY_CLEAR: f32 = -1.0;
 const MAX_TOGETHER: usize = 300;
 
 /// Prepends an earlier sentence to one that can't be understood alone ("I'm not, no."): the one
-/// before it in the same message, else the question that it answers, else the latest clear one of
-/// the same speaker, else the statement that it replies to. Nothing refers back to small talk.
+/// before it in the same message; else the question that it answers, the statement that it replies
+/// to or the speaker's latest clear one, in this order (to an agent, the last two change places).
+/// Nothing refers back to small talk.
 fn stand_alone(
     candidate: &mut FactCandidate,
     told: &ToldSentence,
@@ -351,8 +354,12 @@ fn stand_alone(
     let is_near = |earlier: &&ToldSentence| earlier.message + BACK >= told.message;
     let fits = |earlier: &&ToldSentence| {
         let length = earlier.content.len() + candidate.content.len();
+        // What fills a slot is a fact of its own, which may become outdated.
         let is_other = earlier.own.is_none() && earlier.said != told.said;
-        is_other && earlier.form.content > 0 && length < MAX_TOGETHER
+        is_other
+            && earlier.form.content > 0
+            && length < MAX_TOGETHER
+            && slots::fill(&earlier.said, None).is_none()
     };
     let near = || before.iter().rev().take_while(is_near).filter(fits);
     let says = |earlier: &ToldSentence, most_unclear: f32| {
@@ -360,18 +367,20 @@ fn stand_alone(
         !earlier.asks && heads.small_talk <= 0.0 && heads.unclear <= most_unclear
     };
     let is_clear = |earlier: &&ToldSentence| !earlier.form.dangles && says(earlier, 0.0);
-    let replies_to = |earlier: &&ToldSentence| {
-        earlier.message + 1 == told.message && earlier.speaker != told.speaker
+    let replied_to = || {
+        let is_before = |earlier: &&ToldSentence| {
+            earlier.message + 1 == told.message && earlier.speaker != told.speaker
+        };
+        near().filter(is_before)
     };
-    let same_message = near().find(|earlier| earlier.message == told.message);
-    let question = near().find(replies_to).filter(|earlier| earlier.asks);
+    let statement = || replied_to().find(is_clear);
     let own = || near().filter(|earlier| earlier.speaker == told.speaker).find(is_clear);
-    let Some(earlier) = same_message
-        .filter(is_clear)
-        .or(question)
-        .or_else(own)
-        .or_else(|| near().filter(replies_to).find(is_clear))
-        .or_else(|| same_message.filter(|earlier| says(earlier, f32::INFINITY)))
+    let to_agent = told.message > 0 && messages[told.message - 1].is_agent();
+    let Some(earlier) = near()
+        .find(|earlier| earlier.message == told.message)
+        .filter(|earlier| says(earlier, f32::INFINITY))
+        .or_else(|| replied_to().find(|earlier| earlier.asks))
+        .or_else(|| if to_agent { own().or_else(statement) } else { statement().or_else(own) })
     else {
         return;
     };
