@@ -273,10 +273,10 @@ def profile_of(
     language: str | None = None,
     limits: Mapping[str, int] = LIMITS,
 ) -> Profile:
-    """The profile of a user; ``facts`` has current and superseded facts, ``speaker`` is the name of
-    whom the user's messages are mostly from.
+    """The profile of a user, whose messages are mostly from ``speaker``.
 
-    ``revisions`` has all revisions of the facts that were changed, oldest first.
+    ``facts`` has current and superseded facts, ``revisions`` has all revisions of the facts that
+    were changed, oldest first.
     """
     current: list[SemanticMemory] = []
     ended: dict[str, list[SemanticMemory]] = {}

@@ -70,9 +70,7 @@ def test_one_session_makes_nobody_a_stranger(memory: MemorySystem) -> None:
     assert about(facts, "boat")
 
 
-def test_a_deletion_leaves_what_would_be_known_without_the_deleted_talk(
-    tmp_path: Path,
-) -> None:
+def test_a_deletion_leaves_what_would_be_known_without_the_deleted_talk(tmp_path: Path) -> None:
     told, never = MemorySystem(tmp_path / "told"), MemorySystem(tmp_path / "never")
     for session in range(SESSIONS):
         for memory in (told, never):
@@ -86,9 +84,7 @@ def test_a_deletion_leaves_what_would_be_known_without_the_deleted_talk(
     never.close()
 
 
-def test_a_deletion_can_make_a_stranger_of_a_friend(
-    tmp_path: Path,
-) -> None:
+def test_a_deletion_can_make_a_stranger_of_a_friend(tmp_path: Path) -> None:
     told, never = MemorySystem(tmp_path / "told"), MemorySystem(tmp_path / "never")
     for session in range(SESSIONS):
         hello = ("Pia", "hello")
