@@ -169,14 +169,21 @@ fn history(random: &mut Random) -> Vec<Event> {
     for _ in 0..count {
         day += 1 + random.below(30) as i64;
         if random.below(5) == 0 {
-            events.push(Event::State(sentence(random, ["alice", "alice's"]), day - 400));
+            let mut stated = sentence(random, ["alice", "alice's"]);
+            // Without a name, a statement is about the one whom the memory knows best by then.
+            while !stated.contains("alice") {
+                stated = sentence(random, ["alice", "alice's"]);
+            }
+            events.push(Event::State(stated, day - 400));
         } else {
             let session = format!("s{}", sessions.len());
             let said = (0..1 + random.below(6) as i64).map(|minute| {
                 number += 1;
                 let at = (day - 400) * DAY + minute * 60;
                 let said = sentence(random, ["I", "My"]);
-                said_by_alice(&format!("m{number}"), &said, at, &session)
+                // Others are heard in some of the sessions only.
+                let name = ["alice", "alice", "pia", "rui"][random.below(4) as usize];
+                said_by(name, &format!("m{number}"), &said, at, &session)
             });
             let said: Vec<NewMessage> = said.collect();
             sessions.push(said.iter().map(id_of).collect());
@@ -190,8 +197,8 @@ fn history(random: &mut Random) -> Vec<Event> {
     events
 }
 
-fn said_by_alice(id: &str, content: &str, at: i64, session: &str) -> NewMessage {
-    NewMessage { name: Some("alice".to_owned()), ..said(id, content, at, Some(session)) }
+fn said_by(name: &str, id: &str, content: &str, at: i64, session: &str) -> NewMessage {
+    NewMessage { name: Some(name.to_owned()), ..said(id, content, at, Some(session)) }
 }
 
 fn id_of(message: &NewMessage) -> String {
@@ -317,9 +324,9 @@ fn deleting_a_lie_brings_the_truth_back() {
 #[test]
 fn a_fact_that_a_deleted_message_crowded_out_is_learned_and_no_deleted_one_comes_back() {
     let texts = [
-        "I bought a blue bicycle in Oslo.",
-        "I painted a boat in Lyon.",
-        "I built a shed in Rome.",
+        "I visited the museum of modern art in Lyon with my students.",
+        "I went to a concert of the Berlin Philharmonic with my colleagues.",
+        "I translated a cookbook from Italian for a publisher in Rome.",
     ];
     for deletes_a_fact_first in [false, true] {
         let disk = Disk::new(MemoryBackend::new());
@@ -421,7 +428,7 @@ fn what_is_deleted_was_never_said() {
         assert_eq!(standings(&open(&disk).unwrap()), before, "read again, {case}");
     }
     assert!(differences.is_empty(), "of {total}: {}", differences.join("\n"));
-    assert!(other_cuts * 20 < total && ended > total, "{other_cuts} and {ended} of {total}");
+    assert!(other_cuts * 20 < total && ended * 2 > total, "{other_cuts} and {ended} of {total}");
     report("unsaid", &[("histories", total), ("differences", differences.len() as u64)]);
 }
 
@@ -487,7 +494,7 @@ fn what_is_deleted_was_never_said_to_a_model_either() {
                     _ => format!("My favourite drink is {}.", TEAS[random.below(4) as usize]),
                 };
                 let at = (day - 400) * DAY + minute * 60;
-                said_by_alice(ids.last().unwrap(), &text, at, &format!("s{day}"))
+                said_by("alice", ids.last().unwrap(), &text, at, &format!("s{day}"))
             });
             events.push(Event::Say(said.collect()));
         }

@@ -141,6 +141,7 @@ impl<'a> RelearnRun<'a> {
             let new = told.left.iter().filter(|one| differs(one, &told.before));
             queue.extend(gone.chain(new).map(|one| self.item_of(one)));
         }
+        let mut reworded = HashSet::new();
         loop {
             while let Some(item) = queue.pop() {
                 control.check()?;
@@ -151,6 +152,17 @@ impl<'a> RelearnRun<'a> {
                     }
                 }
             }
+            // A fact that gets its text from another sentence may concern other facts.
+            let candidates = self.told.values().flat_map(|told| &told.left);
+            for candidate in candidates {
+                let text = normalized(&candidate.content);
+                let tag = self.tag_of(candidate);
+                if tag.is_some_and(|fact| normalized(&fact.content) != text)
+                    && reworded.insert((candidate.source_messages.clone(), text.clone()))
+                {
+                    queue.push(self.item_of(candidate));
+                }
+            }
             let unread: BTreeSet<String> = self
                 .touched
                 .values()
@@ -159,19 +171,10 @@ impl<'a> RelearnRun<'a> {
                 .filter(|id| !self.told.contains_key(*id) && !self.episodes.contains(*id))
                 .cloned()
                 .collect();
-            if unread.is_empty() {
+            if unread.is_empty() && queue.is_empty() {
                 break;
             }
             self.tell(&unread);
-            for told in unread.iter().filter_map(|id| self.told.get(id)) {
-                for candidate in &told.left {
-                    let text = normalized(&candidate.content);
-                    let tag = self.tag_of(candidate);
-                    if tag.is_some_and(|fact| normalized(&fact.content) != text) {
-                        queue.push(self.item_of(candidate));
-                    }
-                }
-            }
         }
         let steps = self.steps();
         let entries = self.learn(steps);
@@ -233,8 +236,8 @@ impl<'a> RelearnRun<'a> {
         self.told.extend(told);
     }
 
-    /// The fact that a candidate was learned as, if that fact is learned again.
-    fn tag_of(&self, candidate: &FactCandidate) -> Option<&'a Arc<SemanticMemory>> {
+    /// The fact that a candidate was learned as, if there is one.
+    fn fact_of(&self, candidate: &FactCandidate) -> Option<&'a Arc<SemanticMemory>> {
         let first = candidate.source_messages.first()?;
         let proves = |fact: &&Arc<SemanticMemory>| {
             let mut sources = candidate.source_messages.iter();
@@ -249,7 +252,12 @@ impl<'a> RelearnRun<'a> {
                 matches!(said.event, EventKind::Merge | EventKind::Update | EventKind::Ignore);
             said.target.is_some() && repeats || same_words(candidate, fact)
         };
-        let fact = same_text.or_else(|| facts().find(repeated))?;
+        same_text.or_else(|| facts().find(repeated))
+    }
+
+    /// The fact that a candidate was learned as, if that fact is learned again.
+    fn tag_of(&self, candidate: &FactCandidate) -> Option<&'a Arc<SemanticMemory>> {
+        let fact = self.fact_of(candidate)?;
         let slot = self.view.facts.slot(&fact.memory_id)?;
         self.touched.contains_key(&slot).then_some(fact)
     }
@@ -282,10 +290,10 @@ impl<'a> RelearnRun<'a> {
                     },
                     None if !told.learns || self.is_from_ahead(candidate) => continue,
                     // The candidate is part of a fact that the user deleted.
-                    None if told.before.iter().zip(&tags).any(|(one, tag)| {
-                        tag.is_none()
-                            && one.source_messages.contains(&candidate.source_messages[0])
+                    None if told.before.iter().any(|one| {
+                        one.source_messages.contains(&candidate.source_messages[0])
                             && one.content.contains(&candidate.content)
+                            && self.fact_of(one).is_none()
                     }) =>
                     {
                         continue;
@@ -461,7 +469,16 @@ impl<'a> RelearnRun<'a> {
             return;
         }
         if let Some(fact) = &stated {
-            new.memory_id.clone_from(&fact.memory_id);
+            if entries.iter().all(|entry| entry.fact.memory_id != fact.memory_id) {
+                new.memory_id.clone_from(&fact.memory_id);
+            } else {
+                // The statement was merged into a fact that is learned by itself now.
+                new.provenance = fact.provenance.clone();
+                let own = fact.metadata.iter().filter(|(key, _)| *key != SUPERSEDES);
+                let own = own.filter(|(key, _)| *key != STATED && !new.metadata.contains_key(*key));
+                let own: Vec<_> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+                new.metadata.extend(own);
+            }
         }
         if let (Some(mut closed), Some(target)) = (records.pop(), target) {
             closed.superseded_by = Some(new.memory_id.clone());
@@ -767,7 +784,9 @@ fn again_into(steps: &mut Vec<((Moment, u32, usize), RelearnStep)>, again: Relea
 }
 
 fn is_same(one: &FactCandidate, other: &FactCandidate) -> bool {
-    one.content == other.content && one.source_messages == other.source_messages
+    one.content == other.content
+        && one.source_messages == other.source_messages
+        && one.importance.total_cmp(&other.importance).is_eq()
 }
 
 fn is_by_model(fact: &SemanticMemory) -> bool {
