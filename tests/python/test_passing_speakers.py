@@ -1,4 +1,4 @@
-"""Of people who are heard in few sessions only what is important becomes a fact."""
+"""People who are heard in few sessions make a fact only of something important."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ const HEADER: usize = 8 * HEADS;
 const PLAIN: f32 = 0.5;
 /// Maximum of the length feature, the number of binary digits in the count of words.
 const LONGEST: u32 = 6;
-/// Quotation marks that are not ASCII.
 /// Maximum length of a sentence, in bytes. The weights come from short ones, so every head says no
 /// to a longer text.
 const MAX_BYTES: usize = 2_000;
+/// Quotation marks that are not ASCII.
 const QUOTES: [char; 9] = ['“', '”', '„', '«', '»', '「', '」', '『', '』'];
 
 /// The scores of a sentence; above 0 a head says yes.

@@ -1,5 +1,5 @@
-//! Speakers who only pass by. Among all the people with whom the owner of a memory talks, most are
-//! heard once, and few of their sentences are worth a fact.
+//! Speakers who only pass by. The owner of a memory talks with many people, most of them are heard
+//! once, and few of their sentences are worth a fact.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
