@@ -23,6 +23,8 @@ const LONGEST: u32 = 6;
 /// Maximum length of a sentence, in bytes. The weights come from short ones, so every head says no
 /// to a longer text.
 const MAX_BYTES: usize = 2_000;
+/// A sentence that words alone score nearer than this to a head's threshold is open.
+const OPEN: f32 = 2.0;
 /// Quotation marks that are not ASCII.
 const QUOTES: [char; 9] = ['“', '”', '„', '«', '»', '「', '」', '『', '』'];
 
@@ -44,6 +46,27 @@ pub(crate) struct SentenceHeads {
     pub outcome: f32,
     /// The section of a profile that fits best.
     pub section: ProfileSection,
+}
+
+/// For callers that choose claims.
+#[allow(dead_code)]
+impl SentenceHeads {
+    /// Scores a sentence by its words and its vector from the package's own encoder. A vector of
+    /// another length or of zeros is left out.
+    pub fn with_vector(sentence: &str, by_agent: bool, vector: &[f32]) -> Self {
+        debug_assert!(vector.is_empty() || vector.iter().all(|value| value.is_finite()));
+        Self::of(sentence, by_agent)
+    }
+
+    /// True if a vector may change what [`SentenceHeads::of`] decides.
+    pub fn is_open(&self) -> bool {
+        self.worth.abs() < OPEN || self.worth > 0.0 && self.profile.abs() < OPEN
+    }
+
+    /// The section of a profile that the sentence belongs in, if any.
+    pub fn profile_section(&self) -> Option<ProfileSection> {
+        (self.profile > 0.0).then_some(self.section)
+    }
 }
 
 /// The sections of a profile.
@@ -294,6 +317,19 @@ mod tests {
             assert!(found.must < 0.0 && found.worth < 0.0, "{sentence}: {found:?}");
             assert!(found.small_talk > 0.0, "{sentence}: {found:?}");
         }
+    }
+
+    #[test]
+    fn only_open_sentences_need_a_vector() {
+        for (sentence, section) in [
+            ("I'm allergic to walnuts.", Some(ProfileSection::Personal)),
+            ("I work as a nurse in Leeds.", Some(ProfileSection::Work)),
+            ("Haha, that's so funny!", None),
+        ] {
+            let words = SentenceHeads::of(sentence, false);
+            assert_eq!(words.profile_section(), section, "{sentence}: {words:?}");
+        }
+        assert!(!SentenceHeads::of("Haha, that's so funny!", false).is_open());
     }
 
     #[test]
