@@ -3,3 +3,4 @@
 pub mod episode;
 pub mod facts;
 pub mod reconcile;
+pub mod voice;

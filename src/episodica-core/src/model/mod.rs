@@ -5,6 +5,7 @@ mod episode;
 mod message;
 mod procedure;
 mod report;
+mod said_by;
 mod semantic;
 mod shelf;
 mod size;
@@ -23,6 +24,7 @@ pub use report::{
     AddReport, BackupReport, CompactReport, DeleteReport, ImportReport, RebuildReport,
     StoreProblem, VerifyReport,
 };
+pub use said_by::SaidBy;
 pub(crate) use semantic::STATED;
 pub use semantic::{ABOUT, AGENT, EventKind, MemoryKind, SemanticEvent, SemanticMemory};
 pub use shelf::{CompressedPages, RecordShelf, ShelfRows, ShelfWriter, UnreadableRow};

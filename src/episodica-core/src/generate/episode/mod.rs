@@ -23,10 +23,8 @@ mod tests;
 mod title;
 mod told_sentences;
 mod units;
-mod voice;
 
 pub(in crate::generate) use lexicon::is_common_word;
 pub(in crate::generate) use offline::write_and_tell;
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};
 pub(in crate::generate) use told_sentences::{ToldSentence, breaks_off, sentences_told};
-pub(in crate::generate) use voice::speaks_of_self;

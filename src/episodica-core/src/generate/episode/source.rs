@@ -10,7 +10,8 @@ use std::sync::Arc;
 use super::lexicon::{KeyMap, exact_key, key};
 use super::units::{TurnUnit, TurnWord, units};
 use crate::clock::Moment;
-use crate::model::Message;
+use crate::generate::voice::base_voice;
+use crate::model::{Message, SaidBy};
 use crate::text::time::{TimeMention, mentions_in};
 use crate::text::{Language, language};
 
@@ -64,6 +65,8 @@ pub(super) struct SourceTurn {
     pub message: usize,
     /// True if an agent wrote the message.
     pub by_agent: bool,
+    /// Whose words those are that the message does not quote.
+    pub voice: SaidBy,
     /// When the message was written.
     pub moment: Moment,
     /// The cleaned text.
@@ -103,6 +106,7 @@ impl EpisodeSource {
                 speaker,
                 message: at,
                 by_agent: message.is_agent(),
+                voice: base_voice(message),
                 moment: message.timestamp,
                 text,
                 language,

@@ -15,8 +15,8 @@ use super::narrative::capitalised;
 use super::ready_sentence::{passage, third_person};
 use super::source::{EpisodeSource, SourceTurn};
 use super::units::{ReadySentence, TurnUnit};
-use super::voice::words_of_others;
 use crate::fork::ForkLazy;
+use crate::generate::voice::spans;
 use crate::model::Message;
 use crate::text::Language;
 use crate::text::heads::SentenceHeads;
@@ -90,7 +90,9 @@ pub(super) fn sentences_of(source: &EpisodeSource) -> Vec<ToldSentence> {
         let speech = turn.units.iter().filter(|unit| {
             !unit.is_code && !unit.words.is_empty() && unit.end - unit.start <= MAX_SENTENCE_BYTES
         });
-        let others = words_of_others(&turn.text, &source.speaker(turn).full);
+        let others = spans(&turn.text, &source.speaker(turn).full, turn.voice);
+        let others = others.into_iter().filter(|span| span.said_by != turn.voice);
+        let others: Vec<Range<usize>> = others.map(|span| span.range).collect();
         told.extend(speech.filter_map(|unit| sentence(source, turn, unit, &others)));
     }
     told

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::candidate::FactCandidate;
 use super::know_how::about_user;
 use super::words::tells_the_past;
-use crate::generate::episode::{ToldSentence, speaks_of_self};
+use crate::generate::episode::ToldSentence;
+use crate::generate::voice::speaks_of_self;
 use crate::model::{MemoryKind, Message};
 
 /// Maximum number of messages between a request and its confirmation, such as tool calls and

@@ -18,9 +18,10 @@ use crate::clock::Moment;
 use crate::config::{LearnFrom, MemoryConfig};
 use crate::fork::ForkLazy;
 use crate::generate::episode::{
-    EpisodeText, ToldSentence, breaks_off, sentences_told, speaks_of_self, write_and_tell,
+    EpisodeText, ToldSentence, breaks_off, sentences_told, write_and_tell,
 };
 use crate::generate::reconcile::denied;
+use crate::generate::voice::speaks_of_self;
 use crate::model::{MemoryKind, Message};
 use crate::text::heads::{ProfileSection, SentenceHeads};
 use crate::text::words::words;

@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use super::lexicon::is_common_word;
 use crate::fork::ForkLazy;
+use crate::generate::episode::is_common_word;
 use crate::text::expression::TextExpression;
 use crate::text::expressions::ExpressionTable;
 use crate::text::is_cjk;
