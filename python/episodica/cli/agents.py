@@ -12,7 +12,7 @@ from ..errors import InvalidInputError
 from ..mcp.installing import CLIENTS, Change, entry_for, installation, removal
 from .output import Output
 from .parser import option
-from .service import add_keys_file, keys_of, needed
+from .service import add_keys_file, keys_of, limits_of, needed
 from .stores import settings_of, store_of
 
 TRANSPORTS = ("stdio", "http")
@@ -85,6 +85,7 @@ def serve(args: argparse.Namespace, out: Output) -> None:
             host=args.host,
             port=args.port,
             keys=keys,
+            settings=limits_of(args),
             announce=lambda address: out.note(
                 f"serving {user or 'the users of the keys'} on {address}"
             ),

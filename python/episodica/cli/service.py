@@ -47,9 +47,14 @@ def _tenant(args: argparse.Namespace) -> str | None:
     return None if args.tenant == "default" else args.tenant
 
 
+def limits_of(args: argparse.Namespace) -> ServerSettings:
+    """The service's settings but for the arguments that only `serve` has."""
+    return settings_of(args, ("keys", "config"))
+
+
 def keys_of(args: argparse.Namespace) -> KeyRing:
     """The keys of the store."""
-    settings = settings_of(args, ("keys", "config"))
+    settings = limits_of(args)
     return KeyRing(settings.keys_path, settings.needs_keys_for_audit)
 
 

@@ -14,19 +14,20 @@ from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE, RequestBodyLimitMiddleware
 from mcp_types import INVALID_REQUEST
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..server.keys import SCOPES, Key, KeyRing
-from ..server.limits import Shared
+from ..server.entrance import LOCAL, Entrance
+from ..server.guard import Admission
+from ..server.keys import SCOPES, Key
+from ..server.limits import Budget
 from ..server.local import is_foreign
+from ..server.problems import ServiceError
+from ..server.slots import key_of
+from .sessions import PATH, Sessions
 
-# Requests per minute of a key without a limit.
-_PER_MINUTE = 6_000
-_LOCAL = "local"
 # Seconds between two checks of the key of a stream.
 _LOOK_SECONDS = 0.2
 
@@ -53,137 +54,54 @@ def caller_of(context: Any, user: str | None) -> Caller:
     return Caller(user or "")
 
 
-class _RefusedError(Exception):
-    """A refusal: the status, the reason, and a challenge that says what the key lacks."""
+class McpDoor:
+    """The guard's door of the MCP server: lets in whoever has a key for a user."""
 
-    def __init__(self, status: int, text: str, challenge: str = "", **headers: str) -> None:
-        super().__init__(text)
-        if status in (401, 403):
-            headers["WWW-Authenticate"] = f"Bearer {challenge}".rstrip()
-        error = {"jsonrpc": "2.0", "id": None, "error": {"code": INVALID_REQUEST, "message": text}}
-        self.response = JSONResponse(error, status, headers)
-
-
-class Guard:
-    """Passes on the requests that their key allows."""
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        keys: KeyRing,
-        *,
-        tenant: str,
-        user: str | None,
-        local: bool,
-        needed: Needed,
-    ) -> None:
-        self._app = app
-        self._keys = keys
+    def __init__(self, entrance: Entrance, *, tenant: str, user: str | None, most: int) -> None:
+        self._entrance = entrance
         self._tenant = tenant
         self._user = user
-        self._local = local
-        self._needed = needed
-        self._is_draining = False
-        self._shared = Shared()
-        self._inside = RequestBodyLimitMiddleware(self._check, DEFAULT_MAX_REQUEST_BODY_SIZE)
+        self._most = most
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        try:
-            # The transport lets only the caller that opened a session use it.
-            headers = Headers(scope=scope)
-            scope["user"] = self._authenticated(headers)
-            if scope["method"] == "GET":
-                await self._follow(headers, scope, receive, send)
-            else:
-                await self._inside(scope, receive, send)
-        except _RefusedError as refused:
-            await refused.response(scope, receive, send)
+    def admit(self, scope: Scope) -> Admission:
+        """What a request may take. The transport lets only its opener use a session."""
+        headers = Headers(scope=scope)
 
-    def drain(self) -> None:
-        """Ends the streams that clients follow."""
-        self._is_draining = True
-
-    async def _follow(self, headers: Headers, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serves a stream until the server stops or the stream's key is no longer valid."""
-        is_open = False
-
-        async def passing(message: Message) -> None:
-            nonlocal is_open
-            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
-            await send(message)
-
-        task = asyncio.ensure_future(self._inside(scope, receive, passing))
-        try:
-            while not (await asyncio.wait([task], timeout=_LOOK_SECONDS))[0]:
-                if self._is_draining or not self._is_allowed(headers):
-                    break
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-        if is_open:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        elif not task.cancelled():
-            await task
-
-    def _is_allowed(self, headers: Headers) -> bool:
-        try:
-            self._key(headers)
-        except _RefusedError:
-            return False
-        return True
-
-    async def _check(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request that the scopes of the key don't cover, before the server sees it."""
-        first = await receive()
-        scopes = scope["user"].scopes
-        for method, params in _calls(first.get("body", b"")):
-            scope_needed = self._needed(method, params)
-            if scope_needed is not None and scope_needed not in scopes:
-                raise _lacks(scope_needed)
-        is_given = False
-
-        async def again() -> Message:
-            nonlocal is_given
-            if is_given:
-                return await receive()
-            is_given = True
-            return first
-
-        await self._app(scope, again, send)
-
-    def _authenticated(self, headers: Headers) -> AuthenticatedUser:
-        key = self._key(headers)
-        per_minute = key.rate_per_minute if key and key.rate_per_minute else _PER_MINUTE
-        name = key.id if key else _LOCAL
-        wait = self._shared.take(name, per_minute)
-        if wait > 0:
-            after = {"Retry-After": str(int(wait) + 1)}
-            raise _RefusedError(429, f"more than {per_minute} requests per minute", **after)
-        scopes = key.scopes if key else SCOPES
-        token = AccessToken(
-            token=name, client_id=name, scopes=list(scopes), subject=self._subject(key)
-        )
-        return AuthenticatedUser(token)
-
-    def _key(self, headers: Headers) -> Key | None:
-        given = headers.getlist("authorization")
-        if not given and not self._keys and self._local:
+        def check() -> None:
             if is_foreign(headers.get("host"), headers.get("origin")):
-                raise _RefusedError(403, "without keys only programs on this machine are served")
-            return None
-        scheme, _, text = given[0].partition(" ") if len(given) == 1 else ("", "", "")
-        if scheme.lower() != "bearer":
-            raise _RefusedError(
-                401, "send `Authorization: Bearer KEY`; `episodica keys` makes keys"
-            )
-        key = self._keys.find(text.strip())
-        if key is None:
-            raise _RefusedError(401, "the key is unknown or was revoked", 'error="invalid_token"')
-        return key
+                raise ServiceError(403, "without keys only programs on this machine are served")
+
+        key = self._entrance.key(scope, check)
+        name = key.id if key else LOCAL
+        scopes = list(key.scopes if key else SCOPES)
+        token = AccessToken(token=name, client_id=name, scopes=scopes, subject=self._subject(key))
+        scope["user"] = AuthenticatedUser(token)
+        writes = scope["method"] == "POST" and scope["path"] == PATH
+        return Admission(
+            key.id if key else None,
+            has_key=key is not None,
+            most=self._most if writes else 0,
+            # Streams have a limit of their own.
+            works=scope["method"] != "GET",
+        )
+
+    def is_allowed(self, scope: Scope) -> bool:
+        """Whether the key of a stream that was let in is still valid."""
+        name = scope["user"].access_token.token
+        return self._entrance.still_holds(None if name == LOCAL else name)
+
+    def refusal(self, failure: ServiceError) -> Response:
+        """The answer to a refused request: an error of JSON-RPC."""
+        headers = {}
+        if failure.status in (401, 403):
+            headers["WWW-Authenticate"] = f"Bearer {failure.challenge}".rstrip()
+        if failure.retry_after is not None:
+            headers["Retry-After"] = str(int(failure.retry_after) + 1)
+        error = {"code": INVALID_REQUEST, "message": failure.detail}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, failure.status, headers)
+
+    def note(self, scope: Scope, status: int, size: int, seconds: float) -> None:
+        """Nothing is noted."""
 
     def _subject(self, key: Key | None) -> str:
         if key is not None and key.tenant != self._tenant:
@@ -197,10 +115,72 @@ class Guard:
         return key.user
 
 
-def _lacks(scope: str | None, text: str | None = None) -> _RefusedError:
+class Calls:
+    """Between the guard and the server: scopes, streams and sessions."""
+
+    def __init__(
+        self, app: ASGIApp, door: McpDoor, needed: Needed, streams: Budget, sessions: Sessions
+    ) -> None:
+        self._app = app
+        self._door = door
+        self._needed = needed
+        self._streams = streams
+        self._sessions = sessions
+        self._is_draining = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request that the guard has let in."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif scope["method"] == "GET":
+            await self._follow(scope, receive, send)
+        else:
+            first = await receive()
+            self._check(scope, first.get("body", b""))
+            await self._sessions(scope, _again(first, receive), send)
+
+    def drain(self) -> None:
+        """Ends the streams that clients follow."""
+        self._is_draining = True
+
+    async def _follow(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a stream until the server stops or the stream's key is no longer valid."""
+        key, is_open = key_of(scope), False
+        if not self._streams.has_room(key):
+            raise ServiceError(503, "too many clients follow streams")
+
+        async def passing(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            await send(message)
+
+        self._streams.take(key)
+        task = asyncio.ensure_future(self._sessions(scope, receive, passing))
+        try:
+            while not (await asyncio.wait([task], timeout=_LOOK_SECONDS))[0]:
+                if self._is_draining or not self._door.is_allowed(scope):
+                    break
+        finally:
+            self._streams.give(key)
+            task.cancel()
+            await asyncio.wait([task])
+        if is_open:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif not task.cancelled():
+            await task
+
+    def _check(self, scope: Scope, body: bytes) -> None:
+        """Refuses a request that the scopes of the key don't cover, before the server sees it."""
+        for method, params in _calls(body):
+            needed = self._needed(method, params)
+            if needed is not None and needed not in scope["user"].scopes:
+                raise _lacks(needed)
+
+
+def _lacks(scope: str | None, text: str | None = None) -> ServiceError:
     needed = "" if scope is None else f', scope="{scope}"'
     said = text or f"the key lacks the scope `{scope}`"
-    return _RefusedError(403, said, f'error="insufficient_scope"{needed}')
+    return ServiceError(403, said, challenge=f'error="insufficient_scope"{needed}')
 
 
 def _calls(body: bytes) -> list[tuple[str, dict[str, Any]]]:
@@ -215,3 +195,15 @@ def _calls(body: bytes) -> list[tuple[str, dict[str, Any]]]:
             params = one.get("params")
             found.append((one["method"], params if isinstance(params, dict) else {}))
     return found
+
+
+def _again(first: Message, receive: Receive) -> Receive:
+    """Gives a message that was read already, then the following ones."""
+    given = iter((first,))
+
+    async def again() -> Message:
+        for message in given:
+            return message
+        return await receive()
+
+    return again

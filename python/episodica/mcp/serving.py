@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from types import FrameType
 from typing import Any, TypeAlias
 
@@ -17,21 +19,23 @@ from mcp.server.transport_security import TransportSecuritySettings
 from ..aio import AsyncMemorySystem
 from ..errors import ConfigError
 from ..server.audit import Audit
-from ..server.connection import Connection
+from ..server.connection import web_options
 from ..server.ending import Deadline
+from ..server.entrance import Entrance
+from ..server.guard import Guard
 from ..server.keys import KeyRing
+from ..server.limits import Budget, Shared
 from ..server.local import is_loopback, listening
-from .access import Guard
+from ..server.settings import ServerSettings
+from .access import Calls, McpDoor
 from .service import needed_scope, server_for
+from .sessions import PATH, Sessions
 from .stdio import standard_streams
 
-# Seconds from a signal to the end of the process.
+# Seconds from a signal to the end of a process that serves one client.
 _STOP_SECONDS = 10.0
-# Seconds without a request after which a session over HTTP ends, and the most sessions.
+# Seconds without a request after which a session over HTTP ends.
 _IDLE_SECONDS = 900.0
-_MOST_SESSIONS = 1_000
-# Seconds for which a connection may be idle: longer than clients keep it.
-_KEEP_ALIVE = 75
 
 Open: TypeAlias = Callable[[], AsyncMemorySystem]
 
@@ -58,6 +62,7 @@ def serve_stdio(open_memory: Open, user: str, max_tokens: int, audit: Audit) -> 
                 # Windows has no such handlers; there `asyncio.run` cancels at Ctrl+C.
                 with suppress(NotImplementedError):
                     loop.add_signal_handler(number, end)
+            deadline.arm()
             with suppress(asyncio.CancelledError):
                 await task
             # A client that leaves ends the server as a signal does.
@@ -74,12 +79,13 @@ def serve_http(
     host: str,
     port: int,
     keys: KeyRing,
+    settings: ServerSettings,
     announce: Callable[[str], None],
 ) -> None:
     """Serves clients on ``http://host:port/mcp`` until a signal arrives.
 
-    Without keys, only programs on this machine are served. ``announce`` gets the address once the
-    server listens.
+    Without keys, only programs on this machine are served. The limits are those of the HTTP
+    service. ``announce`` gets the address once the server listens.
     """
     if not keys and not is_loopback(host):
         raise ConfigError(
@@ -87,25 +93,23 @@ def serve_http(
             hint="make one with `episodica keys create --user`, or leave `--host` out",
         )
 
-    deadline = Deadline(_STOP_SECONDS)
+    deadline = Deadline(settings.shutdown_timeout_seconds)
 
     async def run() -> None:
         async with _closing(open_memory(), deadline) as memory:
             server = server_for(memory, user, max_tokens=max_tokens, audit=keys.audit)
-            app = guarded(server, memory.tenant, user, keys, is_loopback(host))
+            app, calls = guarded(server, memory.tenant, user, keys, is_loopback(host), settings)
             with listening(host, port) as listener:
                 web = _Web(
                     uvicorn.Config(
                         app,
-                        http=Connection,
                         log_level=logging.WARNING,
-                        access_log=False,
-                        server_header=False,
                         timeout_graceful_shutdown=deadline.for_requests,  # type: ignore[arg-type]
-                        timeout_keep_alive=_KEEP_ALIVE,
+                        **web_options(),
                     )
                 )
-                web.at_signal = (app.drain, deadline.begin)
+                web.at_signal = (calls.drain, deadline.begin)
+                web.at_start = deadline.arm
                 # uvicorn stops at these signals and then raises them once more, before the memory
                 # is closed.
                 for number in (signal.SIGINT, signal.SIGTERM):
@@ -118,9 +122,14 @@ def serve_http(
 
 
 class _Web(uvicorn.Server):
-    """A server that reports when it is told to stop."""
+    """A server that reports when it has started, and when it is told to stop."""
 
     at_signal: tuple[Callable[[], None], ...] = ()
+    at_start: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.at_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         for call in self.at_signal:
@@ -146,12 +155,25 @@ def guarded(
     user: str | None,
     keys: KeyRing,
     local: bool,
+    settings: ServerSettings,
     idle_seconds: float = _IDLE_SECONDS,
-) -> Guard:
-    """The server as an ASGI application with its guard."""
-    # Off, because the guard refuses foreign hosts and origins where no key is needed.
-    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+) -> tuple[Guard, Calls]:
+    """The server as an ASGI application behind its guard, and the part that knows its streams."""
+    # One process, whatever the HTTP service has.
+    told = replace(settings, workers=1)
+    shared = Shared()
+    entrance = Entrance(keys, shared, told.rate_per_minute, local)
+    door = McpDoor(entrance, tenant=tenant, user=user, most=told.max_body_bytes)
     app = server.streamable_http_app(
-        transport_security=security, session_idle_timeout=idle_seconds, max_sessions=_MOST_SESSIONS
+        streamable_http_path=PATH,
+        # Off, because the door refuses foreign hosts and origins where no key is needed.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        max_request_body_size=told.max_body_bytes,
+        session_idle_timeout=idle_seconds,
+        # Above the limit that `Sessions` keeps: those that are being opened come on top.
+        max_sessions=told.max_sessions + told.max_concurrency + told.max_waiting,
     )
-    return Guard(app, keys, tenant=tenant, user=user, local=local, needed=needed_scope)
+    sessions = Sessions(app, told.max_sessions, told.key_share)
+    streams = Budget(shared, "streams", told.max_streams, told.key_share)
+    calls = Calls(app, door, needed_scope, streams, sessions)
+    return Guard(calls, door, told, shared), calls

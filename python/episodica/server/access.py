@@ -1,11 +1,14 @@
 """Access: the key of a request, its permissions, and its rate limit.
 
+The guard asks by the head of a request, before anything of its body is read.
+
 Without any key the service answers on this machine only, and not to pages of other sites: it knows
 them by ``Origin``, or by a ``Host`` that is not this machine.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import unquote_to_bytes
@@ -14,6 +17,8 @@ from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
+from ..errors import EpisodicaError
+from .entrance import LOCAL, Entrance, bearer_of
 from .explorer import OneTimeAddress
 from .keys import SCOPES, Key, KeyRing
 from .limits import Shared
@@ -21,8 +26,6 @@ from .local import is_foreign
 from .problems import ServiceError, not_found
 from .settings import ServerSettings
 
-# The key id of callers without a key.
-_LOCAL = "local"
 # Scopes and methods that write nothing.
 _READING = ("read", "admin")
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -42,7 +45,7 @@ class Caller:
     @property
     def has_key(self) -> bool:
         """Whether the caller sent a key."""
-        return self.key_id != _LOCAL
+        return self.key_id != LOCAL
 
     @property
     def reads(self) -> bool:
@@ -72,21 +75,19 @@ class Gatekeeper:
         self.keys = KeyRing(settings.keys_path, settings.needs_keys_for_audit)
         self._settings = settings
         self._address = address
-        self._shared = shared
+        is_local = settings.is_local
+        self._entrance = Entrance(self.keys, shared, settings.rate_per_minute, is_local)
 
-    def caller(self, request: Request, text: str | None) -> Caller:
+    def caller(self, request: Request) -> Caller:
         """The caller of a request; refuses unknown callers, and those above their rate limit."""
-        key = self._key(request, text)
-        per_minute = self._settings.rate_per_minute
-        if key is not None and key.rate_per_minute is not None:
-            per_minute = key.rate_per_minute
-        key_id = key.id if key else _LOCAL
-        wait = self._shared.take(key_id, per_minute)
-        if wait > 0:
-            raise ServiceError(429, f"more than {per_minute} requests per minute", retry_after=wait)
+        key = self._key(request)
         if key is None:
-            return Caller(self._settings.tenant, "*", self._usable(SCOPES), key_id)
-        return Caller(key.tenant, key.user, self._usable(key.scopes), key_id)
+            return Caller(self._settings.tenant, "*", self._usable(SCOPES), LOCAL)
+        return Caller(key.tenant, key.user, self._usable(key.scopes), key.id)
+
+    def share(self, request: Request) -> str | None:
+        """From whose share a request takes that needs no key."""
+        return None if self._address is not None else self._entrance.share(request.scope)
 
     def _usable(self, scopes: tuple[str, ...]) -> tuple[str, ...]:
         """The scopes that the service can serve: without writing scopes if it is read-only."""
@@ -99,15 +100,17 @@ class Gatekeeper:
         """
         if self._settings.uds or not self._settings.is_local:
             return True
-        return (self._address is None and bool(self.keys)) or not is_foreign(host, None)
+        if is_foreign(host, None):
+            with suppress(EpisodicaError):
+                return self._address is None and bool(self.keys)
+        # Where the keys can't be read, nobody gets anything but the state of the service.
+        return True
 
     def still_allows(self, caller: Caller) -> bool:
         """Whether a caller would be let in now: keys may be revoked or end during a stream."""
         if self._address is not None:
             return True
-        if caller.has_key:
-            return self.keys.holds(caller.key_id)
-        return not self.keys and self._settings.is_local
+        return self._entrance.still_holds(caller.key_id if caller.has_key else None)
 
     def exchange(self, token: str) -> str:
         """The credential for the token of a one-time address."""
@@ -118,26 +121,19 @@ class Gatekeeper:
             raise _used()
         return credential
 
-    def _key(self, request: Request, text: str | None) -> Key | None:
+    def _key(self, request: Request) -> Key | None:
         if self._address is not None:
             refuse_foreign_pages(request, same=True)
+            text = bearer_of(request.scope)
             if text is None or not self._address.opens(text):
                 raise _used()
             return None
-        if text is not None:
-            key = self.keys.find(text)
-            if key is None:
-                raise ServiceError(401, "the key is unknown or was revoked")
-            return key
-        if self.keys or not self._settings.is_local:
-            raise ServiceError(
-                401,
-                "this service needs a key",
-                "send `Authorization: Bearer KEY`; `episodica keys create` makes one",
-            )
-        if not self._settings.uds:
-            refuse_foreign_pages(request, same=request.method not in _SAFE)
-        return None
+
+        def check() -> None:
+            if not self._settings.uds:
+                refuse_foreign_pages(request, same=request.method not in _SAFE)
+
+        return self._entrance.key(request.scope, check)
 
 
 def _used() -> ServiceError:
@@ -167,22 +163,11 @@ def refuse_foreign_pages(request: Request, *, same: bool = False) -> None:
         )
 
 
-async def refuse_other_hosts(request: Request) -> None:
-    """Dependency of every route, also without a key: refuses host names of other sites."""
-    gatekeeper: Gatekeeper = request.app.state.gatekeeper
-    if not gatekeeper.serves_host(request.headers.get("host")):
-        raise ServiceError(403, "without keys only programs on this machine are served")
-
-
 async def caller_of(
-    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
+    request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 ) -> Caller:
-    """Dependency: the caller of a request."""
-    text = given.credentials if given else None
-    if text is None and request.headers.get("authorization") is not None:
-        raise ServiceError(401, "send `Authorization: Bearer KEY`")
-    caller: Caller = request.app.state.gatekeeper.caller(request, text)
-    request.state.caller = caller
+    """Dependency: the caller of a request, whom the guard has let in."""
+    caller: Caller = request.state.caller
     return caller
 
 

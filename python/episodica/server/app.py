@@ -16,9 +16,9 @@ from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
 
 from .. import _native
-from . import problems
-from .access import Gatekeeper, refuse_other_hosts
-from .connection import CLIENT_LIMITS, ClientLimits
+from . import handlers, problems
+from .access import Gatekeeper
+from .door import ServiceDoor
 from .ending import Deadline
 from .explorer import OneTimeAddress
 from .guard import Guard
@@ -75,15 +75,16 @@ def create_app(
     folder = os.environ.get(FOLDER) if told.workers > 1 else None
     shared = Shared(None if folder is None else Path(folder))
     gatekeeper = Gatekeeper(told, shared, address)
+    work = Work(told, shared)
     service = Service(
         settings=told,
         memories=memories,
         gatekeeper=gatekeeper,
-        requests=Requests(told.store_path),
+        requests=Requests(told.store_path, work),
         metrics=metrics,
         tracer=Tracer(told.tracing),
         stream=Stream(memories, metrics, gatekeeper.keys, followers_of(told, shared)),
-        work=Work(told, shared),
+        work=work,
         deadline=Deadline(told.shutdown_timeout_seconds),
     )
 
@@ -97,8 +98,7 @@ def create_app(
             await memories.of(told.tenant)
             service.stream.start()
             measuring = asyncio.create_task(operation.measure_again(service))
-            limits = ClientLimits(told.body_timeout_seconds, told.send_timeout_seconds)
-            yield {CLIENT_LIMITS: limits}
+            yield {}
         finally:
             memories.is_draining = True
             if measuring is not None:
@@ -107,6 +107,7 @@ def create_app(
             await memories.close(service.deadline.left)
             service.work.stop()
             service.deadline.closed()
+            service.deadline.disarm()
 
     app = FastAPI(
         title="episodica",
@@ -120,16 +121,18 @@ def create_app(
         redoc_url=None,
         # `operation` has a route for it.
         openapi_url=None,
-        dependencies=[Depends(refuse_other_hosts), Depends(refuse_writes), Depends(refuse_unknown)],
+        dependencies=[Depends(refuse_writes), Depends(refuse_unknown)],
         separate_input_output_schemas=False,
         generate_unique_id_function=_operation_id,
     )
     app.state.service = service
     app.state.gatekeeper = service.gatekeeper
-    problems.install(app)
+    handlers.install(app)
     for module in _ROUTERS:
         app.include_router(module.router)
-    app.add_middleware(Guard, settings=told, metrics=metrics, keys=gatekeeper.keys, shared=shared)
+    routes = [one for each in _ROUTERS for one in each.router.routes if isinstance(one, APIRoute)]
+    door = ServiceDoor(routes, gatekeeper, told, metrics)
+    app.add_middleware(Guard, door=door, settings=told, shared=shared)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     return app
 
@@ -153,6 +156,7 @@ def _drain_on_signals(service: Service) -> None:
                 before(given, frame)
 
         signal.signal(number, drain)
+    service.deadline.arm()
 
 
 def _document(app: FastAPI) -> dict[str, Any]:

@@ -7,12 +7,16 @@ import os
 import threading
 import time
 
+from .. import _native
+
 _LOG = logging.getLogger("episodica.server")
 # The part of the time that requests under way get; the rest is for closing the memory.
 _FOR_REQUESTS = 0.75
 # Seconds that the interpreter may take once everything is closed. It waits for threads, and a call
 # that never returns keeps its thread.
 _LAST_SECONDS = 2.0
+# Seconds after the deadline at which a process is killed that can't run Python any more.
+_SPARE_SECONDS = 1.0
 
 
 class Deadline:
@@ -34,6 +38,17 @@ class Deadline:
         if self._at is None:
             return self._seconds
         return max(0.0, self._at - time.monotonic())
+
+    def arm(self) -> None:
+        """Makes a signal end the process even while a call never lets Python run.
+
+        Call this after the handlers of signals are set: each replaces those before it.
+        """
+        _native.end_after_signal(self._seconds + _SPARE_SECONDS)
+
+    def disarm(self) -> None:
+        """Takes :meth:`arm` back, unless a signal has arrived."""
+        _native.end_after_signal(None)
 
     def begin(self) -> None:
         """Starts the clock; the second call does nothing."""

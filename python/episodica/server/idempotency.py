@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
+from starlette.types import Scope
 
 from ..aio.running import run
 from ..aio.system import AsyncMemorySystem
@@ -27,6 +28,8 @@ from ..request_record import RequestRecord, digest, user_hash
 from ..system import MemorySystem
 from .access import Caller
 from .problems import ServiceError
+from .slots import aside, release_slot
+from .work import Work
 
 Outcome = dict[str, Any]
 REPLAYED = "Idempotent-Replayed"
@@ -36,6 +39,7 @@ REPLAYED = "Idempotent-Replayed"
 class Repeatable:
     """A request that may be sent again."""
 
+    scope: Scope
     caller: Caller
     operation: str
     user: str
@@ -64,8 +68,9 @@ class Repeatable:
 class Requests:
     """The results of requests with an ``Idempotency-Key``."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, threads: Work) -> None:
         self._record = RequestRecord(folder)
+        self._threads = threads
         # Requests of this worker that are under way: a lock, and how many calls hold or await it.
         self._under_way: dict[bytes, tuple[asyncio.Lock, int]] = {}
 
@@ -82,8 +87,13 @@ class Requests:
         lock, waiting = self._under_way.get(name, (asyncio.Lock(), 0))
         self._under_way[name] = lock, waiting + 1
         try:
-            async with lock:
+            # A request that waits here takes no slot from others.
+            async with aside(request.scope):
+                await lock.acquire()
+            try:
                 return await self._once(request, name, work, again)
+            finally:
+                lock.release()
         finally:
             lock, waiting = self._under_way.pop(name)
             if waiting > 1:
@@ -98,7 +108,8 @@ class Requests:
     ) -> Response:
         user = user_hash(request.caller.tenant, request.user)
         body = hashlib.sha256(request.body).digest()
-        claim = await asyncio.to_thread(self._record.claim, user, name, body)
+        async with aside(request.scope):
+            claim = await self._threads.record(self._record.claim, user, name, body)
         if claim.body != body:
             raise _conflict()
         if claim.outcome is not None:
@@ -107,7 +118,8 @@ class Requests:
             return answer
         # Nothing was acknowledged yet: the messages' ids keep the work from being done twice.
         answer, outcome = await work()
-        await asyncio.to_thread(self._record.finish, user, name, body, outcome)
+        release_slot(request.scope)
+        await self._threads.record(self._record.finish, user, name, body, outcome)
         return answer
 
 

@@ -22,9 +22,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import ConfigError, InvalidInputError, StoreIOError
+from ..errors import ConfigError, EpisodicaError, InvalidInputError, StoreIOError
 from ..hints import nearest_hint, shown
 from ..inputs import checks
+from ..regular import read_regular
 from .audit import Audit
 
 if sys.platform == "win32":
@@ -39,6 +40,8 @@ _SPAN = re.compile(r"([0-9]{1,6})([dh])")
 _UNITS = {"d": "days", "h": "hours"}
 # Seconds between two notes of the use of a key.
 _NOTED_SECONDS = 60.0
+# The size of some 50,000 keys.
+_LARGEST_FILE = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,10 @@ class KeyRing:
         self._noted: dict[str, float] = {}
         self._stamp: tuple[int, int, int] | None = None
         self._keys: dict[str, Key] = {}
+        # A file that lost its keys must not open the service to all callers.
+        self._is_needed = False
+        # Why the file of this stamp has no keys.
+        self._failure: EpisodicaError | None = None
 
     def all(self) -> list[Key]:
         """Every key, oldest first, revoked ones too."""
@@ -87,9 +94,19 @@ class KeyRing:
         return list(self._keys.values())
 
     def __bool__(self) -> bool:
-        """Whether there are keys, so that requests need one."""
+        """Whether there are keys, or were since the start, so that requests need one."""
         self._refresh()
-        return bool(self._keys)
+        self._is_needed |= bool(self._keys)
+        return self._is_needed
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the file of keys, if there is one, has keys."""
+        try:
+            self._refresh()
+        except EpisodicaError:
+            return False
+        return True
 
     def version(self) -> object:
         """A value that changes whenever a key is made, is revoked or ends."""
@@ -225,18 +242,44 @@ class KeyRing:
             self._stamp = None
             return
         except OSError as error:
-            raise StoreIOError(
-                f"cannot read the keys in `{self.path}`", path=str(self.path), errno=error.errno
-            ) from error
+            raise self._unreadable(error) from error
         stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
-        if stamp == self._stamp:
-            return
-        try:
-            read = json.loads(self.path.read_text(encoding="utf-8"))
-            self._keys = {one["id"]: Key(**{**one, "scopes": tuple(one["scopes"])}) for one in read}
-        except (ValueError, TypeError, KeyError) as error:
-            raise ConfigError(f"not a file of keys: `{self.path}`", path=str(self.path)) from error
-        self._stamp = stamp
+        if stamp != self._stamp:
+            self._failure = None
+            try:
+                self._keys = _read(self.path)
+            except OSError as error:
+                self._failure = self._unreadable(error)
+            except (ValueError, TypeError, KeyError, RecursionError):
+                self._failure = ConfigError(
+                    f"not a file of keys: `{self.path}`", path=str(self.path)
+                )
+            self._stamp = stamp
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+
+    def _unreadable(self, error: OSError) -> StoreIOError:
+        return StoreIOError(
+            f"cannot read the keys in `{self.path}`", path=str(self.path), errno=error.errno
+        )
+
+
+def _read(path: Path) -> dict[str, Key]:
+    """The keys in a file, by their ids."""
+    keys: dict[str, Key] = {}
+    found = json.loads(read_regular(path, _LARGEST_FILE))
+    if not isinstance(found, list):
+        raise TypeError("not a list of keys")
+    for one in found:
+        key = Key(**{**one, "scopes": tuple(one["scopes"])})
+        optional = (key.revoked_at, key.expires_at)
+        texts = (key.id, key.hash, key.tenant, key.user, key.name, key.created_at, *key.scopes)
+        if not all(isinstance(text, str) for text in (*texts, *filter(None, optional))):
+            raise TypeError("a field of a key is not a text")
+        if type(key.rate_per_minute) not in (int, type(None)):
+            raise TypeError("the rate of a key is not a number")
+        keys[key.id] = key
+    return keys
 
 
 def _hash(secret: str) -> str:

@@ -11,6 +11,8 @@ from ..errors import ConfigError
 
 BACKLOG = 2048
 _LAST_PORT = 65_535
+# One client of IPv6 has as many addresses as a network has.
+_NETWORK_BITS = 64
 _NAMES = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -32,6 +34,19 @@ def is_foreign(host: str | None, origin: str | None) -> bool:
         return origin is not None and urlsplit(origin).hostname not in _NAMES
     except ValueError:
         return True
+
+
+def client_name(address: str | None) -> str:
+    """Who shares a client's part of what callers without a key may use: its machine or network."""
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        # A Unix socket has no address.
+        return "this machine"
+    if isinstance(found, ipaddress.IPv6Address):
+        mapped = found.ipv4_mapped
+        return str(mapped or ipaddress.ip_network((found, _NETWORK_BITS), strict=False))
+    return str(found)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -14,8 +14,8 @@ from ..config import MemoryConfig
 from ..records import Episode, Message, SemanticMemory
 from ..rerankers import named_endpoint
 from ..system import LightweightSearchSystem
+from .scratch import sweep
 from .settings import ServerSettings
-from .uploads import sweep
 
 _LOG = logging.getLogger("episodica.server")
 Listed = Message | Episode | SemanticMemory

@@ -11,14 +11,10 @@ from .problems import ServiceError
 
 # Other services' names for the parameter that leads to the next page.
 _PAGING = ("after", "next", "offset", "page", "page_token", "skip", "start")
-_WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 
 
 async def refuse_unknown(request: Request) -> None:
     """Dependency of every route: an unknown query parameter is an error, it is not ignored."""
-    if request.method in _WITHOUT_BODY and await request.body():
-        hint = "use the parameters of the query"
-        raise ServiceError(400, f"{request.method} takes no body", hint)
     if not request.query_params:
         return
     known = _declared(request)

@@ -1,21 +1,18 @@
-"""Failures as ``application/problem+json`` (RFC 9457): the kind of the error and its hint."""
+"""Failures as ``application/problem+json`` (RFC 9457): the kind of the error and its hint.
+
+Knows no framework but Starlette's answers: the MCP server has the same failures in another form.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
-import traceback
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel
-from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 
 from ..errors import EpisodicaError
-from ..hints import nearest_hint
-from ..inputs.options import SEARCH_SYNONYMS
 from ..visible import visible
 
 MEDIA_TYPE = "application/problem+json"
@@ -51,7 +48,6 @@ _TITLES = {
     500: "Internal error",
     503: "Not available now",
 }
-_UNKNOWN = "extra_forbidden"
 # Seconds after which a client may try again.
 RETRY_AFTER = 1
 
@@ -84,7 +80,10 @@ _KINDS = {
 
 
 class ServiceError(Exception):
-    """A failure of the service itself: status, detail and hint, and its kind if it is unusual."""
+    """A failure of the service itself: status, detail and hint, and its kind if it is unusual.
+
+    ``challenge`` says what a key lacks, in the words of ``WWW-Authenticate``.
+    """
 
     def __init__(
         self,
@@ -94,13 +93,15 @@ class ServiceError(Exception):
         *,
         kind: str | None = None,
         retry_after: float | None = None,
+        challenge: str = "",
     ) -> None:
         super().__init__(detail)
         self.status = status
         self.kind = kind or _KINDS[status]
         self.detail = detail
         self.hint = hint
-        self.retry_after = retry_after
+        self.retry_after = RETRY_AFTER if status == 503 and retry_after is None else retry_after
+        self.challenge = challenge
 
     def response(self) -> JSONResponse:
         """The answer for this failure."""
@@ -169,51 +170,3 @@ class WithoutPaths(logging.Filter):
         """Rewrites the record and keeps it."""
         record.msg, record.args = without_paths(record.getMessage()), None
         return True
-
-
-def body_hint(request: Request, key: str) -> str | None:
-    """A hint at the key that was meant, among those that the route takes in a body."""
-    field = getattr(request.scope.get("route"), "body_field", None)
-    model = getattr(getattr(field, "field_info", None), "annotation", None)
-    known = list(getattr(model, "model_fields", ()))
-    meant = SEARCH_SYNONYMS.get(key)
-    return f"did you mean `{meant}`?" if meant in known else nearest_hint(key, known)
-
-
-def install(app: FastAPI) -> None:
-    """Makes every failure of an application a problem."""
-
-    @app.exception_handler(ServiceError)
-    async def _service(_: Request, failure: ServiceError) -> JSONResponse:
-        return failure.response()
-
-    @app.exception_handler(EpisodicaError)
-    async def _memory(_: Request, error: EpisodicaError) -> JSONResponse:
-        return of_error(error)
-
-    @app.exception_handler(RequestValidationError)
-    async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        # The request is left out: it may be a message.
-        found = [
-            {"place": ".".join(map(str, one["loc"])), "message": one["msg"]}
-            for one in error.errors()
-        ]
-        first = found[0] if found else {"place": "body", "message": "invalid"}
-        detail = f"{first['place']}: {first['message']}"
-        unknown = next((one["loc"][-1] for one in error.errors() if one["type"] == _UNKNOWN), None)
-        hint = None if unknown is None else body_hint(request, str(unknown))
-        return problem(400, "invalid_input", detail, hint, errors=found[:20])
-
-    @app.exception_handler(HTTPException)
-    async def _http(_: Request, error: HTTPException) -> JSONResponse:
-        kind = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http")
-        answer = problem(error.status_code, kind, str(error.detail))
-        answer.headers.update(error.headers or {})
-        return answer
-
-    @app.exception_handler(Exception)
-    async def _bug(_: Request, error: Exception) -> JSONResponse:
-        # Without its text, which may name a file or quote the request.
-        frames = "".join(traceback.format_tb(error.__traceback__))
-        _LOG.error("a request failed: %s\n%s", type(error).__name__, frames)
-        return problem(500, "internal", "the service failed; its log says why")

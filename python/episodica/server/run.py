@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -20,17 +19,16 @@ from uvicorn.supervisors import Multiprocess
 
 from ..errors import ConfigError
 from .app import create_app
-from .connection import Connection
+from .connection import web_options
 from .ending import Deadline
 from .explorer import OneTimeAddress
 from .keys import KeyRing
-from .local import BACKLOG, listening
+from .local import listening
 from .problems import WithoutPaths
+from .scratch import scratch
 from .settings import HANDED_ON, ServerSettings
 from .telemetry.metrics import FOLDER
 
-# Longer than clients keep idle connections, so that the clients close them.
-_KEEP_ALIVE_SECONDS = 75
 # The exit status of a service that could not start.
 _NOT_STARTED = 3
 _LOG = logging.getLogger("episodica.server")
@@ -69,8 +67,8 @@ def serve(settings: ServerSettings) -> int:
     # The first process looks twice a second whether it is told to stop.
     seconds = max(0.5, settings.shutdown_timeout_seconds - 0.5)
     os.environ[HANDED_ON] = replace(settings, shutdown_timeout_seconds=seconds).to_environment()
-    with tempfile.TemporaryDirectory(prefix="episodica-metrics-") as folder:
-        os.environ[FOLDER] = folder
+    with scratch("episodica-metrics-") as folder:
+        os.environ[FOLDER] = str(folder)
         with _listening(settings) as listener:
             _run("episodica.server.app:create_app", settings, listener)
     return 0
@@ -109,7 +107,6 @@ def _run(app: FastAPI | str, settings: ServerSettings, listener: socket.socket |
         port=settings.port,
         uds=settings.uds or None,
         workers=settings.workers,
-        backlog=BACKLOG,
         **_options(settings, "INFO"),
     )
     _LOG.info("%s", _welcome(settings, listener))
@@ -148,12 +145,7 @@ def _welcome(settings: ServerSettings, listener: socket.socket | None) -> str:
 def _options(settings: ServerSettings, level: str) -> dict[str, Any]:
     return {
         "log_config": _logging(level),
-        # Uvicorn's lines have paths, which name users.
-        "access_log": False,
-        "server_header": False,
-        "proxy_headers": False,
         "lifespan": "on",
-        "http": Connection,
         "timeout_graceful_shutdown": Deadline(settings.shutdown_timeout_seconds).for_requests,
-        "timeout_keep_alive": _KEEP_ALIVE_SECONDS,
+        **web_options(),
     }

@@ -23,6 +23,8 @@ PREFIX = "EPISODICA_SERVER_"
 # The environment variable that hands the settings to worker processes.
 HANDED_ON = "EPISODICA_SERVER_SETTINGS"
 _LONGEST_SECONDS = 86_400.0
+# What nothing works without.
+_COUNTS = ("max_body_bytes", "max_batch", "max_connections", "max_sessions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class ServerSettings:
     max_concurrency: int = 128
     max_waiting: int = 2_000
     max_buffered_bytes: int = 256 << 20
+    max_connections: int = 4_096
+    max_sessions: int = 1_000
     max_streams: int = 1_000
     max_exports: int = 16
     max_forming: int = 256
@@ -95,7 +99,7 @@ class ServerSettings:
         return settings
 
     def _check(self) -> None:
-        for name, least in (("workers", 1), ("port", 0), ("max_body_bytes", 1), ("max_batch", 1)):
+        for name, least in (("workers", 1), ("port", 0), *((name, 1) for name in _COUNTS)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name} must be at least {least}: `{getattr(self, name)}`")
         for name in ("body_timeout_seconds", "send_timeout_seconds", "shutdown_timeout_seconds"):

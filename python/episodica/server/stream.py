@@ -109,7 +109,9 @@ class Stream:
 
     async def _look(self) -> None:
         is_new = self._memories.is_draining
-        version = self._keys.version()
+        version: object = None
+        with suppress(EpisodicaError):
+            version = self._keys.version()
         # Wakes the followers after a change of keys, so that those without a valid key end.
         is_new |= version != self._keys_version
         self._keys_version = version

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import re
-import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -17,13 +14,11 @@ from ..errors import InvalidInputError
 from ..readers import Source, iter_conversations
 from ..system import MemorySystem
 from ..transfer import is_export, write_jsonl
-from .limits import is_running
 from .problems import ServiceError
+from .scratch import scratch
 from .settings import ServerSettings
 
 _ARCHIVE = b"PK\x03\x04"
-_PREFIX = "episodica-import-"
-_FOLDER = re.compile(rf"{_PREFIX}([0-9]+)-\w+")
 
 
 def exported(memory: MemorySystem, user: str) -> IO[bytes]:
@@ -47,19 +42,11 @@ def uploaded(body: bytes, settings: ServerSettings, format: str | None) -> Itera
     """A body as a file of a format, if it holds no more than an import may."""
     if body.startswith(_ARCHIVE):
         _check_archive(body, settings.max_body_bytes)
-    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-") as folder:
-        path = Path(folder, "import.jsonl")
+    with scratch("episodica-import-") as folder:
+        path = folder / "import.jsonl"
         path.write_bytes(body)
         _check_count(path, settings.max_import, format)
         yield path
-
-
-def sweep() -> None:
-    """Removes what killed processes left of uploads."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        found = _FOLDER.fullmatch(path.name)
-        if found and not is_running(int(found[1])):
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _check_archive(body: bytes, most: int) -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from fastapi import Request
@@ -22,6 +21,7 @@ from ..aio.running import run_in
 from .limits import Budget, Shared
 from .problems import ServiceError
 from .settings import ServerSettings
+from .slots import key_of, release_slot
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,6 +31,10 @@ _THREADS = 32
 # Threads that may wait for a language model.
 _FORMING_THREADS = 16
 _WATCHING_THREADS = 2
+# Threads that may wait for the record of requests, which another process may hold, and the longest
+# wait.
+_RECORD_THREADS = 4
+_RECORD_SECONDS = 30.0
 
 
 class Work:
@@ -43,6 +47,7 @@ class Work:
         self._watching_threads = ThreadPoolExecutor(
             _WATCHING_THREADS, thread_name_prefix="watching"
         )
+        self._record_threads = ThreadPoolExecutor(_RECORD_THREADS, thread_name_prefix="record")
         self._forming = Budget(shared, "forming", settings.max_forming, share, workers)
         self._exports = Budget(shared, "exports", settings.max_exports, share, workers)
 
@@ -80,9 +85,18 @@ class Work:
         async with asyncio.timeout(seconds):
             return await run_in(self._watching_threads, function)
 
+    async def record(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a function that uses the record of requests."""
+        try:
+            async with asyncio.timeout(_RECORD_SECONDS):
+                return await run_in(self._record_threads, function, *args, **kwargs)
+        except TimeoutError:
+            raise ServiceError(503, "the record of requests does not answer") from None
+
     def stop(self) -> None:
         """Begins nothing more, and waits for nothing."""
-        for threads in (self.threads, self._forming_threads, self._watching_threads):
+        others = (self._forming_threads, self._watching_threads, self._record_threads)
+        for threads in (self.threads, *others):
             threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -102,63 +116,6 @@ class _Form:
         return await run_in(self._threads, function, *args)
 
 
-class Slots:
-    """How many requests are worked on at the same time, in all and for each key."""
-
-    def __init__(self, settings: ServerSettings) -> None:
-        working = -(-settings.max_concurrency // settings.workers)
-        self._most = working + -(-settings.max_waiting // settings.workers)
-        self._most_of_one = max(1, round(self._most * settings.key_share))
-        self._working_of_one = max(1, round(working * settings.key_share))
-        self._slots = asyncio.Semaphore(working)
-        self._under_way: Counter[str | None] = Counter()
-        self._of_key: dict[str, asyncio.Semaphore] = {}
-
-    @contextmanager
-    def entered(self, key: str | None) -> Iterator[None]:
-        """Counts a request from its beginning to the end of its answer."""
-        of_one = self._under_way[key] + 1
-        if self._under_way.total() >= self._most or (key and of_one > self._most_of_one):
-            raise ServiceError(503, "too many requests at the same time")
-        self._under_way[key] += 1
-        try:
-            yield
-        finally:
-            self._under_way[key] -= 1
-            if not self._under_way[key]:
-                del self._under_way[key]
-                self._of_key.pop(key or "", None)
-
-    async def take(self, key: str | None) -> Slot:
-        """Waits for the right to be worked on."""
-        held = [self._slots]
-        if key:
-            own = self._of_key.setdefault(key, asyncio.Semaphore(self._working_of_one))
-            held.insert(0, own)
-        taken: list[asyncio.Semaphore] = []
-        try:
-            for one in held:
-                await one.acquire()
-                taken.append(one)
-        except BaseException:
-            for one in taken:
-                one.release()
-            raise
-        return Slot(taken)
-
-
-class Slot:
-    """The right to run. It is given back when the work is done, not when its result is read."""
-
-    def __init__(self, held: list[asyncio.Semaphore]) -> None:
-        self._held = held
-
-    def release(self) -> None:
-        """Gives the slot back; the second call does nothing."""
-        while self._held:
-            self._held.pop().release()
-
-
 class Streamed(StreamingResponse):
     """A streamed answer that calls ``give`` when it ends, even if it never began."""
 
@@ -172,16 +129,3 @@ class Streamed(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._give()
-
-
-def release_slot(scope: Scope) -> None:
-    """Gives back the slot of a request."""
-    slot = scope["state"].get("slot")
-    if slot is not None:
-        slot.release()
-
-
-def key_of(scope: Scope) -> str | None:
-    """Which key's share a request takes from; ``None`` where no key is needed."""
-    key: str | None = scope["state"].get("key")
-    return key

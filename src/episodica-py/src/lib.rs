@@ -9,6 +9,8 @@ mod cancel;
 mod classes;
 mod control;
 mod embedder;
+#[cfg(unix)]
+mod ending;
 mod engine;
 mod errors;
 mod logging;
@@ -59,6 +61,22 @@ mod _native {
             (Some(raised), _) => Err(raised),
             (None, counted) => counted.map_err(|error| errors::to_exception(py, &error)),
         }
+    }
+
+    /// Whether brackets of a JSON text are nested deeper than `most`.
+    #[pyfunction]
+    fn nests_deeper(py: Python<'_>, json: &[u8], most: usize) -> bool {
+        py.detach(|| episodica_core::text::nests_deeper(json, most))
+    }
+
+    /// From now on, the process ends at most `seconds` after SIGTERM or SIGINT, even if no thread
+    /// ever lets another run Python. `None` calls this off, unless a signal has arrived.
+    #[pyfunction]
+    #[cfg_attr(not(unix), allow(unused_variables))]
+    fn end_after_signal(seconds: Option<f64>) -> PyResult<()> {
+        #[cfg(unix)]
+        crate::ending::end_after_signal(seconds)?;
+        Ok(())
     }
 
     /// The tables of settings of the memory and of endpoints: names, types, defaults, bounds and

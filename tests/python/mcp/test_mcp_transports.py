@@ -7,8 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -20,20 +18,11 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp_server import ACCEPT, ATTEMPTS_SECONDS, command, http, open_session, process, ring_of
 
-from episodica import AsyncMemorySystem, MemorySystem
-from episodica.mcp.service import server_for
-from episodica.mcp.serving import guarded
-from episodica.server.keys import KeyRing
-from episodica.server.settings import ServerSettings
+from episodica import MemorySystem
 
 MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
-ATTEMPTS_SECONDS = 20
-
-
-def command(store: Path, *options: str, user: str | None = "alice") -> list[str]:
-    own = ["--store", str(store), *(("--user", user) if user else ())]
-    return [sys.executable, "-W", "error", "-m", "episodica", "mcp", *own, *options]
 
 
 def by_stdio(store: Path) -> StdioServerParameters:
@@ -67,66 +56,6 @@ async def test_stdio(store: Path, mode: str) -> None:
     async with Client(by_stdio(store), mode=mode) as client:  # type: ignore[arg-type]
         assert client.protocol_version == MODES[mode]
         await walk(client)
-
-
-class Process:
-    """A server, and what it writes."""
-
-    def __init__(self, arguments: list[str], **environment: str) -> None:
-        self.popen = subprocess.Popen(
-            arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **environment},
-            text=True,
-            encoding="utf-8",
-        )
-
-    def ask(self, id: int, method: str, **params: Any) -> Any:
-        """Sends one request and reads one answer; anything else on the stream is an error."""
-        assert self.popen.stdin is not None
-        assert self.popen.stdout is not None
-        request = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-        self.popen.stdin.write(json.dumps(request) + "\n")
-        self.popen.stdin.flush()
-        answer = json.loads(self.popen.stdout.readline())
-        assert (answer["jsonrpc"], answer["id"]) == ("2.0", id)
-        return answer
-
-    def handshake(self) -> None:
-        assert self.popen.stdin is not None
-        info = {"name": "test", "version": "1"}
-        self.ask(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=info)
-        self.popen.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
-        self.popen.stdin.flush()
-
-    def remember(self, id: int) -> None:
-        arguments = {"content": f"Note {id}.", "message_id": f"m{id}"}
-        answer = self.ask(id, "tools/call", name="remember", arguments=arguments)
-        assert answer["result"]["structuredContent"]["messages_added"] == 1
-
-    def end(self) -> tuple[int, str, str]:
-        """Ends its input; returns the exit status, the rest of standard output, and the errors."""
-        out, error = self.popen.communicate(timeout=ATTEMPTS_SECONDS)
-        return self.popen.returncode, out, error
-
-    def ended(self) -> tuple[int, str, str]:
-        """Like :meth:`end`, for a process that ends while its input stays open."""
-        status = self.popen.wait(ATTEMPTS_SECONDS)
-        assert self.popen.stdin is not None
-        assert not self.popen.stdin.closed
-        return (status, *self.popen.communicate(timeout=ATTEMPTS_SECONDS)[:2])
-
-
-@contextlib.contextmanager
-def process(arguments: list[str], **environment: str) -> Iterator[Process]:
-    started = Process(arguments, **environment)
-    try:
-        yield started
-    finally:
-        started.popen.kill()
-        started.popen.communicate()
 
 
 def messages(store: Path) -> list[str]:
@@ -238,16 +167,6 @@ def test_errors_of_the_start_go_to_standard_error(store: Path, tmp_path: Path) -
             assert "Traceback" not in error
 
 
-@contextlib.contextmanager
-def http(store: Path, user: str | None = "alice") -> Iterator[tuple[Process, str]]:
-    """A server on a free port, and its address."""
-    with process(command(store, "--transport", "http", "--port", "0", user=user)) as server:
-        assert server.popen.stderr is not None
-        line = server.popen.stderr.readline()
-        assert line.startswith(f"serving {user or 'the users of the keys'} on http://"), line
-        yield server, line.split()[-1]
-
-
 @pytest.mark.parametrize("mode", MODES)
 async def test_http(store: Path, mode: str) -> None:
     with http(store) as (server, address):
@@ -309,10 +228,6 @@ async def keyed(address: str, key: str, mode: str = "auto") -> AsyncIterator[Cli
         Client(streamable_http_client(address, http_client=web), mode=mode) as client,  # type: ignore[arg-type]
     ):
         yield client
-
-
-def ring_of(store: Path) -> KeyRing:
-    return KeyRing(ServerSettings(store=str(store)).keys_path)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -397,18 +312,6 @@ async def test_a_key_for_everybody_reaches_the_user_of_the_process(store: Path) 
             assert refused.status_code == 403
 
 
-async def open_session(web: httpx2.AsyncClient, address: str) -> dict[str, str]:
-    """The header of a new session."""
-    info = {"name": "test", "version": "1"}
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
-    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-    opened = await web.post(address, json=opening)
-    return {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}
-
-
-ACCEPT = {"Accept": "application/json, text/event-stream"}
-
-
 @pytest.mark.parametrize("end", ["revoked", signal.SIGTERM])
 async def test_a_stream_ends_with_its_key_and_with_the_server(store: Path, end: Any) -> None:
     ring = ring_of(store)
@@ -430,43 +333,6 @@ async def test_a_stream_ends_with_its_key_and_with_the_server(store: Path, end: 
                     await reading
         if end != "revoked":
             assert server.ended() == (0, "", "")
-
-
-async def test_sessions_that_nobody_uses_end(store: Path) -> None:
-    async with AsyncMemorySystem(store) as memory:
-        server = server_for(memory, "alice")
-        app = guarded(server, "default", "alice", ring_of(store), True, idle_seconds=0.2)
-        async with (
-            server.session_manager.run(),
-            httpx2.AsyncClient(
-                transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", headers=ACCEPT
-            ) as web,
-        ):
-            session = await open_session(web, "/mcp")
-            ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-            assert (await web.post("/mcp", json=ping, headers=session)).status_code == 200
-            await asyncio.sleep(1)
-            assert (await web.post("/mcp", json=ping, headers=session)).status_code == 404
-
-
-async def test_a_session_belongs_to_the_key_that_opened_it(store: Path) -> None:
-    ring = ring_of(store)
-    alice, _ = ring.create(user="alice")
-    bob, _ = ring.create(user="bob")
-    info = {"name": "test", "version": "1"}
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
-    opening = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
-    ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    accept = {"Accept": "application/json, text/event-stream"}
-    with http(store, user=None) as (_, address):
-        async with httpx2.AsyncClient(headers=accept) as web:
-            owner = {"Authorization": f"Bearer {alice}"}
-            opened = await web.post(address, json=opening, headers=owner)
-            session = {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}
-            for key, status in ((bob, 404), (alice, 200)):
-                headers = {**session, "Authorization": f"Bearer {key}"}
-                answer = await web.post(address, json=ask, headers=headers)
-                assert answer.status_code == status
 
 
 async def test_other_hosts_and_origins_are_refused(store: Path) -> None:

@@ -60,11 +60,12 @@ async def client(store: Path) -> AsyncIterator[Client]:
 
 @pytest.fixture
 def serve(store: Path, tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """Starts `episodica serve` and ends it with the test."""
+    """Starts `episodica serve`, or another command, and ends it with the test."""
     running: list[Served] = []
 
-    def start(*args: str, env: dict[str, str] | None = None) -> Served:
-        served = Served(store, tmp_path / f"server{len(running)}.log", args, env or {})
+    def start(*args: str, env: dict[str, str] | None = None, command: str = "serve") -> Served:
+        log = tmp_path / f"server{len(running)}.log"
+        served = Served(store, log, (command, *args), env or {})
         running.append(served)
         served.wait()
         return served
@@ -83,10 +84,11 @@ class Served:
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = log
-        command = [sys.executable, "-m", "episodica", "serve", "--store", str(store)]
+        name, *rest = args
+        command = [sys.executable, "-m", "episodica", name, "--store", str(store)]
         with log.open("wb") as file:
             self.process = subprocess.Popen(
-                [*command, "--port", str(self.port), *args],
+                [*command, "--port", str(self.port), *rest],
                 stdout=file,
                 stderr=file,
                 env={**os.environ, **env},

@@ -421,7 +421,10 @@ async def test_requests_wait_for_their_turn(store: Path) -> None:
 
 async def test_large_bodies_have_a_limit_together(store: Path) -> None:
     async with opened(ServerSettings(store=str(store), max_buffered_bytes=100)) as client:
-        await client.json("POST", f"{ALICE}/messages", 503, json={"messages": SAID})
+        long = {**SAID[0], "content": "I live in Paris. " * 5_000}
+        await client.json("POST", f"{ALICE}/messages", 503, json={"messages": [long]})
+        # Short ones need no room, so that questions are answered.
+        await client.json("POST", f"{ALICE}/messages", 201, json={"messages": SAID})
         await client.json("POST", f"{ALICE}/search", json={"query": "x"})
 
 

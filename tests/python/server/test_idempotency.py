@@ -206,3 +206,29 @@ def test_opening_the_record_again_keeps_its_lock(tmp_path: Path) -> None:
         command = [sys.executable, "-c", other, str(tmp_path / FILE)]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert "database is locked" in ended.stderr
+
+
+async def test_a_record_that_another_process_holds_stops_only_repeatable_requests(
+    store: Path,
+) -> None:
+    settings = ServerSettings(store=str(store), max_concurrency=8)
+    async with opened(settings) as client:
+        await send(client, "I live in Paris.")
+        with closing(sqlite3.connect(store / FILE)) as database:
+            database.execute("BEGIN EXCLUSIVE")
+            waiting = [
+                asyncio.create_task(send(client, f"Note {n}.", **{"Idempotency-Key": f"n{n}"}))
+                for n in range(40)
+            ]
+            waiting += [asyncio.create_task(send(client, "I live in Paris.")) for _ in range(40)]
+            await asyncio.sleep(0.3)
+            async with asyncio.timeout(5):
+                for _ in range(10):
+                    found = await client.json("POST", f"{ALICE}/search", json={"query": "Paris"})
+                    assert found["hits"]
+                    body = {"messages": MOVED}
+                    await client.json("POST", "/v1/users/bob/messages", 201, json=body)
+            assert not any(one.done() for one in waiting)
+            database.rollback()
+        await asyncio.gather(*waiting)
+        assert len(await stored(client)) == 41

@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import io
 import json
+import shutil
 import tempfile
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import pytest
 from episodica import StoreUnavailableError, transfer
 from episodica.aio import AsyncMemorySystem
 from episodica.server.keys import KeyRing
+from episodica.server.scratch import scratch
 from episodica.server.settings import ServerSettings
 
-from .conftest import SAID, Client, opened
+from .conftest import SAID, Client, Served, opened
 
 ALICE = "/v1/users/alice"
 # Followers wake after 15 seconds without a change; an event must not wait for that.
@@ -156,15 +158,36 @@ async def test_an_export_has_no_file_that_a_killed_process_could_leave(
     assert seen == [[], []]
 
 
-async def test_uploads_that_a_killed_process_left_are_removed(
+async def test_folders_that_a_killed_process_left_are_removed(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    # No process has such a number.
-    left, other = tmp_path / "episodica-import-4194999-x1", tmp_path / "episodica-import-x"
-    for folder in (left, other):
-        folder.mkdir()
-        (folder / "import.jsonl").write_text("secret")
-    async with opened(ServerSettings(store=str(store))):
-        assert not left.exists()
-        assert other.exists()
+    left = []
+    for prefix in ("episodica-import-", "episodica-metrics-"):
+        with scratch(prefix) as made:
+            # As it is after SIGKILL, which runs no clean-up.
+            left.append(shutil.copytree(made, f"{made}x"))
+            (left[-1] / "import.jsonl").write_text("secret")
+    (tmp_path / "episodica-import-link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / ".in-use").touch()
+    with scratch("episodica-import-") as used:
+        (used / "import.jsonl").write_text("read just now")
+        async with opened(ServerSettings(store=str(store))):
+            assert not any(folder.exists() for folder in left)
+            assert (used / "import.jsonl").exists()
+            assert (tmp_path / "elsewhere" / ".in-use").exists()
+
+
+def test_a_killed_service_leaves_no_folder_for_long(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    first = serve("--workers", "2", env={"TMPDIR": str(temporary)})
+    [left] = temporary.glob("episodica-metrics-*")
+    first.kill()
+    assert left.exists()
+    serve("--workers", "2", env={"TMPDIR": str(temporary)})
+    assert not left.exists()
+    assert len(list(temporary.glob("episodica-metrics-*"))) == 1

@@ -114,7 +114,9 @@ async def add(
     )
     if len(said) > service.settings.max_batch:
         raise ServiceError(413, "too many messages", "send them in parts")
-    asked = Repeatable(caller, "add_mem0", user, idempotency_key, await request.body())
+    asked = Repeatable(
+        request.scope, caller, "add_mem0", user, idempotency_key, await request.body()
+    )
     if body.metadata:
         said = [_with_metadata(one, body.metadata) for one in said]
     said = asked.with_ids(said)

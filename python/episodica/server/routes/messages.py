@@ -40,7 +40,7 @@ async def add_messages(
         raise ServiceError(
             413, f"more than {service.settings.max_batch} messages", "send them in parts"
         )
-    asked = Repeatable(caller, "add", user, idempotency_key, await request.body())
+    asked = Repeatable(request.scope, caller, "add", user, idempotency_key, await request.body())
     messages = asked.with_ids(body.messages)
     adding = _Adding(request, caller, body, messages, user, memory, service)
     return await service.requests.once(asked, adding.work, adding.again)

@@ -26,6 +26,7 @@ _LEAST_FREE = 64 << 20
 _MEASURE_SECONDS = 5.0
 # Seconds after which a load balancer is told that the memory does not answer.
 _WATCH_SECONDS = 2.0
+_NO_KEYS = "the keys can't be read"
 
 
 @router.get("/health", response_model=Status)
@@ -40,8 +41,10 @@ async def health(service: TheService) -> Response:
 
 
 def _failing(service: Service) -> list[str]:
-    found = (memory._memory.health().failing for memory in service.memories.all())
-    return sorted({reason for reasons in found for reason in reasons})
+    found = {one for memory in service.memories.all() for one in memory._memory.health().failing}
+    if not service.gatekeeper.keys.is_readable:
+        found.add(_NO_KEYS)
+    return sorted(found)
 
 
 @router.get("/ready", response_model=Status, responses={503: {"model": Status}})
@@ -63,6 +66,8 @@ def _obstacles(service: Service) -> list[str]:
         found.append("stopping")
     if any(memory._memory.health().store.failure for memory in service.memories.all()):
         found.append("the database does not answer")
+    if not service.gatekeeper.keys.is_readable:
+        found.append(_NO_KEYS)
     if service.settings.read_only:
         return found
     if not os.access(path, os.W_OK):

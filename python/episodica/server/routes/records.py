@@ -136,7 +136,7 @@ async def state_fact(
             raise gone()
         return views.answer(_shown(found, caller), 201)
 
-    asked = Repeatable(caller, "state", user, idempotency_key, await request.body())
+    asked = Repeatable(request.scope, caller, "state", user, idempotency_key, await request.body())
     return await service.requests.once(asked, work, again)
 
 

@@ -16,9 +16,10 @@ from .. import views
 from ..access import AnyCaller, User
 from ..models import Imported
 from ..problems import not_found
+from ..slots import key_of
 from ..state import Memory, TheService
 from ..uploads import exported, uploaded
-from ..work import Streamed, key_of
+from ..work import Streamed
 from .shared import problems
 
 router = APIRouter(tags=["transfer"])

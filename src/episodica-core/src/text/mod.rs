@@ -10,6 +10,7 @@ pub(crate) mod expressions;
 pub(crate) mod hash;
 pub(crate) mod heads;
 mod language;
+mod nesting;
 mod normalized;
 mod phrases;
 pub(crate) mod script;
@@ -21,6 +22,7 @@ pub(crate) mod vocabulary;
 pub(crate) mod words;
 
 pub use language::{Language, language};
+pub use nesting::nests_deeper;
 pub(crate) use normalized::is_normalized_as;
 pub use normalized::{normalized, normalized_hash};
 pub(crate) use phrases::PhraseTable;
