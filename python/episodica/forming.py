@@ -79,12 +79,12 @@ def add_messages(
     episodica.InvalidInputError: message 0: `content` is missing
     """
     user_id, messages = user_first(user_id, messages)
-    agent = None if agent_id is None else check.text(agent_id, "agent_id")
+    agent = None if agent_id is None else check.name(agent_id, "agent_id")
     read = incoming(messages, agent, keeps_thinking=self._config.keep_thinking)
     user = check.user(user_id)
     if isinstance(messages, str):
         refuse_turned(user, messages, "add_messages", partial(has_user, self))
-    session = None if session_id is None else check.text(session_id, "session_id")
+    session = None if session_id is None else check.name(session_id, "session_id")
     with Reporter(progress) as callback:
         added = self._engine.add_messages(user, read.messages, session, callback)
     notes = read.notes()

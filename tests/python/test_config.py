@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import pickle
@@ -198,6 +199,28 @@ def test_no_key_is_ever_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     pickled = pickle.dumps(config)
     assert b"sk-" not in pickled
     assert pickle.loads(pickled) == MemoryConfig(llm=LLMConfig("m"), embedding=EmbeddingConfig("e"))
+
+
+@pytest.mark.parametrize("make", [LLMConfig, EmbeddingConfig])
+def test_copies_keep_the_key(make: Any) -> None:
+    fallback = {"fallback": LLMConfig("n", api_key="sk-2")} if make is LLMConfig else {}
+    headers = {"X-Key": "sk-3"}
+    config = make("m", base_url="http://h/v1?key=sk-4", api_key="sk-1", headers=headers, **fallback)
+    section = {"llm" if make is LLMConfig else "embedding": config}
+    copies = [copy.copy(config), copy.deepcopy(config), dataclasses.replace(config)]
+    for one in (*copies, getattr(copy.deepcopy(MemoryConfig(**section)), next(iter(section)))):
+        assert one == config
+        assert (one.api_key, one.headers["X-Key"]) == ("sk-1", "sk-3")
+        assert one.base_url == config.base_url
+        assert not fallback or one.fallback.api_key == "sk-2"
+    assert copies[1].headers is not config.headers
+
+
+@pytest.mark.parametrize("name", ["max_open_files", "memory_budget_bytes", "hnsw_threshold"])
+@pytest.mark.parametrize("number", [2**63, 10**30, 10**5000], ids=["63 bits", "1e30", "1e5000"])
+def test_numbers_that_nothing_can_count_are_named(name: str, number: int) -> None:
+    with pytest.raises(ConfigError, match=f"{name} must be at most"):
+        MemoryConfig(**{name: number})
 
 
 def test_openai_variables_fill_what_an_endpoint_leaves_open(

@@ -74,6 +74,40 @@ REFUSED: dict[str, tuple[Call, str]] = {
         lambda m: m.search("a", "x", where=nested(dict)),
         "where.* is nested too deeply",
     ),
+    "name of 1 MB": (lambda m: m.add_messages("a", said(name=LONG)), "message 0: `name` has more"),
+    "role of 1 MB": (
+        lambda m: m.add_messages("a", [{"role": LONG, "content": "hello"}]),
+        "message 0: `role` has more than 100 characters: `1,000,000`",
+    ),
+    "role of parts": (
+        lambda m: m.add_messages("a", [{"role": LONG, "content": [{"text": "hello"}]}]),
+        "message 0: `role` has more",
+    ),
+    "session of a message": (
+        lambda m: m.add_messages("a", said(session_id=LONG)),
+        "message 0: `session_id` has more than 1,000 characters",
+    ),
+    "session of a call": (
+        lambda m: m.add_messages("a", said(), session_id=LONG),
+        "session_id has more than 1,000 characters",
+    ),
+    "agent of a message": (lambda m: m.add_messages("a", said(agent_id=LONG)), "`agent_id` has"),
+    "agent of a call": (lambda m: m.add_messages("a", said(), agent_id=LONG), "agent_id has more"),
+    "agent of a fact": (lambda m: m.remember("a", "I ski.", agent_id=LONG), "agent_id has more"),
+    "id of 1 MB": (lambda m: m.add_messages("a", said(message_id=LONG)), "`message_id` has more"),
+    "id under another name": (lambda m: m.add_messages("a", said(id=LONG)), "`message_id` has"),
+    "metadata of 2 MB": (
+        lambda m: m.add_messages("a", said(metadata={"k": [LONG, LONG]})),
+        "message 0: metadata has more than 1,000,000 characters",
+    ),
+    "metadata of a key that is none": (
+        lambda m: m.add_messages("a", said(weather=[LONG, LONG])),
+        "message 0: metadata has more",
+    ),
+    "metadata of a fact": (
+        lambda m: m.remember("a", "I ski.", metadata={"k": LONG}),
+        "metadata has more than 1,000,000 characters",
+    ),
     "a number in metadata": (
         lambda m: m.add_messages("a", said(metadata={"n": DIGITS})),
         "message 0: metadata is not JSON",

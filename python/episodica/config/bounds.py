@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,9 @@ def bounded(value: Any, name: str, row: Mapping[str, Any], where: str) -> Any:
         or (maximum is not None and value > maximum)
     ):
         raise ConfigError(f"{where}{name} must be {row['allowed']}: `{shown(value)}`")
+    # What the engine can count.
+    if isinstance(value, int) and value > sys.maxsize:
+        raise ConfigError(f"{where}{name} must be at most {sys.maxsize}: `{shown(value)}`")
     return value
 
 

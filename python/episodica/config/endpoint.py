@@ -6,9 +6,12 @@ Also the form in which they may be shown: addresses without passwords and keys.
 from __future__ import annotations
 
 import os
-from dataclasses import fields
-from typing import Any
+from copy import deepcopy
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
+
+C = TypeVar("C")
 
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _FIELDS = (
@@ -65,6 +68,12 @@ def public_url(url: str, hidden: str | None = None) -> str:
     _, at, host = address.netloc.rpartition("@")
     place = f"{hidden}@{host}" if at and hidden else host
     return address._replace(netloc=place, query="&".join(kept), fragment="").geturl()
+
+
+def copied(config: C, memo: dict[int, Any]) -> C:
+    """A deep copy of settings with their key, which a copy by way of a pickle would lack."""
+    values = {one.name: getattr(config, one.name) for one in fields(config)}  # type: ignore[arg-type]
+    return replace(config, **deepcopy(values, memo))  # type: ignore[type-var]
 
 
 def shown_settings(part: Any) -> str:

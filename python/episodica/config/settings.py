@@ -11,14 +11,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from .._native import settings
 from ..errors import ConfigError
 from ..hints import nearest_hint, shown
 from ..value import Fields
 from .bounds import as_float, bounded, mapping
-from .endpoint import endpoint_settings, open_values, pickled_values, shown_settings
+from .endpoint import copied, endpoint_settings, open_values, pickled_values, shown_settings
 from .names import BEFORE_ENGINE, MAPPINGS, OPTIONAL, SECTIONS, check_names, type_name
 from .sources import from_sources
 
@@ -101,6 +101,13 @@ class LLMConfig(Fields):
     def __getstate__(self) -> list[Any]:
         return pickled_values(self)
 
+    def __copy__(self) -> Self:
+        # Not by way of a pickle, which has no key.
+        return replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return copied(self, memo)
+
     def _settings(self) -> dict[str, Any]:
         return {
             "model": self.model,
@@ -171,6 +178,13 @@ class EmbeddingConfig(Fields):
 
     def __getstate__(self) -> list[Any]:
         return pickled_values(self)
+
+    def __copy__(self) -> Self:
+        # Not by way of a pickle, which has no key.
+        return replace(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return copied(self, memo)
 
     def _native(self) -> dict[str, Any]:
         if self.path is not None:

@@ -14,7 +14,7 @@ from ..config.endpoint import public_url
 from ..errors import InvalidInputError
 from ..hints import shown
 from ..place import is_address
-from .texts import check_text
+from .texts import MAX_NAME, check_length, check_text
 
 MAX_TOP_K = 1000
 # What the engine can count.
@@ -28,6 +28,11 @@ def text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise InvalidInputError(f"{what} must be a str, not `{type(value).__name__}`")
     return value if value.isascii() else check_text(value, what)
+
+
+def name(value: object, what: str) -> str:
+    """A name or an id, which has a limited length."""
+    return check_length(text(value, what), what, MAX_NAME)
 
 
 def user(value: object) -> str:

@@ -9,7 +9,7 @@ from ..dates import rfc3339
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
-from .texts import json_text
+from .texts import metadata_text
 
 FactKind: TypeAlias = Literal[
     "personal_info",
@@ -88,7 +88,7 @@ def stated_fact(
         raise InvalidInputError(f"metadata must be a mapping, not `{type(metadata).__name__}`")
     kept = dict(metadata or {})
     if agent_id is not None:
-        kept["agent_id"] = checks.text(agent_id, "agent_id")
+        kept["agent_id"] = checks.name(agent_id, "agent_id")
     if about_agent(about):
         kept["about"] = "agent"
     return {
@@ -96,5 +96,5 @@ def stated_fact(
         "kind": None if kind is None else fact_kind(kind),
         "valid_from": None if valid_from is None else rfc3339(valid_from, "valid_from"),
         "expires_after": None if expires_after is None else checks.span(expires_after),
-        "metadata": json_text(kept, "metadata"),
+        "metadata": metadata_text(kept),
     }

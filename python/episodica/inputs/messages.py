@@ -20,7 +20,7 @@ from ..records import Message
 from .chat import as_mapping, is_result, may_be_silent, role_in, rows, text_of
 from .forms import expanded, with_whole_chunks
 from .names import KEYS, READ_ELSEWHERE, renamed
-from .texts import check_text, json_text
+from .texts import MAX_NAME, MAX_ROLE, check_length, check_text, json_text, metadata_text
 
 # The most unknown keys of a message that are checked for typing errors: more are data.
 _MOST_UNKNOWN_KEYS = 64
@@ -160,7 +160,7 @@ def _made(
         "timestamp": None if timestamp is None else rfc3339(timestamp, "`timestamp`"),
         "session_id": _optional(get("session_id"), "session_id"),
         "agent_id": _optional(get("agent_id"), "agent_id") or agent_id,
-        "metadata": None if metadata is None else json_text(metadata, "metadata"),
+        "metadata": None if metadata is None else metadata_text(metadata),
         "message_id": _optional(get("message_id"), "message_id"),
     }
 
@@ -247,7 +247,7 @@ def _role(role: object) -> str:
         raise InvalidInputError(f"`role` must be a str, not `{type(role).__name__}`")
     if not role.strip():
         raise InvalidInputError("`role` is empty")
-    return role if role.isascii() else check_text(role, "`role`")
+    return check_length(role if role.isascii() else check_text(role, "`role`"), "`role`", MAX_ROLE)
 
 
 def _optional(value: object, key: str) -> str | None:
@@ -256,6 +256,7 @@ def _optional(value: object, key: str) -> str | None:
         return None
     if not isinstance(value, str):
         raise InvalidInputError(f"`{key}` must be a str, not `{type(value).__name__}`")
+    check_length(value, f"`{key}`", MAX_NAME)
     return value if value.isascii() else check_text(value, f"`{key}`")
 
 

@@ -9,6 +9,10 @@ from collections.abc import Iterable
 from ..errors import InvalidInputError
 from ..hints import shown
 
+# The most characters of a name or an id, of a role, and of metadata as JSON.
+MAX_NAME = 1_000
+MAX_ROLE = 100
+MAX_METADATA = 1_000_000
 _MAX_JSON_DEPTH = 100
 # Deeper places are not spelled out in errors.
 _PLACE_DEPTH = 8
@@ -32,6 +36,18 @@ def check_text(text: str, what: str) -> str:
             f"{what} holds a lone surrogate at character {error.start}: `{code}`", hint=hint
         ) from None
     return text
+
+
+def check_length(text: str, what: str, most: int) -> str:
+    """``text`` itself, if it is not too long."""
+    if len(text) > most:
+        raise InvalidInputError(f"{what} has more than {most:,} characters: `{len(text):,}`")
+    return text
+
+
+def metadata_text(value: object) -> str:
+    """Metadata as JSON of bounded length."""
+    return check_length(json_text(value, "metadata"), "metadata", MAX_METADATA)
 
 
 def json_text(value: object, what: str) -> str:
