@@ -29,6 +29,8 @@ _KEYS = ("OPENAI_API_KEY", "EPISODICA_LLM_API_KEY", "EPISODICA_EMBEDDING_API_KEY
 _NETWORK = frozenset({"afs", "ceph", "cifs", "lustre", "nfs", "nfs4", "smb2", "smb3", "smbfs"})
 # Less free space is a problem, because a log is copied when it is rewritten.
 _LEAST_FREE_BYTES = 100_000_000
+_PACKAGE = re.compile(r"[\w.-]+")
+_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -75,9 +77,10 @@ def _extras() -> dict[str, list[str]]:
     """The extras whose packages are installed, and those that lack a package."""
     missing: dict[str, list[str]] = {}
     for requirement in metadata.requires("episodica") or ():
-        named = re.match(r"([\w.-]+)[^;]*;.*extra\s*==\s*['\"]([\w-]+)['\"]", requirement)
-        if named is not None:
-            package, extra = named.groups()
+        needed, _, marker = requirement.partition(";")
+        named, extra_of = _PACKAGE.match(needed), _EXTRA.search(marker)
+        if named is not None and extra_of is not None:
+            package, extra = named[0], extra_of[1]
             missing.setdefault(extra, []).extend([] if _is_installed(package) else [package])
     return {
         "extras": sorted(name for name, lacks in missing.items() if not lacks),

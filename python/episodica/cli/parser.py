@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 from ..hints import near, shown
 
-_CHOICE = re.compile(r"invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
-_UNKNOWN = re.compile(r"unrecognized arguments: (.*)", re.DOTALL)
+_CHOICE, _CHOICES = "invalid choice: ", " (choose from "
+_UNKNOWN = "unrecognized arguments: "
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,15 +19,17 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Prints usage, error and hint; exits with status 2."""
         text, hint = message, None
-        if choice := _CHOICE.search(message):
-            names = re.findall(r"[\w-]+", choice[2])
-            similar = near(choice[1], names)
-            hint = _did_you_mean(similar)
+        _, choice, rest = message.partition(_CHOICE)
+        _, unknown, others = message.partition(_UNKNOWN)
+        if choice:
+            wrong, _, choices = rest.rpartition(_CHOICES)
+            wrong = wrong.removeprefix("'").removesuffix("'")
+            hint = _did_you_mean(near(wrong, re.findall(r"[\w-]+", choices)))
             if message.startswith("argument COMMAND"):
-                text = f"unknown command: `{shown(choice[1])}`"
+                text = f"unknown command: `{shown(wrong)}`"
                 hint = hint or "`episodica --help` lists the commands"
-        elif unknown := _UNKNOWN.search(message):
-            given = unknown[1].split()
+        elif unknown:
+            given = others.split()
             text = f"unknown arguments: `{shown(' '.join(given))}`"
             name = given[0].partition("=")[0]
             # A hint names only options of this command.

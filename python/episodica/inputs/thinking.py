@@ -9,6 +9,8 @@ _TAGS = r"think|thinking|thought|reasoning"
 _OPEN = re.compile(rf"\s*<({_TAGS})>", re.IGNORECASE)
 # Templates put the opening tag into the prompt, so that the answer has the closing one alone.
 _CLOSE = re.compile(rf"(?:\A|\n)[ \t]*</(?:{_TAGS})>[ \t]*(?:\n|\Z)", re.IGNORECASE)
+_ENDS = {tag: re.compile(f"</{tag}>", re.IGNORECASE) for tag in _TAGS.split("|")}
+_ANYWHERE = re.compile(rf"<(?:{_TAGS})>", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> tuple[str, str]:
@@ -24,24 +26,16 @@ def without_thinking(text: str) -> tuple[str, str]:
     if "<" not in text:
         return "", text
     thought: list[str] = []
-    rest = text
-    while opened := _OPEN.match(rest):
-        inner, closing, said = _parted(rest[opened.end() :], opened[1])
-        if not closing and not inner.startswith("\n"):
+    at = 0
+    while opened := _OPEN.match(text, at):
+        closing = _ENDS[opened[1].lower()].search(text, opened.end())
+        if closing is None and not text.startswith("\n", opened.end()):
             break  # a sentence about the tag
-        thought.append(inner.strip())
-        rest = said.lstrip() if closing else ""
-    if not thought and (closed := _CLOSE.search(text)) and not _any_open(text[: closed.start()]):
+        end, at = closing.span() if closing else (len(text), len(text))
+        thought.append(text[opened.end() : end].strip())
+    if thought:
+        return "\n".join(filter(None, thought)), text[at:].lstrip()
+    closed = _CLOSE.search(text)
+    if closed and not _ANYWHERE.search(text, 0, closed.start()):
         return text[: closed.start()].strip(), text[closed.end() :].lstrip()
-    return "\n".join(filter(None, thought)), rest if thought else text
-
-
-def _parted(text: str, tag: str) -> tuple[str, str, str]:
-    closing = re.search(rf"</{tag}>", text, re.IGNORECASE)
-    if closing is None:
-        return text, "", ""
-    return text[: closing.start()], closing[0], text[closing.end() :]
-
-
-def _any_open(text: str) -> bool:
-    return re.search(rf"<({_TAGS})>", text, re.IGNORECASE) is not None
+    return "", text

@@ -22,9 +22,11 @@ from typing import Any, NamedTuple
 from ..errors import InvalidInputError, MissingExtraError, StoreIOError
 
 _KEPT = ".before-episodica"
-_NEITHER_TEXT_NOR_COMMENT = r'("(?:[^"\\]|\\.)*")|'
-_COMMENT = re.compile(_NEITHER_TEXT_NOR_COMMENT + r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# What has no end goes to the end of the text, so that it is searched once.
+_NEITHER_TEXT_NOR_COMMENT = r'("(?:[^"\\]|\\.?)*+"?)|'
+_COMMENT = re.compile(_NEITHER_TEXT_NOR_COMMENT + r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TRAILING_COMMA = re.compile(_NEITHER_TEXT_NOR_COMMENT + r",(?=\s*[}\]])", re.DOTALL)
+_BLANKS = re.compile(r"\s*")
 _decoder = json.JSONDecoder()
 
 Entry = Mapping[str, Any]
@@ -208,7 +210,8 @@ def _members(plain: str, brace: int) -> Iterator[tuple[str, int, int, int]]:
     """Key, start, start of the value, and end of each member of the object at ``brace``."""
 
     def token(at: int) -> int:
-        return at + len(plain[at:]) - len(plain[at:].lstrip())
+        found = _BLANKS.match(plain, at)
+        return found.end() if found else at
 
     at = token(brace + 1)
     while plain[at] != "}":

@@ -16,18 +16,20 @@ from typing import Any
 from ..errors import InvalidInputError
 from ..inputs.chat import text_of
 from ..inputs.pieces import written
-from .conversation import NO_WORDS, Conversation, Talk, mappings
+from .conversation import NO_WORDS, Conversation, Talk, mappings, without_elements
 from .source import Item, Source
 
 _THOUGHTS = frozenset(("thinking", "redacted_thinking", "reasoning"))
 _RESULTS = frozenset(("tool_result", "function_call_output", "custom_tool_call_output"))
 # Texts that programs insert into the words of a user: states, rules, output of commands.
-_INSERTED = re.compile(
-    r"<(system-reminder|local-command-[a-z]+|command-(?:name|message|args)|bash-(?:input|stdout|stderr)"
-    r"|environment_context|user_instructions|permissions instructions|ide_[a-z_]+|INSTRUCTIONS"
-    r"|turn_aborted|user-prompt-submit-hook|skill)>.*?</\1>|\[Request interrupted by user[^\]]*\]",
-    re.DOTALL,
+_NAMES = (
+    r"(?P<name>system-reminder|local-command-[a-z]+|command-(?:name|message|args)"
+    r"|bash-(?:input|stdout|stderr)|environment_context|user_instructions"
+    r"|permissions instructions|ide_[a-z_]+|INSTRUCTIONS|turn_aborted|user-prompt-submit-hook"
+    r"|skill)>"
 )
+_INSERTED, _INSERTED_END = re.compile(f"<{_NAMES}"), re.compile(f"</{_NAMES}")
+_INTERRUPTED = re.compile(r"\[Request interrupted by user[^\[\]]*\]")
 _RULES = re.compile(r"# AGENTS\.md instructions for .*", re.DOTALL)
 
 
@@ -106,7 +108,8 @@ def _turns(role: str, content: object, names: dict[str, str]) -> list[dict[str, 
 
 
 def _without_insertions(text: str) -> str:
-    return _RULES.sub("", _INSERTED.sub("", text)).strip()
+    own = without_elements(text, _INSERTED, _INSERTED_END)
+    return _RULES.sub("", _INTERRUPTED.sub("", own)).strip()
 
 
 def is_codex(value: Mapping[str, Any]) -> bool:

@@ -14,13 +14,12 @@ from ..inputs.chat import text_of
 from ..inputs.names import named
 from . import dates
 from .accounts import path_to, talk_of
-from .conversation import NO_WORDS, Conversation, Talk, mappings, text_of_html
+from .conversation import NO_WORDS, Conversation, Talk, mappings, text_of_html, without_elements
 from .source import Item, Source
 
 # Open WebUI folds thinking and calls of tools into the text of an answer.
-_FOLDED = re.compile(
-    r"<details\b[^>]*type=\"(?:reasoning|code_interpreter)\".*?</details>\s*", re.DOTALL
-)
+_FOLDED = re.compile(r"<details\b[^<>]*type=\"(?:reasoning|code_interpreter)\"")
+_FOLDED_END = re.compile(r"</details>\s*")
 _PROMPTED = re.compile(r"(?:Prompted|Said|Asked)\s+", re.IGNORECASE)
 # A first word is the program's only if at least this many titles begin with it.
 _ENOUGH_TITLES = 3
@@ -34,7 +33,7 @@ def is_grok(value: Mapping[str, Any]) -> bool:
 
 
 # Grok's marks of citations and cards.
-_CARD = re.compile(r"<grok:render\b.*?</grok:render>", re.DOTALL)
+_CARD, _CARD_END = re.compile(r"<grok:render\b"), re.compile(r"</grok:render>")
 
 
 def grok(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk]:
@@ -49,7 +48,7 @@ def grok(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[Talk
             talk.add(
                 {
                     "role": "user" if sender in ("human", "user") else "assistant",
-                    "content": _CARD.sub("", str(one.get("message") or "")),
+                    "content": without_elements(str(one.get("message") or ""), _CARD, _CARD_END),
                     "id": one.get("_id"),
                     "timestamp": _wrapped(one.get("create_time")),
                 }
@@ -79,16 +78,17 @@ def takeout(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     """The questions to Gemini and its answers, which Takeout lists newest first."""
     activities = [item for item in items if isinstance(item.value, Mapping)]
     activities.sort(key=lambda item: str(item.value.get("time")))
-    prefix = _common_word(item.value for item in activities if _answer(item.value))
+    word = _common_word(item.value for item in activities if _answer(item.value))
     talk = Talk(source.name)
     for item in activities:
         title, when = str(item.value.get("title") or ""), item.value.get("time")
         answer = _answer(item.value)
-        asked = _PROMPTED.match(title) or prefix.match(title)
-        if not (answer or asked):
+        asked = _PROMPTED.match(title)
+        rest = title[asked.end() :] if asked else _after(word, title)
+        if not answer and rest is None:
             talk.leave("an activity without a question", item.line)
             continue
-        question = title[asked.end() :] if asked else title
+        question = title if rest is None else rest
         talk.add({"role": "user", "content": question, "timestamp": when}, item.line)
         if answer:
             talk.add({"role": "assistant", "content": answer, "timestamp": when}, item.line)
@@ -97,13 +97,21 @@ def takeout(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
     yield talk.conversation()
 
 
-def _common_word(activities: Iterable[Mapping[str, Any]]) -> re.Pattern[str]:
+def _common_word(activities: Iterable[Mapping[str, Any]]) -> str | None:
     """The word before each question, which depends on the language of the account."""
     firsts = Counter(str(one.get("title") or "").partition(" ")[0] for one in activities)
     for word, count in firsts.most_common(1):
         if word and count >= _ENOUGH_TITLES and count == firsts.total():
-            return re.compile(re.escape(word) + r"\s+")
-    return re.compile(r"(?!)")
+            return word
+    return None
+
+
+def _after(word: str | None, title: str) -> str | None:
+    """The rest of a title that begins with a word; ``None``: it does not."""
+    if word is None or not title.startswith(word):
+        return None
+    rest = title[len(word) :]
+    return rest.lstrip() if rest[:1].isspace() else None
 
 
 def _answer(activity: Mapping[str, Any]) -> str:
@@ -135,7 +143,7 @@ def open_webui(entry: Mapping[str, Any], number: int, source: Source) -> Iterato
     for message in shown_last:
         content = message.get("content")
         if isinstance(content, str):
-            content = _FOLDED.sub("", content)
+            content = without_elements(content, _FOLDED, _FOLDED_END)
         _add(talk, message, content, str(message.get("role") or "user"))
     talk.leave_branches(len(nodes) - len(shown_last))
     yield talk

@@ -189,11 +189,44 @@ def mappings(value: object, most: int | None = None) -> list[Mapping[str, Any]]:
 
 def text_of_html(text: str) -> str:
     """The words of HTML, a line for each paragraph."""
-    return html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
+    seen = without_elements(text, _UNSEEN, _SEEN)
+    return html.unescape(_TAG.sub("", _BREAK.sub("\n", seen)))
 
 
-_TAG = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
-_BREAK = re.compile(r"<(?:br|/p|/div|/li|/tr|/h\d)\b[^>]*>", re.IGNORECASE)
+# A tag has no `<`, so that no search goes over the text of the next one.
+_UNSEEN = re.compile(r"<(?P<name>style|script)\b[^<>]*>|<(?P<comment>!--)", re.IGNORECASE)
+_SEEN = re.compile(r"</(?P<name>style|script)\s{0,9}>|-->", re.IGNORECASE)
+_TAG = re.compile(r"<[a-z/!?][^<>]*>", re.IGNORECASE)
+_BREAK = re.compile(r"<(?:br|/p|/div|/li|/tr|/h\d)\b[^<>]*>", re.IGNORECASE)
+
+
+def without_elements(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> str:
+    """The text without what stands between each opening and the next closing of the same name.
+
+    The group ``name`` of both has the name, if there are several. In one pass: an opening without
+    a closing stays, and costs no search to the end of the text.
+    """
+    ends: dict[str | None, list[re.Match[str]]] = {}
+    for found in closing.finditer(text):
+        ends.setdefault(_name_of(found), []).append(found)
+    for matches in ends.values():
+        matches.reverse()
+    parts, at, begin = [], 0, opening.search(text)
+    while begin is not None:
+        own = ends.get(_name_of(begin), [])
+        while own and own[-1].start() < begin.end():
+            own.pop()
+        after = begin.end()
+        if own:
+            parts.append(text[at : begin.start()])
+            at = after = own[-1].end()
+        begin = opening.search(text, after)
+    return "".join((*parts, text[at:]))
+
+
+def _name_of(found: re.Match[str]) -> str | None:
+    name = found.groupdict().get("name")
+    return name and name.lower()
 
 
 def _may_be_silent(message: Mapping[str, Any]) -> bool:

@@ -43,14 +43,16 @@ _AT = r"at|um|à|às|kl\.?|klo|ore|alle|om|a las|a les|στις"
 _HALF = "|".join((*_MORNING, *_EVENING))
 _IS_EVENING = re.compile("|".join(_EVENING), re.IGNORECASE)
 _TIME = (
-    rf"(?:[T,،]?\s*(?:(?:{_AT})\s+)?(?:(?P<before>{_HALF})\s*)?"
+    rf"(?:[T,،]?\s{{0,4}}(?:(?:{_AT})\s{{1,4}})?(?:(?P<before>{_HALF})\s{{0,4}})?"
     r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
     r"(?:[:.](?P<second>\d{2})(?:[.,](?P<fraction>\d{1,6}))?)?(?!\d)"
-    rf"(?:\s*(?P<half>{_HALF})(?![^\W\d_]))?(?:\s?(?:\u0447\.|uhr|uur)(?![^\W\d_]))?"
-    r"(?:\s*(?:(?:UTC|GMT)(?=[+-]))?(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)(?!\w)"
+    rf"(?:\s{{0,4}}(?P<half>{_HALF})(?![^\W\d_]))?(?:\s?(?:\u0447\.|uhr|uur)(?![^\W\d_]))?"
+    r"(?:\s{0,4}(?:(?:UTC|GMT)(?=[+-]))?(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)(?!\w)"
     r"(?:\s\([^()]+\))?)?)?"
 )
-_NAMES = "|".join(name[:3] for name in MONTHS)
+# A few spaces, so that no search goes over thousands of them from each of their places.
+_SPACE = r"\s{1,4}"
+_NAMES = rf"(?:{'|'.join(name[:3] for name in MONTHS)})[a-z]{{0,6}}"
 _SHORT_NAMES = frozenset(name[:3] for name in MONTHS)
 _ENDS = re.compile(r"\d(?:\D{0,14}|\s\([^()]{1,60}\))$")
 _FORMS = (
@@ -59,13 +61,13 @@ _FORMS = (
     r"(?P<year>\d{4})\.\s(?P<month>\d{1,2})\.\s(?P<day>\d{1,2})\.?",
     r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<other>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})"
     r"(?:\s?\u0433\.)?",
-    rf"(?P<day>\d{{1,2}})\.?\s+(?P<name>{_NAMES})[a-z]*\.?,?\s+(?P<year>\d{{4}})",
-    rf"(?P<day>\d{{1,2}})-(?P<name>{_NAMES})[a-z]*-(?P<year>\d{{4}})",
-    rf"(?P<name>{_NAMES})[a-z]*\.?\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}})",
+    rf"(?P<day>\d{{1,2}})\.?{_SPACE}(?P<name>{_NAMES})\.?,?{_SPACE}(?P<year>\d{{4}})",
+    rf"(?P<day>\d{{1,2}})-(?P<name>{_NAMES})-(?P<year>\d{{4}})",
+    rf"(?P<name>{_NAMES})\.?{_SPACE}(?P<day>\d{{1,2}}),?{_SPACE}(?P<year>\d{{4}})",
 )
 # A date with the time before the day, as in Vietnam.
 _TURNED = (
-    r"(?<!\d)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?,?\s+"
+    r"(?<!\d)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?,?\s{1,4}"
     r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<other>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})(?!\d)"
 )
 _DATES = (

@@ -12,9 +12,12 @@ from email.utils import parseaddr
 from .conversation import NO_WORDS, Conversation, Talk, text_of_html
 from .source import Source
 
-_BEGINS = re.compile(rb"From \S+.*\d{4}")
+_BEGINS = re.compile(rb"From \S++.*\d{4}")
 _HEADER = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]*:\s.*|\s+.*)")
 _NEEDED = ("from:", "date:")
+# No program writes longer ones; a letter is not refused for a subject.
+_LONGEST_SUBJECT = 200
+_LONGEST_ID = 998
 _REPLY = re.compile(
     r"\s*(?:re|fwd?|aw|wg|tr|rv|sv|vs|antw|回复|答复|転送)\s*[:\uff1a]\s*", re.IGNORECASE
 )
@@ -78,9 +81,10 @@ def _add(talk: Talk, letter: EmailMessage, line: int) -> None:
     if not text:
         talk.leave(NO_WORDS, line)
         return
-    thread = subject
-    while found := _REPLY.match(thread):
-        thread = thread[found.end() :]
+    begin = 0
+    while found := _REPLY.match(subject, begin):
+        begin = found.end()
+    thread = subject[begin:]
     moment = getattr(when, "datetime", None)
     if quoted:
         talk.note(f"line {line}: {quoted} quoted lines were left out")
@@ -90,9 +94,9 @@ def _add(talk: Talk, letter: EmailMessage, line: int) -> None:
             "name": name or address or None,
             "content": text,
             "timestamp": moment.isoformat() if moment else (str(when) if when else None),
-            "session_id": thread.strip() or None,
+            "session_id": thread.strip()[:_LONGEST_SUBJECT] or None,
             "metadata": {"subject": subject} if subject else None,
-            "id": str(own).strip() if own else None,
+            "id": str(own).strip()[:_LONGEST_ID] if own else None,
         },
         line,
     )

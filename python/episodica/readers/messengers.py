@@ -107,8 +107,8 @@ _SAID_IN_SLACK = (
     *(None, "bot_message", "file_share", "file_comment", "me_message", "thread_broadcast"),
     *("reply_broadcast", "assistant_app_thread"),
 )
-_MENTION = re.compile(r"<@(\w+)(?:\|([^>]*))?>")
-_CALLED = re.compile(r"<!(here|channel|everyone)(?:\|[^>]*)?>")
+_MENTION = re.compile(r"<@(\w+)(?:\|([^<>]*))?>")
+_CALLED = re.compile(r"<!(here|channel|everyone)(?:\|[^<>]*)?>")
 _LINK = re.compile(r"<([#!]?[^<>|]*)\|([^<>]*)>|<((?:https?|mailto)[^<>]*)>")
 
 

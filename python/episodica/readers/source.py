@@ -36,10 +36,10 @@ _LONGEST_LINE = 64 << 20
 _NEAR_END = 16
 # First lines by which a file with one document per line is recognised.
 _FIRST_LINES = 20
-# A string, whose brackets don't count, or a bracket.
-_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]')
+# A string, whose brackets don't count, or a bracket. A string without an end goes to the end.
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.?)*+"?|[][{}]', re.DOTALL)
 # A number with more digits than Python reads; see `sys.set_int_max_str_digits`.
-_LONG_NUMBER = re.compile(r"[0-9]{4301}")
+_LONG_NUMBER = re.compile(r"(?<![0-9])[0-9]{4301}")
 _SPACE = " \t\r\n"
 # Files that programs put into archives and folders for themselves.
 _HIDDEN = re.compile(r"(?:^|/)(?:\.|__MACOSX/|Thumbs\.db$)")

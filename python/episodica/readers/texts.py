@@ -22,7 +22,7 @@ _LOOKED_AT = 2_000
 _FIRST_LINES = 40
 _LEAST_SHARE = 0.3
 _WEEKDAY = re.compile(
-    r"\s*[(\uff08][^()\uff08\uff09]{1,12}[)\uff09]$|\s+[^\W\d_]+$|^[^\W\d_]+,?\s+"
+    r"(?<!\s)\s*[(\uff08][^()\uff08\uff09]{1,12}[)\uff09]$|(?<!\s)\s+[^\W\d_]+$|^[^\W\d_]+,?\s+"
 )
 
 
@@ -124,8 +124,8 @@ def irc(text: str) -> Start | None:
 
 
 _ZOOM = re.compile(
-    r"(?P<time>(?:\d{4}-\d{2}-\d{2}\s+)?\d{1,2}:\d{2}:\d{2}(?:\s?[AP]M)?)\s+From\s+(?P<name>.{1,80}?)"
-    r"(?:\s+to\s+(?P<to>.{1,80}?))?\s*:\s?(?P<text>.*)",
+    r"(?P<time>(?:\d{4}-\d{2}-\d{2}\s{1,4})?\d{1,2}:\d{2}:\d{2}(?:\s?[AP]M)?)\s{1,4}From\s{1,4}"
+    r"(?P<name>\S.{0,79}?)(?:\s{1,4}to\s{1,4}(?P<to>\S.{0,79}?))?\s{0,4}:\s?(?P<text>.*)",
     re.IGNORECASE,
 )
 
@@ -136,13 +136,15 @@ def zoom(text: str) -> Start | None:
     return Start(found["name"].strip(), found["text"], found["time"]) if found else None
 
 
-_RECEIPT = re.compile(r"\s*\(Read by .*\)$")
+_RECEIPT = "(Read by "
 
 
 def imessage(text: str) -> tuple[str, bool]:
     """A line in plain form, and whether it is only a date and time, as in exports of iMessage."""
-    written = _RECEIPT.sub("", dates.plain(text))
-    written = re.sub(r"\s+", " ", written)
+    written = dates.plain(text)
+    if written.endswith(")"):
+        written = written.partition(_RECEIPT)[0]
+    written = " ".join(written.split())
     return written, dates.is_date(written) and dates.has_time(written)
 
 
@@ -182,8 +184,8 @@ def read_imessage(source: Source) -> Iterator[Conversation]:
 
 
 _CUE = re.compile(r"\s*(?:\d{1,2}:)?\d{1,2}:\d{2}[.,]\d{1,3}\s*-->\s*.*")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+(?P<name>[^>]{1,80})>(?P<text>.*?)(?:</v>|$)", re.DOTALL)
-_TAG = re.compile(r"</?[a-z][^>]*>|<\d[^>]*>", re.IGNORECASE)
+_VOICE = re.compile(r"<v(?:\.[^\s<>]*)?\s+(?P<name>[^<>]{1,80})>(?P<text>.*?)(?:</v>|$)", re.DOTALL)
+_TAG = re.compile(r"</?[a-z][^<>]*>|<\d[^<>]*>", re.IGNORECASE)
 _NAMED = re.compile(r"\[?(?P<name>[^\W\d_][^:\n<>\]]{0,60}?)\]?:\s+(?P<text>.*)", re.DOTALL)
 _ENDS = (".", "!", "?", "…", "。", "\uff01", "\uff1f")
 

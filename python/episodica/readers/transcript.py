@@ -59,7 +59,7 @@ _LONGEST_HEAD = 10
 _LEAST_SHARE_BELOW = 0.3
 # Messengers mark their own notices, and media, by a mark of writing direction.
 _MARKED = re.compile(r"[:\uff1a][ \u00a0\u202f]?\u200e")
-_EDITED = re.compile(r"\s*\u200e<[^<>]{3,60}>\s*$")
+_EDITED = re.compile(r"(?<!\s)\s*\u200e<[^<>]{3,60}>\s*$")
 _MEDIA = re.compile(
     r"<[^<>\n]{3,60}>|null|\S+\.\w{2,5} \([^()\n]{3,40}\)"
     r"|(?:image|video|audio|sticker|GIF|document|Contact card) omitted",
