@@ -69,10 +69,15 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+def unmarked(text: str) -> str:
+    """A flat text without what stands in brackets: contexts resolve dates there."""
+    return re.sub(r" ?\[[^\[\]]*\]", "", flat(text))
+
+
 def stands_in(content: str, text: str) -> bool:
-    """Whether a flat text contains a sentence or line of a message; a claimed id is not enough."""
+    """Whether an unmarked text has a sentence or line of a message; a claimed id is not enough."""
     pieces = re.split(r"\n+|(?<=[.!?。！？])\s*", content)  # noqa: RUF001
-    return any(flat(one) in text for one in pieces if one.strip())
+    return any(unmarked(one) in text for one in pieces if unmarked(one))
 
 
 def scores_of(

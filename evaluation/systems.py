@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from episodica import Hit, MemorySystem, count_tokens
 from evaluation.datasets import Conversation, Question
-from evaluation.measures import DEPTH, Found, Packed, flat, stands_in
+from evaluation.measures import DEPTH, Found, Packed, stands_in, unmarked
 
 Vector = npt.NDArray[np.float64]
 # The usual middle of the ranges in Robertson and Zaragoza, "The Probabilistic Relevance Framework:
@@ -126,12 +126,12 @@ class Episodica(System):
             method=self._method,
             now=question.now,
         )
-        text = flat(context.text)
+        text = unmarked(context.text)
         quoted = [one for one in context.messages if stands_in(one.content, text)]
         return Packed(
             context.text,
             context.token_count,
-            [one.message_id for one in quoted if flat(one.content) in text],
+            [one.message_id for one in quoted if unmarked(one.content) in text],
             [one.message_id for one in quoted],
             [one for fact in context.facts for one in fact.source_messages],
         )

@@ -24,7 +24,6 @@ NAMES = (
     "search",
     "status",
     "stores",
-    "supersession",
     "system",
     "transfer",
     "values",

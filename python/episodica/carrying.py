@@ -58,8 +58,8 @@ def ls(self: OpenStore, uri: str = "cortex://", *, user_id: str | None = None) -
     --------
     >>> [entry.name for entry in memory.ls("cortex://")]
     ['session', 'user', 'agent', 'resources']
-    >>> [entry.title for entry in memory.ls("cortex://user/alice/personal_info")]
-    ['Alice moved to Lyon last Friday [8 March 2024].']
+    >>> [entry.title for entry in memory.ls("cortex://user/alice/events")]
+    ['Alice: "I moved to Lyon last Friday [8 March 2024]."']
     """
     return _tree(self, user_id).entries(parse(check.text(uri, "uri")))
 
@@ -181,9 +181,9 @@ def explore(
     --------
     >>> walk = memory.explore("where does she live?", "cortex://user/alice")
     >>> walk.steps[0].uri
-    'cortex://user/alice/personal_info'
+    'cortex://user/alice/events'
     >>> walk.hits[0].content
-    'Alice moved to Lyon last Friday [8 March 2024].'
+    'Alice: "I moved to Lyon last Friday [8 March 2024]."'
     """
     asked = check.query(query)
     at = parse(check.text(uri, "uri"))

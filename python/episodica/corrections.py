@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from .dates import TimeLike
+from .dates import TimeLike, rfc3339
 from .forgetting import ForgettingReport
 from .inputs import checks as check
 from .inputs.calls import forgiving
@@ -17,7 +17,7 @@ from .inputs.facts import FactKind, Importance
 from .inputs.forgetting import Forgettable, policy
 from .inputs.options import Kind, delete_options
 from .queries import episodes, messages, semantic_memories
-from .records import Record
+from .records import Record, SemanticMemory
 from .reports import DeleteReport
 from .request_record import RequestRecord, user_hash
 from .store import OpenStore
@@ -229,7 +229,7 @@ def forgetting(
     <ForgettingReport 0 candidates, 0 exempt>
     >>> found = memory.forgetting("alice", strength=None, max_uses=1000)
     >>> [candidate.text for candidate in found]
-    ['Alice moved to Lyon last Friday [8 March 2024].']
+    ['Alice: "I moved to Lyon last Friday [8 March 2024]."']
     """
     options = policy(
         strength=strength,
@@ -279,7 +279,7 @@ def archive(
     >>> [fact.kind for fact in memory.semantic_memories("alice")]
     []
     >>> [fact.kind for fact in memory.semantic_memories("alice", include_archived=True)]
-    ['personal_info']
+    ['event']
     """
     return self._engine.shelve(check.user(user_id), _ids(id), False)
 
@@ -311,6 +311,43 @@ def restore(self: OpenStore, user_id: str, id: str | Iterable[str]) -> list[Reco
     True
     """
     return self._engine.shelve(check.user(user_id), check.ids(id), True)
+
+
+def close_fact(
+    self: OpenStore, user_id: str, id: str, *, at: TimeLike | None = None
+) -> SemanticMemory:
+    """Ends a fact, and nothing else that was said with it.
+
+    It stays in its history and in listings of superseded facts. A correction by :meth:`update`
+    opens it again.
+
+    Parameters
+    ----------
+    user_id
+        User id.
+    id
+        Id or URI of the fact.
+    at
+        Until when it was true, which may be to come. ``None``: now.
+
+    Returns
+    -------
+    SemanticMemory
+        The fact as it is now.
+
+    Raises
+    ------
+    InvalidInputError
+        For an unknown id, or that of a message or an episode.
+
+    Examples
+    --------
+    >>> fact = memory.remember("dora", "I rent plot 7.")
+    >>> memory.close_fact("dora", fact.memory_id).is_current
+    False
+    """
+    until = None if at is None else rfc3339(at, "at")
+    return self._engine.close_fact(check.user(user_id), check.text(id, "id"), until)
 
 
 def delete_user_data(self: OpenStore, user_id: str, *, dry_run: bool = False) -> DeleteReport:

@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 from .dates import TimeLike
 from .inputs import checks as check
 from .inputs.calls import forgiving, refuse_turned, user_first
-from .inputs.facts import About, FactKind, stated_fact
+from .inputs.facts import About, FactKind, stated_fact, stated_slot
 from .inputs.messages import incoming
 from .inputs.procedures import stated_procedure
 from .operation import events, sessions
@@ -145,13 +145,15 @@ def remember(
     agent_id: str | None = None,
     expires_after: float | timedelta | None = None,
     about: About | None = None,
+    subject: str | None = None,
+    attribute: str | None = None,
+    value: str | None = None,
 ) -> SemanticMemory:
     """Adds a fact that is stated directly. When it returns, the fact survives a power cut.
 
-    The rules reconcile it with known facts, as they do with facts learned from messages: a
-    known fact that says the same is returned instead of a second one, and a known fact that the
-    statement contradicts is superseded. The new fact has no source message; it stays until it
-    is deleted or superseded.
+    A statement is always kept: only the same words are a repeat. It has no source message, and
+    stays until it is deleted or ended. With an attribute and a value it ends the current facts
+    of the same subject and attribute that have another value; nothing else ends a fact here.
 
     Parameters
     ----------
@@ -160,7 +162,7 @@ def remember(
     statement
         The fact, in the first or third person. Kept as it stands.
     kind
-        Its category. ``None``: the rules tell it from the words.
+        Its category. ``None``: the section of a profile that fits best.
     valid_from
         From when on it held. ``None``: now.
     metadata
@@ -174,11 +176,17 @@ def remember(
         fact is stated again, the longer time counts.
     about
         ``"agent"`` for a fact about the agent, which contexts show apart.
+    subject
+        The person or thing that the fact is about. ``None``: the user.
+    attribute, value
+        The attribute of the subject that the fact states, and its value, such as ``"home"`` and
+        ``"Lyon"``.
 
     Returns
     -------
     SemanticMemory
-        The fact, new or known.
+        The fact, new or known. Its ``outcome`` is ``"added"``, ``"ends"`` if it is new and ends
+        others (their ids are in ``ends``), or ``"repeats"``.
 
     Raises
     ------
@@ -187,17 +195,19 @@ def remember(
 
     Examples
     --------
-    >>> memory.remember("carol", "I live in Paris.", valid_from="2023-01-01").is_current
-    True
-    >>> memory.remember("carol", "I live in Lyon.", valid_from="2024-03-08").attribute
-    'home'
+    >>> memory.remember("carol", "I live in Paris.", attribute="home", value="Paris").outcome
+    'added'
+    >>> memory.remember("carol", "I live in Lyon now.", attribute="home", value="Lyon").outcome
+    'ends'
     >>> [fact.content for fact in memory.semantic_memories("carol")]
-    ['I live in Lyon.']
+    ['I live in Lyon now.']
     """
     user = check.user(user_id)
     fact = stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after, about)
+    fact |= stated_slot(subject, attribute, value)
     refuse_turned(user, statement, "remember", partial(has_user, self))
-    return self._engine.remember(user, fact)
+    remembered, outcome = self._engine.remember(user, fact)
+    return replace(remembered, outcome=outcome)
 
 
 def remember_procedure(
@@ -290,7 +300,8 @@ def remember_procedure(
         expires_after=expires_after,
         about=None,
     )
-    return self._engine.remember(check.user(user_id), fact)
+    remembered, outcome = self._engine.remember(check.user(user_id), fact)
+    return replace(remembered, outcome=outcome)
 
 
 @overload

@@ -1,7 +1,8 @@
-"""Profiles: the facts about a user that hold now, by category, with their earlier versions.
+"""Profiles: the facts about a user that hold now, by category, with what was said earlier.
 
-A view over the facts: nothing is stored. Facts about other people, facts that say the same as a
-more important one, and facts that a category has no room for are left out of the profile; the
+A view over the facts: nothing is stored. Sentences of a model or of the application come first,
+then quotations, the newest first. An earlier quotation in nearly the same words stands below the
+newest one. Facts about other people, and facts that a category has no room for, are left out; the
 memory keeps them.
 """
 
@@ -33,7 +34,7 @@ LIMITS: dict[str, int] = {
 }
 _HEADINGS = {
     "en": {
-        "": "Profile of {user}",
+        "": "{user}",
         "personal_info": "Personal information",
         "work_history": "Work history",
         "preference": "Preferences",
@@ -41,7 +42,7 @@ _HEADINGS = {
         "goal": "Goals",
     },
     "zh": {
-        "": "{user} 的档案",
+        "": "{user}",
         "personal_info": "个人信息",
         "work_history": "工作经历",
         "preference": "偏好",
@@ -51,13 +52,18 @@ _HEADINGS = {
 }
 _SINCE = {"en": " (since {date}{before})", "zh": "（自 {date}{before}）"}  # noqa: RUF001
 _BEFORE = {"en": "; before: {text}", "zh": "；此前：{text}"}  # noqa: RUF001
+_EARLIER = {"en": "before,", "zh": "此前，"}  # noqa: RUF001
 LANGUAGES = tuple(_HEADINGS)
+# Labels of a user without a name.
+_UNNAMED = {"user", "the user", "用户"}
 # The headings are Chinese if at least this share of the facts has Chinese characters.
 _CHINESE_SHARE = 0.5
 # Two facts say the same if they share at least this share of their words.
 _SAME = 0.7
-# The most characters of a former text.
+# The most characters of a former text and of a quotation; the most former texts of a line.
 _FORMER = 120
+_QUOTED = 400
+_MOST_FORMER = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -71,10 +77,13 @@ class ProfileLine(Value):
     history : tuple of Event
         What happened to it, oldest first: ``ADD``, ``UPDATE`` and ``MERGE`` with the text before,
         ``SUPERSEDE`` with the fact that it ended.
+    earlier : tuple of SemanticMemory
+        Earlier quotations in nearly the same words, newest first.
     """
 
     fact: SemanticMemory
     history: tuple[Event, ...] = ()
+    earlier: tuple[SemanticMemory, ...] = ()
 
     @property
     def content(self) -> str:
@@ -97,7 +106,8 @@ class ProfileLine(Value):
 
         Examples
         --------
-        >>> next(iter(memory.profile("alice"))).to_dict()["valid_from"][:10]
+        >>> fact = memory.remember("eve", "Eve plays go.", valid_from="2024-03-08")
+        >>> next(iter(memory.profile("eve"))).to_dict()["valid_from"][:10]
         '2024-03-08'
         """
         fact = self.fact
@@ -110,6 +120,7 @@ class ProfileLine(Value):
             "confidence": fact.confidence,
             "source_messages": list(fact.source_messages),
             "history": jsonable(self.history),
+            "earlier": [fact.memory_id for fact in self.earlier],
         }
 
     def __repr__(self) -> str:
@@ -130,12 +141,15 @@ class Profile(Value):
         How many facts a category had no room for.
     language : str
         The language of the headings: ``"en"`` or ``"zh"``.
+    name : str
+        The user's name in the messages; else the id.
     """
 
     user_id: str
     sections: dict[str, tuple[ProfileLine, ...]] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     language: str = "en"
+    name: str = ""
 
     @property
     def facts(self) -> tuple[SemanticMemory, ...]:
@@ -174,12 +188,14 @@ class Profile(Value):
 
         Examples
         --------
-        >>> print(memory.profile("alice").to_markdown(max_tokens=100))
-        # Profile of alice
+        >>> hobby = {"kind": "preference", "valid_from": "2024-03-08"}
+        >>> fact = memory.remember("dan", "Dan plays chess.", **hobby)
+        >>> print(memory.profile("dan").to_markdown(max_tokens=100))
+        # dan
         <BLANKLINE>
-        ## Personal information
+        ## Preferences
         <BLANKLINE>
-        - Alice moved to Lyon last Friday [8 March 2024]. (since 2024-03-08)
+        - Dan plays chess. (since 2024-03-08)
         <BLANKLINE>
         """
         ranked = self._ranked()
@@ -199,7 +215,7 @@ class Profile(Value):
                 sections[category] = kept
             if len(kept) < len(lines):
                 left_out[category] = left_out.get(category, 0) + len(lines) - len(kept)
-        return Profile(self.user_id, sections, left_out, self.language)
+        return Profile(self.user_id, sections, left_out, self.language, self.name)
 
     def _ranked(self) -> list[ProfileLine]:
         """All lines. The first lines stay when there is little room."""
@@ -215,7 +231,7 @@ class Profile(Value):
         chosen = {line.fact.memory_id for line in lines}
         if not chosen:
             return ""
-        parts = [f"# {self._heading('').format(user=_inline(self.user_id))}\n"]
+        parts = [f"# {self._heading('').format(user=_inline(self.name or self.user_id))}\n"]
         for category, section in self.sections.items():
             told = [line for line in section if line.fact.memory_id in chosen]
             if told:
@@ -225,9 +241,14 @@ class Profile(Value):
 
     def _line(self, line: ProfileLine, history: bool) -> str:
         former = [_inline(clip(text, _FORMER)) for text in line.former] if history else []
-        before = _BEFORE[self.language].format(text=" / ".join(former)) if former else ""
-        since = _SINCE[self.language].format(date=_date(line.fact.valid_from), before=before)
-        return f"- {_inline(line.content)}{since}\n"
+        if line.fact.quote is None:
+            before = _BEFORE[self.language].format(text=" / ".join(former)) if former else ""
+            since = _SINCE[self.language].format(date=_date(line.fact.valid_from), before=before)
+            return f"- {_inline(line.content)}{since}\n"
+        told = f"- {_quoted(line.fact)}\n"
+        for fact in line.earlier[:_MOST_FORMER]:
+            told += f"  {_EARLIER[self.language]} {_quoted(fact)}\n"
+        return told
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The profile as JSON text.
@@ -250,8 +271,9 @@ class Profile(Value):
         Examples
         --------
         >>> import json
-        >>> list(json.loads(memory.profile("alice").to_json())["sections"])
-        ['personal_info']
+        >>> fact = memory.remember("fay", "Fay plays chess.", kind="preference")
+        >>> list(json.loads(memory.profile("fay").to_json())["sections"])
+        ['preference']
         """
         if indent is not None and indent < 0:
             raise InvalidInputError(f"indent must be 0 or more, not `{indent}`")
@@ -288,22 +310,45 @@ def profile_of(
     names = _names_of(user, speaker, current)
     kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in limits}
     left_out: dict[str, int] = {}
-    said: list[set[str]] = []
     for fact in sorted((fact for fact in current if _person(fact) in names), key=_rank):
-        if len(kept[fact.kind]) >= limits[fact.kind]:
-            left_out[fact.kind] = left_out.get(fact.kind, 0) + 1
-            continue
-        words = _words(fact)
-        if not any(len(words & other) >= _SAME * len(words | other) for other in said):
+        if len(kept[fact.kind]) < limits[fact.kind]:
             kept[fact.kind].append(fact)
-            said.append(words)
+        else:
+            left_out[fact.kind] = left_out.get(fact.kind, 0) + 1
     sections = {
-        kind: tuple(ProfileLine(fact, _history(user, fact, ended, revisions)) for fact in found)
+        kind: tuple(
+            ProfileLine(first, _history(user, first, ended, revisions), tuple(earlier))
+            for first, *earlier in _groups(found)
+        )
         for kind, found in kept.items()
         if found
     }
-    told = (line.content for lines in sections.values() for line in lines)
-    return Profile(user, sections, left_out, language or language_of(told))
+    told = [line.content for lines in sections.values() for line in lines]
+    named = next((fact.speaker for fact in current if fact.speaker and _person(fact) in names), "")
+    name = named if named and named.casefold() not in _UNNAMED else user
+    return Profile(user, sections, left_out, language or language_of(told), name)
+
+
+def _groups(facts: Iterable[SemanticMemory]) -> list[list[SemanticMemory]]:
+    """The facts as a profile shows them: each with earlier ones in nearly the same words."""
+    groups: list[list[SemanticMemory]] = []
+    said: list[set[str]] = []
+    for fact in sorted(facts, key=_order):
+        words = _words(fact)
+        same = (
+            at
+            for at, other in enumerate(said)
+            if fact.quote is not None
+            and groups[at][0].quote is not None
+            and len(words & other) >= _SAME * len(words | other)
+        )
+        at = next(same, None)
+        if at is None:
+            groups.append([fact])
+            said.append(words)
+        elif fact.quote != groups[at][-1].quote:
+            groups[at].append(fact)
+    return groups
 
 
 def _person(fact: SemanticMemory) -> str:
@@ -312,14 +357,17 @@ def _person(fact: SemanticMemory) -> str:
 
 
 def _names_of(user: str, speaker: str, facts: Iterable[SemanticMemory]) -> set[str]:
-    """The names of the user: the id if it is the name of a speaker, else the main speaker's.
+    """The names of the user: the id and, if no speaker is named so, the main speaker's name.
 
     Without messages, the name with most facts.
     """
-    counts = Counter(map(_person, facts))
-    known = {user.casefold(), "user", "the user", "用户"} & counts.keys()
+    own = {user.casefold(), *_UNNAMED}
+    facts = list(facts)
+    counts = Counter(_person(fact) for fact in facts if fact.made_by != "application")
+    counts = counts or Counter(map(_person, facts))
+    known = own & counts.keys()
     main = {speaker.casefold()} & counts.keys()
-    return known or main or {name for name, _ in counts.most_common(1)}
+    return own | (known or main or {name for name, _ in counts.most_common(1)})
 
 
 def _words(fact: SemanticMemory) -> set[str]:
@@ -327,6 +375,20 @@ def _words(fact: SemanticMemory) -> set[str]:
     runs = re.findall(r"\w+", fact.content.casefold().replace(_person(fact), ""))
     words = {run for run in runs if run.isascii()}
     return words | {run[at : at + 2] for run in runs if not run.isascii() for at in range(len(run))}
+
+
+def _order(fact: SemanticMemory) -> tuple[bool, float, str]:
+    """Sentences before quotations, the newest first."""
+    return (fact.quote is not None, -fact.valid_from.timestamp(), fact.memory_id)
+
+
+def _quoted(fact: SemanticMemory) -> str:
+    """The day and the words of a quotation, with resolved dates and without the speaker."""
+    said = fact.said_at or fact.valid_from
+    words = fact.content
+    if fact.speaker:
+        words = re.sub(r"^.{0,200}?[:：] ?(?=[\"“])", "", words, count=1)  # noqa: RUF001
+    return f"{_date(said)}: {_inline(clip(words, _QUOTED))}"
 
 
 def _rank(fact: SemanticMemory) -> tuple[float, float, float, str]:

@@ -145,12 +145,13 @@ def context(
 ) -> Context:
     """Packs the memories that answer a query into text for a prompt.
 
-    The text opens with the current facts that answer the question, each with its date. Then
-    come messages in the order of time, with ``[…]`` where others are left out. Of messages that
-    match best but are too long for the budget, only the matching sentences are quoted. A message
-    is marked ``[outdated since …]`` from the date of the fact that superseded it, which comes with
-    it. Further lines of a message begin with a space, so that a message can't pass for a heading,
-    a fact or another speaker.
+    The text has messages in the order of time, with ``[…]`` where others are left out. A relative
+    date is followed by its day: "yesterday [3 September 2022]". Of messages that match best but
+    are too long for the budget, only the matching sentences are quoted. Facts that a model, the
+    user or the application stated, and that answer the question, open the text, each with its
+    date; a message that one of them superseded is marked ``[outdated since …]``. Further lines of
+    a message begin with a space, so that a message can't pass for a heading, a fact or another
+    speaker.
 
     Parameters
     ----------
@@ -161,7 +162,8 @@ def context(
         object with the lists ``facts``, ``summaries`` and ``messages``; ``"xml"``, tags with
         ``&``, ``<``, ``>`` and ``"`` of messages escaped.
     kinds
-        What the text is made of; without ``"semantic"`` it has no facts.
+        What the text is made of; without ``"semantic"`` it has no facts. Without ``"message"``,
+        facts that quote messages count, too.
     user_id, query, method, since, until, session_id, agent_id, where, fact_kinds
         As for :meth:`search`.
     min_importance, about, threshold, explain, now
@@ -503,10 +505,8 @@ def profile(
     Examples
     --------
     >>> profile = memory.profile("alice")
-    >>> [line.content for line in profile.sections["personal_info"]]
-    ['Alice moved to Lyon last Friday [8 March 2024].']
-    >>> [event.change for event in next(iter(profile)).history]
-    ['ADD']
+    >>> (profile.user_id, profile.language)
+    ('alice', 'en')
     """
     user = check.user(user_id)
     chosen = None if language is None else one_of(language, LANGUAGES, "language")

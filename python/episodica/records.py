@@ -189,7 +189,17 @@ class SemanticMemory(Keyed):
     memory_id, user_id, uri : str
         Its id (stable across revisions), its owner, and its address.
     content : str
-        The fact: third person, self-contained.
+        ``Mira: "words [date]"`` for a fact that quotes a message; otherwise the sentence of a
+        model or of the application.
+    quote : str or None
+        The exact words of the message; ``None`` if the fact quotes none.
+    speaker, said_by : str or None
+        Who said the quoted words: the name, and ``user``, ``assistant``, ``tool`` or
+        ``application``.
+    said_at : datetime or None
+        When the quoted words were said.
+    asked : str or None
+        Id of the message with the question that the quoted words answer.
     kind : str
         Its category: ``personal_info``, ``work_history``, ``preference``, ``relationship``,
         ``goal``, ``entity``, ``event``, ``case``, ``decision`` or ``procedure``.
@@ -198,14 +208,22 @@ class SemanticMemory(Keyed):
     valid_from : datetime
         Since when it is true.
     valid_to : datetime or None
-        Until when; ``None`` = still.
+        When it stops to be true, which may be to come; ``None`` = no end is known.
     superseded_by : str or None
-        The fact that superseded it.
+        The fact that ends it.
+    ends : tuple of str
+        Ids of the facts that this one ends.
+    closed_at : datetime or None
+        Until when it was true, as the user or the application decided.
     source_episodes, source_messages : tuple of str
         Ids of the episodes and the messages it was learned from; of more than 64 messages, one for
         each day.
-    subject, attribute : str
-        Its subject, a person or a thing, and the attribute of the subject that it states.
+    subject, attribute, value : str
+        Its subject, a person or a thing; the attribute of the subject and the value, as a model or
+        the application stated them, else empty.
+    when : str
+        When the event took place or takes place, as a model stated it: a day, month or year in ISO
+        8601, or two of them with a slash; else empty.
     created_at, updated_at : datetime
         When it was first learned, and when this revision was written.
     revision_count : int
@@ -216,6 +234,9 @@ class SemanticMemory(Keyed):
         Searches find it until then; ``None`` = as long as it is current.
     archived_at : datetime or None
         When it was taken out of searches and contexts; ``None`` = it takes part.
+    outcome : str
+        What became of a statement, only in the result of :meth:`~MemorySystem.remember`:
+        ``added``, ``repeats``, or ``ends`` if it is new and ends others.
     """
 
     memory_id: str
@@ -239,16 +260,37 @@ class SemanticMemory(Keyed):
     provenance: dict[str, Any] = field(default_factory=dict)
     expires_at: datetime | None = None
     archived_at: datetime | None = None
+    quote: str | None = None
+    speaker: str | None = None
+    said_at: datetime | None = None
+    said_by: str | None = None
+    asked: str | None = None
+    value: str = ""
+    when: str = ""
+    ends: tuple[str, ...] = ()
+    closed_at: datetime | None = None
+    outcome: str = field(default="", compare=False)
 
     @property
     def is_current(self) -> bool:
-        """Whether the fact is true now: not superseded, not ended, and already begun."""
+        """Whether the fact is true now: already begun, and not ended."""
         return not self._standing
+
+    @property
+    def section(self) -> str:
+        """The section of a profile; the same as :attr:`kind`."""
+        return self.kind
+
+    @property
+    def made_by(self) -> str:
+        """Who made it: ``quoted`` from a message, by a ``model``, or by the ``application``."""
+        method = self.provenance.get("method")
+        return {"offline": "quoted", "user": "application"}.get(str(method), "model")
 
     @property
     def _standing(self) -> str:
         """The state of a fact that is not current, in a word; else empty."""
-        if self.valid_to is not None or self.superseded_by is not None:
+        if self.valid_to is not None and self.valid_to <= datetime.now(UTC):
             return "outdated"
         # A future event or goal is current now.
         is_state = self.kind not in ("event", "goal")

@@ -383,9 +383,10 @@ class Context(Portable):
         The hits it was made from, best first.
     messages : tuple of Message
         Every original message that ``text`` quotes, in full or in part (:attr:`excerpts`): word
-        for word, with further lines indented by a space, or escaped in JSON and XML.
+        for word but for the days of its relative dates, in brackets, with further lines indented
+        by a space, or escaped in JSON and XML.
     facts : tuple of SemanticMemory
-        The facts that open ``text``, in its order.
+        The stated facts that open ``text``, in its order.
     token_count : int
         Tokens of ``text`` (o200k_base), at most the budget.
     excerpts : tuple of str

@@ -149,16 +149,15 @@ class StoreStats(Report):
     evictions : int
         Users closed to stay within ``memory_budget_bytes``.
     rejected_statements : dict of str to int
-        Candidate facts that were turned down, by the reason: ``empty``, ``question``,
-        ``hypothetical``, ``quoted``, ``not_about_user``, ``low_confidence``, ``low_importance``,
-        ``volume``, ``passing_speaker``, ``duplicate``, ``no_source``, ``unsupported_name``,
-        ``unsupported_number``, ``unsupported_date``, ``unsupported_words`` or ``echo``.
+        Candidate facts that were turned down, by the reason: ``empty``, ``question``, ``quoted``,
+        ``too_long``, ``not_about_user``, ``low_confidence``, ``low_importance``, ``duplicate``,
+        ``no_source``, ``other_speaker`` or ``echo``.
     mended : dict of str to int
         Counts of repairs, replacements by the rules, and failures, by kind. With a language
         model: ``failures_survived`` (calls that failed), ``episodes_by_rules`` and
         ``facts_by_rules`` (steps that the rules did in the model's place), ``answers_refused``
         (questions whose content the model refused), ``facts_replaced`` (facts of the rules, by
-        facts of the model), ``unsupported_sentences`` (left out of the model's texts),
+        facts of the model), ``foreign_sentences`` (left out of the model's texts),
         ``boundaries_by_keyword_overlap``, ``episodes_written_again`` (by the model, later),
         ``answers_salvaged``, ``boundary_indexes_repaired``, ``..._answers_malformed`` (answers
         that could not be used), ``facts_answers_unsupported`` (answers with facts that mostly no

@@ -157,6 +157,7 @@ class MemorySystem(AnyMemory):
     delete_user_data = corrections.delete_user_data
     forgetting = corrections.forgetting
     archive = corrections.archive
+    close_fact = corrections.close_fact
     restore = corrections.restore
 
     import_ = carrying.import_

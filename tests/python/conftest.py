@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -78,25 +79,52 @@ def memory(store: Path) -> Iterator[MemorySystem]:
         yield opened
 
 
+def tells_homes(messages: list[dict[str, str]], **_: Any) -> str:
+    """A model that states where Alice lives, and ends what it said about it before."""
+    prompt = messages[1]["content"]
+    known = re.findall(r"(?m)^(\d+) \| Alice \| home \|", prompt)
+    said = re.findall(r"(?m)^(\d+) \| .*: (.*)$", prompt.rpartition("<material-")[2])
+    facts = [
+        {
+            "kind": "personal_info",
+            "importance": "high",
+            "subject": "Alice",
+            "attribute": "home",
+            "when": "2024-02-02" if "moved" in text else "",
+            "ends": " ".join(known) if "moved" in text else "",
+            "messages": number,
+            "quote": text.rstrip("."),
+            "content": f"Alice lives in {'Lyon' if 'moved' in text else 'Paris'}.",
+        }
+        for number, text in said
+        if "moved" in text or "live in" in text
+    ]
+    numbers = [int(number) for number, _ in said]
+    talk = {"messages": numbers, "topic": "a talk", "reason": "a pause", "confidence": 0.9}
+    text = {"title": "Where Alice lives", "narrative": "They talked.", "topics": []}
+    return json.dumps({"episodes": [talk], **text, "facts": facts})
+
+
 @pytest.fixture
-def moved(memory: MemorySystem) -> MemorySystem:
-    """Alice lived in Paris and moved to Lyon."""
+def moved(memory: MemorySystem, store: Path) -> MemorySystem:
+    """Alice lived in Paris and moved to Lyon, as a model states it."""
     fillers = [f"The weather is fine today, number {n}." for n in range(4)]
     said = ["I live in Paris, in a small flat.", *fillers, "I moved to Lyon last Friday.", *fillers]
-    memory.add_messages(
-        "al",
-        [
-            {
-                "role": "user",
-                "name": "Alice",
-                "content": text,
-                "timestamp": f"2024-0{1 + (n > 4)}-05T10:{n:02}:00+01:00",
-            }
-            for n, text in enumerate(said)
-        ],
-    )
-    memory.flush("al")
-    memory.wait("al")
+    messages = [
+        {
+            "role": "user",
+            "name": "Alice",
+            "content": text,
+            "timestamp": f"2024-0{1 + (n > 4)}-05T10:{n:02}:00+01:00",
+            "session_id": f"s{n > 4}",
+        }
+        for n, text in enumerate(said)
+    ]
+    with MemorySystem(store, llm=tells_homes) as writer:
+        for part in (messages[:5], messages[5:]):
+            writer.add_messages("al", part)
+            writer.flush("al")
+            assert writer.wait("al", timeout=60)
     return memory
 
 

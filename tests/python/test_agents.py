@@ -94,7 +94,7 @@ def test_a_fact_has_the_agents_of_its_messages_or_the_one_that_stated_it(
     agents: MemorySystem,
 ) -> None:
     of = [fact.content for fact in agents.semantic_memories("ann", agent_id="travel")]
-    assert of == ["Ann lives in Lyon.", "Ann prefers window seats."]
+    assert of == ['Ann: "I live in Lyon."', "Ann prefers window seats."]
     assert len(agents.semantic_memories("ann", agent_id="hotels")) == 0
     lyon, _, window = agents.semantic_memories("ann")
     assert (lyon.agent_id, window.agent_id) == (None, "travel")

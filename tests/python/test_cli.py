@@ -151,7 +151,7 @@ def test_search(filled: Cli) -> None:
 
 def test_context(filled: Cli) -> None:
     done = filled("context", "alice", "Lyon", "--max-tokens", "100")
-    assert "I moved to Lyon last Friday." in done.stdout
+    assert "I moved to Lyon last Friday [8 March 2024]." in done.stdout
     assert re.fullmatch(r"\d+ tokens, \d messages\n", done.stderr)
     assert data_of(filled("context", "alice", "Lyon", "--json"))["token_count"] > 0
 

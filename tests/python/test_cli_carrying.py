@@ -188,9 +188,18 @@ def test_remember(cli: Cli) -> None:
     assert (done.returncode, done.stdout) == (0, "I live in Paris.\n")
     assert done.stderr.startswith("personal_info, id ")
     done = cli("remember", "alice", "I live in Lyon.", "--metadata", '{"a": 1}')
-    assert done.stderr.endswith("outdated: I live in Paris.\n")
-    [fact] = data_of(cli("facts", "alice", "--json"))
-    assert (fact["content"], fact["metadata"]["a"]) == ("I live in Lyon.", 1)
+    assert "outdated" not in done.stderr, "only a value of the same attribute ends a fact"
+    named = ("--subject", "Alice", "--attribute", "home", "--value")
+    assert cli("remember", "alice", "Alice lives in Bern.", *named, "Bern").returncode == 0
+    done = cli("remember", "alice", "Alice lives in Nice.", *named, "Nice")
+    assert done.stderr.endswith("outdated: Alice lives in Bern.\n")
+    facts = data_of(cli("facts", "alice", "--json"))
+    assert [one["content"] for one in facts] == [
+        "I live in Paris.",
+        "I live in Lyon.",
+        "Alice lives in Nice.",
+    ]
+    assert facts[1]["metadata"]["a"] == 1
 
 
 def test_compact(filled: Cli) -> None:

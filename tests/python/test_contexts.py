@@ -155,17 +155,46 @@ def test_a_short_reply_never_stands_without_its_question(memory: MemorySystem) -
         assert "0/1" not in inside or "0/0" in inside, context.text
 
 
-def test_a_message_of_which_part_still_holds_is_not_marked(memory: MemorySystem) -> None:
-    add(
-        memory,
-        said("I live in Paris.", "Since when?"),
-        said("I live in Nantes now, and I am allergic to peanuts.", "Good to know.", day=2),
-        said("I moved to Lyon last week.", "Nice.", day=9),
-    )
-    text = memory.context("ann", "Where does Ann live?", max_tokens=400).text
-    assert "Ann [outdated since 26 Feb 2024]: I live in Paris." in text, text
-    assert "Ann: I live in Nantes now, and I am allergic to peanuts." in text
-    assert "Lyon" in text
+MOVES = (
+    said("I live in Paris.", "Since when?"),
+    said("I live in Nantes now, and I am allergic to peanuts.", "Good to know.", day=2),
+    said("I moved to Lyon last week.", "Nice.", day=9),
+)
+
+
+@pytest.mark.parametrize("tokens", [60, 150, 400, 2_000])
+def test_what_was_said_stands_in_order_of_time_without_a_fact_or_a_mark(
+    memory: MemorySystem, tokens: int
+) -> None:
+    add(memory, *MOVES)
+    context = memory.context("ann", "Where does Ann live?", max_tokens=tokens)
+    assert context.facts == ()
+    assert "# Facts" not in context.text
+    assert "outdated" not in context.text
+    if tokens >= 150:
+        lines = context.text.splitlines()
+        assert lines[:2] == ["# Fri 1 Mar 2024", "Ann: I live in Paris."]
+        assert lines[-2] == "Ann: I moved to Lyon last week [26 February 2024 to 3 March 2024]."
+        assert "Ann: I live in Nantes now, and I am allergic to peanuts." in lines
+
+
+def test_what_the_application_states_comes_first_if_it_bears_on_the_question(
+    memory: MemorySystem,
+) -> None:
+    add(memory, *MOVES, *(said(f"Tram {day} was late.", day=day) for day in range(20, 80)))
+    stated = memory.remember("ann", "Ann lives in Lyon with her brother Théo.")
+    memory.remember("ann", "Otto's barge is green.", subject="Otto")
+    context = memory.context("ann", "Where does Ann live?", max_tokens=300)
+    assert context.facts == (stated,)
+    assert context.text.startswith("# Facts, ")
+    assert "green" not in context.text
+    assert stated not in memory.context("ann", "Was tram 33 late?", max_tokens=300).facts
+    # Who asks for facts gets those that quote messages, too.
+    for options in ({"kinds": ["semantic"]}, {"min_importance": 0.1}):
+        asked: Any = options
+        found = memory.context("ann", "What is Ann allergic to?", max_tokens=300, **asked)
+        assert found.messages == ()
+        assert "peanuts" in found.text
 
 
 @pytest.mark.parametrize("question", ["asdf qwer", "zzz", "Qui habite au phare ?"])

@@ -44,7 +44,6 @@ def test_the_first_calls_lead_to_a_useful_result(
 SENTENCES = {
     "I live in Oslo.": None,
     "Where do you live?": "question",
-    "If I were rich, I would buy a boat.": "hypothetical",
     "> I live in Berlin.": "quoted",
     "ok then": "low_importance",
 }

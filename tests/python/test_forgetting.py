@@ -167,12 +167,13 @@ def test_archiving_survives_another_process_a_reopening_and_an_export(
 def test_what_is_said_again_comes_back_and_what_is_superseded_stays_away(
     memory: MemorySystem,
 ) -> None:
-    home = memory.remember("ann", "I live in Paris.")
+    slot = {"attribute": "home", "value": "Paris"}
+    home = memory.remember("ann", "I live in Paris.", **slot)
     memory.archive("ann", home.memory_id)
-    assert memory.remember("ann", "I live in Paris.").memory_id == home.memory_id
+    assert memory.remember("ann", "I live in Paris.", **slot).memory_id == home.memory_id
     assert "Paris" in found(memory, "Paris")
     memory.archive("ann", home.memory_id)
-    memory.remember("ann", "I live in Lyon.")
+    memory.remember("ann", "I live in Lyon.", attribute="home", value="Lyon")
     assert memory.get("ann", home.memory_id).is_current is False  # type: ignore[union-attr]
     memory.restore("ann", home.memory_id)
     assert list(facts(memory)) == ["I live in Lyon."]

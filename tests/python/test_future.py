@@ -24,12 +24,15 @@ def test_a_stated_fact_holds_from_its_day_on(memory: MemorySystem) -> None:
     assert [line.content for line in memory.profile("al")] == ["I live in Paris."]
 
 
-def test_messages_dated_ahead_of_the_clock_are_noted_and_end_nothing(memory: MemorySystem) -> None:
+def test_messages_dated_ahead_of_the_clock_are_known_from_their_arrival(
+    memory: MemorySystem,
+) -> None:
     now = datetime.now(UTC)
     said = [
         ("I live in Paris.", now - timedelta(days=30)),
         ("I moved to Moscow.", now + timedelta(days=3)),
-        ("It is a fine day.", now + timedelta(hours=3)),
+        ("I'm allergic to peanuts.", now + timedelta(hours=3)),
+        ("I'm allergic to walnuts.", now + timedelta(hours=23)),
     ]
     for content, at in said:
         result = memory.add_messages(
@@ -39,8 +42,23 @@ def test_messages_dated_ahead_of_the_clock_are_noted_and_end_nothing(memory: Mem
         notes = [note for note in result.notes if "ahead of the clock" in note]
         assert len(notes) == ("Moscow" in content), content
     memory.wait("al")
-    current = [one.content for one in memory.semantic_memories("al") if one.is_current]
-    assert any("Paris" in text for text in current)
-    assert not any("Moscow" in text for text in current)
-    for fact in memory.semantic_memories("al", include_superseded=True):
-        assert fact.valid_to is None or fact.valid_from <= fact.valid_to <= datetime.now(UTC)
+    facts = list(memory.semantic_memories("al", include_superseded=True))
+    assert len(facts) == len(said)
+    assert all(fact.is_current and fact.valid_to is None for fact in facts)
+    assert all(fact.valid_from <= datetime.now(UTC) for fact in facts)
+    profile = memory.profile("al").to_markdown()
+    assert "peanuts" in profile
+    assert "walnuts" in profile
+
+
+def test_an_ending_to_come_takes_effect_on_its_day(memory: MemorySystem) -> None:
+    now = datetime.now(UTC)
+    fact = memory.remember("al", "I rent plot 7.")
+    closed = memory.close_fact("al", fact.memory_id, at=now + timedelta(days=9))
+    assert closed.is_current
+    assert closed.valid_to is not None
+    assert [one.memory_id for one in memory.semantic_memories("al")] == [fact.memory_id]
+    closed = memory.close_fact("al", fact.memory_id)
+    assert not closed.is_current
+    assert list(memory.semantic_memories("al")) == []
+    assert memory.update("al", fact.memory_id, "I rent plot 8.").is_current  # type: ignore[union-attr]

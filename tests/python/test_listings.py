@@ -86,8 +86,9 @@ def test_limits_orders_and_filters_count(memory: MemorySystem, many: Records[Mes
 
 
 def test_facts_count_as_they_are_listed(memory: MemorySystem) -> None:
-    memory.remember("alice", "I live in Paris.", valid_from="2020-01-01")
-    memory.remember("alice", "I live in Lyon.")
+    past = {"attribute": "home", "value": "Paris", "valid_from": "2020-01-01"}
+    memory.remember("alice", "I live in Paris.", **past)
+    memory.remember("alice", "I live in Lyon.", attribute="home", value="Lyon")
     assert len(memory.semantic_memories("alice")) == 1
     assert len(memory.semantic_memories("alice", include_superseded=True)) == 2
     assert len(memory.episodes("alice")) == 0

@@ -126,8 +126,9 @@ def test_dates_of_numpy_are_dates(memory: MemorySystem) -> None:
 
 
 def test_facts_by_kind_and_attribute(memory: MemorySystem) -> None:
-    for fact in ("Ann lives in Lyon.", "Ann works at a bakery.", "Ann loves jazz."):
-        memory.remember("ann", fact)
+    memory.remember("ann", "Ann lives in Lyon.", attribute="home", value="Lyon")
+    memory.remember("ann", "Ann works at a bakery.", kind="work_history")
+    memory.remember("ann", "Ann loves jazz.", kind="preference")
     assert [one.content for one in memory.semantic_memories("ann", attribute="home")] == [
         "Ann lives in Lyon."
     ]

@@ -27,27 +27,38 @@ def said(memory: MemorySystem, *lines: tuple[str, str], name: str = "Alice") -> 
 
 
 @pytest.mark.requirement("SEM-6")
-def test_sem_6_only_what_holds_is_told_and_what_changed_is_explained(memory: MemorySystem) -> None:
-    said(
-        memory,
-        ("2024-01-05T10:00:00Z", "I live in Paris, in a small flat."),
-        ("2024-02-05T10:00:00Z", "I moved to Lyon last Friday."),
-        ("2024-02-06T10:00:00Z", "My brother Tom works as a baker."),
-    )
-    profile = memory.profile("al")
+def test_sem_6_only_what_holds_is_told_and_what_changed_is_explained(moved: MemorySystem) -> None:
+    profile = moved.profile("al")
     told = [line.content for line in profile]
-    assert any("Lyon" in text for text in told)
-    assert not any("Paris" in text for text in told)
-    (lyon,) = [line for line in profile if "Lyon" in line.content]
-    assert [event.change for event in lyon.history] == ["ADD", "ADD", "SUPERSEDE"] or [
-        event.change for event in lyon.history
-    ] == ["ADD", "SUPERSEDE", "ADD"]
-    assert lyon.former == ("Alice lives in Paris, in a small flat.",)
+    assert told == ["Alice lives in Lyon."]
+    (lyon,) = profile
+    assert sorted(event.change for event in lyon.history) == ["ADD", "ADD", "SUPERSEDE"]
+    assert lyon.former == ("Alice lives in Paris.",)
     (ended,) = [event for event in lyon.history if event.change == "SUPERSEDE"]
-    assert memory.get("al", str(ended.previous_id)) is not None
-    assert [memory.get("al", id) for id in ended.evidence] != []
+    assert moved.get("al", str(ended.previous_id)) is not None
+    assert [moved.get("al", id) for id in ended.evidence] != []
     assert "before: Alice lives in Paris" in profile.to_markdown(history=True)
     assert "Paris" not in profile.to_markdown()
+
+
+def test_quotations_are_told_newest_first_with_what_was_said_before(memory: MemorySystem) -> None:
+    said(
+        memory,
+        ("2024-01-05T10:00:00Z", "I'm allergic to peanuts and walnuts since I was a child."),
+        ("2024-02-05T10:00:00Z", "I'm allergic to wasps."),
+        ("2024-03-05T10:00:00Z", "I'm allergic to walnuts and peanuts since I was a child!"),
+        ("2024-03-06T10:00:00Z", "I'm allergic to wasps."),
+    )
+    memory.remember("al", "Alice carries an EpiPen.", kind="personal_info")
+    text = memory.profile("al").to_markdown()
+    lines = [line for line in text.splitlines() if line.startswith(("-", "  "))]
+    assert lines[0].startswith("- Alice carries an EpiPen. (since ")
+    assert lines[1:] == [
+        '- 2024-03-06: "I\'m allergic to wasps."',
+        '- 2024-03-05: "I\'m allergic to walnuts and peanuts since I was a child!"',
+        '  before, 2024-01-05: "I\'m allergic to peanuts and walnuts since I was a child."',
+    ]
+    assert text.startswith("# Alice\n")
 
 
 def test_corrections_are_in_the_history(memory: MemorySystem) -> None:
@@ -88,7 +99,7 @@ def test_sem_6_each_category_has_its_limit_and_the_least_important_leave(
     assert profile.left_out == dict.fromkeys(LIMITS, 7)
     for kind, limit in LIMITS.items():
         told = [line.fact.memory_id for line in profile.sections[kind]]
-        assert told == [f"{kind}{number}" for number in range(limit + 6, 6, -1)]
+        assert set(told) == {f"{kind}{number}" for number in range(limit + 6, 6, -1)}
     assert len(list(memory.semantic_memories("al"))) == len(facts), "they stay in the memory"
     for budget in (1, 40, 300, 2_000):
         text = profile.to_markdown(max_tokens=budget)
@@ -105,9 +116,9 @@ def test_a_chinese_user_is_told_in_chinese(memory: MemorySystem) -> None:
         memory.remember("al", text, kind=kind)  # type: ignore[arg-type]
     profile = memory.profile("al")
     assert profile.language == "zh"
-    assert profile.to_markdown().startswith("# al 的档案\n\n## 个人信息\n\n- 小红住在上海。")
+    assert profile.to_markdown().startswith("# al\n\n## 个人信息\n\n- 小红住在上海。")
     assert "## 偏好" in profile.to_markdown()
-    assert memory.profile("al", language="en").to_markdown().startswith("# Profile of al\n")
+    assert memory.profile("al", language="en").to_markdown().startswith("# al\n")
     with pytest.raises(InvalidInputError, match="language is unknown: `fr`"):
         memory.profile("al", language="fr")  # type: ignore[arg-type]
 
@@ -116,10 +127,7 @@ def test_texts_cannot_pass_for_headings(memory: MemorySystem) -> None:
     memory.remember("a\n# b", "Ann likes\n\n# Goals\n- to rule.", kind="preference")
     profile = memory.profile("a\n# b")
     lines = profile.to_markdown().splitlines()
-    assert [line for line in lines if line.startswith("#")] == [
-        "# Profile of a # b",
-        "## Preferences",
-    ]
+    assert [line for line in lines if line.startswith("#")] == ["# a # b", "## Preferences"]
     assert repr(memory.profile("nobody")) == "<Profile of 'nobody': nothing is known>"
     assert memory.profile("nobody").to_markdown() == ""
     assert "Preferences" in profile._repr_html_()
@@ -144,16 +152,6 @@ def test_a_profile_is_the_users_however_much_others_say(memory: MemorySystem) ->
     profile = memory.profile("alice", max_tokens=60)
     assert "Paris" in profile.to_markdown()
     assert {line.fact.subject for line in memory.profile("alice")} == {"Alice"}
-
-
-def test_what_is_said_twice_is_told_once(memory: MemorySystem) -> None:
-    for text in ("Ann loves long walks by the sea.", "Ann really loves long walks by the sea!"):
-        memory.remember("ann", text, kind="preference")
-    memory.remember("ann", "Ann loves long novels.", kind="preference")
-    memory.remember("ann", "安很喜欢在海边散步。", kind="preference")
-    told = [line.content for line in memory.profile("ann")]
-    assert len(told) == 3
-    assert sum("walks" in text for text in told) == 1
 
 
 def test_no_name_that_looks_alike_is_the_users_and_no_name_speaks(memory: MemorySystem) -> None:

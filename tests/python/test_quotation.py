@@ -139,23 +139,26 @@ def test_a_text_never_has_its_own_mark(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("form", ["text", "json", "xml"])
 def test_facts_and_what_ended_are_told_in_every_form(moved: MemorySystem, form: Any) -> None:
     packed = moved.context("al", "Where does Alice live?", max_tokens=250, format=form)
-    [fact] = [one for one in packed.facts if "Lyon" in one.content]
+    [fact] = [one for one in packed.facts if "in Lyon" in one.content]
     day = fact.valid_from.date().isoformat()
-    text = packed.text
+    line = "I moved to Lyon last Friday [2 February 2024]."
     if form == "json":
-        data = json.loads(text)
+        data = json.loads(packed.text)
         assert {"since": day, "fact": fact.content} in data["facts"]
         [old] = [one for one in data["messages"] if "Paris" in one["content"]]
         assert old["outdated"] is True
         assert old["outdated_since"] == day
+        assert line in [one["content"] for one in data["messages"]]
     elif form == "xml":
-        assert f'<fact since="{day}">{fact.content}</fact>\n' in text
+        assert f'<fact since="{day}">{fact.content}</fact>\n' in packed.text
         marks = f'outdated="true" outdated_since="{day}"'
-        assert f'<message from="Alice" {marks}>I live in Paris, in a small flat.' in text
+        assert f'<message from="Alice" {marks}>I live in Paris, in a small flat.' in packed.text
+        assert f'<message from="Alice">{line}' in packed.text
     else:
-        assert f"- {fact.content}\n" in text
+        assert f"- {fact.valid_from:%-d %b}: {fact.content}\n" in packed.text
         since = fact.valid_from.strftime("%-d %b %Y")
-        assert f"Alice [outdated since {since}]: I live in Paris, in a small flat." in text
+        assert f"Alice [outdated since {since}]: I live in Paris, in a small flat." in packed.text
+        assert f"{line}\n" in f"{packed.text}\n"
 
 
 def test_the_text_form_costs_next_to_nothing() -> None:

@@ -96,6 +96,22 @@ def test_summer_time_is_that_of_the_date(store: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    ("zone", "lines"),
+    [
+        (None, ["# Fri 8 Mar 2024", "Lin: I fly today, yesterday [7 March 2024] I packed."]),
+        ("UTC", ["# Thu 7 Mar 2024", "Lin: I fly today [8 March 2024], yesterday I packed."]),
+    ],
+)
+def test_days_in_the_lines_of_a_context_are_the_speakers(
+    store: Path, zone: str | None, lines: list[str]
+) -> None:
+    said = {"role": "user", "name": "Lin", "content": "I fly today, yesterday I packed."}
+    with MemorySystem(store, timezone=zone) as memory:
+        memory.add_messages("lin", [{**said, "timestamp": "2024-03-08T00:30:00+08:00"}])
+        assert memory.context("lin", "When does Lin fly?").text.splitlines() == lines
+
+
 async def test_one_memory_shows_each_user_their_zone(filled: Path) -> None:
     with MemorySystem(filled) as memory:
         for zone, day in DAYS.items():

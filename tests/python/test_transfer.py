@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,17 @@ def rich(memory: MemorySystem, root: Path) -> MemorySystem:
     fact = next(memory.semantic_memories("alice"))
     memory.update("alice", fact.memory_id, "A corrected fact.")
     memory.delete("alice", list(memory.messages("alice"))[3].message_id)
-    memory.remember("alice", "I live in Oslo.", valid_from="2020-01-01")
-    memory.remember("alice", "I live in Bergen.", valid_from="2021-01-01", metadata={"n": 1.5})
+    memory.remember(
+        "alice", "I live in Oslo.", valid_from="2020-01-01", attribute="home", value="Oslo"
+    )
+    memory.remember(
+        "alice",
+        "I live in Bergen.",
+        valid_from="2021-01-01",
+        metadata={"n": 1.5},
+        attribute="home",
+        value="Bergen",
+    )
     odd = {"big": 10**400, "small": 0.1, "none": None, "text": 'a"original_messages":[]'}
     memory.add_messages(
         "alice",
@@ -336,23 +345,26 @@ def test_deleted_data_is_in_no_later_backup(lyon: MemorySystem, tmp_path: Path) 
     assert not any(b"Lyon" in one.read_bytes() for one in Path("copy").rglob("*") if one.is_file())
 
 
-def test_remember_survives_and_reconciles(memory: MemorySystem, store: Path) -> None:
-    paris = memory.remember("alice", "I live in Paris.", valid_from="2023-05-01", agent_id="a1")
-    assert (paris.kind, paris.attribute, paris.subject) == ("personal_info", "home", "alice")
+def test_remember_survives_and_is_always_kept(memory: MemorySystem, store: Path) -> None:
+    home = {"attribute": "home", "value": "Paris"}
+    paris = memory.remember(
+        "alice", "I live in Paris.", valid_from="2023-05-01", agent_id="a1", **home
+    )
+    assert (paris.attribute, paris.value, paris.subject) == ("home", "Paris", "alice")
+    assert paris.outcome == "added"
     assert paris.valid_from == datetime(2023, 5, 1, tzinfo=UTC)
-    assert paris.metadata["agent_id"] == "a1"
+    assert paris.metadata == {"agent_id": "a1"}
     assert (paris.source_episodes, paris.source_messages) == ((), ())
-    same = memory.remember("alice", "I live in Paris.", valid_from="2023-06-01")
+    same = memory.remember("alice", "I live in Paris.", valid_from="2023-06-01", **home)
     assert same == paris
-    lyon = memory.remember("alice", "Alice lives in Lyon.", metadata={"why": "form"})
-    assert lyon.metadata["supersedes"] == paris.memory_id
+    assert same.outcome == "repeats"
+    lyon = memory.remember("alice", "Alice lives in Lyon.", attribute="home", value="Lyon")
+    assert (lyon.outcome, lyon.ends) == ("ends", (paris.memory_id,))
     former = memory.get("alice", paris.memory_id)
     assert former is not None
     assert former.superseded_by == lyon.memory_id  # type: ignore[union-attr]
-    back = memory.remember("alice", "I live in Paris.")
+    back = memory.remember("alice", "I live in Paris.", **home)
     assert back.memory_id not in (paris.memory_id, lyon.memory_id)
-    earlier = memory.remember("alice", "I live in Rome.", valid_from="1999-01-01")
-    assert not earlier.is_current
     assert [one.content for one in memory.semantic_memories("alice")] == ["I live in Paris."]
     assert memory.search("alice", "Where does Alice live?")[0].content == "I live in Paris."
     assert memory.verify().errors == 0
@@ -364,22 +376,48 @@ def test_remember_survives_and_reconciles(memory: MemorySystem, store: Path) -> 
         assert again.verify().errors == 0
 
 
-def test_what_is_learned_and_what_is_stated_end_each_other(
-    memory: MemorySystem, talk: list[dict[str, Any]]
+PAIRS = [
+    ("I have three cats and two dogs at home.", "I have two cats and three dogs at home."),
+    ("I live in Lyon with my husband Tom.", "I live in Lyon alone now."),
+    ("Ich trinke abends nicht gern Bier.", "Ich trinke abends gern Bier."),
+    ("Ana does not eat fish.", "Ana does eat fish."),
+    ("我不喝咖啡。", "我喝咖啡。"),
+    ("The flight is at 07:35.", "The flight is at 07:53."),
+    ("Tom owes Ana 50 euros.", "Ana owes Tom 50 euros."),
+    ("Je ne mange plus de viande.", "Je mange de la viande."),
+]
+
+
+@pytest.mark.parametrize(("first", "then"), PAIRS + [(then, first) for first, then in PAIRS])
+@pytest.mark.parametrize("metadata", [None, {"value": "rome"}, {"value": 5, "stated": []}])
+def test_other_words_are_another_statement(
+    memory: MemorySystem, first: str, then: str, metadata: dict[str, Any] | None
 ) -> None:
-    memory.add_messages("alice", talk)
-    memory.flush("alice")
-    memory.wait("alice")
-    memory.remember("alice", "I live in Berlin.")
-    current = [one.content for one in memory.semantic_memories("alice")]
-    assert "I live in Berlin." in current
-    assert not any("Lyon" in one for one in current)
-    moved = {"role": "user", "name": "Alice", "content": "I moved to Graz last week."}
-    soon = datetime.now(UTC) + timedelta(hours=1)
-    memory.add_messages("alice", [{**moved, "timestamp": soon}])
-    memory.flush("alice")
-    memory.wait("alice")
-    assert "I live in Berlin." not in [one.content for one in memory.semantic_memories("alice")]
+    assert memory.remember("ana", first, metadata=metadata).outcome == "added"
+    assert memory.remember("ana", then).outcome == "added"
+    known = list(memory.semantic_memories("ana"))
+    assert [one.content for one in known] == [first, then]
+    assert all(one.is_current for one in known)
+    assert known[0].metadata == (metadata or {})
+
+
+def test_only_the_value_of_the_same_attribute_and_subject_ends(memory: MemorySystem) -> None:
+    for content, attribute, value in (
+        ("I live in Oslo.", "home", "Oslo"),
+        ("I'm allergic to peanuts.", "allergy", "peanuts"),
+        ("I like Oslo.", None, None),
+    ):
+        memory.remember("ana", content, attribute=attribute, value=value)
+    memory.remember("ana", "Tom lives in Rome.", subject="Tom", attribute="home", value="Rome")
+    moved = memory.remember("ana", "I moved to Bergen.", attribute="Home", value="Bergen")
+    known = memory.semantic_memories("ana", include_superseded=True)
+    assert [one.content for one in known if one.valid_to] == ["I live in Oslo."]
+    memory.delete("ana", moved.memory_id)
+    assert all(one.is_current for one in memory.semantic_memories("ana", include_superseded=True))
+    with pytest.raises(InvalidInputError, match="value is missing"):
+        memory.remember("ana", "I live in Oslo.", attribute="home")
+    with pytest.raises(InvalidInputError, match="attribute is empty"):
+        memory.remember("ana", "I live in Oslo.", attribute=" ", value="Oslo")
 
 
 def test_stated_facts_can_be_deleted(memory: MemorySystem, store: Path) -> None:

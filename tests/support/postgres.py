@@ -29,7 +29,7 @@ PACKAGES = ("postgresql", "pgbouncer")
 # The public API's own tests, which run on the database a second time.
 API_TESTS = (
     "system search messages deleting events forgetting listings procedures profile sessions "
-    "supersession superseded tree values timezones agents async many_messages status quotation "
+    "superseded tree values timezones agents async many_messages status quotation "
     "lifetime"
 )
 PATIENCE = 30.0

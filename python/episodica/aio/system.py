@@ -199,6 +199,7 @@ class AsyncMemorySystem:
     delete_user_data = coroutine(MemorySystem.delete_user_data)
     forgetting = coroutine(MemorySystem.forgetting)
     archive = coroutine(MemorySystem.archive)
+    close_fact = coroutine(MemorySystem.close_fact)
     restore = coroutine(MemorySystem.restore)
 
     export = coroutine(MemorySystem.export)

@@ -149,6 +149,9 @@ class CommandLine:
         option(stated, "--kind", "its category (default: the rules tell)", choices=FACT_KINDS)
         option(stated, "--valid-from DATE", "from when on it held (default now)")
         option(stated, "--agent A", "the agent that states it")
+        option(stated, "--subject NAME", "who or what it is about (default: the user)")
+        option(stated, "--attribute NAME", "what it tells; a new value ends the former one")
+        option(stated, "--value TEXT", "the value of the attribute")
         option(stated, "--metadata JSON", "a JSON object to keep with it")
         option(stated, "--expires-after SECONDS", "for how long searches find it", type=float)
 

@@ -185,17 +185,20 @@ def state(args: argparse.Namespace, out: Output) -> None:
             valid_from=args.valid_from,
             metadata=metadata,
             agent_id=args.agent,
+            subject=args.subject,
+            attribute=args.attribute,
+            value=args.value,
             expires_after=args.expires_after,
         )
-        former = fact.metadata.get("supersedes")
-        ended = memory.get(args.user_id, former) if isinstance(former, str) else None
+        ended = [memory.get(args.user_id, former) for former in fact.ends]
     if out.as_json:
         out.json(fact)
     else:
         out.line(printable(fact.content))
         out.note(f"{fact.kind}, id {fact.memory_id}")
-        if ended is not None:
-            out.note(f"outdated: {printable(ended.content)}")
+        for former in ended:
+            if former is not None:
+                out.note(f"outdated: {printable(former.content)}")
 
 
 def procedure(args: argparse.Namespace, out: Output) -> None:

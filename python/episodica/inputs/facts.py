@@ -98,3 +98,16 @@ def stated_fact(
         "expires_after": None if expires_after is None else checks.span(expires_after),
         "metadata": metadata_text(kept),
     }
+
+
+def stated_slot(subject: object, attribute: object, value: object) -> dict[str, Any]:
+    """Subject, attribute and value of a stated fact, as arguments of ``Engine.remember``."""
+    given = {"subject": subject, "attribute": attribute, "value": value}
+    told = {name: checks.text(text, name) for name, text in given.items() if text is not None}
+    empty = next((name for name, text in told.items() if not text.strip()), None)
+    if empty:
+        raise InvalidInputError(f"{empty} is empty; leave it out if there is none")
+    missing = {"attribute", "value"} - told.keys()
+    if len(missing) == 1:
+        raise InvalidInputError(f"attribute and value belong together: {missing.pop()} is missing")
+    return told

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use episodica_core::clock::Moment;
 use episodica_core::clock::{DisplayZone, SystemClock};
 use episodica_core::config::MemoryConfig;
 use episodica_core::embed::StaticTable;
@@ -376,15 +377,29 @@ impl PyEngine {
         records::record(py, &self.shown(user_id), &record)
     }
 
+    /// The fact, and what became of the statement: `added`, `ends` or `repeats`.
     fn remember<'py>(
         &self,
         py: Python<'py>,
         user_id: &str,
         fact: &Bound<'py, PyDict>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<(Bound<'py, PyAny>, &'static str)> {
         let statement = options::statement(fact)?;
-        let fact =
+        let (fact, outcome) =
             self.run(py, None, |core, control| core.remember(user_id, statement, control))?;
+        Ok((records::fact(py, &self.shown(user_id), &fact)?, outcome.name()))
+    }
+
+    fn close_fact<'py>(
+        &self,
+        py: Python<'py>,
+        user_id: &str,
+        id: &str,
+        at: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let at = at.map(Moment::parse).transpose();
+        let at = at.map_err(|error| errors::to_exception(py, &error))?;
+        let fact = self.run(py, None, |core, control| core.close_fact(user_id, id, at, control))?;
         records::fact(py, &self.shown(user_id), &fact)
     }
 

@@ -55,6 +55,7 @@ pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<RecordFilter> {
         attribute: optional(options, "attribute")?,
         min_importance: optional(options, "min_importance")?,
         about_agent: optional(options, "about_agent")?,
+        stated_only: false,
     })
 }
 
@@ -182,6 +183,9 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<StatedFact> {
         kind: fact_kind(fact)?,
         valid_from: moment(fact, "valid_from")?,
         expires_after: optional(fact, "expires_after")?,
+        subject: optional(fact, "subject")?,
+        attribute: optional(fact, "attribute")?.unwrap_or_default(),
+        value: optional(fact, "value")?.unwrap_or_default(),
         metadata: metadata.unwrap_or_default(),
         procedure,
         source_messages: optional(fact, "source_messages")?.unwrap_or_default(),

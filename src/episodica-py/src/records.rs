@@ -98,31 +98,43 @@ pub(crate) fn episode<'py>(
 /// A fact with its address.
 pub(crate) fn fact<'py>(
     py: Python<'py>,
-    shown: &RecordFrame,
+    frame: &RecordFrame,
     fact: &SemanticMemory,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let quoted = fact.quote.as_deref();
     build!(py, FACT, fact => SemanticMemory {
         memory_id,
         user_id,
         content,
+        quote: quote.as_ref().map(|quote| quote.text.as_str()),
         kind: PyString::intern(py, kind.name()),
         source_episodes: PyTuple::new(py, source_episodes)?,
-        created_at: datetime(py, &shown.zone, *created_at)?,
+        created_at: datetime(py, &frame.zone, *created_at)?,
         confidence: own_digits(*confidence),
         importance: own_digits(*importance),
         metadata: json_object(py, metadata)?,
         source_messages: PyTuple::new(py, source_messages)?,
         subject,
         attribute,
-        valid_from: datetime(py, &shown.zone, *valid_from)?,
-        valid_to: optional_datetime(py, shown, *valid_to)?,
+        value,
+        when,
+        valid_from: datetime(py, &frame.zone, *valid_from)?,
+        valid_to: optional_datetime(py, frame, *valid_to)?,
         superseded_by: superseded_by.as_deref(),
-        expires_at: optional_datetime(py, shown, *expires_at)?,
-        archived_at: optional_datetime(py, shown, *archived_at)?,
-        updated_at: datetime(py, &shown.zone, *updated_at)?,
+        ends: PyTuple::new(py, ends.iter().map(|ending| ending.memory_id.as_str()))?,
+        closed_at: optional_datetime(py, frame, *closed_at)?,
+        expires_at: optional_datetime(py, frame, *expires_at)?,
+        archived_at: optional_datetime(py, frame, *archived_at)?,
+        updated_at: datetime(py, &frame.zone, *updated_at)?,
         revision_count,
         provenance: described_provenance(py, provenance)?,
-    } more { uri: shown.owner.uri("semantic", &fact.memory_id) })
+    } skip { ended_by, shown } more {
+        uri: frame.owner.uri("semantic", &fact.memory_id),
+        speaker: quoted.map(|quote| quote.speaker.as_str()),
+        said_at: optional_datetime(py, frame, quoted.map(|quote| quote.said_at))?,
+        said_by: quoted.map(|quote| quote.said_by.name()),
+        asked: quoted.and_then(|quote| quote.asked.as_deref()),
+    })
 }
 
 fn optional_datetime<'py>(

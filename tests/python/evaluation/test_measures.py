@@ -13,7 +13,6 @@ from evaluation.measures import (
     bootstrap,
     estimate,
     f1,
-    flat,
     leaks,
     paired,
     recall,
@@ -21,6 +20,7 @@ from evaluation.measures import (
     separated,
     separation,
     stands_in,
+    unmarked,
     wilson,
     word_recall,
     words,
@@ -81,8 +81,10 @@ def test_parts_and_leaks() -> None:
 
 
 def test_a_message_counts_as_quoted_by_a_sentence_of_it() -> None:
-    text = flat("Ines: I moved\nto Ghent. […]")
-    assert stands_in("I moved to Ghent. Then I left.", text)
+    text = unmarked("Ines: I moved\nto Ghent yesterday [3 May 2024]. […] Note [1] says so.")
+    assert stands_in("I moved to Ghent yesterday. Then I left.", text)
+    assert stands_in("Note [1] says so.", text)
+    assert not stands_in("[3 May 2024]", text)
     assert not stands_in("I moved to Bruges.", text)
     assert not stands_in(" \n ", text)
 

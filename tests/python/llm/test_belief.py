@@ -9,51 +9,11 @@ from collections.abc import Callable
 import pytest
 from llm_checks import check_whole, until
 from loopback import Reply, Request
-from model_server import ModelServer, step_of, telling, user_of
+from model_server import ModelServer, step_of, user_of
 
 from episodica import MemorySystem
 
 DOWN = Reply({"error": {"message": "down"}}, 500)
-
-
-@pytest.mark.requirement("SEM-7")
-def test_row_6_what_no_message_bears_out_is_neither_stored_nor_shown(
-    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
-) -> None:
-    """Once, an invented debt was in title, summary and narrative of an episode, and was found."""
-    true = "Ann lives in Lyon with her dog Rex. At the Café Zola Ann reads the paper every day."
-
-    def script(request: Request) -> str | None:
-        if step_of(request) != "episode":
-            return None
-        written = {
-            "title": "Ann owes Bob 500 dollars",
-            "narrative": f"{true} She owes Bob 500 dollars.",
-        }
-        return json.dumps({**json.loads(telling(request, [])), **written})
-
-    memory = open_memory(serve(script))
-    texts = ["I live in Lyon with my dog Rex.", "At the Café Zola I read the paper every day."]
-    # A short talk would be its own narrative.
-    texts += [f"The weather was fine on walk number {number} of the week." for number in range(8)]
-    memory.add_messages(
-        "ann",
-        [
-            {"role": "user", "name": "Ann", "content": text, "timestamp": 1_710_000_000 + 60 * n}
-            for n, text in enumerate(texts)
-        ],
-    )
-    memory.flush("ann")
-    assert memory.wait("ann", timeout=60)
-    episode = next(memory.episodes("ann"))
-    assert episode.provenance["method"] == "scripted"
-    assert episode.content == true
-    assert episode.summary == true
-    found = memory.search("ann", "Who owes Bob 500 dollars?")
-    shown_texts = [hit.content + hit.title for hit in found] + [episode.title]
-    shown_texts.append(memory.context("ann", "Who owes Bob 500 dollars?").text)
-    assert not [text for text in shown_texts if "500" in text or "Bob" in text]
-    assert memory.stats()["mended"]["unsupported_sentences"] >= 2
 
 
 @pytest.mark.requirement("SEM-1")

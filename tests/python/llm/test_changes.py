@@ -217,31 +217,6 @@ def test_a_correction_replaces_the_fact_from_its_beginning(
     assert old.superseded_by == new.memory_id
 
 
-@pytest.mark.parametrize(
-    ("kind", "subject"), [("event", "Nora"), ("personal_info", "Tomas")], ids=["event", "another"]
-)
-def test_no_event_ends_and_nothing_of_another_subject(
-    kind: str,
-    subject: str,
-    serve: Callable[..., ModelServer],
-    open_memory: Callable[..., MemorySystem],
-) -> None:
-    def script(request: Request) -> str | None:
-        if step_of(request) not in {"episode", "extract"}:
-            return None
-        facts = []
-        for number, text in shown(user_of(request)):
-            about = {"said": text, "fact": text, "attribute": "trip"}
-            ends = list(known(user_of(request)).values())
-            facts.append(line_of(about, number, ends, kind=kind, subject=text.split()[0]))
-        return telling(request, facts)
-
-    memory = open_memory(serve(script))
-    say(memory, f"{subject} was in Rome.", day=0)
-    say(memory, "Nora was in Oslo.", day=30)
-    assert len(list(memory.semantic_memories("nora"))) == 2
-
-
 def test_the_messages_before_an_episode_are_shown_without_numbers(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:

@@ -219,6 +219,7 @@ def test_what_no_longer_holds_is_superseded_and_comes_back(
     assert len(memory.history("ann", old.memory_id)) == 2
 
 
+@pytest.mark.requirement("SEM-7")
 def test_recalled_context_is_not_learned_again(
     serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
 ) -> None:

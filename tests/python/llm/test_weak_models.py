@@ -34,10 +34,6 @@ def garbage(prompt: str, task: str) -> str:
     return "lorem ipsum } [ dolor {{ sit"
 
 
-def nothing(prompt: str, task: str) -> str:
-    return episode(prompt, [])
-
-
 def no_objects(prompt: str, task: str) -> str:
     return episode(prompt, [1, None, [], {}, {"content": 7}])
 
@@ -48,18 +44,7 @@ def echoes(prompt: str, task: str) -> str:
     return episode(prompt, [fact(one, 0) for one in sentences[:10]])
 
 
-def inventions(prompt: str, task: str) -> str:
-    made_up = [
-        "Ann owns a yacht named Bella.",
-        "Ann married Boris in 1987.",
-        "Ann earns 9,000 euros.",
-    ]
-    text = "The participants discussed cooking and gardening for beginners."
-    facts = [fact(one, number) for number, one in enumerate(made_up)]
-    return episode(prompt, facts, title="Cooking and gardening", summary=text, narrative=text)
-
-
-WEAK = [garbage, nothing, no_objects, echoes, inventions]
+WEAK = [garbage, no_objects, echoes]
 
 
 def remembered(memory: MemorySystem) -> list[str]:
@@ -106,19 +91,6 @@ def test_a_weak_model_leaves_no_fewer_facts_than_the_rules(
         told = f"{one.title} {one.summary} {one.content}"
         assert "ardening" not in told
         assert "lorem" not in told
-
-
-def test_a_fact_that_is_told_each_time_is_told_once_and_the_rules_do_the_rest(
-    serve: Callable[..., ModelServer], open_memory: Callable[..., MemorySystem]
-) -> None:
-    def script(request: Request) -> str | None:
-        if step_of(request) not in {"episode", "extract"}:
-            return None
-        return episode(user_of(request), [fact("Ann lives in Lyon with her dog Rex.", 0)])
-
-    found = remembered(open_memory(serve(script)))
-    assert len(found) == len(set(found)) >= 5
-    assert "Ann lives in Lyon with her dog Rex." in found
 
 
 def test_a_model_that_finds_what_there_is_keeps_its_own(

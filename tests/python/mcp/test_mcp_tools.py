@@ -111,7 +111,7 @@ async def test_what_is_remembered_is_found(store: Path, mode: str) -> None:
             assert "\nI moved to Lyon last Friday.\n</memory-" in fetched["text"]
             assert f' source="{hit["url"]}" time="{DAY}">' in fetched["text"]
         recalled = await call("context", query="where does she live?")
-        assert "Alice: I moved to Lyon last Friday." in recalled["text"]
+        assert "Alice: I moved to Lyon last Friday [8 March 2024]." in recalled["text"]
         assert recalled["messages"] == 1
 
 

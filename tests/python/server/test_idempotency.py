@@ -109,7 +109,7 @@ async def test_a_repeated_request_says_so_when_its_message_was_deleted(
     )
     body = {"messages": MOVED, "wait": "facts"}
     first = await client.json("POST", f"{ALICE}/messages", 201, json=body, headers=KEY)
-    assert "Paris" in first["events"][-1]["previous"]
+    assert "Lyon" in first["events"][-1]["statement"]
     await client.json("DELETE", f"{ALICE}/messages/{first['message_ids'][0]}")
     async with another_worker(store) as worker:
         for one in (client, worker):

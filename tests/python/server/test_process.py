@@ -106,8 +106,8 @@ def test_events_resume_where_they_were_cut(serve: Serve) -> None:
     post(f"{url}{ALICE}/messages", {"messages": MOVED, "wait": "facts"})
     rest = events_of(url, seen[-1]["id"])
     next(rest)
-    names = [next(rest)["event"] for _ in range(4)]
-    assert names == ["MESSAGE", "EPISODE", "ADD", "SUPERSEDE"]
+    names = [next(rest)["event"] for _ in range(3)]
+    assert names == ["MESSAGE", "EPISODE", "ADD"]
     rest.close()
     again = events_of(url, start)
     next(again)
@@ -268,8 +268,8 @@ async def test_metrics_count_and_name_nobody(client: Client) -> None:
         'episodica_requests_total{operation="add_messages",status="201"} 2.0',
         'episodica_requests_total{operation="search",status="400"} 1.0',
         'episodica_request_seconds_count{operation="search"} 2.0',
-        'episodica_changes_total{change="SUPERSEDE"} 1.0',
-        "episodica_conflicts_total 1.0",
+        'episodica_changes_total{change="ADD"} 2.0',
+        "episodica_conflicts_total 0.0",
         "episodica_searches 1.0",
         "episodica_pending_work 0.0",
         "episodica_users_resident 1.0",

@@ -168,7 +168,7 @@ fn remember_procedures(engine: &Engine, words: &[String]) {
             source_messages: proofs.into(),
             ..StatedFact::default()
         };
-        let fact = engine.remember("alice", statement, &NOW).unwrap();
+        let (fact, _) = engine.remember("alice", statement, &NOW).unwrap();
         assert_eq!(fact.source_messages.len(), 2);
     }
 }

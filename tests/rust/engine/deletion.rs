@@ -450,7 +450,7 @@ fn a_fact_that_is_changed_often_takes_little_room_and_keeps_its_last_versions() 
     let disk = Disk::new(MemoryBackend::new());
     let engine = open(&disk).unwrap();
     let statement = StatedFact { content: "alice owns a boat.".into(), ..StatedFact::default() };
-    let fact = engine.remember("alice", statement, &NOW).unwrap();
+    let (fact, _) = engine.remember("alice", statement, &NOW).unwrap();
     let reader = open_as(&disk, true, MemoryConfig::default()).unwrap();
     for n in 0..2_000 {
         engine.update("alice", &fact.memory_id, &format!("alice owns {n} boats."), &NOW).unwrap();

@@ -212,9 +212,9 @@ fn a_callable_may_add_messages_while_episodes_are_formed() {
     let engine = Arc::new(open_embedding(&disk, Arc::new(embedder)).unwrap());
     engine.add_messages("alice", messages(4), None, &NOW).unwrap();
     cell.set(Arc::downgrade(&engine)).ok();
-    engine.flush("alice", &NOW).unwrap();
-    engine.flush("alice", &NOW).unwrap();
-    assert_eq!(engine.user_stats("alice", &NOW).unwrap().buffered, 0);
+    while engine.user_stats("alice", &NOW).unwrap().buffered > 0 {
+        engine.flush("alice", &NOW).unwrap();
+    }
     assert_eq!(records(&engine, "alice", RecordKind::Message).len(), 7);
 }
 

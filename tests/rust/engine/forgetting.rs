@@ -10,7 +10,7 @@ use super::support::*;
 
 fn remember(engine: &Engine, content: &str, expires_after: Option<f64>) -> String {
     let statement = StatedFact { content: content.into(), expires_after, ..StatedFact::default() };
-    engine.remember("alice", statement, &NOW).unwrap().memory_id.clone()
+    engine.remember("alice", statement, &NOW).unwrap().0.memory_id.clone()
 }
 
 fn weak() -> ForgettingPolicy {

@@ -1,6 +1,7 @@
-//! A wrong clock does no lasting damage: a fact dated ahead of the clock ends nothing.
+//! Facts and the clock: a wrong clock does no lasting damage; an ending takes effect on its day.
 
-use episodica_core::engine::{AnyRecord, Engine, RecordKind};
+use episodica_core::clock::Moment;
+use episodica_core::engine::{AnyRecord, Engine, ListingPage, RecordKind, StatedFact};
 use episodica_core::model::{NewMessage, SemanticMemory};
 use episodica_core::score::SearchMethod;
 use episodica_core::store::testing::MemoryBackend;
@@ -9,97 +10,120 @@ use super::support::*;
 
 const DAY: i64 = 86_400;
 
-fn homes(engine: &Engine) -> Vec<(String, bool)> {
-    let facts = records(engine, "alice", RecordKind::Semantic).into_iter();
-    let home = |record| match record {
-        AnyRecord::Semantic(fact) if fact.attribute == "home" => Some((
-            fact.metadata["value"].as_str().unwrap_or_default().to_owned(),
-            fact.is_current(),
-        )),
+fn facts(engine: &Engine) -> Vec<SemanticMemory> {
+    let semantic = |record| match record {
+        AnyRecord::Semantic(fact) => Some((*fact).clone()),
         _ => None,
     };
-    let mut homes: Vec<_> = facts.filter_map(home).collect();
-    homes.sort();
-    homes
+    records(engine, "alice", RecordKind::Semantic).into_iter().filter_map(semantic).collect()
+}
+
+/// The texts of the current facts, sorted.
+fn current(engine: &Engine) -> Vec<String> {
+    let page = ListingPage { limit: 100, ..ListingPage::default() };
+    let records = engine.records("alice", RecordKind::Semantic, &page, &NOW).unwrap();
+    let text = |record: AnyRecord| match record {
+        AnyRecord::Semantic(fact) => fact.content.clone(),
+        other => panic!("{other:?}"),
+    };
+    let mut texts: Vec<String> = records.into_iter().map(text).collect();
+    texts.sort();
+    texts
+}
+
+fn state(engine: &Engine, town: &str, at: i64) -> SemanticMemory {
+    let statement = StatedFact {
+        content: format!("I live in {town}."),
+        attribute: "home".to_owned(),
+        value: town.to_owned(),
+        valid_from: Some(moment(at)),
+        ..StatedFact::default()
+    };
+    (*engine.remember("alice", statement, &NOW).unwrap().0).clone()
 }
 
 #[test]
-fn a_message_from_the_future_is_stored_and_ends_nothing() {
-    let disk = Disk::new(MemoryBackend::new());
-    let engine = open(&disk).unwrap();
-    for (id, text, at) in [
-        ("paris", "I live in Paris.", -30 * DAY),
-        ("moscow", "I moved to Moscow.", 50 * 365 * DAY),
-        ("lyon", "I moved to Lyon.", 0),
-    ] {
-        engine.add_messages("alice", vec![said(id, text, at, Some(id))], None, &NOW).unwrap();
+fn a_message_of_a_clock_ahead_is_known_from_its_arrival() {
+    for days in [0, 1, 40, 50 * 365] {
+        let disk = Disk::new(MemoryBackend::new());
+        let engine = open(&disk).unwrap();
+        let messages = vec![
+            said("now", "I live in Paris.", -30 * DAY, Some("s")),
+            said("later", "I'm allergic to peanuts.", days * DAY + 3_600, Some("s")),
+        ];
+        engine.add_messages("alice", messages, None, &NOW).unwrap();
         engine.flush("alice", &NOW).unwrap();
-    }
-    assert_eq!(homes(&engine), [("lyon".to_owned(), true), ("paris".to_owned(), false)]);
-    let Some(AnyRecord::Message(stored)) = engine.get("alice", "moscow", &NOW).unwrap() else {
-        panic!("a message")
-    };
-    assert_eq!(stored.timestamp, moment(50 * 365 * DAY), "stored with its date");
-    assert!(found(&engine, "alice", "Moscow", SearchMethod::Bm25)[0].contains("Moscow"));
-}
-
-#[test]
-fn what_a_clock_ahead_of_time_ended_holds_again_when_the_next_message_is_learned() {
-    let disk = Disk::new(MemoryBackend::new());
-    let say = |days, id, text| {
-        let engine = open_days_later(&disk, days).unwrap();
-        let undated = NewMessage { timestamp: None, ..said(id, text, 0, Some(id)) };
-        engine.add_messages("alice", vec![undated], None, &NOW).unwrap();
-        engine.flush("alice", &NOW).unwrap();
-        assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0);
-        engine
-    };
-    let home = |engine: &Engine, town: &str| {
-        let facts = records(engine, "alice", RecordKind::Semantic).into_iter();
-        let mut facts = facts.filter_map(|record| match record {
-            AnyRecord::Semantic(fact) => Some((*fact).clone()),
-            _ => None,
-        });
-        let fills =
-            |fact: &SemanticMemory| fact.metadata.get("value").is_some_and(|one| one == town);
-        facts.find(fills).unwrap()
-    };
-    drop(say(0, "m1", "I live in Paris."));
-    let ahead = say(4_000, "m2", "I moved to Moscow.");
-    assert!(!home(&ahead, "paris").is_current());
-    drop(ahead);
-    let engine = say(2, "m3", "I moved to Lyon.");
-    let (paris, lyon) = (home(&engine, "paris"), home(&engine, "lyon"));
-    assert_eq!(
-        (paris.valid_to, paris.superseded_by),
-        (Some(moment(2 * DAY)), Some(lyon.memory_id))
-    );
-    assert!(lyon.valid_to.is_none());
-    let moscow = home(&engine, "moscow");
-    assert!(!moscow.metadata.contains_key("supersedes") && moscow.valid_to.is_none());
-}
-
-#[test]
-fn a_statement_for_the_future_does_not_end_what_holds_today() {
-    let disk = Disk::new(MemoryBackend::new());
-    let engine = open(&disk).unwrap();
-    let state = |text: &str, at: i64| {
-        let statement = episodica_core::engine::StatedFact {
-            content: text.to_owned(),
-            valid_from: Some(moment(at)),
-            ..Default::default()
+        let texts: Vec<String> = facts(&engine).into_iter().map(|fact| fact.content).collect();
+        let wanted = ["alice: \"I live in Paris.\"", "alice: \"I'm allergic to peanuts.\""];
+        assert_eq!(texts.len(), wanted.len(), "{texts:?}");
+        let now = moment(60);
+        assert!(facts(&engine).iter().all(|fact| fact.valid_from <= now), "{days}");
+        let Some(AnyRecord::Message(stored)) = engine.get("alice", "later", &NOW).unwrap() else {
+            panic!("a message")
         };
-        engine.remember("alice", statement, &NOW).unwrap()
+        assert_eq!(stored.timestamp, moment(days * DAY + 3_600), "stored with its date");
+        assert!(found(&engine, "alice", "peanuts", SearchMethod::Bm25)[0].contains("peanuts"));
+    }
+}
+
+#[test]
+fn an_ending_takes_effect_on_its_day_whoever_reads() {
+    let disk = Disk::new(MemoryBackend::new());
+    {
+        let engine = open(&disk).unwrap();
+        let old = state(&engine, "Leeds", -100 * DAY);
+        let new = state(&engine, "York", 10 * DAY);
+        let old = engine.get("alice", &old.memory_id, &NOW).unwrap();
+        let Some(AnyRecord::Semantic(old)) = old else { panic!("a fact") };
+        assert_eq!(old.valid_to, Some(moment(10 * DAY)), "told at once, with its day");
+        assert_eq!(old.superseded_by, Some(new.memory_id));
+        assert_eq!(current(&engine), ["I live in Leeds.", "I live in York."]);
+    }
+    // Nothing was written since.
+    for (days, towns) in [(9, vec!["Leeds", "York"]), (11, vec!["York"]), (400, vec!["York"])] {
+        let engine = open_days_later(&disk, days).unwrap();
+        let wanted: Vec<String> = towns.iter().map(|town| format!("I live in {town}.")).collect();
+        assert_eq!(current(&engine), wanted, "{days} days later");
+        assert_eq!(engine.verify(None, &NOW).unwrap().errors, 0);
+    }
+}
+
+#[test]
+fn a_plan_called_off_before_its_day_leaves_what_it_would_have_ended() {
+    let disk = Disk::new(MemoryBackend::new());
+    let plan = {
+        let engine = open(&disk).unwrap();
+        state(&engine, "Leeds", -100 * DAY);
+        state(&engine, "York", 10 * DAY)
     };
-    state("I live in Paris.", -DAY);
-    state("I live in Moscow.", 400 * DAY);
-    assert_eq!(homes(&engine), [("moscow".to_owned(), true), ("paris".to_owned(), true)]);
-    state("I live in Lyon.", 0);
-    let after = homes(&engine);
-    assert_eq!(
-        after[0],
-        ("lyon".to_owned(), true),
-        "a fact of the future does not end one of today"
-    );
-    assert_eq!(after[2], ("paris".to_owned(), false));
+    {
+        let engine = open_days_later(&disk, 5).unwrap();
+        let closed = engine.close_fact("alice", &plan.memory_id, None, &NOW).unwrap();
+        assert_eq!(closed.valid_to, Some(plan.valid_from), "it never held");
+    }
+    for days in [6, 11, 400] {
+        let engine = open_days_later(&disk, days).unwrap();
+        let held: Vec<SemanticMemory> =
+            facts(&engine).into_iter().filter(SemanticMemory::is_open).collect();
+        assert_eq!(held.len(), 1, "{days}: {held:?}");
+        assert_eq!(held[0].value, "Leeds");
+    }
+    let engine = open_days_later(&disk, 12).unwrap();
+    let moved = state(&engine, "Hull", 12 * DAY);
+    assert_eq!(current(&engine), ["I live in Hull."]);
+    engine.delete("alice", &moved.memory_id, &NOW).unwrap();
+    assert_eq!(current(&engine), ["I live in Leeds."], "as if never said");
+}
+
+#[test]
+fn an_unknown_record_or_a_message_is_not_closed() {
+    let disk = Disk::new(MemoryBackend::new());
+    let engine = open(&disk).unwrap();
+    engine.add_messages("alice", vec![said("m", "Hello.", 0, None)], None, &NOW).unwrap();
+    for (id, told) in [("nothing", "no record"), ("m", "only a fact")] {
+        let error = engine.close_fact("alice", id, None::<Moment>, &NOW).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
+    }
+    let undated = NewMessage { timestamp: None, ..said("n", "I live in Rome.", 0, None) };
+    engine.add_messages("alice", vec![undated], None, &NOW).unwrap();
 }

@@ -63,27 +63,27 @@ fn standings(engine: &Engine) -> BTreeSet<String> {
     };
     let told = facts.iter().map(|fact| {
         let proofs: BTreeSet<&String> = fact.source_messages.iter().collect();
-        let mut metadata = fact.metadata.clone();
-        let replaced = metadata.remove("supersedes");
-        if let Some(stated) = metadata.get_mut("stated") {
-            stated.as_object_mut().unwrap().remove("at");
-        }
+        // Every fact that another one names is there.
+        fact.ends
+            .iter()
+            .map(|one| &one.memory_id)
+            .chain(&fact.ended_by)
+            .for_each(|id| drop(name(id)));
         format!(
-            "{} [{} {:?} {}: {}] {proofs:?} {} to {:?}, then {:?}, instead of {:?}, {} {}, {}, \
-             {:?}",
+            "{} [{} {:?} {}: {}] {proofs:?} {} to {:?}, {} {}, \
+             {}, {:?}, asked {:?}",
             fact.content,
             fact.subject,
             fact.kind,
             fact.attribute,
-            serde_json::Value::from(metadata),
+            fact.value,
             fact.valid_from,
             fact.valid_to.map(|moment| moment.to_string()),
-            fact.superseded_by.as_deref().map(name),
-            replaced.as_ref().map(|id| name(id.as_str().unwrap())),
             fact.confidence,
             fact.importance,
             fact.provenance.method,
             fact.expires_at.map(|moment| moment.to_string()),
+            fact.quote.as_ref().and_then(|quote| quote.asked.clone()),
         )
     });
     told.collect()
@@ -124,8 +124,12 @@ fn hits(engine: &Engine, query: &str) -> BTreeSet<String> {
 enum Event {
     /// Messages are added and their session is closed.
     Say(Vec<NewMessage>),
-    /// The application states a fact, valid from a day.
-    State(String, i64),
+    /// The application states a fact, valid from a day: the value of an attribute.
+    State([&'static str; 2], i64),
+    /// The user closes the fact that was stated last.
+    Close,
+    /// The user corrects the fact that was stated last.
+    Correct(String),
     /// A part of the earlier messages is deleted.
     Delete(Gone),
 }
@@ -168,13 +172,20 @@ fn history(random: &mut Random) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for _ in 0..count {
         day += 1 + random.below(30) as i64;
-        if random.below(5) == 0 {
-            let mut stated = sentence(random, ["alice", "alice's"]);
-            // Without a name, a statement is about the one whom the memory knows best by then.
-            while !stated.contains("alice") {
-                stated = sentence(random, ["alice", "alice's"]);
-            }
+        if random.below(2) == 0 {
+            let mut pick =
+                |words: &[&'static str]| words[random.below(words.len() as u64) as usize];
+            let stated = match pick(&["home", "employer", "drink"]) {
+                "home" => ["home", pick(&TOWNS)],
+                "employer" => ["employer", pick(&SHOPS)],
+                _ => ["drink", pick(&TEAS)],
+            };
             events.push(Event::State(stated, day - 400));
+            match random.below(6) {
+                0 => events.push(Event::Close),
+                1 => events.push(Event::Correct(format!("alice changed something on {day}."))),
+                _ => {}
+            }
         } else {
             let session = format!("s{}", sessions.len());
             let said = (0..1 + random.below(6) as i64).map(|minute| {
@@ -228,6 +239,7 @@ fn start(disk: &Disk) -> EngineHandle {
 /// the last deletion of the user.
 fn happen(engine: &Engine, events: &[Event]) -> (BTreeSet<String>, usize) {
     let (mut went, mut forgotten) = (BTreeSet::new(), 0);
+    let mut stated = String::new();
     for (number, event) in events.iter().enumerate() {
         match event {
             Event::Say(messages) if messages.is_empty() => {}
@@ -235,10 +247,23 @@ fn happen(engine: &Engine, events: &[Event]) -> (BTreeSet<String>, usize) {
                 engine.add_messages("alice", messages.clone(), None, &NOW).unwrap();
                 engine.flush("alice", &NOW).unwrap();
             }
-            Event::State(content, day) => {
-                let (content, valid_from) = (content.clone(), Some(moment(day * DAY)));
-                let statement = StatedFact { content, valid_from, ..StatedFact::default() };
-                engine.remember("alice", statement, &NOW).unwrap();
+            Event::State([attribute, value], day) => {
+                let statement = StatedFact {
+                    content: format!("alice's {attribute} is {value}."),
+                    attribute: (*attribute).to_owned(),
+                    value: (*value).to_owned(),
+                    valid_from: Some(moment(day * DAY)),
+                    ..StatedFact::default()
+                };
+                stated = engine.remember("alice", statement, &NOW).unwrap().0.memory_id.clone();
+            }
+            Event::Close | Event::Correct(_) if !is_known(engine, &stated) => {}
+            Event::Close => {
+                let at = Some(moment(-200 * DAY));
+                drop(engine.close_fact("alice", &stated, at, &NOW).unwrap());
+            }
+            Event::Correct(text) => {
+                engine.update("alice", &stated, text, &NOW).unwrap();
             }
             Event::Delete(Gone::Messages(ids)) => {
                 let report = engine.delete_all("alice", ids, &NOW).unwrap();
@@ -268,91 +293,22 @@ fn happen(engine: &Engine, events: &[Event]) -> (BTreeSet<String>, usize) {
     (went, forgotten)
 }
 
+fn is_known(engine: &Engine, id: &str) -> bool {
+    engine.get("alice", id, &NOW).unwrap().is_some()
+}
+
 /// The events without the deleted messages.
 fn without(events: &[Event], went: &BTreeSet<String>, forgotten: usize) -> Vec<Event> {
     let events = events[forgotten..].iter().cloned();
     let left = events.filter_map(|event| match event {
         Event::Delete(_) => None,
-        Event::State(..) => Some(event),
+        Event::State(..) | Event::Close | Event::Correct(_) => Some(event),
         Event::Say(mut messages) => {
             messages.retain(|message| !went.contains(&id_of(message)));
             Some(Event::Say(messages))
         }
     });
     left.collect()
-}
-
-fn told(disk: &Disk, groups: &[Vec<NewMessage>]) -> EngineHandle {
-    let engine = open(disk).unwrap();
-    happen(&engine, &groups.iter().cloned().map(Event::Say).collect::<Vec<_>>());
-    engine
-}
-
-#[test]
-fn deleting_a_lie_brings_the_truth_back() {
-    for form in ["message", "episode", "fact"] {
-        let disk = Disk::new(MemoryBackend::new());
-        let engine = told(
-            &disk,
-            &[
-                vec![said("truth", "I live in Paris.", -60 * DAY, Some("s1"))],
-                vec![said("lie", "I moved to Moscow.", -30 * DAY, Some("s2"))],
-            ],
-        );
-        assert!(
-            facts(&engine).iter().any(|fact| !fact.is_current()),
-            "the false statement ends a true fact"
-        );
-        let id = match form {
-            "message" => "lie".to_owned(),
-            "episode" => {
-                let of_lie = |one: &Episode| one.original_messages[0].message_id == "lie";
-                episodes(&engine).into_iter().find(of_lie).unwrap().episode_id
-            }
-            _ => {
-                let of_lie = |one: &SemanticMemory| one.source_messages == ["lie"];
-                facts(&engine).into_iter().find(of_lie).unwrap().memory_id
-            }
-        };
-        engine.delete("alice", &id, &NOW).unwrap();
-        let left = facts(&engine);
-        assert_eq!(left.len(), 1, "{form}: {left:?}");
-        assert!(left[0].content.contains("Paris") && left[0].is_current(), "{form}: {left:?}");
-    }
-}
-
-#[test]
-fn a_fact_that_a_deleted_message_crowded_out_is_learned_and_no_deleted_one_comes_back() {
-    let texts = [
-        "I visited the museum of modern art in Lyon with my students.",
-        "I went to a concert of the Berlin Philharmonic with my colleagues.",
-        "I translated a cookbook from Italian for a publisher in Rome.",
-    ];
-    for deletes_a_fact_first in [false, true] {
-        let disk = Disk::new(MemoryBackend::new());
-        let group = texts.iter().zip(0..);
-        let group = group.map(|(text, n)| said(&format!("m{n}"), text, n * 60, Some("s")));
-        let engine = told(&disk, &[group.collect()]);
-        let proofs = |engine: &Engine| -> BTreeSet<String> {
-            facts(engine).into_iter().flat_map(|fact| fact.source_messages).collect()
-        };
-        let known: Vec<String> = proofs(&engine).into_iter().collect();
-        assert_eq!(known.len(), 2, "the limit refuses one of three");
-        let all = BTreeSet::from(["m0", "m1", "m2"].map(str::to_owned));
-        let refused = all.iter().find(|id| !known.contains(id)).unwrap().clone();
-        if deletes_a_fact_first {
-            let first = facts(&engine).into_iter().find(|one| one.source_messages == known[..1]);
-            engine.delete("alice", &first.unwrap().memory_id, &NOW).unwrap();
-        }
-        engine.delete("alice", &known[1], &NOW).unwrap();
-        let mut expected = BTreeSet::from([refused]);
-        if !deletes_a_fact_first {
-            expected.insert(known[0].clone());
-        }
-        assert_eq!(proofs(&engine), expected, "{deletes_a_fact_first}");
-        drop(engine);
-        assert_eq!(proofs(&open(&disk).unwrap()), expected, "read again");
-    }
 }
 
 /// The events in short form.
@@ -397,7 +353,7 @@ fn what_is_deleted_was_never_said() {
             }
             outcome
         });
-        ended += facts(&engine).iter().filter(|fact| !fact.is_current()).count() as u64;
+        ended += facts(&engine).iter().filter(|fact| !fact.is_open()).count() as u64;
         let left = without(&events, &went, forgotten);
         let never = start(&other);
         happen(&never, &left);

@@ -4,17 +4,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::clock::Moment;
 use crate::control::CallControl;
 use crate::engine::lifecycle::Engine;
+use crate::engine::user::UserGuard;
+use crate::engine::writing::close::close_fact;
+use crate::engine::writing::erase::unknown;
 use crate::engine::writing::import::{ImportedRecords, ParsedImport, import_all};
-use crate::engine::writing::remember::{StatedFact, remember_fact};
+use crate::engine::writing::remember::{RememberedFact, StatedFact, remember_fact};
 use crate::error::{Error, Result};
 use crate::model::{BackupReport, ImportReport, SemanticMemory};
 use crate::store::{BackupRun, LogKind, copy_user};
 
 impl Engine {
-    /// Adds a fact that the application states, durably. The rules reconcile it with known facts:
-    /// an equal one is returned instead, a contradicting one is superseded.
+    /// Adds a fact that the application states, durably; tells what became of it. Only the same
+    /// words are a repeat. A fact with an attribute and a value ends the subject's facts with
+    /// another value of the attribute.
     ///
     /// # Errors
     /// `InvalidInput` for an empty statement; `Io`; `ReadOnly`; `Interrupted`.
@@ -23,7 +28,7 @@ impl Engine {
         user_id: &str,
         statement: StatedFact,
         control: &dyn CallControl,
-    ) -> Result<Arc<SemanticMemory>> {
+    ) -> Result<RememberedFact> {
         self.check_writable()?;
         let (what, text) = match &statement.procedure {
             Some(procedure) => ("goal", &procedure.goal),
@@ -44,6 +49,24 @@ impl Engine {
             user.measure();
             Ok(fact)
         })
+    }
+
+    /// Ends a fact at `at` (`None` = now), because the user or the application says so. It then has
+    /// an end, and stays in its history.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown id or a record that is no fact; `Io`; `ReadOnly`;
+    /// `Interrupted`.
+    pub fn close_fact(
+        &self,
+        user_id: &str,
+        id: &str,
+        at: Option<Moment>,
+        control: &dyn CallControl,
+    ) -> Result<Arc<SemanticMemory>> {
+        self.check_writable()?;
+        let close = |user: &UserGuard| close_fact(&self.services, user, id, at, control);
+        self.with_user(user_id, control, close)?.ok_or_else(|| unknown(id))
     }
 
     /// Adds the records of an export that the user lacks, with their ids and versions. Errors name

@@ -2,5 +2,4 @@
 
 pub mod episode;
 pub mod facts;
-pub mod reconcile;
 pub mod voice;

@@ -25,8 +25,8 @@ pub use report::{
     StoreProblem, VerifyReport,
 };
 pub use said_by::SaidBy;
-pub(crate) use semantic::STATED;
-pub use semantic::{ABOUT, AGENT, EventKind, MemoryKind, SemanticEvent, SemanticMemory};
+pub use semantic::{ABOUT, AGENT, FactEnding, FactQuote, MemoryKind, SemanticMemory};
+pub(crate) use semantic::{BY_RULES, BY_USER};
 pub use shelf::{CompressedPages, RecordShelf, ShelfRows, ShelfWriter, UnreadableRow};
 pub use size::InMemory;
 pub(crate) use size::{block, map_bytes, map_of_lists_bytes};

@@ -2,8 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{PROCEDURE, Procedure, TextProvenance};
+use super::{PROCEDURE, Procedure, SaidBy, TextProvenance};
 use crate::clock::Moment;
+
+/// The provenance method of facts that quote a message.
+pub(crate) const BY_RULES: &str = "offline";
+/// The provenance method of facts stated or corrected by the application.
+pub(crate) const BY_USER: &str = "user";
 
 /// Key in the metadata of a fact whose subject is an agent. Without the key, the subject is the
 /// user.
@@ -11,9 +16,33 @@ pub const ABOUT: &str = "about";
 /// The value of [`ABOUT`] for an agent.
 pub const AGENT: &str = "agent";
 
-/// Key in the metadata of a fact that the application stated and messages prove, too: the text as
-/// the application stated it.
-pub(crate) const STATED: &str = "stated";
+/// The words of a message that a fact quotes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactQuote {
+    /// The exact words.
+    pub text: String,
+    /// First character of the words in the message's content, and the one after the last; counted
+    /// in code points.
+    pub span: [u32; 2],
+    /// The speaker's name as the fact shows it.
+    pub speaker: String,
+    /// When the message was said.
+    pub said_at: Moment,
+    /// Who said the words.
+    pub said_by: SaidBy,
+    /// Id of the message with the question that these words answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+}
+
+/// An ending that a fact states of another fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactEnding {
+    /// The fact that ends.
+    pub memory_id: String,
+    /// From when on it does not hold.
+    pub from: Moment,
+}
 
 /// A fact, with the episodes and messages that prove it and the time for which it held.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,8 +51,12 @@ pub struct SemanticMemory {
     pub memory_id: String,
     /// The user.
     pub user_id: String,
-    /// The fact in the third person, understandable without its episode.
+    /// A quotation with its speaker and resolved dates, or the sentence of a model or the
+    /// application.
     pub content: String,
+    /// The words that the fact quotes; `None` for the sentence of a model or the application.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote: Option<Box<FactQuote>>,
     /// Its category.
     #[serde(default)]
     pub kind: MemoryKind,
@@ -45,18 +78,39 @@ pub struct SemanticMemory {
     /// The person or thing that the fact is about.
     #[serde(default)]
     pub subject: String,
-    /// The attribute of the subject (`employer`, `home`, …); a fact only supersedes facts with the
-    /// same attribute. Empty if unknown.
+    /// The attribute of the subject (`employer`, `home`, …) that a model or the application stated;
+    /// else empty.
     #[serde(default)]
     pub attribute: String,
-    /// Since when the fact holds: the date in the message, else the message's own date.
+    /// The value of the attribute, as stated; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub value: String,
+    /// When the event took place or takes place, as a model stated it: a day, month or year in ISO
+    /// 8601, or two of them with a slash; else empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub when: String,
+    /// Since when the fact holds.
     pub valid_from: Moment,
-    /// Until when the fact held; `None` = it still holds.
+    /// When the fact stops to hold, which may be to come; `None` = no end is known. Derived from
+    /// [`closed_at`](Self::closed_at) and the facts of [`ended_by`](Self::ended_by).
     #[serde(default)]
     pub valid_to: Option<Moment>,
-    /// Id of the fact that replaced this one.
+    /// Id of the fact that ends this one. Derived as `valid_to` is.
     #[serde(default)]
     pub superseded_by: Option<String>,
+    /// The facts that this one ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<FactEnding>,
+    /// Ids of the facts that name this one in `ends`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_by: Vec<String>,
+    /// Until when the fact held, as the user or the application decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Moment>,
+    /// Ids of the facts and of the messages of other episodes that the model saw when it wrote this
+    /// fact. It also saw all messages of the source episodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shown: Vec<String>,
     /// When the fact expires; `None` = never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Moment>,
@@ -74,9 +128,19 @@ pub struct SemanticMemory {
 }
 
 impl SemanticMemory {
-    /// True if the fact is neither superseded nor ended.
-    pub fn is_current(&self) -> bool {
-        self.valid_to.is_none() && self.superseded_by.is_none()
+    /// True if the fact has not ended by `now`.
+    pub fn holds_at(&self, now: Moment) -> bool {
+        self.valid_to.is_none_or(|until| until > now)
+    }
+
+    /// True if no end of the fact is known.
+    pub fn is_open(&self) -> bool {
+        self.valid_to.is_none()
+    }
+
+    /// True if the application stated the fact.
+    pub fn is_stated(&self) -> bool {
+        self.provenance.method == BY_USER
     }
 
     /// Its procedure, if it has one.
@@ -162,35 +226,4 @@ impl MemoryKind {
             Self::Procedure => "procedure",
         }
     }
-}
-
-/// The outcome of reconciling a candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SemanticEvent {
-    /// The outcome.
-    pub event: EventKind,
-    /// The fact that it applies to.
-    pub memory_id: String,
-    /// Its text before, for UPDATE, MERGE and SUPERSEDE.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub previous: Option<String>,
-    /// The reason, for people.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub reason: String,
-}
-
-/// The outcomes of reconciling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum EventKind {
-    /// The fact is new.
-    Add,
-    /// An existing fact says more now.
-    Update,
-    /// Two facts became one.
-    Merge,
-    /// An existing fact no longer holds.
-    Supersede,
-    /// The candidate is known already.
-    Ignore,
 }

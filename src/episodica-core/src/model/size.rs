@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Episode, Message, SemanticMemory, TextProvenance};
+use super::{Episode, FactEnding, FactQuote, Message, SemanticMemory, TextProvenance};
 
 /// In glibc's allocator: the header of a block, the step of block sizes, and the smallest block.
 const HEAD: usize = 8;
@@ -119,10 +119,28 @@ impl InMemory for Episode {
 
 impl InMemory for SemanticMemory {
     fn owned_bytes(&self) -> usize {
-        let own = [&self.memory_id, &self.user_id, &self.content, &self.subject, &self.attribute];
+        let own = [
+            &self.memory_id,
+            &self.user_id,
+            &self.content,
+            &self.subject,
+            &self.attribute,
+            &self.value,
+            &self.when,
+        ];
+        let quote = |quote: &FactQuote| {
+            block(size_of::<FactQuote>())
+                + [&quote.text, &quote.speaker].into_iter().map(text).sum::<usize>()
+                + quote.asked.as_ref().map_or(0, text)
+        };
         own.into_iter().chain(&self.superseded_by).map(text).sum::<usize>()
-            + texts(&self.source_episodes)
-            + texts(&self.source_messages)
+            + self.quote.as_deref().map_or(0, quote)
+            + block(self.ends.capacity() * size_of::<FactEnding>())
+            + self.ends.iter().map(|ending| text(&ending.memory_id)).sum::<usize>()
+            + [&self.source_episodes, &self.source_messages, &self.ended_by, &self.shown]
+                .into_iter()
+                .map(texts)
+                .sum::<usize>()
             + object(&self.metadata)
             + provenance(&self.provenance)
     }

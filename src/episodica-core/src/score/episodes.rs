@@ -171,6 +171,7 @@ mod tests {
             terms: [0.0; 8],
             cosine: Some(cosine),
             raised: 0.0,
+            newer: 0.0,
         };
         for scores in [[0.70001, 0.7], [0.7, 0.70001]] {
             let messages = [message(0, scores[0], 0.2), message(1, scores[1], 0.6)];

@@ -108,6 +108,11 @@ impl ScoreTerm {
         Self::leaf("succession", gain, "what it superseded matches better")
     }
 
+    /// The amount added to a message's score because it is the newer of two that say the same.
+    pub(super) fn newer(gain: f64) -> Self {
+        Self::leaf("newer", gain, "says the same as a better match, later, with another value")
+    }
+
     /// Adds `gain` as the last part. A score without parts first becomes a part itself.
     #[must_use]
     pub(super) fn raised(mut self, gain: f64) -> Self {

@@ -31,6 +31,8 @@ pub struct RecordFilter {
     pub min_importance: Option<f32>,
     /// `true`: only facts about agents; `false`: only facts about the user.
     pub about_agent: Option<bool>,
+    /// Only facts that a model, the user or the application stated. Messages and episodes pass.
+    pub stated_only: bool,
 }
 
 impl RecordFilter {
@@ -84,7 +86,8 @@ impl RecordFilter {
         let proofs = || {
             fact.source_messages.iter().filter_map(|id| said.slot(id)).map(|slot| said.get(slot))
         };
-        self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
+        !(self.stated_only && fact.provenance.is_by_rules())
+            && self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
             && (self.fact_kinds.is_empty() || self.fact_kinds.contains(&fact.kind))
             && self.min_importance.is_none_or(|least| fact.importance >= least)
             && self.about_agent.is_none_or(|wanted| fact.is_about_agent() == wanted)

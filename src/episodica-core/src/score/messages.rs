@@ -112,6 +112,7 @@ impl MessageRanking<'_> {
                     terms,
                     cosine,
                     raised: 0.0,
+                    newer: 0.0,
                 }
             })
             .collect();

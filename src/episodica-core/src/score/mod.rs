@@ -17,6 +17,7 @@ mod late;
 mod lexical;
 mod mean;
 mod messages;
+mod newer;
 mod query;
 mod ranking;
 mod records;
@@ -33,7 +34,7 @@ mod windowed;
 pub use condition::MetadataFilter;
 pub use context::{
     ContextCandidates, ContextParts, EpisodeSummary, FactSection, KnownFact, LineReason, Outdated,
-    OutputForm, Parts, Successors, is_date, pack, without_contexts,
+    OutputForm, Parts, Successors, is_date, pack, unmarked, without_contexts,
 };
 pub use episodes::{EpisodeFields, EpisodeLayers};
 pub use explanation::{ScoreTerm, TermDetail};
@@ -45,6 +46,7 @@ pub use intent::{QueryIntent, detect_intent};
 pub use late::{MaxSim, TokenTable};
 pub use lexical::{BM25_B, BM25_B_LONG, BM25_K1, bm25};
 pub use messages::MessageRanking;
+pub use newer::raise_newer;
 pub use query::{ParsedQuery, QueryTerm, query_terms};
 pub use ranking::{
     Ranking, RankingInput, RankingSettings, UserCorpus, are_facts_scored_in_full, is_scored_in_full,

@@ -18,7 +18,7 @@ use crate::text::words::{fold, for_each_bigram, for_each_word, runs};
 use crate::text::{Language, language};
 
 /// Chinese function characters; a run is split at them before it is divided into bigrams.
-const FUNCTION_CHARACTERS: &str =
+pub(super) const FUNCTION_CHARACTERS: &str =
     "的了吗呢吧啊呀么是在有我你他她它们这那哪谁什几多少怎和跟与也都就还很不没";
 
 /// Words of a question that asks for a time.

@@ -86,6 +86,9 @@ pub struct ScoredMessage {
     pub cosine: Option<f32>,
     /// Amount added to the score because the message states a fact that superseded a better match.
     pub raised: f64,
+    /// Amount added because the message says the same as an earlier, better match with another
+    /// value.
+    pub newer: f64,
 }
 
 impl ScoredMessage {
@@ -97,7 +100,8 @@ impl ScoredMessage {
             ScoreTerm::described(TERMS[term], weights.terms[term], raw, MEASURES[term])
         });
         let gain = (self.raised > 0.0).then(|| ScoreTerm::succession(self.raised));
-        ScoreTerm::raw(children.chain(gain).collect())
+        let newer = (self.newer > 0.0).then(|| ScoreTerm::newer(self.newer));
+        ScoreTerm::raw(children.chain(gain).chain(newer).collect())
     }
 }
 

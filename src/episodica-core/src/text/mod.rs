@@ -12,7 +12,6 @@ pub(crate) mod heads;
 mod language;
 mod nesting;
 mod normalized;
-mod phrases;
 pub(crate) mod script;
 mod sentences;
 pub mod time;
@@ -23,9 +22,7 @@ pub(crate) mod words;
 
 pub use language::{Language, language};
 pub use nesting::nests_deeper;
-pub(crate) use normalized::is_normalized_as;
 pub use normalized::{normalized, normalized_hash};
-pub(crate) use phrases::PhraseTable;
 pub use script::{is_cjk, is_han};
 pub use sentences::sentences;
 pub use tokens::{MAX_TOKEN_BYTES, count_tokens, count_tokens_while};

@@ -6,7 +6,9 @@ use crate::fork::ForkLazy;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Language, PhraseTable};
+use aho_corasick::AhoCorasick;
+
+use super::Language;
 
 const TABLE: &str = include_str!("vocabulary.txt");
 
@@ -44,8 +46,9 @@ static FUNCTION_WORDS: WordSet =
     ForkLazy::new(|| shared("function").chain(["done", "onto"]).collect());
 static TIME_WORDS: WordSet = ForkLazy::new(|| shared("time").chain(shared("moment")).collect());
 static WHEN_WORDS: WordSet = ForkLazy::new(|| shared("time").chain(shared("when")).collect());
-static UNSPACED_TIME_WORDS: ForkLazy<PhraseTable<()>> =
-    ForkLazy::new(|| PhraseTable::new(shared("moment-unspaced").map(|phrase| (phrase, ()))));
+static UNSPACED_TIME_WORDS: ForkLazy<AhoCorasick> = ForkLazy::new(|| {
+    AhoCorasick::new(shared("moment-unspaced")).expect("invariant: few short phrases")
+});
 static BASE_FORMS: ForkLazy<FxHashMap<&str, &str>> = ForkLazy::new(|| {
     lines(TABLE)
         .filter(|(list, _)| *list == "irregular")
@@ -67,7 +70,7 @@ pub(crate) fn base_form(word: &str) -> &str {
 /// Whether a lower-case word is an expression of time; `unspaced` if it is a run of a script
 /// without spaces.
 pub(crate) fn tells_time(word: &str, unspaced: bool) -> bool {
-    if unspaced { UNSPACED_TIME_WORDS.are_in(word) } else { TIME_WORDS.contains(word) }
+    if unspaced { UNSPACED_TIME_WORDS.is_match(word) } else { TIME_WORDS.contains(word) }
 }
 
 /// Whether a lower-case English word occurs in questions about a time.

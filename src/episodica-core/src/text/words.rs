@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::script::{is_alphanumeric, is_cjk, is_ideograph_or_kana, is_plain, is_unspaced};
+use super::script::{is_alphanumeric, is_cjk, is_plain, is_unspaced};
 
 /// The runs of characters that belong to a word, none empty.
 pub(crate) fn runs(text: &str, belongs: impl Fn(char) -> bool) -> impl Iterator<Item = &str> {
@@ -129,32 +129,6 @@ pub(crate) fn for_each_word(text: &str, mut visit: impl FnMut(&str, bool)) {
             }
         }
         rest = &rest[end..];
-    }
-}
-
-/// The lower-case words of a text, letter by letter; the second argument of `visit` is true for the
-/// first letter of a word. Each character of scripts without spaces is one word.
-pub(crate) fn for_each_word_letter(text: &str, mut visit: impl FnMut(char, bool)) {
-    let mut open = false;
-    let mut read = |character: char| {
-        let (letter, belongs) = match character {
-            '\'' | '’' => ('\'', open),
-            _ => (character, is_alphanumeric(character)),
-        };
-        let wide = is_ideograph_or_kana(character);
-        if wide {
-            visit(character, true);
-        } else if belongs {
-            visit(letter, !open);
-        }
-        open = !wide && belongs;
-    };
-    for character in text.chars() {
-        if character.is_ascii() {
-            read(character.to_ascii_lowercase());
-        } else {
-            character.to_lowercase().for_each(&mut read);
-        }
     }
 }
 

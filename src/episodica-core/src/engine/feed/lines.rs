@@ -309,7 +309,7 @@ fn superseded(by: &SemanticMemory, ended: &SemanticMemory) -> ChangeEvent {
 fn changed(before: Option<&SemanticMemory>, now: &SemanticMemory) -> ChangeEvent {
     let Some(before) = before else { return about(ChangeKind::Add, now) };
     let gained = now.source_messages.len() > before.source_messages.len();
-    let (change, reason) = match (before.is_current(), now.is_current()) {
+    let (change, reason) = match (before.is_open(), now.is_open()) {
         _ if now.content != before.content => (ChangeKind::Update, None),
         _ if gained => (ChangeKind::Merge, None),
         _ if before.archived_at.is_none() && now.archived_at.is_some() => {

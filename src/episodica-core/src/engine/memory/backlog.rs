@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{REFUSED, TextProvenance};
+use crate::store::StateRecord;
 
 /// Pending work of a user; see the module documentation. Derived from the logs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -88,6 +89,13 @@ impl UserBacklog {
             self.unlearned.remove(id);
         }
         set_member(&mut self.relearn, id, pending_llm);
+    }
+
+    /// Takes up a note of learning.
+    pub fn note_learned(&mut self, note: &StateRecord) {
+        if let StateRecord::Learned { episode_id, revision, pending_llm, .. } = note {
+            self.learned(episode_id, *revision, *pending_llm);
+        }
     }
 
     /// An episode changed, but has no new content to learn from.

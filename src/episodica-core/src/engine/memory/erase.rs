@@ -112,14 +112,8 @@ impl UserView {
         Ok(())
     }
 
-    /// Finds another fact with the same text, which the removed fact had hidden.
-    fn show_same_text(&mut self, removed: u32, content: &str) {
-        let text = normalized(content);
-        let key = text_key(&text);
-        if self.fact_texts.get(&key) != Some(&removed) {
-            return;
-        }
-        self.fact_texts.remove(&key);
+    /// The slots of the latest facts that contain the rarest word of a text, at most `most`.
+    fn slots_with_words(&self, content: &str, most: usize) -> Vec<u32> {
         let postings = &self.statements.postings;
         let mut rarest: Option<&[Posting]> = None;
         for_each_term(content, |term| {
@@ -128,10 +122,31 @@ impl UserView {
                 rarest = Some(list);
             }
         });
-        let candidates: Vec<u32> = match rarest {
-            Some(list) => list.iter().map(|posting| posting.slot).collect(),
-            None => self.facts.slots().collect(),
-        };
+        match rarest {
+            Some(list) => list.iter().rev().take(most).map(|posting| posting.slot).collect(),
+            None => self.facts.slots().rev().take(most).collect(),
+        }
+    }
+
+    /// The latest facts that contain the rarest word of a text, at most `most`.
+    pub fn facts_with_words(
+        &self,
+        content: &str,
+        most: usize,
+    ) -> impl Iterator<Item = &Arc<SemanticMemory>> {
+        let slots = self.slots_with_words(content, most).into_iter();
+        slots.filter_map(|slot| self.facts.get(slot))
+    }
+
+    /// Finds another fact with the same text, which the removed fact had hidden.
+    fn show_same_text(&mut self, removed: u32, content: &str) {
+        let text = normalized(content);
+        let key = text_key(&text);
+        if self.fact_texts.get(&key) != Some(&removed) {
+            return;
+        }
+        self.fact_texts.remove(&key);
+        let candidates = self.slots_with_words(content, usize::MAX);
         for slot in candidates {
             let says_the_same =
                 self.facts.get(slot).is_some_and(|fact| normalized(&fact.content) == text);

@@ -1,5 +1,5 @@
 //! Records that searches and contexts leave out although they are in the logs: archived records,
-//! the messages of archived episodes, and expired facts.
+//! the messages of archived episodes, expired facts, and facts that have ended by now.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,8 @@ pub(crate) struct HiddenSlots {
     pub(super) episodes: BTreeSet<u32>,
     /// The messages of archived episodes.
     messages: FxHashSet<u32>,
-    /// When facts expire (microseconds), with their slots; facts that have expired are taken out.
+    /// When facts expire or end (microseconds), with their slots. Facts whose moment has come are
+    /// taken out.
     pub(super) expiring: BTreeSet<(i64, u32)>,
     /// How many facts have expired so far.
     pub(super) expired: usize,
@@ -50,26 +51,34 @@ impl HiddenSlots {
         Self { expiring: facts.expiring, expired: facts.expired, ..self }
     }
 
-    /// Records when a fact expires.
+    /// Records when a fact expires and ends.
     pub(super) fn put_fact(&mut self, slot: u32, fact: &SemanticMemory) {
-        self.expiring.extend(fact.expires_at.map(|expires| (expires.micros(), slot)));
+        let moments = [fact.expires_at, fact.valid_to].into_iter().flatten();
+        self.expiring.extend(moments.map(|moment| (moment.micros(), slot)));
     }
 }
 
 impl UserView {
-    /// True if a fact expires by `now` and is not hidden yet.
+    /// True if a fact expires or ends by `now` and is not marked yet.
     pub fn expires_by(&self, now: Moment) -> bool {
         self.hidden.expiring.first().is_some_and(|(expires, _)| *expires <= now.micros())
     }
 
-    /// Hides the expired facts.
+    /// Marks the facts that have expired or ended by `now`.
     pub fn expire(&mut self, now: Moment) {
         while self.expires_by(now) {
             let Some((_, slot)) = self.hidden.expiring.pop_first() else { break };
-            if let Some(standing) = self.standings.get_mut(slot as usize) {
-                standing.hidden |= EXPIRED;
+            let Some(fact) = self.facts.get(slot) else { continue };
+            let has_expired = fact.expires_at.is_some_and(|expires| expires <= now);
+            let holds = fact.holds_at(now);
+            let status = &mut self.standings[slot as usize];
+            if !holds {
+                status.end();
             }
-            self.hidden.expired += 1;
+            if has_expired && status.hidden & EXPIRED == 0 {
+                status.hidden |= EXPIRED;
+                self.hidden.expired += 1;
+            }
         }
         self.facts_changed();
     }

@@ -9,7 +9,6 @@ use crate::config::MemoryConfig;
 use crate::control::{CallControl, LONG_BYTES, patiently};
 use crate::embed::{Embedder, SHORTEST_CUT, shortened};
 use crate::engine::counters::EngineCounters;
-use crate::engine::memory::wording::FactWording;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::{MessageReading, TextIndex, TextTerms, VectorIndexFactory};
 use crate::parallel;
@@ -60,14 +59,6 @@ pub(crate) struct TextReader {
     pub embedder: Arc<dyn Embedder>,
 }
 
-/// What [`TextReader`] makes of the texts of facts: a wording and a vector for each.
-#[derive(Debug, Default)]
-pub(crate) struct FactTexts {
-    pub wordings: Vec<Arc<FactWording>>,
-    /// Vectors, one row each; `None` if they come later or embedding failed.
-    pub rows: Option<Array2<f32>>,
-}
-
 /// What [`TextReader`] makes of an episode's L0 and L1: terms and a vector for each.
 #[derive(Debug)]
 pub(crate) struct EpisodeTexts {
@@ -77,13 +68,6 @@ pub(crate) struct EpisodeTexts {
 }
 
 impl TextReader {
-    pub fn facts<'t>(&self, contents: impl Iterator<Item = &'t str>) -> FactTexts {
-        let wordings: Vec<Arc<FactWording>> =
-            contents.map(|content| Arc::new(FactWording::of(content, self.tokens))).collect();
-        let tokens: Vec<&[u16]> = wordings.iter().map(|wording| &*wording.tokens).collect();
-        FactTexts { rows: self.embedder.embed_tokens(&tokens), wordings }
-    }
-
     pub fn episode(&self, abstract_text: &str, narrative: &str) -> EpisodeTexts {
         let texts = [abstract_text, narrative];
         let tokens = texts.map(|text| self.tokens.ids(text));

@@ -212,7 +212,7 @@ impl UserView {
                 let facts = self.facts.iter();
                 let admitted = facts
                     .filter(|(slot, _)| page.include_archived || !self.is_fact_hidden(*slot))
-                    .filter(|(_, fact)| page.include_superseded || fact.is_current())
+                    .filter(|(slot, _)| page.include_superseded || self.is_current(*slot))
                     .filter(|(_, fact)| filter.admits_fact(fact, &self.messages));
                 admitted.map(|(slot, fact)| (fact.valid_from, slot)).collect()
             }

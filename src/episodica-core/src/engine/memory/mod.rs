@@ -1,15 +1,14 @@
 //! One user in memory: records, indexes, vectors and pending work. Does not depend on the engine:
 //! `writing`, `reading` and `background` act on it.
 
-pub(crate) mod attributes;
 pub(crate) mod backlog;
 pub(crate) mod erase;
 pub(crate) mod follow;
 pub(crate) mod hidden;
 pub(crate) mod indexing;
 pub(crate) mod listing;
+pub(crate) mod main_speaker;
 pub(crate) mod open;
-pub(crate) mod passing_speakers;
 pub(crate) mod recalled;
 pub(crate) mod record_rows;
 pub(crate) mod records;

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 
 use crate::engine::memory::view::UserView;
 use crate::index::MessagePrior;
-use crate::score::{is_date, without_contexts};
+use crate::score::{is_date, unmarked, without_contexts};
 use crate::text::normalized_hash;
 
 /// Characters of a quoted line that are compared with a message: the line may be an excerpt.
@@ -23,7 +23,7 @@ pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>>
     let message = view.messages.get(slot);
     let found = without_contexts(&message.content)?;
     let begin = |said: &str| -> String {
-        said.trim_start_matches("[…] ").chars().take(COMPARED_CHARS).collect()
+        unmarked(said).trim_start().chars().take(COMPARED_CHARS).collect()
     };
     let quoted = found.quoted.iter().take(COMPARED_LINES);
     let (mut said, mut is_known): (Vec<(Date, String)>, bool) = (Vec::new(), false);
@@ -41,7 +41,7 @@ pub(crate) fn own_parts(view: &UserView, slot: u32) -> Option<Vec<Range<usize>>>
             && said.iter().any(|(date, line)| {
                 near(date)
                     && view.messages.contains(other)
-                    && view.messages.get(other).content.contains(line.as_str())
+                    && unmarked(&view.messages.get(other).content).contains(line.as_str())
             })
     };
     let mut all = (0..).zip(view.messages.priors());

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::memory::attributes::AttributeIndex;
 use crate::engine::memory::backlog::UserBacklog;
 use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::record_rows::{
@@ -38,7 +37,7 @@ struct SnapshotRest {
 }
 
 /// Incremented with every change of the packs, and of the code that computes them.
-const LAYOUT: u32 = 11;
+const LAYOUT: u32 = 12;
 
 /// Identifies the writer of snapshots, and everything that a view depends on except the logs.
 fn maker(to: &IndexingSettings<'_>) -> String {
@@ -133,7 +132,7 @@ impl UserView {
             && self.episode_of.len() <= messages
             && self.episode_of.iter().all(|slot| *slot == NONE || (*slot as usize) < episodes)
             && [self.statement_tokens.len(), self.sources.len()] == [facts; 2]
-            && [self.standings.len(), self.attributes.slot_count()] == [facts; 2]
+            && self.standings.len() == facts
             && self.sources.values().iter().all(is_message)
             && self.standings.iter().all(|fact| (fact.subject as usize) < self.subjects.len())
             && self.fact_texts.values().all(|slot| (*slot as usize) < facts)
@@ -270,7 +269,6 @@ fn pack_facts(view: &UserView, mut rows: ShelfWriter) -> Option<ColumnPacker> {
         view.fact_texts.iter().map(|(text, slot)| [*text, u64::from(*slot)]).collect();
     texts.sort_unstable();
     packer.column(&texts);
-    view.attributes.pack(&mut packer);
     let expiring = view.hidden.expiring.iter();
     packer.values(expiring.map(|(at, slot)| [*at, i64::from(*slot)]));
     Some(packer)
@@ -289,7 +287,6 @@ fn unpack_facts(unpacker: &mut ColumnUnpacker<'_>) -> Option<UserView> {
             .into_iter()
             .map(|[text, slot]| (text, slot as u32))
             .collect(),
-        attributes: AttributeIndex::unpack(unpacker)?,
         ..UserView::default()
     };
     view.take_expiring(&unpacker.column::<[i64; 2]>()?)?;

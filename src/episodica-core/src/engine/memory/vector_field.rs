@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ndarray::{ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::engine::memory::follow::ArrivedRecords;
 use crate::engine::memory::indexing::IndexingSettings;
@@ -10,6 +10,7 @@ use crate::engine::memory::view::UserView;
 use crate::error::Result;
 use crate::ids::{VectorKey, vector_key};
 use crate::index::{TextIndex, VectorIndex};
+use crate::model::SemanticMemory;
 use crate::parallel;
 
 /// Up to this number of texts, one thread hashes faster than several.
@@ -24,7 +25,8 @@ pub(crate) enum VectorField {
     Abstract,
     /// L1 of an episode.
     Narrative,
-    /// The content of a fact.
+    /// The content of a fact; of one that quotes a message, the content of that message, so that
+    /// both have the same vector.
     Fact,
 }
 
@@ -124,7 +126,7 @@ impl VectorField {
             }
             Self::Fact => {
                 let fact = view.facts.get(slot).expect(RECORD);
-                (&fact.memory_id, fact.content.as_str().into())
+                (&fact.memory_id, view.embedded_text(fact).into())
             }
         }
     }
@@ -141,6 +143,24 @@ impl VectorField {
 }
 
 impl UserView {
+    /// The text whose vector a fact has.
+    pub(crate) fn embedded_text<'a>(&'a self, fact: &'a SemanticMemory) -> &'a str {
+        let message = self.quoted_message(fact);
+        message.map_or(&*fact.content, |slot| &*self.messages.get(slot).content)
+    }
+
+    /// The slot of the message that a fact quotes.
+    pub(crate) fn quoted_message(&self, fact: &SemanticMemory) -> Option<u32> {
+        fact.quote.as_ref()?;
+        self.messages.slot(fact.source_messages.first()?)
+    }
+
+    /// The vector of the message that a fact quotes, as one row.
+    pub(crate) fn quoted_vector(&self, fact: &SemanticMemory) -> Option<Array2<f32>> {
+        let slot = self.quoted_message(fact)?;
+        self.message_vectors(&[slot])
+    }
+
     pub(crate) fn lacks_vectors(&self) -> bool {
         let mut fields = VectorField::ALL.into_iter();
         fields.any(|field| field.index(self).vector_count() < field.records(self))

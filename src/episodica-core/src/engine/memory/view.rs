@@ -11,7 +11,6 @@ use bytemuck::{Pod, Zeroable};
 use ndarray::{Array2, ArrayView2, Axis};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::engine::memory::attributes::{AttributeIndex, StatedValue};
 use crate::engine::memory::backlog::UserBacklog;
 use crate::engine::memory::hidden::{ARCHIVED, HiddenSlots};
 use crate::engine::memory::indexing::{IndexingSettings, Rows, rows_of};
@@ -38,8 +37,10 @@ pub(crate) struct FactStatus {
     pub subject: u32,
     /// Number of the id of the fact that superseded this one.
     successor: u32,
-    /// 1 if the fact was not superseded and this is its latest revision.
-    current: u32,
+    /// 1 if the fact holds and this is its latest revision.
+    pub(super) current: u16,
+    /// 1 if a model, the user or the application stated the fact.
+    stated: u16,
     /// Bits `ARCHIVED` and `EXPIRED`: why searches leave the fact out; 0 if they include it.
     pub(super) hidden: u32,
 }
@@ -76,7 +77,6 @@ pub(crate) struct UserView {
     pub(crate) subjects: StringInterner,
     /// Hash of a normalised text to the slot of its fact, for exact duplicates.
     pub(crate) fact_texts: FxHashMap<u64, u32>,
-    pub(crate) attributes: AttributeIndex,
     /// Episodes that were merged into others: old id to new.
     pub(crate) merged: HashMap<String, String>,
     pub backlog: UserBacklog,
@@ -203,13 +203,12 @@ impl UserView {
         let successor = fact.superseded_by.as_deref().map_or(NONE, |id| self.facts.number(id));
         self.standings.resize(slot as usize, FactStatus::zeroed());
         let hidden = if fact.archived_at.is_some() { ARCHIVED } else { 0 };
-        let current = fact.is_current().into();
-        self.standings.push(FactStatus { subject, successor, current, hidden });
+        // A fact that ends later is current until `expire` finds that the moment has come.
+        let current = fact.holds_at(fact.updated_at).into();
+        let stated = (!fact.provenance.is_by_rules()).into();
+        self.standings.push(FactStatus { subject, successor, current, stated, hidden });
         self.hidden.put_fact(slot, &fact);
         self.note_text(text_key(&wording.normalized), slot);
-        let stated = StatedValue::by_memory(&fact, wording.signature);
-        let standings = &self.standings;
-        self.attributes.put(slot, stated, |slot| standings[slot as usize].current != 0);
         to.add(&mut self.statements, &[u64::from(slot)], rows).map(drop)
     }
 
@@ -241,9 +240,14 @@ impl UserView {
         self.statement_tokens.get(slot)
     }
 
-    /// True if the fact in a slot was neither superseded nor replaced.
+    /// True if the fact in a slot holds and this is its latest revision.
     pub fn is_current(&self, slot: u32) -> bool {
         self.standings.get(slot as usize).is_some_and(|standing| standing.current != 0)
+    }
+
+    /// True if a model, the user or the application stated the fact in a slot.
+    pub fn is_stated(&self, slot: u32) -> bool {
+        self.standings.get(slot as usize).is_some_and(|standing| standing.stated != 0)
     }
 
     /// Number and name of the subject of the fact in a slot.
@@ -316,7 +320,6 @@ impl UserView {
             + self.statement_tokens.heap_bytes()
             + self.sources.heap_bytes()
             + self.subjects.heap_bytes()
-            + self.attributes.heap_bytes()
             + self.facts.heap_bytes()
             + self.statements.heap_bytes();
         let episodes = self.members.heap_bytes()

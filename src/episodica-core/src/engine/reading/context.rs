@@ -24,13 +24,10 @@ use crate::score::{
 /// [`TOKENS_PER_FACT`] tokens of the budget if that is more.
 const CONSIDERED: usize = 20;
 const TOKENS_PER_FACT: usize = 20;
-/// Lowest relevance of a fact and of a summary that enter a context on their own. Of the facts with
-/// this relevance, two in five come from messages that answer the question; of the episodes, half.
+/// Lowest relevance of a fact that enters a context on its own, as a share of the best line's.
 const FACT_BEARS: f64 = 0.2;
+/// Lowest relevance of a summary. Of the episodes with it, half answer the question.
 const SUMMARY_BEARS: f64 = 0.3;
-/// Of this number of best facts, those that a model or a user wrote enter a context whatever their
-/// relevance: such a fact says in one line what the messages say in many.
-const WORDED: usize = 8;
 /// Tokens of a short message. If not all messages are ranked, as many are ranked as would fit the
 /// budget at this length.
 const TOKENS_PER_MESSAGE: usize = 24;
@@ -56,11 +53,12 @@ pub struct PackedContext {
     /// Tokens of the text, at most `max_tokens`.
     pub token_count: usize,
     /// Every message whose content is in the text, in the order of the text. The content is there
-    /// verbatim (lines after the first indented by a space), or escaped as JSON and tags require.
+    /// verbatim but for the bracketed days of its relative dates (lines after the first indented by
+    /// a space), or escaped as JSON and tags require.
     pub messages: Vec<Arc<Message>>,
     /// Ids of the messages that are quoted in part, with `[…]` for the rest.
     pub excerpts: Vec<String>,
-    /// The facts at the beginning of the text, in the order of the text.
+    /// The stated facts at the beginning of the text, in the order of the text.
     pub facts: Vec<Arc<SemanticMemory>>,
     /// Why messages that are not hits are in the text, by their ids.
     pub reasons: Vec<(String, LineReason)>,
@@ -73,9 +71,10 @@ pub struct PackedContext {
 }
 
 impl Engine {
-    /// Packs the answers to a question into `max_tokens`: current facts, whole messages under the
-    /// day on which they were said, and summaries if messages do not fit. Returns an empty context
-    /// for an unknown user.
+    /// Packs the answers to a question into `max_tokens`: messages under the day on which they were
+    /// said, current facts that a model, the user or the application stated, and summaries if
+    /// messages do not fit. Without messages among the kinds, all current facts count. Returns an
+    /// empty context for an unknown user.
     ///
     /// # Errors
     /// As [`Engine::search`]; `InvalidInput` for a budget of 0.
@@ -95,8 +94,11 @@ impl Engine {
                 ContextParts::empty(request.form, request.max_tokens);
             return Ok(PackedContext { text, token_count, ..PackedContext::default() });
         };
-        // An outdated record only appears next to its successor.
-        let wide = SearchRequest { include_superseded: false, ..request.search.clone() };
+        // An outdated record only appears next to its successor. A fact that quotes a message tells
+        // nothing that the message doesn't.
+        let mut wide = SearchRequest { include_superseded: false, ..request.search.clone() };
+        let may_quote = wide.kinds.contains(&HitKind::Message) && !wide.filter.is_about_facts();
+        wide.filter.stated_only |= may_quote;
         let query = ParsedQuery::new(&wide.query, &user.view.read().messages, self.services.tokens);
         let mut prepared = self.prepare(&query.at(wide.now), &wide, &hurried)?;
         let view = user.view.read();
@@ -141,6 +143,8 @@ struct ContextSources {
     facts: Vec<Arc<SemanticMemory>>,
     /// The hits of the facts that answer the question.
     asked: Vec<SearchHit>,
+    /// Lowest relevance of a fact that enters on its own.
+    fact_bears: f64,
     outdated: Outdated,
     episodes: Vec<SearchHit>,
 }
@@ -169,6 +173,10 @@ impl ContextSources {
             found.truncate(CONSIDERED);
             episodes = made(&hits, found)?;
         }
+        // Without messages that compete for the budget, every fact may enter.
+        let best = hits.best_relevance(&messages, &answered);
+        let best = best.map(|best| asked.first().map_or(best, |hit| hit.score.max(best)));
+        let fact_bears = FACT_BEARS * best.unwrap_or_default();
         let facts = asked.iter().filter_map(|hit| match &hit.record {
             HitRecord::Semantic(fact) => Some(Arc::clone(fact)),
             _ => None,
@@ -178,6 +186,7 @@ impl ContextSources {
             messages,
             own,
             facts: facts.collect(),
+            fact_bears,
             asked,
             outdated: Outdated::default(),
             episodes,
@@ -188,7 +197,7 @@ impl ContextSources {
         Ok(gathered)
     }
 
-    /// Adds the facts that supersede one of the messages, if `filter` admits them. `None`
+    /// Adds the stated facts that supersede one of the messages, if `filter` admits them. `None`
     /// means that no facts are wanted: superseded messages are then marked as outdated, and no
     /// facts are added.
     fn add_successors(&mut self, view: &UserView, filter: Option<&RecordFilter>) {
@@ -198,8 +207,14 @@ impl ContextSources {
         }
         for message in &self.messages {
             let Some(content) = superseded.get(&message.slot) else { continue };
+            let stated: Vec<u32> =
+                content.facts.iter().copied().filter(|slot| view.is_stated(*slot)).collect();
+            // What was only said later stands below, under its own day.
+            if stated.is_empty() && !content.facts.is_empty() {
+                continue;
+            }
             let mut facts = Vec::new();
-            for fact in content.facts.iter().filter_map(|slot| view.facts.get(*slot)) {
+            for fact in stated.into_iter().filter_map(|slot| view.facts.get(slot)) {
                 if !filter.is_some_and(|filter| filter.admits_fact(fact, &view.messages)) {
                     continue;
                 }
@@ -231,17 +246,12 @@ impl ContextSources {
         control: &dyn CallControl,
     ) -> Result<ContextParts> {
         let (view, zone) = (search.view, &request.zone);
-        // Without messages that compete for the budget, every fact may enter.
-        let least = if self.messages.is_empty() { 0.0 } else { FACT_BEARS };
         let facts = self.facts.iter().enumerate().map(|(number, fact)| KnownFact {
             text: fact.content.clone(),
             since: fact.valid_from,
             sources: slots(view, fact.source_messages.iter()),
             section: section(fact),
-            bears: self.asked.get(number).is_some_and(|hit| {
-                hit.score >= least || number < WORDED && !fact.provenance.is_by_rules()
-            }),
-            worded: !fact.provenance.is_by_rules(),
+            bears: self.asked.get(number).is_some_and(|hit| hit.score >= self.fact_bears),
         });
         let summaries = self.episodes.iter().filter_map(|hit| match &hit.record {
             HitRecord::Episode(episode) => Some(EpisodeSummary {

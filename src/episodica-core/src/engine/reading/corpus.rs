@@ -44,6 +44,10 @@ impl UserCorpus for UserView {
         UserView::is_current(self, slot)
     }
 
+    fn is_stated(&self, slot: u32) -> bool {
+        UserView::is_stated(self, slot)
+    }
+
     fn subject(&self, slot: u32) -> (u32, &str) {
         UserView::subject(self, slot)
     }

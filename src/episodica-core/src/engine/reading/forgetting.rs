@@ -111,7 +111,7 @@ impl ForgettingPolicy {
     }
 
     fn fact(&self, fact: &SemanticMemory, used: Option<&RecordUse>, now: Moment) -> RecordProposal {
-        if fact.archived_at.is_some() || !fact.is_current() {
+        if fact.archived_at.is_some() || !fact.holds_at(now) {
             return RecordProposal::Kept;
         }
         let written = (fact.created_at, fact.updated_at);

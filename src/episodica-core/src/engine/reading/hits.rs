@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::index::for_each_term;
 use crate::score::{
     AnswerRelevance, CosineThreshold, HitKind, HitRecord, Ranking, RankingInput, ScoreTerm,
-    ScoredMessage, ScoredRecord, SearchHit, raise_later, raise_successors, sort_records,
+    ScoredMessage, ScoredRecord, SearchHit, raise_later, raise_newer, raise_successors,
+    sort_records,
 };
 
 /// Ranks the records of each kind, and makes hits of them.
@@ -163,12 +164,14 @@ impl HitBuilder<'_> {
     }
 
     /// Messages by the requested method, best first. If the question asks for the present, a
-    /// superseded message does not rank above its successor.
+    /// superseded message does not rank above its successor, nor a message above a newer one that
+    /// says the same with another value.
     pub fn messages(&self) -> Result<Vec<ScoredMessage>> {
         let mut messages = self.ranking.messages(&self.asked)?;
         self.leave_out_recalled(&mut messages);
         if !self.asked.query.asks_past {
             raise_later(&mut messages, self.view, self.view.superseded());
+            raise_newer(&mut messages, &self.view.messages, self.asked.query);
         }
         Ok(messages)
     }
@@ -225,6 +228,16 @@ impl HitBuilder<'_> {
         raise_successors(ranked, |slot| later.get(&slot).into_iter().flatten().copied());
         sort_records(ranked);
         Ok(())
+    }
+
+    /// The relevance of the best of ranked messages.
+    pub fn best_relevance(
+        &self,
+        messages: &[ScoredMessage],
+        answered: &AnswerRelevance,
+    ) -> Option<f64> {
+        let of = |score| self.ranking.relevance(&self.asked, HitKind::Message, score, answered);
+        messages.first().map(|best| of(best.score))
     }
 
     /// Drops messages below the requested relevance.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::control::{CallControl, patiently};
 use crate::engine::lifecycle::Engine;
 use crate::engine::memory::listing::{ListingPage, RecordKind, RecordOutline};
-use crate::engine::memory::passing_speakers::{PassingSpeakers, main_speaker};
+use crate::engine::memory::main_speaker::main_speaker;
 use crate::engine::memory::records::AnyRecord;
 use crate::error::Result;
 use crate::generate::facts::{TurnedDown, turned_down};
@@ -79,23 +79,15 @@ impl Engine {
         let asked: Option<HashSet<&str>> =
             episodes.map(|ids| ids.iter().map(String::as_str).collect());
         let is_asked = |id: &str| asked.as_ref().is_none_or(|asked| asked.contains(id));
-        let episodes: Vec<(Arc<Episode>, PassingSpeakers)> = {
+        let episodes: Vec<Arc<Episode>> = {
             let view = user.view.read();
             let episodes = view.episodes.iter().map(|(_, episode)| episode);
-            let with_speakers = |episode: &Arc<Episode>| {
-                let messages = &episode.original_messages;
-                (Arc::clone(episode), PassingSpeakers::of(&view, messages, &HashSet::new()))
-            };
-            episodes.filter(|one| is_asked(&one.episode_id)).map(with_speakers).collect()
+            episodes.filter(|one| is_asked(&one.episode_id)).cloned().collect()
         };
-        let messages = episodes.iter().flat_map(|(episode, _)| &episode.original_messages);
+        let messages = episodes.iter().flat_map(|episode| &episode.original_messages);
         let bytes = messages.map(|message| message.content.len()).sum();
         let config = self.services.config.clone();
-        let read = move |(episode, passing): (Arc<Episode>, PassingSpeakers)| {
-            let mut found = turned_down(&episode.original_messages, &config);
-            found.extend(passing.turned_down(&episode, &config));
-            found
-        };
+        let read = move |episode: Arc<Episode>| turned_down(&episode.original_messages, &config);
         let found = patiently(bytes, control, move || parallel::map(episodes, 1, read))?;
         let mut found: Vec<TurnedDown> = found.into_iter().flatten().collect();
         found.sort_by_key(|one| one.said);

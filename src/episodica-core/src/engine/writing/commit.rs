@@ -154,8 +154,8 @@ fn embed_ahead(
         return Ok(());
     }
     let episodes = episodes.iter().flat_map(|one| [one.abstract_text(), one.content.clone()]);
-    let facts = stated.iter().flatten().flat_map(|one| one.extraction.contents());
-    let facts = facts.map(str::to_owned);
+    let facts = stated.iter().flatten().flat_map(|one| &one.extraction.candidates);
+    let facts = facts.filter(|fact| fact.quote.is_none()).map(|fact| fact.content.clone());
     let mut texts: Vec<String> = episodes.chain(facts).collect();
     let room = WORTH_A_REQUEST.saturating_sub(texts.len());
     {

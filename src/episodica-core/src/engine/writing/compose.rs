@@ -17,8 +17,8 @@ use crate::engine::user::OpenUser;
 use crate::engine::writing::extracted_facts::ExtractedFacts;
 use crate::error::Result;
 use crate::generate::episode::{EpisodeText, RULES_VERSION, model, write_offline};
+use crate::generate::facts;
 use crate::generate::facts::model::ShownFacts;
-use crate::generate::facts::{self, write_and_extract};
 use crate::model::{Message, REFUSED, TextProvenance, abstract_of};
 use crate::parallel;
 
@@ -52,21 +52,15 @@ pub(crate) fn compose_texts(
     })
 }
 
-/// Returns a function that composes an episode and extracts its facts by the rules.
+/// Returns a function that composes an episode by the rules.
 fn composer_by_rules(
     services: &EngineServices,
 ) -> impl Fn(Vec<Arc<Message>>) -> ComposedEpisode + Send + Sync + 'static {
-    let (config, reader) = (services.config.clone(), services.reader());
+    let reader = services.reader();
     move |messages| {
-        let (text, stated) = if config.semantic_memory {
-            let (text, extraction) = write_and_extract(&messages, &config);
-            let texts = reader.facts(extraction.contents());
-            (text, Some(ExtractedFacts::by_rules(extraction, texts)))
-        } else {
-            (write_offline(&messages), None)
-        };
+        let text = write_offline(&messages);
         let read = reader.episode(&abstract_of(&text.title, &text.summary), &text.content);
-        ComposedEpisode { stated, read: Some(read), ..by_rules(text, "", QuestionTrace::default()) }
+        ComposedEpisode { read: Some(read), ..by_rules(text, "", QuestionTrace::default()) }
     }
 }
 
@@ -130,14 +124,14 @@ impl ModelSession<'_> {
             }
         };
         self.count("answers_salvaged", u64::from(written.salvaged));
-        self.count("unsupported_sentences", written.unsupported);
+        self.count("foreign_sentences", written.foreign);
         let provenance = reply.provenance(written.salvaged);
         let asked = self.take_asked();
         let stated = wants_facts.then(|| {
             let facts = facts::model::read(&reply.text, &own, &shown, &self.services.config);
             // The tokens of the whole answer are counted for the episode.
             let made = (&reply, TextProvenance { tokens: 0, ..provenance.clone() });
-            self.stated(made, facts, &own, asked.clone())
+            self.stated(made, facts, &shown, &own, asked.clone())
         });
         if stated.is_none() {
             self.keep(&reply);

@@ -1,25 +1,26 @@
 //! Edits and deletes records. An edit keeps the earlier version; a deletion leaves no byte.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use ndarray::Array2;
 
+use crate::boundary::{describe, topic_summary};
 use crate::control::CallControl;
 use crate::embed::STATIC_MODEL;
-use crate::engine::memory::indexing::rows_of;
 use crate::engine::memory::records::AnyRecord;
 use crate::engine::memory::view::UserView;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::commit_episodes::{commit_episodes, embed_episodes};
 use crate::engine::writing::compact::compact_if_worth;
-use crate::engine::writing::lost_texts::episode_without;
-use crate::engine::writing::recall::unrecalled_in;
-use crate::engine::writing::relearn::redecide_facts;
+use crate::engine::writing::fact_deletion::{DeletionEffects, follow_facts};
 use crate::error::{Error, ErrorKind, Result};
-use crate::generate::reconcile::{BY_USER, restore};
-use crate::model::{DeleteReport, Episode, Message, STATED, SemanticMemory, TextProvenance};
+use crate::generate::episode::write_offline;
+use crate::generate::facts::next_revision;
+use crate::model::{
+    BY_USER, BoundaryJudgement, DeleteReport, Episode, Message, SemanticMemory, TextProvenance,
+};
 use crate::store::{StateRecord, UserErasure};
 
 /// Replaces the text of a fact or the narrative of an episode; see [`Engine::update`].
@@ -45,19 +46,18 @@ pub(crate) fn update_text(
         ))
         .with_hint("delete it, or add a new one")),
         AnyRecord::Semantic(known) => {
-            // `prompt_version` tells that the corrected fact came from messages: it is empty in
-            // facts that the application stated.
-            let version = match &known.provenance {
-                made if made.method == BY_USER => made.prompt_version.clone(),
-                made if made.prompt_version.is_empty() => made.method.clone(),
-                made => made.prompt_version.clone(),
-            };
-            let mut fact = SemanticMemory {
+            // The user's words replace the quotation, which stays in the history. Whatever ended
+            // the fact no longer does.
+            let fact = SemanticMemory {
                 content: content.to_owned(),
-                provenance: by_user(version),
-                ..restore(&known, services.clock.now())
+                quote: None,
+                valid_to: None,
+                superseded_by: None,
+                ended_by: Vec::new(),
+                closed_at: None,
+                provenance: by_user(String::new()),
+                ..next_revision(&known, services.clock.now())
             };
-            fact.metadata.remove(STATED);
             let fact = Arc::new(fact);
             let to = services.indexing();
             let rows = to.embed(&[content], control)?;
@@ -107,10 +107,9 @@ pub(crate) fn delete_records(
         return Ok(DeleteReport::default());
     }
     control.check()?;
-    let added = follow_deletion(services, user, &mut erasure, control)?;
+    let DeletionEffects { added, relearn } =
+        follow_deletion(services, user, &mut erasure, control)?;
     let report = report_of(&erasure);
-    let texts: Vec<&str> = added.iter().map(|fact| fact.content.as_str()).collect();
-    let added_rows = services.indexing().embed(&texts, control)?;
     let rows = embed_episodes(services, &erasure.replace_episodes, control)?;
     let fact_rows = embed_changed(services, user, &erasure.replace_semantic, control)?;
     let writer = user.lock_writer_on(basis, true, &services.indexing())?;
@@ -122,14 +121,14 @@ pub(crate) fn delete_records(
     erasure.at = Some(services.clock.now());
     let gone = [&erasure.messages, &erasure.episodes, &erasure.semantic].into_iter().flatten();
     services.feed.note_deleted(&user.owner, gone);
-    let learned = still_learned(services, user, &erasure.replace_episodes);
+    let learned = learned_after(services, user, &erasure.replace_episodes, &relearn);
     // Facts learned again are written first: an interrupted deletion loses none of them.
     user.store.append_semantic(&added, &[], &learned)?;
     {
         let (mut view, to) = (user.view.write(), services.indexing());
-        for (row, fact) in added.iter().enumerate() {
-            let row = added_rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-            view.put_fact(Arc::clone(fact), row, &to)?;
+        for fact in &added {
+            let row = view.quoted_vector(fact);
+            view.put_fact(Arc::clone(fact), row.as_ref().map(|row| row.view()), &to)?;
         }
     }
     // The erasure removes the counts; those of the remaining records are written again.
@@ -149,7 +148,13 @@ pub(crate) fn delete_records(
     // The records are erased from the disk, or will be before the next append. So they leave
     // memory, even if the caller gives up now.
     let to = services.indexing();
-    user.view.write().erase(&erasure, rows.as_ref(), fact_rows.as_ref(), &to)?;
+    {
+        let mut view = user.view.write();
+        view.erase(&erasure, rows.as_ref(), fact_rows.as_ref(), &to)?;
+        for note in &learned {
+            view.backlog.note_learned(note);
+        }
+    }
     user.note_change();
     user.uses.add(uses);
     drop(writer);
@@ -182,18 +187,16 @@ pub(crate) fn preview_deletion(
     Ok(report_of(&erasure))
 }
 
-/// Adds to an erasure its consequences; returns the facts to append.
+/// Adds to an erasure its consequences.
 fn follow_deletion(
     services: &EngineServices,
     user: &OpenUser,
     erasure: &mut UserErasure,
     control: &dyn CallControl,
-) -> Result<Vec<Arc<SemanticMemory>>> {
-    let recalled = user.recalled.lock().clone();
+) -> Result<DeletionEffects> {
     let view = user.view.read();
     follow(&view, erasure, control)?;
-    let seen = |messages: &[Arc<Message>]| unrecalled_in(services, &recalled, &view, messages);
-    redecide_facts(services, (&user.owner, &view, &seen), erasure, control)
+    follow_facts(services, (&user.owner, &view), erasure, control)
 }
 
 /// A vector for each of these facts; `None` if no text has changed.
@@ -232,6 +235,34 @@ pub(crate) fn still_learned(
         pending_llm: view.backlog.relearn().contains(&episode.episode_id),
     };
     learned.map(note).collect()
+}
+
+/// [`still_learned`] after a deletion; the model is asked again about the episodes in `relearn`.
+fn learned_after(
+    services: &EngineServices,
+    user: &OpenUser,
+    replaced: &[Arc<Episode>],
+    relearn: &BTreeSet<String>,
+) -> Vec<StateRecord> {
+    let mut notes = still_learned(services, user, replaced);
+    let (view, at) = (user.view.read(), services.clock.now());
+    for id in relearn {
+        let known = notes.iter_mut().find_map(|note| match note {
+            StateRecord::Learned { episode_id, pending_llm, .. } if episode_id == id => {
+                Some(pending_llm)
+            }
+            _ => None,
+        });
+        if let Some(pending_llm) = known {
+            *pending_llm = true;
+        } else if let Some(episode) = view.episodes.by_id(id)
+            && !view.backlog.unlearned().contains_key(id)
+        {
+            let (episode_id, revision) = (id.clone(), episode.revision);
+            notes.push(StateRecord::Learned { episode_id, revision, at, pending_llm: true });
+        }
+    }
+    notes
 }
 
 fn report_of(erasure: &UserErasure) -> DeleteReport {
@@ -314,4 +345,34 @@ fn follow(view: &UserView, erasure: &mut UserErasure, control: &dyn CallControl)
     erasure.episodes.extend(gone);
     erasure.replace_episodes.extend(replaced);
     Ok(())
+}
+
+/// The next revision of an episode: all texts rewritten from the remaining messages.
+fn episode_without(episode: &Episode, left: Vec<Arc<Message>>) -> Episode {
+    let text = write_offline(&left);
+    let boundary =
+        BoundaryJudgement { topic_summary: topic_summary(&left), ..episode.boundary.clone() };
+    let times = || left.iter().map(|message| message.timestamp);
+    let timestamp = times().min().unwrap_or(episode.timestamp);
+    let ended_at = times().max().unwrap_or(episode.ended_at);
+    let session_id = left.first().and_then(|message| message.session_id.clone());
+    let session_id =
+        session_id.filter(|id| left.iter().all(|message| message.session_id.as_ref() == Some(id)));
+    Episode {
+        title: text.title,
+        summary: text.summary,
+        content: text.content,
+        topics: text.topics,
+        entities: text.entities,
+        message_count: left.len(),
+        boundary_reason: describe(boundary.reason).to_owned(),
+        boundary,
+        original_messages: left,
+        timestamp,
+        ended_at,
+        session_id,
+        revision: episode.revision + 1,
+        provenance: TextProvenance { method: "offline".to_owned(), ..TextProvenance::default() },
+        ..episode.clone()
+    }
 }

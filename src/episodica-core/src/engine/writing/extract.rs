@@ -11,7 +11,6 @@ use crate::engine::asking::conversation::{
     ModelReply, ModelSession, QuestionOutcome, model_session,
 };
 use crate::engine::asking::question_trace::QuestionTrace;
-use crate::engine::memory::indexing::FactTexts;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compose::OUTAGE;
@@ -19,11 +18,11 @@ use crate::engine::writing::draft::decide_anew;
 use crate::engine::writing::extracted_facts::{CandidateOrigin, ExtractedFacts};
 use crate::engine::writing::known_facts;
 use crate::engine::writing::learn::{
-    Found, LearningStep, count_rejected, read_found, reconcile_and_commit, withdraw_stand_ins,
+    LearningStep, count_rejected, learn_stated, withdraw_stand_ins,
 };
 use crate::engine::writing::recall::without_recalled;
 use crate::error::Result;
-use crate::generate::facts::extract_offline;
+use crate::generate::facts::extract_quotes;
 use crate::generate::facts::model::{AnsweredFacts, ShownFacts, question, read};
 use crate::model::{Episode, Message, SemanticMemory, TextProvenance};
 
@@ -70,29 +69,28 @@ pub(crate) fn learn_by_model(
     let (user, control) = (conversation.user, conversation.control);
     let (basis, episodes) = (user.basis(), std::slice::from_ref(episode));
     let stated = user.progress.take_stated(episodes).into_iter().flatten().next();
-    let ExtractedFacts { extraction, origin, pending_llm, asked, .. } = match stated {
+    let ExtractedFacts { extraction, origin, pending_llm, asked } = match stated {
         Some(stated) => stated,
         None => conversation.find_facts(episode)?,
     };
     if origin.is_some() {
-        withdraw_stand_ins(services, user, &[episode.episode_id.as_str()], basis, control)?;
+        withdraw_stand_ins(services, user, &[episode.episode_id.as_str()], basis)?;
     }
     count_rejected(services, &extraction);
-    let found: Vec<Found<'_>> =
-        extraction.candidates.into_iter().map(|candidate| (episode, candidate)).collect();
-    conversation.count("episodes_without_facts", u64::from(found.is_empty()));
-    let texts = read_found(services, &found, control)?;
-    let step = LearningStep { episodes, found: &found, texts, origin, pending_llm, asked, basis };
-    reconcile_and_commit(services, user, step, control)
+    let candidates = &extraction.candidates;
+    conversation.count("episodes_without_facts", u64::from(candidates.is_empty()));
+    let step = LearningStep { episodes, pending_llm, asked, basis };
+    learn_stated(services, user, &step, (candidates, origin.as_ref()), control)
 }
 
 impl ModelSession<'_> {
-    /// The facts of an answer, or those of the rules if the answer is malformed, mostly unsupported
-    /// or empty. Caches a usable answer.
+    /// The facts of an answer, or quotations if the answer is malformed, or empty where nothing is
+    /// known and something was said. Caches a usable answer.
     pub(crate) fn stated(
         &self,
         (reply, provenance): (&ModelReply, TextProvenance),
         facts: Option<AnsweredFacts>,
+        shown: &ShownFacts,
         messages: &[Arc<Message>],
         asked: QuestionTrace,
     ) -> ExtractedFacts {
@@ -101,36 +99,35 @@ impl ModelSession<'_> {
             return self.facts_by_rules(messages, false, asked);
         };
         self.count("answers_salvaged", u64::from(facts.salvaged));
-        let found = facts.extraction.candidates.len() - facts.repeated;
-        let junk = facts.extraction.junk();
-        if junk > found as u64 {
-            count_rejected(self.services, &facts.extraction);
-            self.unusable("facts_answers_unsupported");
-            return self.facts_by_rules(messages, false, asked);
-        }
-        if found == 0 {
-            let rules = extract_offline(messages, &self.services.config);
-            match rules.candidates.len() {
-                2.. => self.unusable("facts_answers_empty"),
-                _ => self.keep(reply),
-            }
-            if !rules.candidates.is_empty() {
+        self.count("facts_answers_ending_too_much", u64::from(facts.ends_too_many));
+        let kept = facts.extraction.candidates.len();
+        if kept == 0 {
+            let quotes = extract_quotes(messages, &self.services.config);
+            let is_refused = !facts.extraction.rejected.is_empty();
+            let is_doubtful = shown.known.is_empty() && quotes.candidates.len() > 1;
+            if is_refused || is_doubtful {
+                count_rejected(self.services, &facts.extraction);
+                self.unusable("facts_answers_empty");
                 self.count("facts_by_rules", 1);
-                return ExtractedFacts::by_rules_instead(rules, false, asked);
+                return ExtractedFacts::by_rules_instead(quotes, false, asked);
             }
-        } else {
-            self.keep(reply);
         }
+        self.keep(reply);
         // One call was paid for all facts, so its tokens are divided among them.
         let provenance = TextProvenance {
             salvaged: provenance.salvaged || facts.salvaged,
-            tokens: provenance.tokens.div_ceil(found.max(1) as u64),
+            tokens: provenance.tokens.div_ceil(kept.max(1) as u64),
             ..provenance
         };
+        let known = shown.known.iter().map(|fact| fact.memory_id.clone());
+        let before = shown.before.iter().map(|message| message.message_id.clone());
         ExtractedFacts {
             extraction: facts.extraction,
-            texts: FactTexts::default(),
-            origin: Some(CandidateOrigin { provenance, told: facts.told }),
+            origin: Some(CandidateOrigin {
+                provenance,
+                told: facts.told,
+                shown: known.chain(before).collect(),
+            }),
             pending_llm: false,
             asked,
         }
@@ -147,7 +144,7 @@ impl ModelSession<'_> {
                 let id = std::slice::from_ref(&episode.episode_id);
                 let asked = self.take_asked().about(id);
                 let made = (&reply, reply.provenance(false));
-                Ok(self.stated(made, facts, &messages, asked))
+                Ok(self.stated(made, facts, &shown, &messages, asked))
             }
             QuestionOutcome::Outage => {
                 let asked = self.take_asked();
@@ -168,7 +165,7 @@ impl ModelSession<'_> {
         asked: QuestionTrace,
     ) -> ExtractedFacts {
         self.count("facts_by_rules", 1);
-        let extraction = extract_offline(messages, &self.services.config);
+        let extraction = extract_quotes(messages, &self.services.config);
         ExtractedFacts::by_rules_instead(extraction, pending_llm, asked)
     }
 

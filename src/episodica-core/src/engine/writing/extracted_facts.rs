@@ -1,17 +1,14 @@
-//! The facts of an episode before they are compared with the known ones.
+//! The facts of an episode before they are stored.
 
 use crate::engine::asking::question_trace::QuestionTrace;
-use crate::engine::memory::indexing::FactTexts;
 use crate::generate::facts::FactExtraction;
 use crate::generate::facts::model::FactDetails;
 use crate::model::TextProvenance;
 
-/// The facts of an episode, extracted by the model or the rules.
+/// The facts of an episode, extracted by the model, or by the rules in its place.
 #[derive(Debug)]
 pub(crate) struct ExtractedFacts {
     pub extraction: FactExtraction,
-    /// Wordings and vectors of the candidates; empty if the candidates were not read.
-    pub texts: FactTexts,
     /// `None` if the rules extracted the facts.
     pub origin: Option<CandidateOrigin>,
     pub pending_llm: bool,
@@ -19,18 +16,13 @@ pub(crate) struct ExtractedFacts {
 }
 
 impl ExtractedFacts {
-    /// The facts of the rules, if no model is configured.
-    pub fn by_rules(extraction: FactExtraction, texts: FactTexts) -> Self {
-        Self { texts, ..Self::by_rules_instead(extraction, false, QuestionTrace::default()) }
-    }
-
     /// The facts of the rules in place of the model's.
     pub fn by_rules_instead(
         extraction: FactExtraction,
         pending_llm: bool,
         asked: QuestionTrace,
     ) -> Self {
-        Self { extraction, texts: FactTexts::default(), origin: None, pending_llm, asked }
+        Self { extraction, origin: None, pending_llm, asked }
     }
 }
 
@@ -41,4 +33,6 @@ pub(crate) struct CandidateOrigin {
     pub provenance: TextProvenance,
     /// The model's details for each candidate: dates, and the facts that it ends or corrects.
     pub told: Vec<FactDetails>,
+    /// Ids of the known facts and the earlier messages that the model saw.
+    pub shown: Vec<String>,
 }

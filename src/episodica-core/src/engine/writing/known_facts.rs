@@ -12,7 +12,7 @@ use crate::engine::memory::view::UserView;
 use crate::engine::writing::learn::is_stand_in;
 use crate::index::TextTerms;
 use crate::model::{MemoryKind, Message, SemanticMemory};
-use crate::text::sentences;
+use crate::text::{normalized, sentences};
 
 /// Number of facts shown. A fact costs about 25 tokens.
 const SHOWN: usize = 16;
@@ -36,12 +36,18 @@ pub(super) fn about(
 ) -> Vec<Arc<SemanticMemory>> {
     let ids: HashSet<&str> = messages.iter().map(|message| message.message_id.as_str()).collect();
     let relearn = view.backlog.relearn();
+    // Of facts that say the same, the latest is shown; an ending of it ends the others, too.
+    let mut told: HashMap<(String, String), u32> = HashMap::new();
+    for (slot, fact) in view.facts.iter().filter(|(slot, _)| view.is_current(*slot)) {
+        told.insert((fact.subject.to_lowercase(), normalized(&fact.content)), slot);
+    }
+    let told: HashSet<u32> = told.into_values().collect();
     // Facts learned only from these messages are left out: they are to be learned again.
     let usable: HashMap<u32, &Arc<SemanticMemory>> = view
         .facts
         .iter()
-        .filter(|(_, fact)| {
-            fact.is_current()
+        .filter(|(slot, fact)| {
+            told.contains(slot)
                 && !fact.is_procedure()
                 && (fact.source_messages.is_empty()
                     || !fact.source_messages.iter().all(|id| ids.contains(id.as_str())))

@@ -1,107 +1,75 @@
-//! Learns facts from new episodes: extracts candidates, reconciles them with known facts, appends
-//! and indexes the result.
+//! Learns facts from new episodes, appends and indexes them.
 //!
-//! The rules learn from several episodes at once, a model from one at a time, so that it knows the
-//! facts of the episodes before.
+//! Without a model, facts are quotations: each depends on its own message alone, so nothing is
+//! compared with known facts. A model sees known facts and names those that its new facts end;
+//! [`fold`](crate::generate::facts::fold) computes when they end.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use ndarray::Array2;
-use serde_json::Value;
+use ndarray::{Array2, Axis};
 
 use crate::clock::Moment;
 use crate::control::{CallControl, patiently};
 use crate::engine::asking::conversation::write_trace;
 use crate::engine::asking::question_trace::QuestionTrace;
 use crate::engine::memory::follow::DecisionBasis;
-use crate::engine::memory::indexing::{FactTexts, all_rows, rows_of};
-use crate::engine::memory::passing_speakers::PassingSpeakers;
+use crate::engine::memory::indexing::IndexingSettings;
 use crate::engine::memory::view::UserView;
-use crate::engine::memory::wording::FactWording;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
-use crate::engine::writing::conflicts::{ConflictCandidates, LearnedFacts};
-use crate::engine::writing::draft::{bytes_of, is_unchanged};
+use crate::engine::writing::draft::bytes_of;
 use crate::engine::writing::extracted_facts::CandidateOrigin;
-use crate::engine::writing::fact_endings::{ReplacedFacts, ended_by, replaced_by};
 use crate::engine::writing::recall::without_recalled;
+use crate::engine::writing::refold::refolded;
 use crate::error::Result;
 use crate::generate::facts::model::FactDetails;
-use crate::generate::facts::{FactCandidate, FactExtraction, RejectReason, extract_offline};
-use crate::generate::reconcile::{
-    FactDecision, SUPERSEDES, apply, close, is_ahead, restore, superseded,
+use crate::generate::facts::{
+    FactCandidate, FactExtraction, extract_quotes, fact_from, next_revision,
 };
-use crate::model::{Episode, EventKind, Message, SemanticMemory};
+use crate::model::{Episode, FactEnding, MemoryKind, Message, SemanticMemory};
 use crate::parallel;
 use crate::store::StateRecord;
+use crate::text::normalized;
 
-/// Most episodes from which the rules learn in one step. Each candidate of a step is compared with
-/// all candidates before it, so a long backlog takes several steps.
+/// Most episodes from which the rules learn in one step.
 const STEP: usize = 32;
 
-/// A candidate, with its episode.
-pub(crate) type Found<'a> = (&'a Arc<Episode>, FactCandidate);
+/// Maximum number of repetitions of a statement that are looked for.
+const SAME_STATEMENTS: usize = 64;
 
-impl CandidateOrigin {
-    /// Adds provenance and dates to a record that was made from a candidate.
-    fn mark(
-        &self,
-        told: &FactDetails,
-        replaced: Option<&ReplacedFacts>,
-        record: &mut SemanticMemory,
-    ) {
-        record.provenance = self.provenance.clone();
-        let dates = [("occurred_from", &told.from), ("occurred_to", &told.to)];
-        // If it ends several facts, the record names the latest.
-        let ended = replaced.and_then(|one| {
-            one.facts.iter().map(|(fact, _)| fact).max_by_key(|fact| fact.valid_from)
-        });
-        let ended = ended.filter(|_| !record.metadata.contains_key(SUPERSEDES));
-        let supersedes = ended.map(|fact| (SUPERSEDES, &fact.memory_id));
-        let known = dates.into_iter().chain(supersedes).filter(|(_, text)| !text.is_empty());
-        for (key, text) in known {
-            record.metadata.insert(key.to_owned(), Value::String(text.clone()));
-        }
+/// What a step of learning appends.
+#[derive(Default)]
+pub(crate) struct LearnedFacts {
+    /// The records, in order; of several with one id the last is current.
+    records: Vec<Arc<SemanticMemory>>,
+    /// The current revision of each of them.
+    latest: BTreeMap<String, Arc<SemanticMemory>>,
+}
+
+impl LearnedFacts {
+    pub fn put(&mut self, record: SemanticMemory) {
+        let record = Arc::new(record);
+        self.latest.insert(record.memory_id.clone(), Arc::clone(&record));
+        self.records.push(record);
+    }
+
+    /// A fact as this step leaves it.
+    pub fn find<'a>(&'a self, view: &'a UserView, id: &str) -> Option<&'a Arc<SemanticMemory>> {
+        self.latest.get(id).or_else(|| view.facts.by_id(id))
     }
 }
 
-/// One step of learning: the candidates and their origin.
+/// The step that a set of facts is learned in.
 pub(crate) struct LearningStep<'a> {
     pub episodes: &'a [Arc<Episode>],
-    pub found: &'a [Found<'a>],
-    pub texts: FactTexts,
-    /// `None` = the rules.
-    pub origin: Option<CandidateOrigin>,
     /// True if the rules replaced a failing model, which is to learn again.
     pub pending_llm: bool,
     /// The questions, for the trace.
     pub asked: QuestionTrace,
     /// The state of the memory from which the step decides.
     pub basis: DecisionBasis,
-}
-
-impl<'a> LearningStep<'a> {
-    pub fn by_rules(
-        episodes: &'a [Arc<Episode>],
-        found: &'a [Found<'a>],
-        texts: FactTexts,
-        basis: DecisionBasis,
-    ) -> Self {
-        let (origin, pending_llm, asked) = (None, false, QuestionTrace::default());
-        Self { episodes, found, texts, origin, pending_llm, asked, basis }
-    }
-
-    /// The speakers who pass by, by episode. A model decides by itself what is worth a fact.
-    fn passing_speakers(&self, view: &UserView) -> HashMap<&'a str, PassingSpeakers> {
-        let episodes = self.episodes.iter().filter(|_| self.origin.is_none());
-        let of = |one: &'a Arc<Episode>| {
-            let passing = PassingSpeakers::of(view, &one.original_messages, &HashSet::new());
-            (&*one.episode_id, passing)
-        };
-        episodes.map(of).collect()
-    }
 }
 
 /// Learns by the rules from all episodes not learned from. The caller holds the user's
@@ -119,57 +87,66 @@ pub(crate) fn learn_by_rules(
             user.progress.forget_stated();
             return Ok(());
         };
-        learn_step(services, user, episodes, basis, control)?;
+        let mut learned = LearnedFacts::default();
+        for (episode, found) in episodes.iter().zip(quotes_of(services, user, episodes, control)?) {
+            count_rejected(services, &found);
+            let view = user.view.read();
+            for fact in quoted_facts(services, user, &found.candidates, &episode.episode_id) {
+                // A fact with this id quotes the same words. It is not new, even if it was
+                // corrected since.
+                if view.facts.slot(&fact.memory_id).is_none() {
+                    learned.put(fact);
+                }
+            }
+        }
+        let asked = QuestionTrace::default();
+        let step = LearningStep { episodes, pending_llm: false, asked, basis };
+        commit_learned(services, user, &step, learned, control)?;
     }
 }
 
-fn learn_step(
-    services: &EngineServices,
-    user: &OpenUser,
-    episodes: &[Arc<Episode>],
-    basis: DecisionBasis,
-    control: &dyn CallControl,
-) -> Result<()> {
-    let extracted = episode_extractions(services, user, episodes, control)?;
-    let mut found: Vec<Found<'_>> = Vec::new();
-    let mut texts = Vec::with_capacity(episodes.len());
-    for (episode, (extraction, read)) in episodes.iter().zip(extracted) {
-        count_rejected(services, &extraction);
-        found.extend(extraction.candidates.into_iter().map(|candidate| (episode, candidate)));
-        texts.push(read);
-    }
-    let texts = joined_texts(services, &found, texts, control)?;
-    let step = LearningStep::by_rules(episodes, &found, texts, basis);
-    reconcile_and_commit(services, user, step, control)
-}
-
-/// Extracts the facts of each episode by the rules. Uses the facts that were extracted with the
-/// text, unless a context was recognised in the messages since then.
-fn episode_extractions(
+/// The quotations in the messages of each episode, without those from recalled contexts.
+fn quotes_of(
     services: &EngineServices,
     user: &OpenUser,
     episodes: &[Arc<Episode>],
     control: &dyn CallControl,
-) -> Result<Vec<(FactExtraction, FactTexts)>> {
-    let known = user.progress.take_stated(episodes);
-    let mut unread = Vec::new();
-    let mut extracted: Vec<Option<_>> = Vec::with_capacity(episodes.len());
-    for (episode, stated) in episodes.iter().zip(known) {
-        let own = without_recalled(services, user, &episode.original_messages);
-        let known = stated.filter(|_| is_unchanged(&own, &episode.original_messages));
-        unread.extend(known.is_none().then_some(own));
-        extracted.push(known.map(|stated| (stated.extraction, stated.texts)));
-    }
-    let (bytes, config) = (bytes_of(unread.iter().flatten()), services.config.clone());
-    let reader = services.reader();
-    let extract = move |messages: Vec<_>| {
-        let extraction = extract_offline(&messages, &config);
-        let texts = reader.facts(extraction.contents());
-        (extraction, texts)
+) -> Result<Vec<FactExtraction>> {
+    let with_own = |episode: &Arc<Episode>| {
+        let said = episode.original_messages.clone();
+        (without_recalled(services, user, &said), said)
     };
-    let read = patiently(bytes, control, move || parallel::map(unread, 1, extract))?;
-    let mut read = read.into_iter();
-    Ok(extracted.into_iter().filter_map(|known| known.or_else(|| read.next())).collect())
+    let messages: Vec<_> = episodes.iter().map(with_own).collect();
+    let bytes = bytes_of(messages.iter().flat_map(|(own, _)| own));
+    let config = services.config.clone();
+    let extract = move |(own, said): (Vec<_>, Vec<Arc<Message>>)| {
+        let mut found = extract_quotes(&said, &config);
+        let is_own = |candidate: &FactCandidate| {
+            let Some(quote) = &candidate.quote else { return true };
+            let of = |message: &&Arc<Message>| {
+                candidate.source_messages.first() == Some(&message.message_id)
+            };
+            own.iter().find(of).is_some_and(|message| message.content.contains(&quote.text))
+        };
+        found.candidates.retain(is_own);
+        found
+    };
+    patiently(bytes, control, move || parallel::map(messages, 1, extract))
+}
+
+/// The records of quotations of one episode.
+pub(crate) fn quoted_facts<'a>(
+    services: &'a EngineServices,
+    user: &'a OpenUser,
+    candidates: &'a [FactCandidate],
+    episode: &'a str,
+) -> impl Iterator<Item = SemanticMemory> + 'a {
+    candidates.iter().map(move |candidate| {
+        let now = services.clock.now();
+        let fact = fact_from(&user.owner, candidate, Some(episode), now);
+        // A message from a clock that is ahead holds from its arrival.
+        SemanticMemory { valid_from: candidate.said.min(now), ..fact }
+    })
 }
 
 /// Episodes not learned from, in order.
@@ -181,310 +158,31 @@ pub(crate) fn unlearned_episodes(user: &OpenUser) -> Vec<Arc<Episode>> {
     episodes.into_iter().filter_map(|slot| view.episodes.get(slot).cloned()).collect()
 }
 
-/// Withdraws the facts that the rules learned from these episodes while the model failed; the
-/// model's facts replace them. Facts that a withdrawn fact had ended are current again.
+/// Withdraws the quotations that were learned from these episodes while the model failed; the
+/// model's facts replace them.
 pub(crate) fn withdraw_stand_ins(
     services: &EngineServices,
     user: &OpenUser,
     episodes: &[&str],
     basis: DecisionBasis,
-    control: &dyn CallControl,
 ) -> Result<()> {
-    let (withdrawn, restored) = {
+    let withdrawn: Vec<String> = {
         let view = user.view.read();
         let relearned: HashSet<&str> =
             episodes.iter().copied().filter(|id| view.backlog.relearn().contains(*id)).collect();
-        if relearned.is_empty() {
-            return Ok(());
-        }
-        let facts = || view.facts.iter().map(|(_, fact)| fact);
-        let withdrawn: HashSet<String> = facts()
-            .filter(|fact| is_stand_in(fact, |id| relearned.contains(id)))
-            .map(|fact| fact.memory_id.clone())
-            .collect();
-        let is_ended = |fact: &&Arc<SemanticMemory>| {
-            fact.superseded_by.as_ref().is_some_and(|by| withdrawn.contains(by))
-                && !withdrawn.contains(&fact.memory_id)
-        };
-        let restored = facts().filter(is_ended);
-        let restored = restored.map(|fact| Arc::new(restore(fact, services.clock.now())));
-        let restored: Vec<_> = restored.collect();
-        (withdrawn, restored)
+        let facts = view.facts.iter().map(|(_, fact)| fact);
+        let stand_ins = facts.filter(|fact| is_stand_in(fact, |id| relearned.contains(id)));
+        stand_ins.map(|fact| fact.memory_id.clone()).collect()
     };
-    let texts: Vec<&str> = restored.iter().map(|fact| fact.content.as_str()).collect();
-    let rows = services.indexing().embed(&texts, control)?;
+    if withdrawn.is_empty() {
+        return Ok(());
+    }
     services.counters.count("facts_replaced", withdrawn.len() as u64);
     let gone: Vec<&str> = withdrawn.iter().map(String::as_str).collect();
     let _writer = user.lock_writer_on(basis, true, &services.indexing())?;
-    user.store.append_semantic(&restored, &gone, &[])?;
+    user.store.append_semantic(&[], &gone, &[])?;
     user.note_change();
-    let mut view = user.view.write();
-    for (row, fact) in restored.iter().enumerate() {
-        let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-        view.put_fact(Arc::clone(fact), vector, &services.indexing())?;
-    }
-    view.withdraw_facts(&gone)
-}
-
-pub(crate) fn count_rejected(services: &EngineServices, extraction: &FactExtraction) {
-    let mut rejected = services.counters.rejected.lock();
-    for (reason, count) in &extraction.rejected {
-        *rejected.entry(reason.name()).or_default() += count;
-    }
-}
-
-/// Joins wordings and vectors of all candidates, and embeds these if a vector is missing.
-fn joined_texts(
-    services: &EngineServices,
-    found: &[Found<'_>],
-    read: Vec<FactTexts>,
-    control: &dyn CallControl,
-) -> Result<FactTexts> {
-    let with_facts = read.iter().filter(|texts| !texts.wordings.is_empty());
-    let rows = match all_rows(with_facts.map(|texts| &texts.rows)) {
-        Some(rows) => Some(rows),
-        None => embed_found(services, found, control)?,
-    };
-    Ok(FactTexts { wordings: read.into_iter().flat_map(|texts| texts.wordings).collect(), rows })
-}
-
-/// Reads the texts of candidates that a model found.
-pub(crate) fn read_found(
-    services: &EngineServices,
-    found: &[Found<'_>],
-    control: &dyn CallControl,
-) -> Result<FactTexts> {
-    let tokens = services.tokens;
-    let read = |(_, candidate): &Found<'_>| Arc::new(FactWording::of(&candidate.content, tokens));
-    let wordings = parallel::map(found.iter().collect(), parallel::FEW_TEXTS, read);
-    Ok(FactTexts { wordings, rows: embed_found(services, found, control)? })
-}
-
-fn embed_found(
-    services: &EngineServices,
-    found: &[Found<'_>],
-    control: &dyn CallControl,
-) -> Result<Option<Array2<f32>>> {
-    let texts: Vec<&str> = found.iter().map(|(_, candidate)| candidate.content.as_str()).collect();
-    services.indexing().embed(&texts, control)
-}
-
-/// Reconciles candidates with known facts and with each other, and commits the outcome.
-pub(crate) fn reconcile_and_commit(
-    services: &EngineServices,
-    user: &OpenUser,
-    step: LearningStep<'_>,
-    control: &dyn CallControl,
-) -> Result<()> {
-    let learned = reconcile_step(services, user, &step);
-    let ids: Vec<String> = learned.latest.keys().cloned().collect();
-    commit_learned(services, user, &step, learned, control)?;
-    write_trace(services, user, step.asked.about(&ids));
-    Ok(())
-}
-
-fn reconcile_step(
-    services: &EngineServices,
-    user: &OpenUser,
-    step: &LearningStep<'_>,
-) -> LearnedFacts {
-    let conflicts = {
-        let view = user.view.read();
-        let find = |(candidate, wording): (&FactCandidate, &Arc<FactWording>)| {
-            ConflictCandidates::find(&view, candidate, Arc::clone(wording))
-        };
-        let candidates = step.found.iter().map(|found| &found.1);
-        let worded = candidates.zip(&step.texts.wordings).collect();
-        parallel::map(worded, parallel::FEW_TEXTS, find)
-    };
-    let passing = step.passing_speakers(&user.view.read());
-    let mut learned = LearnedFacts::default();
-    for (row, (episode, candidate)) in step.found.iter().enumerate() {
-        let now = services.clock.now();
-        if passing.get(&*episode.episode_id).is_some_and(|one| one.exclude(candidate, episode)) {
-            let reason = RejectReason::PassingSpeaker.name();
-            *services.counters.rejected.lock().entry(reason).or_default() += 1;
-            continue;
-        }
-        let told = step.origin.as_ref().and_then(|origin| origin.told.get(row));
-        let replaced = told.map(|told| replaced_by(&user.view.read(), &learned, candidate, told));
-        let candidate = replaced.as_ref().map_or(candidate, |replaced| &replaced.candidate);
-        // A message from the future has a wrong date, and its fact could never be superseded.
-        let is_from_ahead = |message: &Arc<Message>| {
-            is_ahead(message.timestamp, now)
-                && candidate.source_messages.contains(&message.message_id)
-        };
-        if episode.original_messages.iter().any(is_from_ahead) {
-            services.counters.count("candidates_from_the_future", 1);
-            continue;
-        }
-        let (mut decision, known) = {
-            let view = user.view.read();
-            let mut near = learned.concerned(&view, candidate, &conflicts[row]);
-            // A model was not shown the facts that were ended.
-            if told.is_none() && reopen_facts(services, &view, &near, now, &mut learned) {
-                near = learned.concerned(&view, candidate, &conflicts[row]);
-            }
-            near.retain(|known| !is_ahead(known.valid_from, now));
-            (conflicts[row].reconcile(&view, candidate, &near), near)
-        };
-        let mut known: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-        // A model names the facts that end. The rules would misjudge it, because its attributes
-        // differ from theirs.
-        if told.is_some() && matches!(decision.event, EventKind::Supersede | EventKind::Add) {
-            decision = FactDecision { event: EventKind::Add, target: None, ..decision };
-        }
-        if let Some(newer) = replaced.as_ref().and_then(|replaced| replaced.newer.as_deref()) {
-            known.push(newer);
-            let target = Some(known.len() - 1);
-            decision = FactDecision { event: EventKind::Add, target, ..decision };
-        }
-        let sources = [episode.episode_id.clone()];
-        let decision = decision.without_surplus(&known, now);
-        let mut applied = apply(&user.owner, candidate, &decision, &known, &sources, now);
-        // A fact with this id was learned before, from the same words of the same message. It
-        // is not new, even if it was corrected since.
-        let is_known = |record: &SemanticMemory| {
-            record.revision_count == 0 && user.view.read().facts.slot(&record.memory_id).is_some()
-        };
-        if applied.records.last().is_some_and(is_known) {
-            continue;
-        }
-        // The last record holds the candidate; a record before it is a fact that ends.
-        if let (Some(origin), Some(told), Some(record)) =
-            (&step.origin, told, applied.records.last_mut())
-        {
-            origin.mark(told, replaced.as_ref(), record);
-        }
-        let same = decision.target.and_then(|target| known.get(target).copied());
-        if let (Some(same), true) = (same, applied.records.is_empty()) {
-            learned.ignored.push(ignored(&same.memory_id, candidate, now));
-        }
-        // A known fact that is confirmed may end other facts, too.
-        let current = applied.records.last().or(same.filter(|_| applied.records.is_empty()));
-        let current =
-            current.filter(|record| record.is_current() && !is_ahead(record.valid_from, now));
-        let successor = current.map(|record| record.memory_id.clone());
-        let close_for = |known: &SemanticMemory, since, learned: &mut LearnedFacts| {
-            let Some(successor) = &successor else { return };
-            if known.memory_id != *successor {
-                let closed = close(known, since, successor, now);
-                let wording = Arc::new(FactWording::of(&closed.content, services.tokens));
-                learned.put(closed, wording, None);
-            }
-        };
-        // The successor's record follows, so that the feed reports both as one event.
-        for (known, since) in replaced.iter().flat_map(|replaced| &replaced.facts) {
-            close_for(known, *since, &mut learned);
-        }
-        for record in applied.records {
-            let same_text = record.content == candidate.content;
-            let wording = if same_text {
-                Arc::clone(&step.texts.wordings[row])
-            } else {
-                Arc::new(FactWording::of(&record.content, services.tokens))
-            };
-            learned.put(record, wording, same_text.then_some(row));
-        }
-        if successor.is_some() && told.is_none() {
-            for known in ended_by(&user.view.read(), &learned, candidate) {
-                close_for(&known, candidate.valid_from, &mut learned);
-            }
-        }
-    }
-    learned
-}
-
-/// Reopens the facts that one of `near` ended on a day ahead of the clock, which was wrong when
-/// that fact was learned. Returns whether there were any.
-fn reopen_facts(
-    services: &EngineServices,
-    view: &UserView,
-    near: &[Arc<SemanticMemory>],
-    now: Moment,
-    learned: &mut LearnedFacts,
-) -> bool {
-    let ahead: Vec<_> = near.iter().filter(|fact| is_ahead(fact.valid_from, now)).collect();
-    if ahead.is_empty() {
-        return false;
-    }
-    let is_ended = |fact: &&Arc<SemanticMemory>| {
-        let by = fact.superseded_by.as_deref();
-        fact.valid_to.is_some_and(|until| is_ahead(until, now))
-            && ahead.iter().any(|ahead| by == Some(&ahead.memory_id))
-            && !learned.latest.contains_key(&fact.memory_id)
-    };
-    let facts = view.facts.iter().map(|(_, fact)| fact);
-    let reopened: Vec<_> = facts.filter(is_ended).map(|fact| restore(fact, now)).collect();
-    let is_reopened = |id: &str| reopened.iter().any(|fact| fact.memory_id == id);
-    let enders = ahead.into_iter().filter(|fact| superseded(fact).is_some_and(is_reopened));
-    let mut changed: Vec<_> = enders.map(|fact| restore(fact, now)).collect();
-    changed.iter_mut().for_each(|fact| drop(fact.metadata.remove(SUPERSEDES)));
-    changed.extend(reopened);
-    let is_any = !changed.is_empty();
-    for fact in changed {
-        let wording = Arc::new(FactWording::of(&fact.content, services.tokens));
-        learned.put(fact, wording, None);
-    }
-    is_any
-}
-
-/// Appends the facts, together with notes that mark these episodes as learned; then updates the
-/// view.
-fn commit_learned(
-    services: &EngineServices,
-    user: &OpenUser,
-    step: &LearningStep<'_>,
-    learned: LearnedFacts,
-    control: &dyn CallControl,
-) -> Result<()> {
-    // Records whose text differs from their candidate (merged or closed revisions) are embedded
-    // separately.
-    let others: Vec<&str> = learned
-        .latest
-        .values()
-        .filter(|fresh| fresh.row.is_none())
-        .map(|fresh| fresh.memory.content.as_str())
-        .collect();
-    let other_rows = services.indexing().embed(&others, control)?;
-    let at = services.clock.now();
-    let done = step.episodes.iter();
-    let notes: Vec<StateRecord> = learned
-        .ignored
-        .iter()
-        .cloned()
-        .chain(done.map(|episode| StateRecord::Learned {
-            episode_id: episode.episode_id.clone(),
-            revision: episode.revision,
-            at,
-            pending_llm: step.pending_llm,
-        }))
-        .collect();
-    let writer = user.lock_writer_on(step.basis, true, &services.indexing())?;
-    user.store.append_semantic(&learned.records, &[], &notes)?;
-    log::debug!("{} facts are in the log", learned.records.len());
-    user.note_change();
-    let mut view = user.view.write();
-    let mut other = 0..;
-    for fresh in learned.latest.values() {
-        let (rows, row) = match fresh.row {
-            Some(row) => (&step.texts.rows, row),
-            None => (&other_rows, other.next().unwrap_or_default()),
-        };
-        let vector = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-        view.put_read(Arc::clone(&fresh.memory), &fresh.wording, vector, &services.indexing())?;
-    }
-    // Revisions that were replaced within the step belong to the history, as they do after
-    // reading the log.
-    let replaced = learned.records.iter().filter(|record| !learned.is_latest(record));
-    replaced.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
-    for episode in step.episodes {
-        view.backlog.learned(&episode.episode_id, episode.revision, step.pending_llm);
-    }
-    drop(view);
-    drop(writer);
-    compact_if_worth(services, user, control);
-    Ok(())
+    user.view.write().withdraw_facts(&gone)
 }
 
 /// True for a fact that the rules learned in the model's place: all its episodes are to be learned
@@ -495,8 +193,236 @@ pub(super) fn is_stand_in(fact: &SemanticMemory, is_relearned: impl Fn(&str) -> 
         && fact.source_episodes.iter().all(|id| is_relearned(id))
 }
 
-/// The note that a candidate repeats a known fact.
-pub(crate) fn ignored(memory_id: &str, candidate: &FactCandidate, at: Moment) -> StateRecord {
-    let source_messages = candidate.source_messages.clone();
-    StateRecord::Ignored { memory_id: memory_id.to_owned(), source_messages, at }
+pub(crate) fn count_rejected(services: &EngineServices, extraction: &FactExtraction) {
+    let mut rejected = services.counters.rejected.lock();
+    for (reason, count) in &extraction.rejected {
+        *rejected.entry(reason.name()).or_default() += count;
+    }
+}
+
+/// Stores the facts that a model stated about an episode, and ends those that it names.
+pub(crate) fn learn_stated(
+    services: &EngineServices,
+    user: &OpenUser,
+    step: &LearningStep<'_>,
+    (candidates, origin): (&[FactCandidate], Option<&CandidateOrigin>),
+    control: &dyn CallControl,
+) -> Result<()> {
+    let mut learned = LearnedFacts::default();
+    for (row, candidate) in candidates.iter().enumerate() {
+        let told = origin.and_then(|origin| Some((origin, origin.told.get(row)?)));
+        let episode = &step.episodes[0].episode_id;
+        let view = user.view.read();
+        learn_one(services, user, (&view, episode), candidate, told, &mut learned);
+    }
+    let ids: Vec<String> = learned.latest.keys().cloned().collect();
+    commit_learned(services, user, step, learned, control)?;
+    write_trace(services, user, step.asked.clone().about(&ids));
+    Ok(())
+}
+
+fn learn_one(
+    services: &EngineServices,
+    user: &OpenUser,
+    (view, episode): (&UserView, &str),
+    candidate: &FactCandidate,
+    told: Option<(&CandidateOrigin, &FactDetails)>,
+    learned: &mut LearnedFacts,
+) {
+    let now = services.clock.now();
+    let Some((origin, told)) = told else {
+        // The rules answered in the model's place.
+        let mut quoted = quoted_facts(services, user, std::slice::from_ref(candidate), episode);
+        learned.put_new(view, quoted.next());
+        return;
+    };
+    let mut fact = fact_from(&user.owner, candidate, Some(episode), now);
+    fact.provenance = origin.provenance.clone();
+    fact.shown = origin.shown.clone();
+    fact.when = told.when();
+    fact.ends = endings(view, learned, candidate, told, now);
+    let since = told.since(candidate.said).filter(|_| !told.ends.is_empty());
+    let since = since.filter(|_| candidate.kind != MemoryKind::Event);
+    fact.valid_from = match (since, told.corrects.is_empty()) {
+        (Some(since), _) => since,
+        (None, true) => candidate.said.min(now),
+        (None, false) => corrected_from(view, learned, told).min(candidate.said).min(now),
+    };
+    // The same sentence about the same messages was stated before, and may have been corrected.
+    if learned.find(view, &fact.memory_id).is_some() {
+        return;
+    }
+    // The ended facts come first, so that the feed reports them with their successor.
+    for ended in ended_revisions(view, learned, &fact, now) {
+        learned.put(ended);
+    }
+    learned.put(fact);
+}
+
+impl LearnedFacts {
+    /// Adds a quotation unless it is known.
+    fn put_new(&mut self, view: &UserView, fact: Option<SemanticMemory>) {
+        if let Some(fact) = fact
+            && self.find(view, &fact.memory_id).is_none()
+        {
+            self.put(fact);
+        }
+    }
+}
+
+/// Since when the facts that a fact corrects held: the fact holds since then.
+fn corrected_from(view: &UserView, learned: &LearnedFacts, told: &FactDetails) -> Moment {
+    let corrected = told.corrects.iter().filter_map(|id| learned.find(view, id));
+    corrected.map(|known| known.valid_from).min().unwrap_or(Moment::MAX)
+}
+
+/// The endings that a model's fact states. A state ends from the moment that the fact was said, or
+/// later if the new state begins later. A plan changes when that is said, whatever its day. A
+/// corrected fact never held.
+fn endings(
+    view: &UserView,
+    learned: &LearnedFacts,
+    candidate: &FactCandidate,
+    told: &FactDetails,
+    now: Moment,
+) -> Vec<FactEnding> {
+    let said = candidate.said.min(now);
+    let since = told.since(candidate.said).filter(|_| candidate.kind != MemoryKind::Event);
+    let mut endings: Vec<FactEnding> = Vec::new();
+    let mut end = |known: &SemanticMemory, from: Moment| {
+        // Whatever says the same ends, too, even if it has ended before: so the end holds if a
+        // deletion takes the earlier one away.
+        let same = same_statements(view, learned, &known.subject, &known.content);
+        let ids = same.into_iter().map(|fact| fact.memory_id.clone());
+        let ids = ids.chain([known.memory_id.clone()]);
+        endings.extend(ids.map(|memory_id| FactEnding { memory_id, from }));
+    };
+    for known in told.ends.iter().filter_map(|id| learned.find(view, id)) {
+        end(known, since.unwrap_or(said).max(known.valid_from.min(said)));
+    }
+    for known in told.corrects.iter().filter_map(|id| learned.find(view, id)) {
+        end(known, known.valid_from);
+    }
+    // A repeated statement ends again what the earlier one ended.
+    let same = same_statements(view, learned, &candidate.subject, &candidate.content);
+    let own: HashSet<&String> = same.iter().map(|fact| &fact.memory_id).collect();
+    for ending in same.iter().flat_map(|fact| &fact.ends) {
+        endings.push(FactEnding { memory_id: ending.memory_id.clone(), from: said });
+    }
+    endings.retain(|ending| !own.contains(&ending.memory_id));
+    endings.sort_by(|a, b| (a.from, &a.memory_id).cmp(&(b.from, &b.memory_id)));
+    let mut seen = HashSet::new();
+    endings.retain(|ending| seen.insert(ending.memory_id.clone()));
+    endings
+}
+
+/// The facts of a model with this subject and these words, the latest ones.
+fn same_statements(
+    view: &UserView,
+    learned: &LearnedFacts,
+    subject: &str,
+    content: &str,
+) -> Vec<Arc<SemanticMemory>> {
+    let (text, subject) = (normalized(content), subject.to_lowercase());
+    let is_same = |known: &&Arc<SemanticMemory>| {
+        known.quote.is_none()
+            && !known.is_stated()
+            && known.subject.to_lowercase() == subject
+            && normalized(&known.content) == text
+    };
+    let known = view.facts_with_words(content, SAME_STATEMENTS);
+    let known = known.filter(|known| !learned.latest.contains_key(&known.memory_id));
+    known.chain(learned.latest.values()).filter(is_same).cloned().collect()
+}
+
+/// The next revisions of the facts that `fact` ends, and of those whose ends depend on them.
+fn ended_revisions(
+    view: &UserView,
+    learned: &LearnedFacts,
+    fact: &SemanticMemory,
+    now: Moment,
+) -> Vec<SemanticMemory> {
+    let mut changed: BTreeMap<String, SemanticMemory> = BTreeMap::new();
+    for ending in &fact.ends {
+        let Some(known) = learned.find(view, &ending.memory_id) else { continue };
+        if !known.ended_by.contains(&fact.memory_id) {
+            let mut ended = next_revision(known, now);
+            ended.ended_by.push(fact.memory_id.clone());
+            ended.ended_by.sort();
+            changed.insert(ended.memory_id.clone(), ended);
+        }
+    }
+    let find = |id: &str| {
+        if id == fact.memory_id { Some(fact) } else { learned.find(view, id).map(|fact| &**fact) }
+    };
+    refolded(changed, &find, now)
+}
+
+/// Appends the facts, together with notes that mark these episodes as learned; then updates the
+/// view.
+pub(crate) fn commit_learned(
+    services: &EngineServices,
+    user: &OpenUser,
+    step: &LearningStep<'_>,
+    learned: LearnedFacts,
+    control: &dyn CallControl,
+) -> Result<()> {
+    let to = services.indexing();
+    let facts: Vec<&Arc<SemanticMemory>> = learned.latest.values().collect();
+    let vectors = vectors_of(user, &facts, &to, control)?;
+    let at = services.clock.now();
+    let done = step.episodes.iter().map(|episode| StateRecord::Learned {
+        episode_id: episode.episode_id.clone(),
+        revision: episode.revision,
+        at,
+        pending_llm: step.pending_llm,
+    });
+    let notes: Vec<StateRecord> = done.collect();
+    let writer = user.lock_writer_on(step.basis, true, &to)?;
+    user.store.append_semantic(&learned.records, &[], &notes)?;
+    log::debug!("{} facts are in the log", learned.records.len());
+    user.note_change();
+    let mut view = user.view.write();
+    for (fact, vector) in facts.iter().zip(&vectors) {
+        view.put_fact(Arc::clone(fact), vector.as_ref().map(|row| row.view()), &to)?;
+    }
+    // Revisions that were replaced within the step belong to the history, as they do after
+    // reading the log.
+    let is_latest = |record: &Arc<SemanticMemory>| {
+        learned.latest.get(&record.memory_id).is_some_and(|latest| Arc::ptr_eq(latest, record))
+    };
+    let replaced = learned.records.iter().filter(|record| !is_latest(record));
+    replaced.for_each(|record| view.facts.put_earlier(&record.memory_id, Arc::clone(record)));
+    for episode in step.episodes {
+        view.backlog.learned(&episode.episode_id, episode.revision, step.pending_llm);
+    }
+    drop(view);
+    drop(writer);
+    compact_if_worth(services, user, control);
+    Ok(())
+}
+
+/// The vectors of facts, each as one row: a quotation has the vector of its message, the others are
+/// embedded. `None` if the embedder fails.
+pub(crate) fn vectors_of(
+    user: &OpenUser,
+    facts: &[&Arc<SemanticMemory>],
+    to: &IndexingSettings<'_>,
+    control: &dyn CallControl,
+) -> Result<Vec<Option<Array2<f32>>>> {
+    let (mut vectors, texts): (Vec<_>, Vec<String>) = {
+        let view = user.view.read();
+        let known = facts.iter().map(|fact| view.quoted_vector(fact)).collect::<Vec<_>>();
+        let missing = facts.iter().zip(&known).filter(|(_, vector)| vector.is_none());
+        let texts = missing.map(|(fact, _)| view.embedded_text(fact).to_owned()).collect();
+        (known, texts)
+    };
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    if let Some(rows) = to.embed(&texts, control)? {
+        let missing = vectors.iter_mut().filter(|vector| vector.is_none());
+        for (vector, row) in missing.zip(rows.rows()) {
+            *vector = Some(row.insert_axis(Axis(0)).to_owned());
+        }
+    }
+    Ok(vectors)
 }

@@ -1,7 +1,8 @@
-//! Adds facts that the application states. The rules reconcile them with known facts. When the call
-//! returns, the outcome is durable.
+//! Adds facts that the application states. They are always kept: only the same words are a repeat.
+//! A fact with an attribute and a value ends the facts that state another value of it. When the
+//! call returns, the outcome is durable.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -10,33 +11,35 @@ use crate::clock::Moment;
 use crate::control::CallControl;
 use crate::engine::memory::follow::DecisionBasis;
 use crate::engine::memory::indexing::rows_of;
+use crate::engine::memory::main_speaker::main_speaker;
 use crate::engine::memory::view::UserView;
-use crate::engine::memory::wording::FactWording;
 use crate::engine::services::EngineServices;
 use crate::engine::user::OpenUser;
 use crate::engine::writing::compact::compact_if_worth;
-use crate::engine::writing::conflicts::{ConflictCandidates, LearnedFacts};
-use crate::engine::writing::learn::ignored;
+use crate::engine::writing::refold::refolded;
 use crate::error::{Error, Result};
-use crate::generate::facts::{FactCandidate, of_kind, stated};
-use crate::generate::reconcile::{
-    AppliedDecision, BY_USER, FactDecision, apply, is_ahead, known_value, note_statement,
-};
+use crate::generate::facts::{fact_from, next_revision, stated_candidate};
 use crate::ids::record_id;
 use crate::model::{
-    EventKind, MemoryKind, PROCEDURE, Procedure, STATED, SemanticMemory, TextProvenance,
+    BY_USER, FactEnding, MemoryKind, PROCEDURE, Procedure, SemanticMemory, TextProvenance,
 };
 
-/// Number of latest facts in which the user's name is looked up.
-const NAMED_BY: usize = 64;
+/// Labels of a user without a name.
+const UNNAMED: [&str; 3] = ["user", "the user", "用户"];
 
 /// A fact as the application states it.
 #[derive(Debug, Clone, Default)]
 pub struct StatedFact {
     /// The text of the fact.
     pub content: String,
-    /// Its category; `None` = the rules choose.
+    /// Its category; `None` = the section of the profile that fits best.
     pub kind: Option<MemoryKind>,
+    /// The person or thing that it is about; `None` = the user.
+    pub subject: Option<String>,
+    /// The attribute of the subject that it states; may be empty.
+    pub attribute: String,
+    /// The value of the attribute; may be empty.
+    pub value: String,
     /// Since when it holds; `None` = now.
     pub valid_from: Option<Moment>,
     /// Seconds until it expires; `None` = never.
@@ -58,8 +61,32 @@ impl StatedFact {
     }
 }
 
-/// Adds a stated fact, or returns the known one with the same content; see
-/// [`Engine::remember`].
+/// What became of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatementOutcome {
+    /// It is a new fact.
+    Added,
+    /// It is a new fact, and ends others.
+    Ends,
+    /// A fact with the same words was stated before.
+    Repeats,
+}
+
+impl StatementOutcome {
+    /// The word used in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Ends => "ends",
+            Self::Repeats => "repeats",
+        }
+    }
+}
+
+/// A fact as stored, and what became of the statement.
+pub type RememberedFact = (Arc<SemanticMemory>, StatementOutcome);
+
+/// Adds a stated fact; see [`Engine::remember`].
 ///
 /// [`Engine::remember`]: crate::engine::Engine::remember
 pub(crate) fn remember_fact(
@@ -67,71 +94,119 @@ pub(crate) fn remember_fact(
     user: &OpenUser,
     statement: StatedFact,
     control: &dyn CallControl,
-) -> Result<Arc<SemanticMemory>> {
+) -> Result<RememberedFact> {
     if let Some(procedure) = &statement.procedure {
         return remember_procedure(services, user, procedure, &statement, control);
     }
     let _turn = user.turns.take(control)?;
     let basis = user.basis();
     let now = services.clock.now();
-    let names = names(&user.view.read(), &user.owner.user);
-    let at = statement.valid_from.unwrap_or(now);
     let expires = statement.expires_after.map(|seconds| later(now, seconds)).transpose()?;
-    let candidate = of_kind(stated(&statement.content, &names, at), statement.kind);
-    let to = services.indexing();
-    let wording = Arc::new(FactWording::of(&candidate.content, services.tokens));
-    let (decision, known) = {
-        let view = user.view.read();
-        let conflicts = ConflictCandidates::find(&view, &candidate, wording);
-        let mut near = LearnedFacts::default().concerned(&view, &candidate, &conflicts);
-        near.retain(|known| {
-            !is_ahead(known.valid_from, now) || is_ahead(candidate.valid_from, now)
-        });
-        (conflicts.reconcile(&view, &candidate, &near), near)
+    let view = user.view.read();
+    let subject = statement.subject.clone().unwrap_or_else(|| user.owner.user.clone());
+    let (attribute, value) = (attribute_key(&statement.attribute), statement.value.clone());
+    let is_same = |known: &&Arc<SemanticMemory>| {
+        known.is_stated()
+            && known.holds_at(now)
+            && !known.is_procedure()
+            && (&known.attribute, &known.value) == (&attribute, &value)
     };
-    if decision.event == EventKind::Ignore
-        && let Some(same) = decision.target.and_then(|target| known.get(target))
-    {
-        if let Some(revised) = stated_again(same, &candidate, expires, now) {
-            return put_fact(services, user, basis, revised, control);
-        }
-        let _writer = user.lock_writer_on(basis, true, &to)?;
-        let noted = ignored(&same.memory_id, &candidate, now);
-        user.store.append_semantic(&[], &[], &[noted])?;
-        user.note_change();
-        return Ok(Arc::clone(same));
+    if let Some(known) = view.same_statement(&statement.content).filter(is_same).cloned() {
+        drop(view);
+        return restate(services, user, (basis, now), &known, (statement, expires), control);
     }
-    let nearest: Vec<&SemanticMemory> = known.iter().map(|fact| &**fact).collect();
-    let AppliedDecision { mut records, .. } =
-        apply(&user.owner, &candidate, &decision, &nearest, &[], now);
-    finish(&mut records, user, &candidate, statement.metadata, now)?;
-    if let Some(stated) = records.last_mut() {
-        let revised = known.iter().find(|fact| fact.memory_id == stated.memory_id);
-        stated.expires_at = revised.map_or(expires, |known| term(known, expires));
-        if stated.source_messages.is_empty() {
-            stated.metadata.remove(STATED);
-        } else if let Some(known) = revised {
-            // A more exact restatement holds since the first statement.
-            let since = statement_of(known).map_or(candidate.valid_from, |(one, _)| one.valid_from);
-            note_statement(&mut stated.metadata, &candidate.content, since, now);
-        }
-    }
-    let records: Vec<Arc<SemanticMemory>> = records.into_iter().map(Arc::new).collect();
-    let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
-    let rows = to.embed(&texts, control)?;
-    let writer = user.lock_writer_on(basis, true, &to)?;
-    user.store.append_semantic(&records, &[], &[])?;
-    user.note_change();
-    let mut view = user.view.write();
-    for (row, record) in records.iter().enumerate() {
-        let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
-        view.put_fact(Arc::clone(record), row, &to)?;
-    }
+    let at = statement.valid_from.unwrap_or(now);
+    let candidate = stated_candidate(&statement.content, &subject, statement.kind, at);
+    let is_slot = !attribute.is_empty() && !value.is_empty();
+    // A model names the user as the messages do.
+    let speaker = || main_speaker(&view).unwrap_or_default().to_lowercase();
+    let speaker = if is_slot && statement.subject.is_none() { speaker() } else { String::new() };
+    let is_about = |known: &str| {
+        let (known, subject) = (known.to_lowercase(), subject.to_lowercase());
+        let is_user = || UNNAMED.contains(&&*known) || !speaker.is_empty() && known == speaker;
+        known == subject || statement.subject.is_none() && is_user()
+    };
+    let other_value = |known: &SemanticMemory| {
+        known.quote.is_none()
+            && known.attribute == attribute
+            && !known.value.is_empty()
+            && known.value.to_lowercase() != value.to_lowercase()
+            && known.holds_at(at.max(known.valid_from))
+            && is_about(&known.subject)
+    };
+    let current = view.facts.slots().filter(|slot| is_slot && view.is_current(*slot));
+    let ended = current.filter_map(|slot| view.facts.get(slot)).filter(|fact| other_value(fact));
+    let ends = ended.map(|known| FactEnding { memory_id: known.memory_id.clone(), from: at });
+    let mut fact = SemanticMemory {
+        ends: ends.collect(),
+        attribute,
+        value,
+        metadata: statement.metadata,
+        expires_at: expires,
+        provenance: by_user(),
+        ..fact_from(&user.owner, &candidate, None, now)
+    };
+    fact.memory_id = stated_id(user, view.facts.len(), &fact.content, now);
+    let outcome = match fact.ends.len() {
+        0 => StatementOutcome::Added,
+        _ => StatementOutcome::Ends,
+    };
+    let records = with_endings(&view, fact, now);
     drop(view);
-    drop(writer);
-    compact_if_worth(services, user, control);
-    let stated = records.last().ok_or_else(|| Error::internal("the fact was not stored"))?;
-    Ok(Arc::clone(stated))
+    let fact = put_facts(services, user, basis, records, control)?;
+    Ok((fact, outcome))
+}
+
+/// The fact, after the next revisions of the facts that it ends.
+fn with_endings(view: &UserView, fact: SemanticMemory, now: Moment) -> Vec<Arc<SemanticMemory>> {
+    let mut changed: BTreeMap<String, SemanticMemory> = BTreeMap::new();
+    for ending in &fact.ends {
+        let Some(known) = view.facts.by_id(&ending.memory_id) else { continue };
+        let mut ended = next_revision(known, now);
+        ended.ended_by.push(fact.memory_id.clone());
+        ended.ended_by.sort();
+        changed.insert(ended.memory_id.clone(), ended);
+    }
+    let find = |id: &str| {
+        if id == fact.memory_id { Some(&fact) } else { view.facts.by_id(id).map(|fact| &**fact) }
+    };
+    let mut records: Vec<_> = refolded(changed, &find, now).into_iter().map(Arc::new).collect();
+    records.push(Arc::new(fact));
+    records
+}
+
+/// A fact that is stated again: it may expire later, is no longer archived, and gets further
+/// metadata.
+fn restate(
+    services: &EngineServices,
+    user: &OpenUser,
+    (basis, now): (DecisionBasis, Moment),
+    known: &Arc<SemanticMemory>,
+    (statement, expires): (StatedFact, Option<Moment>),
+    control: &dyn CallControl,
+) -> Result<RememberedFact> {
+    let mut again = next_revision(known, now);
+    again.expires_at = term(known, expires);
+    again.archived_at = None;
+    again.metadata.extend(statement.metadata);
+    let is_same = (&again.expires_at, &again.archived_at, &again.metadata)
+        == (&known.expires_at, &known.archived_at, &known.metadata);
+    if !is_same {
+        let fact = put_facts(services, user, basis, vec![Arc::new(again)], control)?;
+        return Ok((fact, StatementOutcome::Repeats));
+    }
+    Ok((Arc::clone(known), StatementOutcome::Repeats))
+}
+
+/// The name of an attribute as it is stored: lower case, with underscores.
+fn attribute_key(attribute: &str) -> String {
+    attribute.trim().to_lowercase().replace([' ', '-'], "_")
+}
+
+/// A unique id: a fact may be stated again after it was ended.
+fn stated_id(user: &OpenUser, known: usize, content: &str, now: Moment) -> String {
+    let (seq, at) = ((known as u64).to_le_bytes(), now.micros().to_le_bytes());
+    record_id(&user.owner, "semantic", &[b"stated", content.as_bytes(), &at, &seq])
 }
 
 /// Adds a procedure, or returns the known fact with the same procedure.
@@ -141,7 +216,7 @@ fn remember_procedure(
     procedure: &Procedure,
     statement: &StatedFact,
     control: &dyn CallControl,
-) -> Result<Arc<SemanticMemory>> {
+) -> Result<RememberedFact> {
     let _turn = user.turns.take(control)?;
     let basis = user.basis();
     let now = services.clock.now();
@@ -165,48 +240,50 @@ fn remember_procedure(
         (same.cloned(), proofs, episodes)
     };
     if let Some(known) = known {
-        return match for_longer(&known, expires, now) {
-            Some(longer) => put_fact(services, user, basis, longer, control),
-            None => Ok(known),
-        };
+        let again = StatedFact { metadata: Map::new(), ..statement.clone() };
+        return restate(services, user, (basis, now), &known, (again, expires), control);
     }
-    let candidate = FactCandidate {
-        kind: statement.kind.unwrap_or(MemoryKind::Procedure),
-        content: text,
-        attribute: String::new(),
-        value: String::new(),
-        source_messages: proofs.into_iter().map(|(id, _)| id).collect(),
-        ..stated(&procedure.goal, &[String::new()], statement.valid_from.unwrap_or(now))
+    let at = statement.valid_from.unwrap_or(now);
+    let kind = statement.kind.or(Some(MemoryKind::Procedure));
+    let mut candidate = stated_candidate(&text, "", kind, at);
+    candidate.source_messages = proofs.into_iter().map(|(id, _)| id).collect();
+    let fact = SemanticMemory {
+        memory_id: stated_id(user, user.view.read().facts.len(), &text, now),
+        source_episodes: episodes.into_iter().collect(),
+        metadata,
+        expires_at: expires,
+        provenance: by_user(),
+        ..fact_from(&user.owner, &candidate, None, now)
     };
-    let decision = FactDecision::add();
-    let sources: Vec<String> = episodes.into_iter().collect();
-    let AppliedDecision { mut records, .. } =
-        apply(&user.owner, &candidate, &decision, &[], &sources, now);
-    finish(&mut records, user, &candidate, metadata, now)?;
-    let fact = records.pop().ok_or_else(|| Error::internal("the fact was not stored"))?;
-    let fact = SemanticMemory { subject: String::new(), expires_at: expires, ..fact };
-    put_fact(services, user, basis, fact, control)
+    let fact = put_facts(services, user, basis, vec![Arc::new(fact)], control)?;
+    Ok((fact, StatementOutcome::Added))
 }
 
-/// Appends a fact to the log and adds it to the view. The caller holds the user's
-/// `FormingTurn`.
-fn put_fact(
+/// Appends records to the log and adds them to the view; returns the last one. The caller holds the
+/// user's `FormingTurn`.
+pub(crate) fn put_facts(
     services: &EngineServices,
     user: &OpenUser,
     basis: DecisionBasis,
-    fact: SemanticMemory,
+    records: Vec<Arc<SemanticMemory>>,
     control: &dyn CallControl,
 ) -> Result<Arc<SemanticMemory>> {
-    let (fact, to) = (Arc::new(fact), services.indexing());
-    let rows = to.embed(&[fact.content.as_str()], control)?;
+    let to = services.indexing();
+    let texts: Vec<&str> = records.iter().map(|record| record.content.as_str()).collect();
+    let rows = to.embed(&texts, control)?;
     let writer = user.lock_writer_on(basis, true, &to)?;
-    user.store.append_semantic(std::slice::from_ref(&fact), &[], &[])?;
+    user.store.append_semantic(&records, &[], &[])?;
     user.note_change();
-    let rows = rows.as_ref().map(|rows| rows.view());
-    user.view.write().put_fact(Arc::clone(&fact), rows, &to)?;
+    let mut view = user.view.write();
+    for (row, record) in records.iter().enumerate() {
+        let row = rows.as_ref().map(|rows| rows_of(rows.view(), row..row + 1));
+        view.put_fact(Arc::clone(record), row, &to)?;
+    }
+    drop(view);
     drop(writer);
     compact_if_worth(services, user, control);
-    Ok(fact)
+    let last = records.last().ok_or_else(|| Error::internal("the fact was not stored"))?;
+    Ok(Arc::clone(last))
 }
 
 /// The moment `seconds` from now.
@@ -219,122 +296,6 @@ fn term(known: &SemanticMemory, stated: Option<Moment>) -> Option<Moment> {
     known.expires_at.zip(stated).map(|(known, stated)| known.max(stated))
 }
 
-/// The next revision of a restated fact, if it was archived or its expiry changes.
-fn for_longer(
-    known: &SemanticMemory,
-    stated: Option<Moment>,
-    now: Moment,
-) -> Option<SemanticMemory> {
-    let expires_at = term(known, stated);
-    let is_same = expires_at == known.expires_at && known.archived_at.is_none();
-    (!is_same).then(|| SemanticMemory {
-        expires_at,
-        archived_at: None,
-        updated_at: now,
-        revision_count: known.revision_count + 1,
-        ..known.clone()
-    })
-}
-
-/// The next revision of a fact that the application states again, if only messages stated it before
-/// or its expiry changes.
-fn stated_again(
-    known: &SemanticMemory,
-    candidate: &FactCandidate,
-    expires: Option<Moment>,
-    now: Moment,
-) -> Option<SemanticMemory> {
-    let longer = for_longer(known, expires, now);
-    if known.provenance.method == BY_USER {
-        return longer;
-    }
-    let revision_count = known.revision_count + 1;
-    let known = longer.unwrap_or_else(|| known.clone());
-    let mut stated =
-        SemanticMemory { provenance: by_user(), updated_at: now, revision_count, ..known };
-    let metadata = &mut stated.metadata;
-    note_statement(metadata, &candidate.content, candidate.valid_from, now);
-    Some(stated)
-}
-
 fn by_user() -> TextProvenance {
     TextProvenance { method: BY_USER.to_owned(), ..TextProvenance::default() }
-}
-
-/// The statement of the application in a fact, and its time; `None` if the application made none,
-/// or has corrected a fact from messages.
-pub(crate) fn statement_of(fact: &SemanticMemory) -> Option<(FactCandidate, Moment)> {
-    let by_user = fact.provenance.method == BY_USER && fact.provenance.prompt_version.is_empty();
-    if !by_user || fact.is_procedure() {
-        return None;
-    }
-    let noted = fact.metadata.get(STATED);
-    let moment = |key| noted?.get(key).and_then(|at| serde_json::from_value(at.clone()).ok());
-    let content = noted.and_then(|noted| noted.get("content")).and_then(Value::as_str);
-    let subjects = [fact.subject.clone()];
-    let valid_from = moment("valid_from").unwrap_or(fact.valid_from);
-    let read = stated(content.unwrap_or(&fact.content), &subjects, valid_from);
-    let is_same = content.is_none_or(|content| content == fact.content);
-    let candidate = FactCandidate {
-        kind: if is_same { fact.kind } else { read.kind },
-        value: if is_same { known_value(fact).to_owned() } else { read.value },
-        subject: fact.subject.clone(),
-        attribute: fact.attribute.clone(),
-        ..read
-    };
-    Some((candidate, moment("at").unwrap_or(fact.created_at)))
-}
-
-/// Sets metadata and provenance of the stated record, and gives a new one a unique id: a fact may
-/// be stated again after it was superseded.
-fn finish(
-    records: &mut [SemanticMemory],
-    user: &OpenUser,
-    candidate: &FactCandidate,
-    metadata: Map<String, Value>,
-    now: Moment,
-) -> Result<()> {
-    let Some((stated, closed)) = records.split_last_mut() else {
-        return Err(Error::internal("a statement became no record"));
-    };
-    stated.metadata.extend(metadata);
-    stated.provenance = by_user();
-    if stated.revision_count > 0 {
-        return Ok(());
-    }
-    let seq = user.view.read().facts.len() as u64;
-    let parts: [&[u8]; 4] =
-        [b"stated", candidate.content.as_bytes(), &now.micros().to_le_bytes(), &seq.to_le_bytes()];
-    let id = record_id(&user.owner, "semantic", &parts);
-    for record in closed {
-        if record.superseded_by.as_deref() == Some(stated.memory_id.as_str()) {
-            record.superseded_by = Some(id.clone());
-        }
-    }
-    stated.memory_id = id;
-    Ok(())
-}
-
-/// Possible names of the user, from the subjects of the latest facts, the most frequent first. The
-/// user's id comes first if a fact uses it, else last.
-fn names(view: &UserView, user: &str) -> Vec<String> {
-    let mut counts: Vec<(String, usize)> = Vec::new();
-    for slot in view.facts.slots().rev().take(NAMED_BY) {
-        let Some(fact) = view.facts.get(slot) else { continue };
-        if fact.subject.is_empty() || fact.subject.contains("'s ") {
-            continue;
-        }
-        match counts.iter_mut().find(|(name, _)| *name == fact.subject) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((fact.subject.clone(), 1)),
-        }
-    }
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let mut names: Vec<String> = counts.into_iter().map(|(name, _)| name).collect();
-    // Other subjects, such as an assistant, may be more frequent.
-    names.sort_by_key(|name| !name.eq_ignore_ascii_case(user));
-    if !names.iter().any(|name| name.eq_ignore_ascii_case(user)) {
-        names.push(user.to_owned());
-    }
-    names
 }

@@ -25,6 +25,7 @@ mod told_sentences;
 mod units;
 
 pub(in crate::generate) use lexicon::is_common_word;
-pub(in crate::generate) use offline::write_and_tell;
 pub use offline::{EpisodeText, RULES_VERSION, write_offline};
-pub(in crate::generate) use told_sentences::{ToldSentence, breaks_off, sentences_told};
+pub(in crate::generate) use source::speaker_label;
+pub(in crate::generate) use told_sentences::quotation;
+pub(in crate::generate) use units::{SpokenSentence, spoken_sentences};

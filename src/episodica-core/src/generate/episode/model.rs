@@ -2,7 +2,8 @@
 //!
 //! The rules ([`write_offline`]) supply missing parts, and parts that are too long are cut after a
 //! sentence. An answer without title and narrative, or in another language than the messages, is
-//! rejected as a whole.
+//! rejected as a whole. Sentences with words that the prompt has only elsewhere, in known facts or
+//! earlier messages, are left out: deleting those would not remove the words from this episode.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,12 +11,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::lexicon::is_common_word;
 use super::offline::{EpisodeText, write_offline};
 use crate::error::Result;
-use crate::generate::facts;
-use crate::generate::facts::model::{
-    FACTS_TOKENS, ShownFacts, facts_schema, known_lines, participants,
-};
+use crate::generate::facts::model::{FACTS_TOKENS, ShownFacts, facts_schema, known_lines};
+use crate::index::for_each_term;
 use crate::llm::{
     AnswerSchema, ChatPrompt, PromptTemplate, WindowBudget, before, conversation, is_chinese,
     is_from_prompt, json, render, single_line,
@@ -63,8 +63,8 @@ pub struct WrittenEpisode {
     pub text: EpisodeText,
     /// True if the JSON needed repair or the rules filled a gap.
     pub salvaged: bool,
-    /// Number of sentences left out because the messages don't support them.
-    pub unsupported: u64,
+    /// Number of sentences left out because they have words from elsewhere.
+    pub foreign: u64,
 }
 
 #[derive(Serialize)]
@@ -144,13 +144,13 @@ pub fn read(
         return Err(UnusableAnswer::OtherLanguage);
     }
     let rules = write_offline(messages);
-    let (names, sources) = (participants(messages), by_reference(messages));
-    let (narrative, mut unsupported) = borne_out(&narrative, &sources, &names);
-    let title = if title_supported(&title, &sources, &names) {
-        title
-    } else {
-        unsupported += 1;
+    let words = ForeignWords::of(messages, shown);
+    let (narrative, mut foreign) = words.removed_from(&narrative);
+    let title = if words.are_in(&title) {
+        foreign += 1;
         rules.title.clone()
+    } else {
+        title
     };
     let filled = narrative.is_empty();
     // The first sentence sums the narrative up.
@@ -162,22 +162,7 @@ pub fn read(
         None => fit(&narrative, MAX_NARRATIVE_TOKENS),
     };
     let mut topics = labels(&value, "topics", MAX_TOPICS);
-    let said: Vec<String> = messages
-        .iter()
-        .flat_map(|message| [message.content.to_lowercase(), message.speaker().to_lowercase()])
-        .collect();
-    // A topic known only from elsewhere is left out: deleting its messages would not remove it from
-    // this episode.
-    let heard: HashSet<String> = said.iter().flat_map(|text| facts::keys(text)).collect();
-    let elsewhere = shown.known.iter().map(|fact| &fact.content);
-    let elsewhere = elsewhere.chain(shown.before.iter().map(|message| &message.content));
-    let foreign: HashSet<String> = elsewhere
-        .flat_map(|text| facts::keys(&text.to_lowercase()))
-        .filter(|key| !heard.contains(key))
-        .collect();
-    topics.retain(|topic| {
-        !facts::keys(&topic.to_lowercase()).iter().any(|key| foreign.contains(key))
-    });
+    topics.retain(|topic| !words.are_in(topic));
     Ok(WrittenEpisode {
         text: EpisodeText {
             title: title.chars().take(MAX_TITLE_CHARS).collect(),
@@ -187,44 +172,45 @@ pub fn read(
             entities: rules.entities,
         },
         salvaged: salvaged || filled,
-        unsupported,
+        foreign,
     })
 }
 
-fn by_reference(messages: &[Arc<Message>]) -> Vec<&Message> {
-    messages.iter().map(|message| &**message).collect()
-}
+/// Words that the known facts and earlier messages of a prompt have, and the episode's messages do
+/// not.
+struct ForeignWords(HashSet<String>);
 
-/// The sentences that the messages support, and the number of the other sentences. The text is
-/// empty if the messages support less than most of it.
-fn borne_out(text: &str, sources: &[&Message], names: &[&str]) -> (String, u64) {
-    let all = sentences(text);
-    let kept: Vec<&str> =
-        all.iter().copied().filter(|sentence| is_borne_out(sentence, sources, names)).collect();
-    let dropped = all.len() - kept.len();
-    match (dropped, 2 * kept.len() >= all.len()) {
-        (0, _) => (text.to_owned(), 0),
-        (_, true) => {
-            let gap = if language(text) == Language::Chinese { "" } else { " " };
-            (kept.join(gap), dropped as u64)
+impl ForeignWords {
+    fn of(messages: &[Arc<Message>], shown: &ShownFacts) -> Self {
+        let said = messages.iter().flat_map(|message| [&*message.content, message.speaker()]);
+        let heard: HashSet<String> = said.flat_map(terms_of).collect();
+        let known = shown.known.iter().map(|fact| &*fact.content);
+        let elsewhere = known.chain(shown.before.iter().map(|message| &*message.content));
+        let is_foreign = |term: &String| !heard.contains(term) && !is_common_word(term);
+        Self(elsewhere.flat_map(terms_of).filter(is_foreign).collect())
+    }
+
+    fn are_in(&self, text: &str) -> bool {
+        !self.0.is_empty() && terms_of(text).iter().any(|term| self.0.contains(term))
+    }
+
+    /// The text without the sentences that have such words, and the number of these.
+    fn removed_from(&self, text: &str) -> (String, u64) {
+        let all = sentences(text);
+        let kept: Vec<&str> = all.iter().copied().filter(|one| !self.are_in(one)).collect();
+        let dropped = all.len() - kept.len();
+        if dropped == 0 {
+            return (text.to_owned(), 0);
         }
-        (_, false) => (String::new(), dropped as u64),
+        let gap = if language(text) == Language::Chinese { "" } else { " " };
+        (kept.join(gap), dropped as u64)
     }
 }
 
-/// True if the messages hold the names, numbers and dates of a sentence, and some of its words.
-fn is_borne_out(sentence: &str, sources: &[&Message], names: &[&str]) -> bool {
-    facts::grounded(sentence, "", sources, sources, names).is_ok()
-        && facts::shares_words(sentence, sources, names)
-}
-
-/// Checks a title. If it capitalises every word, its capitals do not mark names.
-fn title_supported(title: &str, sources: &[&Message], names: &[&str]) -> bool {
-    let mut long = title.split(' ').filter(|word| word.chars().count() > 3).peekable();
-    let has_capitals = long.peek().is_some()
-        && long.all(|word| word.chars().next().is_some_and(char::is_uppercase));
-    is_borne_out(title, sources, names)
-        || has_capitals && facts::shares_words(&title.to_lowercase(), sources, names)
+fn terms_of(text: &str) -> Vec<String> {
+    let mut terms = Vec::new();
+    for_each_term(text, |term| terms.push(term.text.to_owned()));
+    terms
 }
 
 fn labels(value: &Map<String, Value>, key: &str, most: usize) -> Vec<String> {
@@ -333,8 +319,11 @@ mod tests {
         let answer = r#"Sure! ```json
 {"title":"A move","narrative":"Napoleon moved to Elba."}
 ```"#;
-        let written = read(answer, &talk(), &ShownFacts::default()).expect("usable");
+        let elba = said(9, "user", Some("Ann"), "2024-03-10T09:30:00Z", "Napoleon saw Elba.");
+        let shown = ShownFacts { before: vec![elba], ..ShownFacts::default() };
+        let written = read(answer, &talk(), &shown).expect("usable");
         assert!(written.salvaged);
+        assert_eq!(written.foreign, 1);
         assert!(!written.text.summary.is_empty() && !written.text.topics.is_empty());
     }
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::keywords::{WordSalience, entities, phrases};
-use super::source::{EpisodeSource, has_captions};
-use super::told_sentences::{ToldSentence, sentences_of, sentences_told};
+use super::source::EpisodeSource;
 use super::{narrative, salience, summary, title};
 use crate::model::Message;
 
@@ -36,17 +35,6 @@ pub struct EpisodeText {
 /// store. Without messages all fields are empty.
 pub fn write_offline(messages: &[Arc<Message>]) -> EpisodeText {
     write(&EpisodeSource::read(messages))
-}
-
-/// As [`write_offline`]; also returns the sentences that may become facts.
-pub(in crate::generate) fn write_and_tell(
-    messages: &[Arc<Message>],
-) -> (EpisodeText, Vec<ToldSentence>) {
-    let source = EpisodeSource::read(messages);
-    // Most texts with brackets have no captions: code, links.
-    let has_captions = messages.iter().any(|message| has_captions(&message.content));
-    let told = if has_captions { sentences_told(messages) } else { sentences_of(&source) };
-    (write(&source), told)
 }
 
 fn write(source: &EpisodeSource) -> EpisodeText {

@@ -4,14 +4,12 @@
 //! Removes control characters and keeps the lines of code. Reads only the start and the end of a
 //! very long message; the message itself is stored and indexed in full.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::lexicon::{KeyMap, exact_key, key};
 use super::units::{TurnUnit, TurnWord, units};
 use crate::clock::Moment;
-use crate::generate::voice::base_voice;
-use crate::model::{Message, SaidBy};
+use crate::model::Message;
 use crate::text::time::{TimeMention, mentions_in};
 use crate::text::{Language, language};
 
@@ -61,12 +59,6 @@ pub(super) struct SourceSpeaker {
 pub(super) struct SourceTurn {
     /// Index into [`EpisodeSource::speakers`].
     pub speaker: usize,
-    /// Index of the message.
-    pub message: usize,
-    /// True if an agent wrote the message.
-    pub by_agent: bool,
-    /// Whose words those are that the message does not quote.
-    pub voice: SaidBy,
     /// When the message was written.
     pub moment: Moment,
     /// The cleaned text.
@@ -80,19 +72,10 @@ pub(super) struct SourceTurn {
 impl EpisodeSource {
     /// Reads the messages.
     pub fn read(messages: &[Arc<Message>]) -> Self {
-        Self::read_as(messages, clean)
-    }
-
-    /// Reads the messages without the captions of their images.
-    pub fn read_spoken(messages: &[Arc<Message>]) -> Self {
-        Self::read_as(messages, |text| clean(&without_captions(text)))
-    }
-
-    fn read_as(messages: &[Arc<Message>], clean: impl Fn(&str) -> String) -> Self {
         let mut speakers: Vec<SourceSpeaker> = Vec::new();
         let mut turns = Vec::with_capacity(messages.len());
         let mut votes = [0_usize; LANGUAGES.len()];
-        for (at, message) in messages.iter().enumerate() {
+        for message in messages {
             let name = clean_line(message.speaker(), MAX_NAME_CHARS);
             let speaker =
                 speakers.iter().position(|known| known.full == name).unwrap_or_else(|| {
@@ -104,9 +87,6 @@ impl EpisodeSource {
             votes[slot(language)] += text.len().min(400);
             turns.push(SourceTurn {
                 speaker,
-                message: at,
-                by_agent: message.is_agent(),
-                voice: base_voice(message),
                 moment: message.timestamp,
                 text,
                 language,
@@ -184,6 +164,15 @@ fn slot(language: Language) -> usize {
     LANGUAGES.iter().position(|known| *known == language).unwrap_or_default()
 }
 
+/// The name of a message's speaker as a fact shows it: "Haruto" for "Haruto (Pebble Support)", "the
+/// user" for a role.
+pub(in crate::generate) fn speaker_label(message: &Message, language: Language) -> String {
+    let name = clean_line(message.speaker(), MAX_NAME_CHARS);
+    let mut speaker = SourceSpeaker::new(name, message.name.is_none());
+    speaker.localise(language);
+    speaker.short
+}
+
 impl SourceSpeaker {
     fn new(full: String, is_role: bool) -> Self {
         let cut = full.find(['(', '（', '[', '<']).filter(|at| *at > 0).unwrap_or(full.len());
@@ -251,52 +240,6 @@ pub(super) fn clean_line(text: &str, chars: usize) -> String {
     }
 }
 
-/// First words of a bracket that describes an attachment.
-const CAPTIONS: [&str; 13] = [
-    "image",
-    "photo",
-    "picture",
-    "video",
-    "audio",
-    "sticker",
-    "gif",
-    "file",
-    "attachment",
-    "图片",
-    "照片",
-    "视频",
-    "表情",
-];
-
-/// True if a text has descriptions of attachments.
-pub(super) fn has_captions(text: &str) -> bool {
-    without_captions(text).len() < text.len()
-}
-
-/// The text without descriptions of attachments: "Look! [Image: a red door]".
-fn without_captions(text: &str) -> Cow<'_, str> {
-    if !text.contains('[') {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let (mut rest, mut is_closed) = (text, true);
-    while let Some((before, after)) = rest.split_once('[') {
-        out.push_str(before);
-        let label = after[..floor(after, 16)].to_lowercase();
-        let is_caption = is_closed && CAPTIONS.iter().any(|word| label.starts_with(word));
-        let end = if is_caption { after.find(']') } else { None };
-        // After an unclosed bracket, all later brackets are unclosed too, so the search stops: a
-        // text of many opening brackets is read only once.
-        is_closed &= !is_caption || end.is_some();
-        if end.is_none() {
-            out.push('[');
-        }
-        rest = end.map_or(after, |end| &after[end + 1..]);
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
 /// The last character boundary at or before `bytes`.
 fn floor(text: &str, bytes: usize) -> usize {
     let mut end = bytes.min(text.len());
@@ -350,12 +293,5 @@ mod tests {
                 && cleaned.ends_with("END")
                 && !cleaned.contains('\u{0}')
         );
-    }
-    #[test]
-    fn brackets_of_code_and_links_are_no_captions() {
-        assert!(has_captions("Look! [Image: a red door]") && has_captions("a[0] [图片]"));
-        for text in ["a[0]", "[a link](https://example.org)", "[Photo without an end", "[]"] {
-            assert!(!has_captions(text), "{text}");
-        }
     }
 }

@@ -97,6 +97,28 @@ pub(super) fn units(text: &str) -> Vec<TurnUnit> {
     found
 }
 
+/// A sentence of a text, as a range of bytes.
+pub(in crate::generate) struct SpokenSentence {
+    /// Start and end.
+    pub start: usize,
+    pub end: usize,
+    /// True if it is a question.
+    pub asks: bool,
+    /// False for code, logs and marks without a word.
+    pub is_speech: bool,
+}
+
+/// The sentences and blocks of code of a text, in order.
+pub(in crate::generate) fn spoken_sentences(text: &str) -> Vec<SpokenSentence> {
+    let sentence = |unit: TurnUnit| SpokenSentence {
+        start: unit.start,
+        end: unit.end,
+        asks: unit.asks,
+        is_speech: !unit.is_code && !unit.words.is_empty(),
+    };
+    units(text).into_iter().map(sentence).collect()
+}
+
 /// True for indented lines, frames of stack traces and log lines.
 fn looks_like_code(line: &str) -> bool {
     let trimmed = line.trim_start();

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Moment;
-use crate::model::MemoryKind;
+use crate::model::{FactQuote, MemoryKind};
 
-/// A sentence that may become a fact.
+/// A span of a message, or a sentence of a model, that becomes a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactCandidate {
-    /// The text: third person, dates resolved, in the language of its message.
+    /// The quotation with its speaker and resolved dates, or the model's sentence.
     pub content: String,
+    /// The words of the message; `None` for a model's sentence.
+    pub quote: Option<Box<FactQuote>>,
     /// Its category.
     pub kind: MemoryKind,
-    /// Confidence that the sentence was understood, 0 to 1.
+    /// How certain the fact is, 0 to 1.
     pub confidence: f32,
     /// Importance, 0 to 1.
     pub importance: f32,
@@ -20,12 +22,11 @@ pub struct FactCandidate {
     pub subject: String,
     /// The attribute of the subject that the fact states (`employer`, `home`, …); may be empty.
     pub attribute: String,
-    /// The value of the attribute, normalised: lower case, without articles and final punctuation.
-    /// `not X` means that the value X ended; empty if the rules can't tell.
+    /// The value of the attribute; may be empty.
     pub value: String,
-    /// Start of validity: the date in the message, else the time of the message.
+    /// Since when the fact holds.
     pub valid_from: Moment,
-    /// When it was said. Of two values of an attribute, the one that was said later holds.
+    /// When it was said.
     pub said: Moment,
     /// Ids of the messages that support the fact.
     pub source_messages: Vec<String>,
@@ -41,27 +42,6 @@ pub struct FactExtraction {
 }
 
 impl FactExtraction {
-    /// The texts of the candidates.
-    pub fn contents(&self) -> impl Iterator<Item = &str> {
-        self.candidates.iter().map(|candidate| candidate.content.as_str())
-    }
-
-    /// Number of rejected sentences that the messages don't support, or that state nothing.
-    pub fn junk(&self) -> u64 {
-        use RejectReason::*;
-        let junk = [
-            Empty,
-            Question,
-            NoSource,
-            UnsupportedName,
-            UnsupportedNumber,
-            UnsupportedDate,
-            UnsupportedWords,
-            Echo,
-        ];
-        junk.iter().filter_map(|reason| self.rejected.get(reason)).sum()
-    }
-
     /// Counts one rejection.
     pub fn reject(&mut self, reason: RejectReason) {
         *self.rejected.entry(reason).or_default() += 1;
@@ -88,32 +68,22 @@ pub enum RejectReason {
     Empty,
     /// It is a question.
     Question,
-    /// It expresses a supposition, wish or doubt.
-    Hypothetical,
     /// It is not in the speaker's own words.
     Quoted,
-    /// An agent said the sentence, and it is not about a user.
+    /// It is too long to be quoted, and no clause of it is shorter.
+    TooLong,
+    /// An agent said it, and it tells of nothing that was done or found.
     NotAboutUser,
     /// Below `min_confidence`.
     LowConfidence,
     /// Below `min_importance`.
     LowImportance,
-    /// Better sentences of the same segment use up the volume.
-    Volume,
-    /// A speaker said it who was heard in few sessions, and it is not important.
-    PassingSpeaker,
-    /// The same segment already has a fact with this content.
+    /// The same answer has it already.
     Duplicate,
     /// It cites no message.
     NoSource,
-    /// None of the cited messages contains a name in the sentence.
-    UnsupportedName,
-    /// None of the cited messages contains a number in the sentence.
-    UnsupportedNumber,
-    /// A date in the sentence neither occurs in nor follows from the cited messages.
-    UnsupportedDate,
-    /// The cited messages contain too few of the sentence's words.
-    UnsupportedWords,
+    /// It is about a person of whom the cited messages do not speak.
+    OtherSpeaker,
     /// It repeats text of a prompt.
     Echo,
 }
@@ -124,19 +94,14 @@ impl RejectReason {
         match self {
             Self::Empty => "empty",
             Self::Question => "question",
-            Self::Hypothetical => "hypothetical",
             Self::Quoted => "quoted",
+            Self::TooLong => "too_long",
             Self::NotAboutUser => "not_about_user",
             Self::LowConfidence => "low_confidence",
             Self::LowImportance => "low_importance",
-            Self::Volume => "volume",
-            Self::PassingSpeaker => "passing_speaker",
             Self::Duplicate => "duplicate",
             Self::NoSource => "no_source",
-            Self::UnsupportedName => "unsupported_name",
-            Self::UnsupportedNumber => "unsupported_number",
-            Self::UnsupportedDate => "unsupported_date",
-            Self::UnsupportedWords => "unsupported_words",
+            Self::OtherSpeaker => "other_speaker",
             Self::Echo => "echo",
         }
     }

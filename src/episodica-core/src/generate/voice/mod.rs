@@ -15,7 +15,6 @@ mod others;
 use std::ops::Range;
 
 use crate::model::{Message, SaidBy};
-pub(in crate::generate) use others::speaks_of_self;
 
 /// A part of a message in one voice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +66,6 @@ pub fn base_voice(message: &Message) -> SaidBy {
 
 /// The voice of a part of a message: that of most of its bytes, and of two equal ones the first.
 /// Text of no length has the voice of the place where it stands.
-#[cfg_attr(not(test), expect(dead_code, reason = "quoted facts will name their voice"))]
 pub fn said_by(spans: &[VoiceSpan], part: Range<usize>) -> SaidBy {
     let mut best = (0, SaidBy::default());
     let touching = spans.iter().filter(|span| {

@@ -99,7 +99,7 @@ const MAX_QUOTATION: usize = 4_000;
 const MAX_LABEL: usize = 40;
 
 /// The words of others in a speaker's text: ranges of bytes, in order, without overlaps.
-pub(super) fn words_of_others(text: &str, speaker: &str) -> Vec<Range<usize>> {
+pub(in crate::generate) fn words_of_others(text: &str, speaker: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     from_here_on(text, &mut found);
     lines(text, speaker, &mut found);
@@ -253,7 +253,7 @@ fn introduces(line: &str) -> bool {
 }
 
 /// True if a text has a first-person word.
-pub(in crate::generate) fn speaks_of_self(text: &str) -> bool {
+fn speaks_of_self(text: &str) -> bool {
     let lower = text.to_lowercase().replace('’', "'");
     lower.contains(['我', '私', '僕', '俺'])
         || lower

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::dates::{DayMark, with_marks};
 use crate::control::CallControl;
 use crate::error::Result;
 use crate::index::{MessageIndex, for_each_term};
@@ -190,8 +191,8 @@ fn joined(content: &str, pieces: &Parts, mut windows: Vec<Range<usize>>) -> Part
     parts
 }
 
-/// Joins the parts into one text, with a mark for each omission.
-pub(super) fn quoted(content: &str, parts: &Parts) -> String {
+/// Joins the parts into one text, with the marks of their dates, and a mark for each omission.
+pub(super) fn quoted(content: &str, parts: &Parts, dates: &[DayMark]) -> String {
     const MARK: &str = "[…]";
     let mut text = String::new();
     let mut at = 0;
@@ -207,7 +208,7 @@ pub(super) fn quoted(content: &str, parts: &Parts) -> String {
             text.push_str(MARK);
             text.push_str(if line { "\n" } else { " " });
         }
-        text.push_str(&content[part.clone()]);
+        text.push_str(&with_marks(content, part.clone(), dates));
         at = part.end;
     }
     if !content[at..].trim().is_empty() {

@@ -92,7 +92,7 @@ impl FactSince {
         if date.is_empty() { date } else { date + ": " }
     }
 
-    fn in_text(self, year: bool) -> String {
+    pub fn in_text(self, year: bool) -> String {
         let form = match (self.known, year) {
             (DatePrecision::Day, true) => "%-d %b %Y",
             (DatePrecision::Day, false) => "%-d %b",

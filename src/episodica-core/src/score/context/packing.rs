@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
+use super::dates::LineDates;
 use super::excerpt::{ExcerptTerms, Parts};
 use super::exchange::{is_small_talk, question_of, reply_to, said_later};
 use super::form::OutputForm;
@@ -15,7 +16,9 @@ use crate::error::Result;
 use crate::index::MessageIndex;
 use crate::score::ranking::LONG_TALK;
 use crate::score::{ParsedQuery, QueryTerm, ScoredMessage, TokenTable};
-use crate::text::count_tokens;
+use crate::text::vocabulary::is_function_word;
+use crate::text::words::{fold, words};
+use crate::text::{count_tokens, is_cjk};
 
 /// Price of length: messages are ranked by `score - PRICE x ln(tokens)`, so a message that is e
 /// times as long must score this much higher. Shorter messages count as [`SHORT`] tokens, so that
@@ -44,11 +47,10 @@ const CONSIDERED: usize = 512;
 /// The facts' share of a budget of up to [`SMALL_BUDGET`] tokens. In larger budgets the share
 /// falls: there is room for more of the messages that prove the facts.
 const FACT_SHARE: f64 = 0.5;
-/// If a model or the user worded one of the best facts, facts get at least this many tokens. Such a
-/// fact says in one line what a reader would look for in several messages.
-const WORDED_TOKENS: f64 = 150.0;
+/// Facts get at least this many tokens: a fact says in one line what a reader would look for in
+/// several messages.
+const LEAST_FACT_TOKENS: f64 = 150.0;
 const SMALL_BUDGET: f64 = 400.0;
-const WORDED_BEST: usize = 3;
 /// Number of best messages that are quoted in part only if they do not fit, and the share of the
 /// budget (one in `BEST_PART`) that an excerpt of them gets.
 const BEST: usize = 3;
@@ -157,7 +159,8 @@ pub fn pack(
     control: &dyn CallControl,
 ) -> Result<ContextParts> {
     let ContextCandidates { index, facts, outdated, summaries, form, zone, .. } = *material;
-    let writer = ContextWriter { index, facts, summaries, outdated, form, zone, control };
+    let dates = &LineDates::new(index, zone);
+    let writer = ContextWriter { index, facts, summaries, outdated, dates, form, zone, control };
     let fact_tokens = (0..facts.len()).map(|number| writer.count(&writer.fact_line(number)));
     PackingRun {
         fact_tokens: fact_tokens.collect::<Result<_>>()?,
@@ -177,13 +180,11 @@ pub fn pack(
 }
 
 /// Tokens reserved for facts before messages are added.
-fn fact_tokens(budget: usize, facts: &[KnownFact]) -> usize {
+fn fact_tokens(budget: usize) -> usize {
     let budget = budget as f64;
     let of_small = FACT_SHARE * budget.min(SMALL_BUDGET);
     let share = of_small * (SMALL_BUDGET / budget).min(1.0).sqrt();
-    let is_worded = facts.iter().take(WORDED_BEST).any(|fact| fact.worded);
-    let least = if is_worded { WORDED_TOKENS.min(budget) } else { 0.0 };
-    share.max(least) as usize
+    share.max(LEAST_FACT_TOKENS.min(budget)) as usize
 }
 
 /// A message that may enter a context.
@@ -207,6 +208,12 @@ struct BudgetUse {
     days: HashSet<Date>,
 }
 
+/// The words of a text in lower case, without what follows an apostrophe: "Nina" of "Nina's".
+fn plain_words(text: &str) -> impl Iterator<Item = String> {
+    let stem = |word: &str| fold(word.split(['\'', '’']).next().unwrap_or(word)).into_owned();
+    words(text).map(stem)
+}
+
 struct PackingRun<'a> {
     material: &'a ContextCandidates<'a>,
     writer: ContextWriter<'a>,
@@ -228,7 +235,7 @@ struct PackingRun<'a> {
 
 impl PackingRun<'_> {
     fn pack(mut self) -> Result<ContextParts> {
-        let share = fact_tokens(self.budget, &self.material.facts[..self.material.asked]);
+        let share = fact_tokens(self.budget);
         let wanted = self.wanted()?;
         self.add_facts(share, |fact| fact.bears);
         for _ in 0..ROUNDS {
@@ -243,16 +250,7 @@ impl PackingRun<'_> {
             }
         }
         let left = self.budget.saturating_sub(self.used()?);
-        let (inside, writer) = (self.inside.clone(), self.writer);
-        let day = |slot: &u32| writer.date(writer.index.get(*slot).timestamp);
-        // A fact that holds since another day than its message tells when the message's event
-        // happened.
-        let dates = |fact: &KnownFact| {
-            let since = writer.date(fact.since);
-            fact.sources.iter().any(|slot| inside.contains(slot))
-                && fact.sources.iter().all(|slot| day(slot) != since)
-        };
-        self.add_facts(self.known_tokens() + left, |fact| fact.bears || dates(fact));
+        self.add_facts(self.known_tokens() + left, |fact| fact.bears);
         let summaries = self.summaries()?;
         self.fit(summaries)
     }
@@ -489,16 +487,30 @@ impl PackingRun<'_> {
         }
     }
 
-    /// True if the messages that prove a fact are included and contain all of its numbers. False
-    /// for a fact that resolves a relative date: it adds information.
+    /// True if the messages that prove a fact are included, and their lines have each name, number
+    /// and date of the fact. Of a fact in a script without capitals, they must have each character.
     fn is_told(&self, number: usize) -> bool {
         let fact = &self.material.facts[number];
-        let sources = || fact.sources.iter();
-        let content = |slot: u32| &self.material.index.get(slot).content;
-        let numbers = || fact.text.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty());
-        !fact.sources.is_empty()
-            && sources().all(|slot| self.is_whole(*slot))
-            && numbers().all(|number| sources().any(|slot| content(*slot).contains(number)))
+        if fact.sources.is_empty() || !fact.sources.iter().all(|slot| self.is_whole(*slot)) {
+            return false;
+        }
+        let lines: Vec<String> = fact.sources.iter().map(|slot| self.line_words(*slot)).collect();
+        let said: HashSet<_> = lines.iter().flat_map(|line| plain_words(line)).collect();
+        let is_value = |word: &str| {
+            word.contains(|c: char| c.is_numeric() || c.is_uppercase() || is_cjk(c))
+                && !is_function_word(&fold(word))
+        };
+        let since = self.writer.since(fact).in_text(true);
+        let since = words(&since).filter(|word| word.contains(char::is_numeric));
+        let mut values = words(&fact.text).filter(|word| is_value(word)).chain(since);
+        values.all(|word| plain_words(word).all(|word| said.contains(&word)))
+    }
+
+    /// What a message's line and its heading tell: speaker, day, and words with resolved dates.
+    fn line_words(&self, slot: u32) -> String {
+        let message = self.material.index.get(slot);
+        let day = self.writer.date(message.timestamp).strftime("%-d %B %b %Y");
+        format!("{} {day} {}", message.speaker(), self.writer.whole(slot))
     }
 
     /// Removes facts that included messages state, except those that supersede a message's content.

@@ -29,6 +29,7 @@ fn ranked(scores: &[f64]) -> Vec<ScoredMessage> {
         terms: [0.0; 8],
         cosine: None,
         raised: 0.0,
+        newer: 0.0,
     };
     let mut ranked: Vec<ScoredMessage> = (0..).zip(scores).map(scored).collect();
     ranked.retain(|message| message.score > 0.0);
@@ -43,7 +44,6 @@ fn fact(text: &str, since: &str, sources: &[u32]) -> KnownFact {
         sources: sources.to_vec(),
         section: Default::default(),
         bears: true,
-        worded: false,
     }
 }
 
@@ -381,16 +381,114 @@ fn a_question_of_which_the_talk_knows_no_word_gets_next_to_nothing() {
 }
 
 #[test]
-fn facts_that_do_not_bear_on_the_question_enter_only_to_date_a_message() {
+fn facts_that_do_not_bear_on_the_question_stay_out_whatever_they_date() {
     let index = index(&TALK);
-    let beside =
-        |text: &str, since: &str, slot| KnownFact { bears: false, ..fact(text, since, &[slot]) };
-    let facts = [
-        beside("Ann moved to Lyon on 8 March.", "2024-03-08T09:00:00Z", 4),
-        beside("Ann's flat is small.", "2024-01-05T09:02:00Z", 2),
-    ];
+    let dated = fact("Ann moved to Lyon on 8 March.", "2024-03-08T09:00:00Z", &[4]);
+    let facts = [KnownFact { bears: false, ..dated }];
     let scores = [0.0, 0.0, 0.0, 0.0, 9.0, 0.0];
-    assert_eq!(packed(&index, &scores, &facts, &Outdated::default(), 400).facts, [0]);
+    assert!(packed(&index, &scores, &facts, &Outdated::default(), 400).facts.is_empty());
+}
+
+#[test]
+fn relative_dates_are_resolved_in_their_own_lines() {
+    let long = "It rained again, and then again, and nobody went out. ".repeat(30);
+    let long = format!("{long}The boat sank last Friday, near the pier. {long}");
+    let index = index(&[
+        ("Ann", "2024-03-11T09:00:00Z", "We sailed yesterday, and today I am ill. Or in June?"),
+        ("Ben", "2024-03-11T09:01:00Z", "Gestern? Am Samstag nicht."),
+        ("林悦", "2024-03-11T09:02:00Z", "昨晚下雨了"),
+        ("Cy", "2024-03-11T09:03:00Z", &long),
+    ]);
+    let query = ParsedQuery::new("When did the boat sink?", &index, StaticTable::shared());
+    let messages = ranked(&[9.0, 8.0, 7.0, 6.0]);
+    for form in [OutputForm::Text, OutputForm::Json, OutputForm::Xml] {
+        let material = ContextCandidates { messages: &messages, form, ..of(&index, &query) };
+        let packed = pack(&material, 400, &Uninterrupted).expect("packs");
+        assert!(packed.token_count <= 400 && packed.token_count == count_tokens(&packed.text));
+        assert_eq!((packed.messages.len(), &*packed.excerpts), (4, &[3][..]));
+        for line in [
+            "We sailed yesterday [10 March 2024], and today I am ill. Or in June?",
+            "Gestern [10. März 2024]?",
+            "昨晚[2024年3月10日]下雨了",
+            "The boat sank last Friday [8 March 2024], near the pier. ",
+        ] {
+            assert!(packed.text.contains(line), "{form:?}: {line}: {}", packed.text);
+        }
+        let said = unmarked(&packed.text);
+        assert!((0..3).all(|slot| said.contains(&index.get(slot).content)), "{said}");
+    }
+}
+
+#[test]
+fn unmarked_text_keeps_every_other_word() {
+    for (text, plain) in [
+        ("yesterday [3 May] we", "yesterday we"),
+        ("昨天[5月3日]我", "昨天我"),
+        ("[…] Ann: no [open", " Ann: no [open"),
+        ("a [b] [c]", "a"),
+        ("x ] y [", "x ] y ["),
+        ("", ""),
+        (r#"{"said":[{"text":"now [3 May]"}]}"#, r#"{"said":[{"text":"now"}]}"#),
+    ] {
+        assert_eq!(unmarked(text), plain);
+    }
+}
+
+#[test]
+fn a_fact_stays_beside_its_message_if_it_names_what_the_message_does_not() {
+    let index = index(&[
+        ("Nina", "2024-03-11T09:00:00Z", "I moved to Bergen yesterday."),
+        ("Nina", "2024-03-12T09:00:00Z", "She is my doctor now."),
+        ("林悦", "2024-03-13T09:00:00Z", "她是我的医生。"),
+    ]);
+    let at = "2024-03-10T09:00:00Z";
+    for (text, since, slot, is_told) in [
+        ("Nina moved to Bergen.", at, 0, true),
+        ("Nina's home is Bergen since 10 March 2024.", at, 0, true),
+        ("Nina lives in Bergen, before in Oslo.", at, 0, false),
+        ("Nina lives in Bergen since 9 March 2024.", at, 0, false),
+        ("Nina moved to Bergen.", "2024-03-09T09:00:00Z", 0, false),
+        ("Doctor Aydin is the doctor of Nina.", "2024-03-12T09:00:00Z", 1, false),
+        ("艾登是林悦的医生。", "2024-03-13T09:00:00Z", 2, false),
+        ("她是林悦的医生。", "2024-03-13T09:00:00Z", 2, true),
+    ] {
+        let mut scores = [0.0; 3];
+        scores[slot] = 9.0;
+        let facts = [fact(text, since, &[slot as u32])];
+        let packed = packed(&index, &scores, &facts, &Outdated::default(), 400);
+        assert_eq!(packed.facts.is_empty(), is_told, "{}", packed.text);
+    }
+}
+
+#[test]
+fn what_no_longer_holds_is_marked_in_every_form() {
+    let index = index(&TALK);
+    let facts = [fact("Ann lives in Lyon.", "2024-03-11T09:00:00Z", &[4])];
+    let outdated = Outdated::from_iter([(0, Successors { facts: vec![0], partly: false })]);
+    let query = ParsedQuery::default();
+    let messages = ranked(&[9.0]);
+    for (form, lines) in [
+        (
+            OutputForm::Json,
+            [
+                r#"{"since":"2024-03-11","fact":"Ann lives in Lyon."}"#,
+                r#""content":"I live in Paris.","outdated":true,"outdated_since":"2024-03-11"}"#,
+            ],
+        ),
+        (
+            OutputForm::Xml,
+            [
+                r#"<fact since="2024-03-11">Ann lives in Lyon.</fact>"#,
+                r#" outdated="true" outdated_since="2024-03-11">I live in Paris."#,
+            ],
+        ),
+    ] {
+        let material = ContextCandidates { messages: &messages, form, ..of(&index, &query) };
+        let material =
+            ContextCandidates { facts: &facts, asked: 1, outdated: &outdated, ..material };
+        let text = pack(&material, 400, &Uninterrupted).expect("packs").text;
+        assert!(lines.iter().all(|line| text.contains(line)), "{text}");
+    }
 }
 
 #[test]

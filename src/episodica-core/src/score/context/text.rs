@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use rustc_hash::FxHashMap;
 
+use super::dates::{LineDates, with_marks};
 use super::excerpt::{Parts, quoted};
 use super::form::{ContextLine, ContextPiece, DatePrecision, FactSection, FactSince, OutputForm};
 use crate::clock::{DisplayZone, Moment};
@@ -28,8 +29,6 @@ pub struct KnownFact {
     pub section: FactSection,
     /// True if the fact's own relevance suffices to include it.
     pub bears: bool,
-    /// True if a model or the user worded it.
-    pub worded: bool,
 }
 
 /// The summary of an episode; it can replace messages that did not fit.
@@ -69,6 +68,7 @@ pub(super) struct ContextWriter<'a> {
     pub facts: &'a [KnownFact],
     pub summaries: &'a [EpisodeSummary],
     pub outdated: &'a Outdated,
+    pub dates: &'a LineDates<'a>,
     pub form: OutputForm,
     pub zone: &'a DisplayZone,
     pub control: &'a dyn CallControl,
@@ -179,14 +179,20 @@ impl<'a> ContextWriter<'a> {
             date,
             speaker: message.speaker(),
             content: match parts {
-                Some(parts) => quoted(&message.content, parts).into(),
-                None => Cow::Borrowed(&*message.content),
+                Some(parts) => quoted(&message.content, parts, &self.dates.of(slot)).into(),
+                None => self.whole(slot),
             },
             excerpt: parts.is_some(),
             gap: before.is_some() && !follows,
             goes_on: follows && same_speaker && outdated.is_empty(),
             outdated,
         }
+    }
+
+    /// The content of a message, with the days of its relative dates.
+    pub fn whole(&self, slot: u32) -> Cow<'a, str> {
+        let content = &self.index.get(slot).content;
+        with_marks(content, 0..content.len(), &self.dates.of(slot))
     }
 
     pub fn place(&self, slot: u32) -> Place {
@@ -247,7 +253,7 @@ impl<'a> ContextWriter<'a> {
 
     /// Date since which a fact holds. 1 January, or the first of a month, stands for the year or
     /// the month, unless the message that states the fact is of that day.
-    fn since(&self, fact: &KnownFact) -> FactSince {
+    pub fn since(&self, fact: &KnownFact) -> FactSince {
         let date = self.date(fact.since);
         let year = date.year().to_string();
         let on_that_day = |slot: &u32| self.date(self.index.get(*slot).timestamp) == date;

@@ -300,7 +300,8 @@ impl<'a> RankingInput<'a> {
     /// The admitted facts that either leg proposes or that superseded a proposed fact.
     pub(super) fn proposed_facts(&self, scores: &FieldScores) -> Vec<u32> {
         let corpus = self.corpus;
-        if self.filter.is_empty() {
+        let stated_only = self.filter.stated_only;
+        if self.filter.is_empty() && !stated_only {
             let mut slots = scores.candidates();
             let successor = |slot: u32| corpus.successor(slot);
             let last = slots.iter().filter_map(|slot| last_successor(*slot, successor));
@@ -315,6 +316,7 @@ impl<'a> RankingInput<'a> {
         let mut slots = corpus.fact_slots();
         let admits = |fact: &SemanticMemory| self.filter.admits_fact(fact, corpus.messages());
         slots.retain(|slot| !corpus.is_fact_hidden(*slot));
+        slots.retain(|slot| !stated_only || corpus.is_stated(*slot));
         slots.retain(|slot| corpus.fact(*slot).is_some_and(|fact| admits(fact)));
         slots
     }

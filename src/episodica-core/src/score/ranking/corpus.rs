@@ -30,6 +30,8 @@ pub trait UserCorpus: Sync {
     fn is_fact_hidden(&self, slot: u32) -> bool;
     /// True if the fact is current.
     fn is_current(&self, slot: u32) -> bool;
+    /// True if a model, the user or the application stated the fact.
+    fn is_stated(&self, slot: u32) -> bool;
     /// The number and name of a fact's subject.
     fn subject(&self, slot: u32) -> (u32, &str);
     /// The slot of the fact that superseded this fact.

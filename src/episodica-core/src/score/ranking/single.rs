@@ -116,6 +116,7 @@ pub(super) fn plain_messages(
             terms: [0.0; TERMS.len()],
             cosine,
             raised: 0.0,
+            newer: 0.0,
         })
         .collect()
 }

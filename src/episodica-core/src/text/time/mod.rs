@@ -7,7 +7,7 @@
 //! resolved. Seasons are those of the northern hemisphere; lunar feasts come from a table.
 //!
 //! A mention is `confident` if a careful reader would be certain of its days. All other mentions
-//! serve search only and never rewrite a text.
+//! serve search only: neither a rewritten text nor a mark in a context has their days.
 
 mod calendar;
 mod chinese;
@@ -38,4 +38,4 @@ pub use mentions::mentions;
 pub(crate) use mentions::mentions_in;
 pub use query::{DatePart, DateRange, date_parts, query_range};
 pub use resolve::resolve_text;
-pub(crate) use resolve::{resolve_mentions, with_dates};
+pub(crate) use resolve::{day_marks, with_dates};

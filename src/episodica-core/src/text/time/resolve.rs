@@ -61,10 +61,7 @@ pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
             done = mention.end;
             continue;
         }
-        let after = &text[mention.end..];
-        // The possessive ending, as in "yesterday's talk", stays attached to the time word.
-        let possessive = ["'s", "’s"].into_iter().find(|ending| after.starts_with(ending));
-        let end = mention.end + possessive.map_or(0, str::len);
+        let end = mention.end + possessive(&text[mention.end..]);
         out.push_str(&text[done..end]);
         let days = mention.describe(mention.language);
         if chinese {
@@ -76,6 +73,32 @@ pub(crate) fn with_dates(text: &str, found: &[TimeMention]) -> String {
     }
     out.push_str(&text[done..]);
     out
+}
+
+/// The days of those of `found`, a text's mentions, that are relative and confident: each with the
+/// place after the words that it resolves, in bytes, and in brackets: " [5 May 2023]". A day or a
+/// month without its year gets the year. Chinese has no space before the bracket.
+pub(crate) fn day_marks(text: &str, found: &[TimeMention]) -> Vec<(usize, String)> {
+    let sure = found.iter().filter(|mention| mention.relative && mention.confident);
+    let mark = |mention: &TimeMention| {
+        let (surface, after) = (&text[mention.start..mention.end], &text[mention.end..]);
+        let is_one_year = mention.from.year() == mention.to.year();
+        let days = if mention.naming == NamedDates::NoYear && is_one_year {
+            style::of(mention.language).year(mention.from.year())
+        } else {
+            mention.describe(mention.language)
+        };
+        let is_chinese = mention.language == Language::Chinese;
+        let (space, part) = if is_chinese { ("", part_of(surface)) } else { (" ", "") };
+        (mention.end + possessive(after), format!("{space}[{days}{part}]"))
+    };
+    sure.map(mark).collect()
+}
+
+/// Length of the possessive ending at the start of a text, as in "yesterday's talk": it stays with
+/// the words of time.
+fn possessive(after: &str) -> usize {
+    ["'s", "’s"].into_iter().find(|ending| after.starts_with(ending)).map_or(0, str::len)
 }
 
 /// The part of a month or year at the end of a Chinese expression: 上个月底.
@@ -130,6 +153,40 @@ mod tests {
             ("nothing here", "nothing here"),
         ] {
             assert_eq!(resolve_text(text, monday, crate::text::language(text)), expected);
+        }
+    }
+
+    #[test]
+    fn marks_leave_every_word_as_it_was_said() {
+        let monday = Moment::parse("2023-05-08T10:00:00+08:00").unwrap();
+        let marked = |text: &str| {
+            let (mut marked, found) = (text.to_owned(), super::super::mentions(text, monday));
+            for (at, mark) in day_marks(text, &found).into_iter().rev() {
+                marked.insert_str(at, &mark);
+            }
+            marked
+        };
+        for (text, expected) in [
+            (
+                "We met last Friday, not yesterday.",
+                "We met last Friday [5 May 2023], not yesterday [7 May 2023].",
+            ),
+            ("Yesterday's talk was long.", "Yesterday's [7 May 2023] talk was long."),
+            (
+                "We met in March and on the 5th of May.",
+                "We met in March [2023] and on the 5th of May [2023].",
+            ),
+            ("We fly in three weeks.", "We fly in three weeks [around 29 May 2023]."),
+            ("I met her on May 5, 2022.", "I met her on May 5, 2022."),
+            ("We sail in June or so, some day.", "We sail in June or so, some day."),
+            ("Nos casamos el 3 de junio.", "Nos casamos el 3 de junio [2023]."),
+            ("Gestern war ich beim Arzt.", "Gestern [7. Mai 2023] war ich beim Arzt."),
+            ("昨晚下雨了", "昨晚[2023年5月7日]下雨了"),
+            ("上个月底很忙", "上个月底[2023年4月底]很忙"),
+            ("六月三号我要去杭州", "六月三号[2023年]我要去杭州"),
+            ("nothing here", "nothing here"),
+        ] {
+            assert_eq!(marked(text), expected);
         }
     }
 }

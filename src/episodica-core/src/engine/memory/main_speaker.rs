@@ -1,0 +1,38 @@
+//! The speaker whose memory this probably is.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::engine::memory::view::UserView;
+use crate::model::Message;
+
+/// Number of messages in which the main speaker is looked for.
+const LATEST: usize = 1_000;
+
+/// The speaker, no agent, who is heard in most sessions of the latest messages; among several the
+/// first by name.
+pub(crate) fn main_speaker(view: &UserView) -> Option<String> {
+    let last = view.messages.slots().next_back()?;
+    let sessions = sessions_of_speakers(latest(view, last));
+    let most = sessions.into_iter().max_by_key(|(name, heard)| (heard.len(), Reverse(*name)));
+    most.map(|(name, _)| name.to_owned())
+}
+
+/// The latest messages up to a slot, the latest first.
+fn latest(view: &UserView, last: u32) -> impl Iterator<Item = &Arc<Message>> {
+    let slots = (0..=last).rev().filter(|slot| view.messages.contains(*slot)).take(LATEST);
+    slots.map(|slot| view.messages.get(slot))
+}
+
+/// For each speaker except agents, the sessions in which the speaker is heard.
+fn sessions_of_speakers<'m>(
+    messages: impl Iterator<Item = &'m Arc<Message>>,
+) -> HashMap<&'m str, HashSet<Option<&'m str>>> {
+    let mut sessions: HashMap<&str, HashSet<Option<&str>>> = HashMap::new();
+    for message in messages.filter(|message| !message.is_agent()) {
+        let session = message.session_id.as_deref();
+        sessions.entry(message.speaker()).or_default().insert(session);
+    }
+    sessions
+}

@@ -1,0 +1,254 @@
+//! How a deletion changes the facts that stay.
+//!
+//! A quotation goes with its message. What a model wrote from a window with a deleted message is
+//! set aside: it stays if the remaining messages that it cites prove it word by word, otherwise the
+//! model is asked again. Endings are folded again without the facts that go. So the memory becomes
+//! what it would be if the deleted messages had never been said.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::control::CallControl;
+use crate::engine::memory::view::UserView;
+use crate::engine::services::EngineServices;
+use crate::engine::writing::refold::refolded;
+use crate::error::Result;
+use crate::generate::facts::{EvidenceWords, asked_before, extract_quotes, fact_from};
+use crate::ids::Owner;
+use crate::model::{Episode, FactEnding, Message, SemanticMemory};
+use crate::store::UserErasure;
+use crate::text::normalized;
+
+/// Facts read between two checks for cancellation.
+const BETWEEN_CHECKS: usize = 512;
+
+/// What a deletion adds to the memory.
+#[derive(Default)]
+pub(crate) struct DeletionEffects {
+    /// Quotations in place of a model's facts, without a model that could be asked again.
+    pub added: Vec<Arc<SemanticMemory>>,
+    /// Episodes about which the model is to be asked again.
+    pub relearn: BTreeSet<String>,
+}
+
+/// A deletion whose consequences are being computed.
+struct DeletionRun<'a> {
+    view: &'a UserView,
+    /// The deleted messages.
+    messages: HashSet<String>,
+    /// The deleted episodes.
+    episodes: HashSet<String>,
+    /// Episodes that lose messages, by id.
+    replaced: HashMap<String, Arc<Episode>>,
+    /// Facts that the caller deletes.
+    chosen: HashSet<String>,
+    /// Facts that go because a message goes.
+    gone: HashSet<String>,
+    relearn: BTreeSet<String>,
+}
+
+/// Adds to an erasure the facts that go and change with it.
+pub(crate) fn follow_facts(
+    services: &EngineServices,
+    (owner, view): (&Owner, &UserView),
+    erasure: &mut UserErasure,
+    control: &dyn CallControl,
+) -> Result<DeletionEffects> {
+    let set = |ids: &[String]| ids.iter().cloned().collect::<HashSet<String>>();
+    let replaced = erasure.replace_episodes.iter();
+    let mut run = DeletionRun {
+        view,
+        messages: set(&erasure.messages),
+        episodes: set(&erasure.episodes),
+        replaced: replaced.map(|one| (one.episode_id.clone(), Arc::clone(one))).collect(),
+        chosen: set(&erasure.semantic),
+        gone: HashSet::new(),
+        relearn: BTreeSet::new(),
+    };
+    run.find_gone(control)?;
+    let changed = run.changed_facts(control)?;
+    let now = services.clock.now();
+    let find = |id: &str| run.stays(id).then(|| view.facts.by_id(id).map(|fact| &**fact))?;
+    erasure.replace_semantic.extend(refolded(changed, &find, now).into_iter().map(Arc::new));
+    let mut gone: Vec<String> = run.gone.iter().cloned().collect();
+    gone.sort_unstable();
+    erasure.semantic.extend(gone);
+    let relearn = std::mem::take(&mut run.relearn);
+    if services.llm.is_some() {
+        return Ok(DeletionEffects { added: Vec::new(), relearn });
+    }
+    let mut added = Vec::new();
+    for id in &relearn {
+        let known = || view.episodes.slot(id).and_then(|slot| view.episodes.get(slot));
+        let Some(episode) = run.replaced.get(id).or_else(known) else { continue };
+        let found = extract_quotes(&episode.original_messages, &services.config);
+        let facts = found.candidates.iter();
+        let facts = facts.map(|candidate| fact_from(owner, candidate, Some(id), now));
+        let is_new = |fact: &SemanticMemory| view.facts.slot(&fact.memory_id).is_none();
+        added.extend(facts.filter(is_new).map(Arc::new));
+    }
+    Ok(DeletionEffects { added, relearn: BTreeSet::new() })
+}
+
+impl DeletionRun<'_> {
+    fn stays(&self, fact: &str) -> bool {
+        !self.gone.contains(fact) && !self.chosen.contains(fact)
+    }
+
+    /// Finds the facts that go with the messages. A fact may have been written from one that goes,
+    /// so this is repeated until no further fact goes.
+    fn find_gone(&mut self, control: &dyn CallControl) -> Result<()> {
+        loop {
+            let mut going: Vec<(String, Vec<String>)> = Vec::new();
+            for (number, (_, fact)) in self.view.facts.iter().enumerate() {
+                if number.is_multiple_of(BETWEEN_CHECKS) {
+                    control.check()?;
+                }
+                if self.stays(&fact.memory_id) && self.goes(fact) {
+                    let asked =
+                        if fact.provenance.is_by_rules() { &[] } else { &*fact.source_episodes };
+                    going.push((fact.memory_id.clone(), asked.to_vec()));
+                }
+            }
+            if going.is_empty() {
+                return Ok(());
+            }
+            for (id, episodes) in going {
+                self.gone.insert(id);
+                let left = episodes.into_iter().filter(|id| !self.episodes.contains(id));
+                self.relearn.extend(left);
+            }
+        }
+    }
+
+    fn goes(&self, fact: &SemanticMemory) -> bool {
+        let is_gone = |id: &String| self.messages.contains(id);
+        let loses = fact.source_messages.iter().any(is_gone);
+        if fact.is_stated() {
+            return loses && fact.is_procedure();
+        }
+        if fact.provenance.is_by_rules() {
+            return loses;
+        }
+        let of_changed = |id: &String| self.replaced.contains_key(id) || self.episodes.contains(id);
+        let saw = fact.source_episodes.iter().any(of_changed)
+            || fact.shown.iter().any(|id| is_gone(id) || self.gone.contains(id));
+        if loses || saw {
+            return !self.is_proved(fact);
+        }
+        let saw_chosen = fact.shown.iter().filter(|id| self.chosen.contains(*id));
+        let texts = saw_chosen.filter_map(|id| self.view.facts.by_id(id));
+        let mut texts = texts.map(|fact| &*fact.content);
+        let sources = self.left_sources(fact);
+        texts.any(|text| EvidenceWords::of(&sources).lack_words_of(fact, text))
+    }
+
+    /// The messages of a fact that stay.
+    fn left_sources(&self, fact: &SemanticMemory) -> Vec<&Message> {
+        let left = fact.source_messages.iter().filter(|id| !self.messages.contains(*id));
+        let slots = left.filter_map(|id| self.view.messages.slot(id));
+        slots.map(|slot| &**self.view.messages.get(slot)).collect()
+    }
+
+    /// True if the remaining messages that a fact cites prove it word by word.
+    fn is_proved(&self, fact: &SemanticMemory) -> bool {
+        let sources = self.left_sources(fact);
+        let words = EvidenceWords::of(&sources);
+        let slots = self.messages.iter().filter_map(|id| self.view.messages.slot(id));
+        let mut lost = slots.map(|slot| &*self.view.messages.get(slot).content);
+        !sources.is_empty()
+            && words.prove(fact)
+            && !lost.any(|text| words.lack_words_of(fact, text))
+    }
+
+    /// The facts that stay and name something that goes, without that.
+    fn changed_facts(&self, control: &dyn CallControl) -> Result<BTreeMap<String, SemanticMemory>> {
+        let mut changed = BTreeMap::new();
+        for (number, (_, fact)) in self.view.facts.iter().enumerate() {
+            if number.is_multiple_of(BETWEEN_CHECKS) {
+                control.check()?;
+            }
+            if !self.stays(&fact.memory_id) {
+                continue;
+            }
+            let mut left = (**fact).clone();
+            left.source_messages.retain(|id| !self.messages.contains(id));
+            left.source_episodes.retain(|id| !self.episodes.contains(id));
+            left.shown.retain(|id| !self.messages.contains(id) && self.stays(id));
+            self.inherit_endings(&mut left);
+            if let Some(quote) = &mut left.quote {
+                quote.asked = self.asked(fact);
+            }
+            if left != **fact {
+                changed.insert(left.memory_id.clone(), left);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Removes the endings by and of facts that go. A fact that ended one of these ends what that
+    /// one ended: of three homes in turn, the third follows the first once the second is gone.
+    fn inherit_endings(&self, fact: &mut SemanticMemory) {
+        let mut named = fact.ends.iter().map(|of| &of.memory_id).chain(&fact.ended_by);
+        if named.all(|id| self.stays(id)) {
+            return;
+        }
+        let mut ends: Vec<FactEnding> = Vec::new();
+        let mut open: Vec<FactEnding> = std::mem::take(&mut fact.ends);
+        let mut seen: HashSet<String> = HashSet::new();
+        while let Some(ending) = open.pop() {
+            if !seen.insert(ending.memory_id.clone()) {
+                continue;
+            }
+            if self.stays(&ending.memory_id) {
+                ends.push(ending);
+            } else if let Some(gone) = self.view.facts.by_id(&ending.memory_id) {
+                // Who moved back to a town does not end having lived there.
+                let is_other = |id: &String| {
+                    self.view.facts.by_id(id).is_none_or(|of| !says_the_same(of, fact))
+                };
+                let inherited = gone.ends.iter().map(|of| of.memory_id.clone());
+                let inherited = inherited.filter(is_other);
+                open.extend(inherited.map(|memory_id| FactEnding { memory_id, from: ending.from }));
+            }
+        }
+        ends.sort_by(|a, b| (a.from, &a.memory_id).cmp(&(b.from, &b.memory_id)));
+        fact.ends = ends;
+        let (mut open, mut seen) = (std::mem::take(&mut fact.ended_by), HashSet::new());
+        while let Some(id) = open.pop() {
+            if !seen.insert(id.clone()) {
+                continue;
+            }
+            let Some(by) = self.view.facts.by_id(&id) else { continue };
+            if !self.stays(&id) {
+                open.extend(by.ended_by.iter().cloned());
+            } else if !says_the_same(by, fact) {
+                fact.ended_by.push(id);
+            }
+        }
+        fact.ended_by.sort();
+    }
+
+    /// The message that a quotation answers, once the deleted ones are gone.
+    fn asked(&self, fact: &SemanticMemory) -> Option<String> {
+        let quote = fact.quote.as_ref()?;
+        let replaced = fact.source_episodes.iter().find_map(|id| self.replaced.get(id));
+        let Some(episode) = replaced else { return quote.asked.clone() };
+        let messages = &episode.original_messages;
+        let id = fact.source_messages.first()?;
+        let at = messages.iter().position(|message| message.message_id == *id)?;
+        let before: String = messages[at].content.chars().take(quote.span[0] as usize).collect();
+        let asked = asked_before(messages, at).filter(|_| opens(&before));
+        asked.map(|asked| asked.message_id.clone())
+    }
+}
+
+/// True if nothing is said in the text before a quotation.
+fn opens(before: &str) -> bool {
+    !before.contains(char::is_alphanumeric)
+}
+
+fn says_the_same(one: &SemanticMemory, other: &SemanticMemory) -> bool {
+    one.subject.to_lowercase() == other.subject.to_lowercase()
+        && normalized(&one.content) == normalized(&other.content)
+}

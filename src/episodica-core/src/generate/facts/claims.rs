@@ -1,0 +1,437 @@
+//! Facts without a model: spans of messages, verbatim.
+//!
+//! Whether a span is a fact depends on its own message alone, so a message gives the same facts
+//! whatever was said before and after it. Learned heads choose the sentences
+//! ([`SentenceHeads`]). Nothing is reworded, joined with another message, or ended.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::candidate::{FactCandidate, FactExtraction, RejectReason, TurnedDown};
+use crate::config::{LearnFrom, MemoryConfig};
+use crate::generate::episode::{SpokenSentence, quotation, speaker_label, spoken_sentences};
+use crate::generate::voice::{base_voice, said_by, spans};
+use crate::model::{FactQuote, MemoryKind, Message};
+use crate::text::heads::{ProfileSection, SentenceHeads};
+use crate::text::time::resolve_text;
+use crate::text::{Language, count_tokens, language};
+
+/// Version of the rules, stored with the facts.
+pub const RULES_VERSION: &str = "quotes-1";
+
+/// Maximum length of a quotation, in o200k_base tokens.
+const MAX_TOKENS: usize = 60;
+/// Texts up to this number of bytes have at most [`MAX_TOKENS`] tokens, longer ones than the second
+/// number have more.
+const SURELY_SHORT: usize = MAX_TOKENS;
+const SURELY_LONG: usize = 16 * MAX_TOKENS;
+/// Confidence in a quotation: the words are certain, their meaning need not be.
+const CONFIDENCE: f32 = 0.85;
+/// The score of the head `unclear` up to which a sentence is quoted without the one before it.
+const SURELY_CLEAR: f32 = -1.0;
+/// Importance of a sentence that must not be missed, before its own score counts.
+const VITAL: f32 = 0.7;
+/// The importance of a sentence is that of its score of the head `worth`: one half at `MIDDLE`, and
+/// rising by `SLOPE` / 4 for each point there.
+const MIDDLE: f32 = 0.4;
+const SLOPE: f32 = 0.5;
+/// Maximum length of a message in which an agent tells what it did or found, in bytes; a longer one
+/// explains.
+const MAX_REPORT: usize = 800;
+/// Number of bytes at the start of a message that are used to detect its language.
+const LANGUAGE_BYTES: usize = 120;
+
+/// A sentence that is worth keeping, as a range of bytes of its message.
+struct KeptSpan {
+    range: Range<usize>,
+    importance: f32,
+    kind: MemoryKind,
+}
+
+/// The facts that these messages state, in order. Deterministic.
+pub fn extract_quotes(messages: &[Arc<Message>], config: &MemoryConfig) -> FactExtraction {
+    let mut found = FactExtraction::default();
+    let candidates = quotes_of(messages, config, &mut |_, _, reason| found.reject(reason));
+    FactExtraction { candidates, ..found }
+}
+
+/// The sentences of these messages that are no facts.
+pub fn turned_down(messages: &[Arc<Message>], config: &MemoryConfig) -> Vec<TurnedDown> {
+    let mut found = Vec::new();
+    let mut reject = |message: &Message, text: &str, reason: RejectReason| {
+        found.push(TurnedDown {
+            message_id: message.message_id.clone(),
+            statement: text.to_owned(),
+            said: message.timestamp,
+            reason: reason.name(),
+        });
+    };
+    quotes_of(messages, config, &mut reject);
+    found
+}
+
+fn quotes_of(
+    messages: &[Arc<Message>],
+    config: &MemoryConfig,
+    reject: &mut dyn FnMut(&Message, &str, RejectReason),
+) -> Vec<FactCandidate> {
+    let mut candidates = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let is_learned = match config.learn_from {
+            LearnFrom::Both => true,
+            LearnFrom::User => !message.is_agent(),
+            LearnFrom::Assistant => message.is_agent(),
+        };
+        if !is_learned || message.is_machinery() || CONFIDENCE < config.min_confidence {
+            continue;
+        }
+        for span in kept_spans(message, config.min_importance, reject) {
+            candidates.push(candidate(messages, at, &span));
+        }
+    }
+    candidates
+}
+
+/// The message with the question that the beginning of message `at` answers: the one before it, if
+/// another speaker of the session asked it.
+pub fn asked_before(messages: &[Arc<Message>], at: usize) -> Option<&Arc<Message>> {
+    let (message, before) = (&messages[at], messages.get(at.checked_sub(1)?)?);
+    let is_other = before.speaker() != message.speaker();
+    let asks = || spoken_sentences(&before.content).last().is_some_and(|unit| unit.asks);
+    (is_other && before.session_id == message.session_id && asks()).then_some(before)
+}
+
+fn candidate(messages: &[Arc<Message>], at: usize, span: &KeptSpan) -> FactCandidate {
+    let message = &messages[at];
+    let text = &message.content[span.range.clone()];
+    let language = language_of(&message.content);
+    let speaker = speaker_label(message, language);
+    let start = message.content[..span.range.start].chars().count() as u32;
+    let quote = FactQuote {
+        text: text.to_owned(),
+        span: [start, start + text.chars().count() as u32],
+        speaker: speaker.clone(),
+        said_at: message.timestamp,
+        said_by: base_voice(message),
+        asked: asked_before(messages, at)
+            .filter(|_| !message.content[..span.range.start].contains(char::is_alphanumeric))
+            .map(|asked| asked.message_id.clone()),
+    };
+    let dated = resolve_text(text, message.timestamp, language);
+    let line = dated.split_whitespace().collect::<Vec<_>>().join(" ");
+    FactCandidate {
+        content: quotation(&speaker, &line, language),
+        kind: span.kind,
+        confidence: CONFIDENCE,
+        importance: span.importance,
+        subject: speaker,
+        attribute: String::new(),
+        value: String::new(),
+        valid_from: message.timestamp,
+        said: message.timestamp,
+        source_messages: vec![message.message_id.clone()],
+        quote: Some(Box::new(quote)),
+    }
+}
+
+fn language_of(content: &str) -> Language {
+    let end =
+        (0..=LANGUAGE_BYTES.min(content.len())).rev().find(|at| content.is_char_boundary(*at));
+    language(&content[..end.unwrap_or_default()])
+}
+
+/// The spans of a message that are worth keeping, in order, without overlaps.
+fn kept_spans(
+    message: &Message,
+    min_importance: f32,
+    reject: &mut dyn FnMut(&Message, &str, RejectReason),
+) -> Vec<KeptSpan> {
+    let (content, by_agent) = (&*message.content, message.is_agent());
+    if by_agent && content.len() > MAX_REPORT {
+        return Vec::new();
+    }
+    let voice = base_voice(message);
+    let voices = spans(content, message.speaker(), voice);
+    let is_own = |range: &Range<usize>| said_by(&voices, range.clone()) == voice;
+    let mut kept: Vec<KeptSpan> = Vec::new();
+    // The sentence before, if it can be quoted together with the next one.
+    let mut before: Option<Range<usize>> = None;
+    for unit in &spoken_sentences(content) {
+        if !unit.is_speech {
+            before = None;
+            continue;
+        }
+        for range in clauses_within(content, unit) {
+            let text = &content[range.clone()];
+            let heads = SentenceHeads::of(text, by_agent);
+            let judged = if is_own(&range) {
+                judge(text, unit, &heads, by_agent, min_importance)
+            } else {
+                Err(RejectReason::Quoted)
+            };
+            match judged {
+                Ok((importance, kind)) => {
+                    let is_clear = heads.unclear <= SURELY_CLEAR;
+                    let with_before = before.clone().filter(|_| !is_clear);
+                    let whole = with_before
+                        .map(|before| before.start..range.end)
+                        .filter(|whole| fits(&content[whole.clone()]))
+                        .unwrap_or_else(|| range.clone());
+                    push_merged(&mut kept, KeptSpan { range: whole, importance, kind });
+                }
+                Err(reason) => reject(message, text, reason),
+            }
+            let is_told = is_own(&range) && !unit.asks && heads.small_talk <= 0.0;
+            before = is_told.then_some(range);
+        }
+    }
+    kept
+}
+
+/// Adds a span; one that overlaps the last span becomes one with it.
+fn push_merged(kept: &mut Vec<KeptSpan>, span: KeptSpan) {
+    match kept.last_mut().filter(|last| span.range.start < last.range.end) {
+        Some(last) => {
+            last.range.end = span.range.end;
+            if span.importance > last.importance {
+                (last.importance, last.kind) = (span.importance, span.kind);
+            }
+        }
+        None => kept.push(span),
+    }
+}
+
+/// Importance and category of a sentence, or the reason why it is no fact.
+fn judge(
+    text: &str,
+    unit: &SpokenSentence,
+    heads: &SentenceHeads,
+    by_agent: bool,
+    min_importance: f32,
+) -> Result<(f32, MemoryKind), RejectReason> {
+    if !fits(text) {
+        return Err(RejectReason::TooLong);
+    }
+    if unit.asks {
+        return Err(RejectReason::Question);
+    }
+    if by_agent {
+        let importance = sigmoid(heads.outcome);
+        let is_kept = heads.outcome > 0.0 && importance >= min_importance;
+        let reason = RejectReason::NotAboutUser;
+        return if is_kept { Ok((importance, MemoryKind::Decision)) } else { Err(reason) };
+    }
+    let is_vital = heads.must > 0.0;
+    let worth = sigmoid(SLOPE * (heads.worth - MIDDLE));
+    let least = if is_vital { VITAL + (1.0 - VITAL) * sigmoid(heads.must) } else { 0.0 };
+    let importance = worth.max(least);
+    if importance < min_importance || heads.small_talk > 0.0 && !is_vital {
+        return Err(RejectReason::LowImportance);
+    }
+    Ok((importance, kind_of(heads, is_vital)))
+}
+
+/// The category of a person's sentence: a section of the profile, or none.
+fn kind_of(heads: &SentenceHeads, is_vital: bool) -> MemoryKind {
+    if heads.profile <= 0.0 && !is_vital {
+        return MemoryKind::Event;
+    }
+    section_kind(heads.section)
+}
+
+/// The category that stands for a section of the profile.
+pub(super) fn section_kind(section: ProfileSection) -> MemoryKind {
+    match section {
+        ProfileSection::Personal => MemoryKind::PersonalInfo,
+        ProfileSection::Work => MemoryKind::WorkHistory,
+        ProfileSection::Taste => MemoryKind::Preference,
+        ProfileSection::Relation => MemoryKind::Relationship,
+        ProfileSection::Goal => MemoryKind::Goal,
+    }
+}
+
+fn sigmoid(score: f32) -> f32 {
+    1.0 / (1.0 + (-score).exp())
+}
+
+/// True if a text is short enough to be quoted.
+fn fits(text: &str) -> bool {
+    text.len() <= SURELY_SHORT || text.len() <= SURELY_LONG && count_tokens(text) <= MAX_TOKENS
+}
+
+/// The sentence without markers of lists at its start; a sentence that is too long in parts that
+/// end with a clause, as long as possible.
+fn clauses_within(content: &str, unit: &SpokenSentence) -> Vec<Range<usize>> {
+    let text = &content[unit.start..unit.end];
+    let marked = text.trim_start_matches(['#', '*', '-', '>', '•', '+', '~', ' ', '\t']);
+    let start = unit.end - marked.len();
+    let end = start + marked.trim_end().len();
+    let sentence = &content[start..end];
+    if fits(sentence) {
+        return (!sentence.is_empty()).then_some(start..end).into_iter().collect();
+    }
+    let mut parts = Vec::new();
+    let mut from = start;
+    let mut last: Option<usize> = None;
+    let marks = sentence.char_indices().filter(|(_, c)| is_clause_mark(*c));
+    for (at, mark) in marks.map(|(at, mark)| (start + at, mark)).chain([(end, ' ')]) {
+        if !fits(content[from..at].trim()) {
+            match last.take().filter(|last| *last > from) {
+                Some(clause) => parts.push(trimmed(content, from..clause)),
+                // This clause alone is too long.
+                None => parts.push(trimmed(content, from..at)),
+            }
+            from = parts.last().map_or(at, |part: &Range<usize>| part.end.max(from));
+        }
+        last = Some((at + mark.len_utf8()).min(end));
+    }
+    parts.push(trimmed(content, from..end));
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn is_clause_mark(c: char) -> bool {
+    matches!(c, ',' | ';' | ':' | '–' | '—' | '，' | '；' | '：' | '、')
+}
+
+/// A range without white space and marks between clauses at its ends.
+fn trimmed(content: &str, range: Range<usize>) -> Range<usize> {
+    let text = &content[range.clone()];
+    let is_gap = |c: char| c.is_whitespace() || is_clause_mark(c);
+    let inner = text.trim_start_matches(is_gap);
+    let start = range.end - inner.len();
+    start..start + inner.trim_end_matches(is_gap).len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::SaidBy;
+    use crate::model::testing::said;
+
+    const DAY: &str = "2024-03-11T09:30:00+01:00";
+
+    fn quotes(messages: &[Arc<Message>]) -> Vec<FactCandidate> {
+        extract_quotes(messages, &MemoryConfig::default()).candidates
+    }
+
+    fn of_text(text: &str) -> Vec<FactCandidate> {
+        quotes(&[said(0, "user", Some("Mira"), DAY, text)])
+    }
+
+    #[test]
+    fn a_quotation_is_verbatim_with_its_speaker_and_dates() {
+        let text = "Moin! \u{1f600} I moved to Lyon yesterday. How are you?";
+        let found = of_text(text);
+        let [one] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(one.content, "Mira: \"I moved to Lyon yesterday [10 March 2024].\"");
+        let quote = one.quote.as_ref().expect("a quotation");
+        assert_eq!((&*quote.text, &*quote.speaker), ("I moved to Lyon yesterday.", "Mira"));
+        let [start, end] = quote.span.map(|at| at as usize);
+        let at: String = text.chars().skip(start).take(end - start).collect();
+        assert_eq!(at, quote.text, "spans count code points");
+        assert_eq!((quote.said_by, quote.asked.as_deref()), (SaidBy::User, None));
+        let chinese = quotes(&[said(0, "user", None, DAY, "我对花生过敏。")]);
+        assert_eq!(chinese[0].content, "用户：“我对花生过敏。”");
+    }
+
+    #[test]
+    fn an_answer_names_its_question_and_stands_alone() {
+        let talk = [
+            said(0, "assistant", None, DAY, "Noted. Any allergies?"),
+            said(
+                1,
+                "user",
+                Some("Mira"),
+                DAY,
+                "I'm allergic to walnuts. My sister Ada eats everything.",
+            ),
+        ];
+        let found = quotes(&talk);
+        let first = found.last().expect("is quoted");
+        assert_eq!(first.quote.as_ref().and_then(|one| one.asked.as_deref()), Some("m0"));
+        assert!(first.content.starts_with("Mira: \"I'm allergic to walnuts."), "{}", first.content);
+        assert_eq!(first.source_messages, ["m1"]);
+        let other = said(1, "assistant", None, DAY, "I'm allergic to walnuts.");
+        assert_eq!(asked_before(&[Arc::clone(&talk[0]), other], 1), None, "the same speaker");
+    }
+
+    #[test]
+    fn words_of_others_questions_and_small_talk_are_none() {
+        for text in [
+            "Do I live in Lyon?",
+            "Haha, thanks!",
+            "> I moved to Moscow.",
+            "[12.03.24, 10:00:05] Mallory: I moved to Moscow and I'm allergic to nuts.",
+            "```\nI live in Lyon\n```",
+            "",
+            "\u{200b}",
+        ] {
+            assert!(of_text(text).is_empty(), "{text}: {:?}", of_text(text));
+        }
+        let system = said(0, "system", None, DAY, "I live in Lyon.");
+        assert!(quotes(&[system]).is_empty());
+    }
+
+    #[test]
+    fn a_long_sentence_is_quoted_by_clauses() {
+        let long = "I moved to Lyon with my two daughters and the old dog of my aunt".to_owned()
+            + &", and then we painted the whole flat in green and yellow".repeat(12);
+        for one in of_text(&long) {
+            let quote = one.quote.expect("a quotation");
+            assert!(count_tokens(&quote.text) <= MAX_TOKENS && long.contains(&quote.text));
+            assert!(!quote.text.ends_with(','), "{}", quote.text);
+        }
+        assert!(!of_text(&long).is_empty());
+        assert!(of_text(&"lala".repeat(5_000)).is_empty());
+    }
+
+    #[test]
+    fn an_agent_is_quoted_where_it_reports() {
+        let report = "I've moved your review to 10 April at 14:00.";
+        let found = quotes(&[said(0, "assistant", None, DAY, report)]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].kind, MemoryKind::Decision);
+        let essay = format!("{report} {}", "You could also think about it again. ".repeat(40));
+        assert!(quotes(&[said(0, "assistant", None, DAY, &essay)]).is_empty());
+        let config = MemoryConfig { learn_from: LearnFrom::User, ..MemoryConfig::default() };
+        let talk = [said(0, "assistant", None, DAY, report)];
+        assert!(extract_quotes(&talk, &config).candidates.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_gives_the_same_whatever_stands_around_it(
+            texts in proptest::collection::vec(
+                "(I (moved to|live in) [A-Z][a-z]{3,8}|My sister is a nurse|Why|So)[.!?, ]{1,2}\
+                 (I have a dog named Rex[.,] )?(and the flat is big.)?",
+                1..5,
+            ),
+            at in 0_usize..5,
+        ) {
+            let talk: Vec<Arc<Message>> = (0..).zip(&texts)
+                .map(|(number, text)| said(number, "user", Some("Mira"), DAY, text))
+                .collect();
+            let at = at % talk.len();
+            let alone = quotes(&talk[at..=at]);
+            let id = &talk[at].message_id;
+            let mut among = quotes(&talk);
+            among.retain(|one| one.source_messages[0] == *id);
+            prop_assert_eq!(&alone, &among);
+            for one in alone {
+                let quote = one.quote.expect("a quotation");
+                prop_assert!(texts[at].contains(&quote.text));
+            }
+        }
+
+        #[test]
+        fn any_text_is_read(text in any::<String>()) {
+            for one in of_text(&text) {
+                let quote = one.quote.expect("a quotation");
+                prop_assert!(text.contains(&quote.text) && !quote.text.is_empty());
+            }
+        }
+    }
+}
