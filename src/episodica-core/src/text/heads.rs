@@ -1,21 +1,27 @@
 //! Scores a sentence by small learned classifiers, the heads.
 //!
-//! A head is a logistic regression over hashed words, pairs of words and runs of letters.
-//! `tools/train_heads.py` trains them on the labelled sentences of `tools/labels` and writes
-//! `assets/heads.bin`: scale and bias of each head, then one row for each bucket, with a signed
-//! byte for each head.
+//! A head is a logistic regression over hashed words, pairs of words and runs of letters; a second
+//! form of it also reads the sentence's vector. `tools/train_heads.py` trains them on the labelled
+//! sentences of `tools/labels` and writes `assets/heads.bin`: for each form the scales and biases of
+//! the heads, then rows with a signed byte for each head, one for each bucket of words and, in the
+//! second form, one for each dimension of the vector.
 
 use crate::text::hash::Fnv1a;
 use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
 
 static FILE: &[u8] = include_bytes!("../../assets/heads.bin");
 
-const HEADS: usize = 11;
+const HEADS: usize = 12;
 /// Heads that each answer a question of their own.
 const SINGLE: usize = 6;
-const BUCKETS: u64 = 1 << 15;
-/// Bytes before the rows.
-const HEADER: usize = 8 * HEADS;
+const BUCKETS: usize = 1 << 15;
+/// Length of a vector from the package's own encoder.
+#[allow(dead_code)]
+const DIMENSION: usize = 256;
+/// Bytes before the rows of a form.
+const HEADER: usize = 12 * HEADS;
+/// Bytes of the form that reads words alone.
+const OF_WORDS: usize = HEADER + HEADS * BUCKETS;
 /// Weight of a feature of the whole sentence: its length, marks, digits and kind of speaker.
 const PLAIN: f32 = 0.5;
 /// Maximum of the length feature, the number of binary digits in the count of words.
@@ -23,10 +29,13 @@ const LONGEST: u32 = 6;
 /// Maximum length of a sentence, in bytes. The weights come from short ones, so every head says no
 /// to a longer text.
 const MAX_BYTES: usize = 2_000;
-/// A sentence that words alone score nearer than this to a head's threshold is open.
-const OPEN: f32 = 2.0;
+/// Words alone leave a sentence open unless each head that may keep it scores lower than this.
+#[allow(dead_code)]
+const OPEN: f32 = -2.0;
 /// Quotation marks that are not ASCII.
 const QUOTES: [char; 9] = ['“', '”', '„', '«', '»', '「', '」', '『', '』'];
+/// Last characters of a sentence that goes on elsewhere.
+const UNFINISHED: [char; 7] = [',', ':', ';', '…', '-', '–', '—'];
 
 /// The scores of a sentence; above 0 a head says yes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,29 +53,10 @@ pub(crate) struct SentenceHeads {
     pub profile: f32,
     /// Whether an agent tells what it did or found.
     pub outcome: f32,
+    /// Whether it tells the talk in which it stands.
+    pub title: f32,
     /// The section of a profile that fits best.
     pub section: ProfileSection,
-}
-
-/// For callers that choose claims.
-#[allow(dead_code)]
-impl SentenceHeads {
-    /// Scores a sentence by its words and its vector from the package's own encoder. A vector of
-    /// another length or of zeros is left out.
-    pub fn with_vector(sentence: &str, by_agent: bool, vector: &[f32]) -> Self {
-        debug_assert!(vector.is_empty() || vector.iter().all(|value| value.is_finite()));
-        Self::of(sentence, by_agent)
-    }
-
-    /// True if a vector may change what [`SentenceHeads::of`] decides.
-    pub fn is_open(&self) -> bool {
-        self.worth.abs() < OPEN || self.worth > 0.0 && self.profile.abs() < OPEN
-    }
-
-    /// The section of a profile that the sentence belongs in, if any.
-    pub fn profile_section(&self) -> Option<ProfileSection> {
-        (self.profile > 0.0).then_some(self.section)
-    }
 }
 
 /// The sections of a profile.
@@ -84,8 +74,8 @@ pub(crate) enum ProfileSection {
     Goal,
 }
 
-/// In the order of the file, after [`SINGLE`] other heads.
-const SECTIONS: [ProfileSection; HEADS - SINGLE] = [
+/// In the order of the file, after [`SINGLE`] other heads and the one for no section.
+const SECTIONS: [ProfileSection; HEADS - SINGLE - 1] = [
     ProfileSection::Personal,
     ProfileSection::Work,
     ProfileSection::Taste,
@@ -94,64 +84,96 @@ const SECTIONS: [ProfileSection; HEADS - SINGLE] = [
 ];
 
 impl SentenceHeads {
-    /// Scores a sentence; `by_agent` is true if an agent said it.
+    /// Scores a sentence by its words; `by_agent` is true if an agent said it.
     pub fn of(sentence: &str, by_agent: bool) -> Self {
+        Self::read(&FILE[..OF_WORDS], sentence, by_agent, &[])
+    }
+
+    /// Scores a sentence by its words and its vector from the package's own encoder. Without a
+    /// vector of that length, as [`SentenceHeads::of`].
+    #[allow(dead_code)]
+    pub fn with_vector(sentence: &str, by_agent: bool, vector: &[f32]) -> Self {
+        if vector.len() == DIMENSION {
+            Self::read(&FILE[OF_WORDS..], sentence, by_agent, vector)
+        } else {
+            Self::of(sentence, by_agent)
+        }
+    }
+
+    /// True if a vector may change whether [`SentenceHeads::of`] keeps the sentence, or what it is.
+    #[allow(dead_code)]
+    pub fn is_open(&self) -> bool {
+        self.worth.max(self.must).max(self.profile) > OPEN
+    }
+
+    /// The section of a profile that the sentence belongs in, if any. What must not be missed
+    /// belongs in one.
+    #[allow(dead_code)]
+    pub fn profile_section(&self) -> Option<ProfileSection> {
+        (self.profile > 0.0 || self.must > 0.0).then_some(self.section)
+    }
+
+    fn read(form: &[u8], sentence: &str, by_agent: bool, vector: &[f32]) -> Self {
         let sentence = if sentence.len() > MAX_BYTES { "" } else { sentence };
-        let mut words = BucketSums::default();
+        let mut words = BucketSums::new(form);
         let count = words.add_words(&sentence.to_lowercase());
-        let mut plain = BucketSums::default();
-        let length = (usize::BITS - count.leading_zeros()).min(LONGEST);
-        let digit = u32::from(b'0') + length;
-        plain.add(Fnv1a::default().then_all("=length ".chars()).then(digit));
-        let end = sentence.trim_end().chars().next_back();
-        for (holds, feature) in [
-            (matches!(end, Some('?' | '？')), "=asks"),
-            (matches!(end, Some('!' | '！')), "=cries"),
-            (by_agent, "=agent"),
-            (sentence.contains(|c: char| c.is_ascii_digit()), "=digit"),
-            (sentence.contains(is_quote), "=quotes"),
-        ] {
-            if holds {
-                plain.add(Fnv1a::default().then_all(feature.chars()));
+        let mut plain = BucketSums::new(form);
+        plain.add_plain(sentence, count, by_agent);
+        let mut meaning = [0.0; HEADS];
+        for (value, row) in vector.iter().zip(form[OF_WORDS.min(form.len())..].chunks_exact(HEADS)) {
+            for (sum, byte) in meaning.iter_mut().zip(row) {
+                *sum += value * f32::from(byte.cast_signed());
             }
         }
-        let score = |head: usize| {
-            let number = |at: usize| {
-                let bytes = FILE[at..at + 4].try_into().expect("invariant: the file has a header");
-                f32::from_le_bytes(bytes)
-            };
-            let (scale, bias) = (number(8 * head), number(8 * head + 4));
-            let words = words.sums[head] as f32 / (words.features as f32).sqrt();
-            (words + PLAIN * plain.sums[head] as f32) * scale + bias
-        };
-        let of_section = |at: &usize| score(SINGLE + at);
-        let sections = 0..SECTIONS.len();
-        let best = sections.max_by(|a, b| of_section(a).total_cmp(&of_section(b)));
+        let root = (words.features as f32).sqrt();
+        let scores: [f32; HEADS] = std::array::from_fn(|head| {
+            let [scale, of_vector, bias] = [0, 4, 8].map(|at| {
+                let bytes = form[HEADER / HEADS * head + at..].first_chunk();
+                f32::from_le_bytes(*bytes.expect("invariant: the file has a header"))
+            });
+            let words = words.sums[head] as f32 / root + PLAIN * plain.sums[head] as f32;
+            words * scale + meaning[head] * of_vector + bias
+        });
+        Self::of_scores(&scores)
+    }
+
+    fn of_scores(scores: &[f32; HEADS]) -> Self {
+        let (single, sections) = scores.split_at(SINGLE);
+        let (none, sections) = (sections[0], &sections[1..]);
+        let best = (0..SECTIONS.len()).max_by(|a, b| sections[*a].total_cmp(&sections[*b]));
+        // How much likelier any section is than none.
+        let highest = sections.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let others: f32 = sections.iter().map(|score| (score - highest).exp()).sum();
         Self {
-            worth: score(0),
-            must: score(1),
-            small_talk: score(2),
-            unclear: score(3),
-            profile: score(4),
-            outcome: score(5),
+            worth: single[0],
+            must: single[1],
+            small_talk: single[2],
+            unclear: single[3],
+            outcome: single[4],
+            title: single[5],
+            profile: highest + others.ln() - none,
             section: SECTIONS[best.unwrap_or_default()],
         }
     }
 }
 
 /// For each head, the sum of its bytes in the rows of the features.
-#[derive(Default)]
-struct BucketSums {
+struct BucketSums<'a> {
+    form: &'a [u8],
     sums: [i32; HEADS],
     features: u32,
 }
 
-impl BucketSums {
+impl<'a> BucketSums<'a> {
+    fn new(form: &'a [u8]) -> Self {
+        Self { form, sums: [0; HEADS], features: 0 }
+    }
+
     /// Adds the row of a feature.
     fn add(&mut self, feature: Fnv1a) {
         let hash = feature.finish();
-        let start = HEADER + HEADS * ((hash >> 32 ^ hash) % BUCKETS) as usize;
-        let row = &FILE[start..start + HEADS];
+        let start = HEADER + HEADS * ((hash >> 32 ^ hash) as usize % BUCKETS);
+        let row = &self.form[start..start + HEADS];
         for (head, sum) in self.sums.iter_mut().enumerate() {
             *sum += i32::from(row[head].cast_signed());
         }
@@ -192,6 +214,32 @@ impl BucketSums {
         count
     }
 
+    /// Adds the features of a whole sentence of so many words.
+    fn add_plain(&mut self, sentence: &str, words: usize, by_agent: bool) {
+        let length = (usize::BITS - words.leading_zeros()).min(LONGEST);
+        let digit = u32::from(b'0') + length;
+        self.add(Fnv1a::default().then_all("=length ".chars()).then(digit));
+        let bare = sentence.trim();
+        let (first, end) = (bare.chars().next(), bare.chars().next_back());
+        for (holds, feature) in [
+            (matches!(end, Some('?' | '？')), "=asks"),
+            (matches!(end, Some('!' | '！')), "=cries"),
+            (by_agent, "=agent"),
+            (sentence.contains(|c: char| c.is_ascii_digit()), "=digit"),
+            (sentence.contains(is_quote), "=quotes"),
+            (first.is_some_and(char::is_lowercase), "=lower"),
+            (end.is_some_and(char::is_alphanumeric), "=open"),
+            (bare.ends_with(UNFINISHED) || bare.ends_with("..."), "=cut"),
+            (has_name(bare), "=name"),
+            (sentence.contains("://") || sentence.contains("www."), "=link"),
+            (sentence.contains(['{', '}', '<', '>', '=', '_', '/', '\\', '`']), "=code"),
+        ] {
+            if holds {
+                self.add(Fnv1a::default().then_all(feature.chars()));
+            }
+        }
+    }
+
     /// Adds the runs of three and four letters of a word whose start is marked with `<` and whose
     /// end with `>`.
     fn add_runs(&mut self, word: &str) {
@@ -225,6 +273,19 @@ fn is_of_word(c: char) -> bool {
     matches!(c, '\'' | '’') || is_alphanumeric(c) || is_ideograph_or_kana(c)
 }
 
+/// True if a capitalised word follows one that ends no sentence.
+fn has_name(sentence: &str) -> bool {
+    let mut before = None;
+    sentence.split_whitespace().any(|word| {
+        let goes_on = before.is_some_and(|c| !matches!(c, '.' | '!' | '?' | ':' | '…' | '"' | '”'));
+        before = word.chars().next_back();
+        let mut letters = word.chars();
+        let is_capital = letters.next().is_some_and(char::is_uppercase);
+        // "I" and "I'm" are no names.
+        goes_on && is_capital && !matches!(letters.next(), None | Some('\'' | '’'))
+    })
+}
+
 fn is_quote(c: char) -> bool {
     c == '"' || !c.is_ascii() && QUOTES.contains(&c)
 }
@@ -241,41 +302,63 @@ mod tests {
         let digest = Sha256::digest(FILE);
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         assert!(include_str!("../../../../tools/train_heads.py").contains(&hex), "{hex}");
-        assert_eq!(FILE.len(), HEADER + HEADS * BUCKETS as usize);
+        assert_eq!(FILE.len(), 2 * OF_WORDS + HEADS * DIMENSION);
+    }
+
+    fn numbers(heads: SentenceHeads) -> [f32; 7] {
+        let SentenceHeads { worth, must, small_talk, unclear, outcome, title, profile, .. } = heads;
+        [worth, must, small_talk, unclear, outcome, title, profile]
     }
 
     #[test]
     fn scores_are_those_of_the_recipe() {
-        for (sentence, by_agent, scores) in [
+        // By words, and with a vector of 256 equal numbers.
+        for (sentence, by_agent, of_words, with_vector) in [
             (
                 "I’ve moved to flat 12, and I don't eat nuts!",
                 false,
-                [5.97, 1.07, -5.22, -1.94, 1.47, 5.02],
+                [7.02, 1.32, -6.74, -0.37, 0.80, 1.24, 3.72],
+                [5.84, -0.77, -6.40, -2.30, -0.45, 5.48, 1.54],
             ),
-            ("Ich wohne seit März in Köln-Süd.", false, [4.41, 0.59, -4.60, -0.37, 0.32, -0.46]),
-            ("我对花生过敏，别忘了。", false, [3.87, 5.05, -4.68, -4.05, 2.32, -1.45]),
-            ("「猫アレルギー」です。", false, [0.47, 2.18, -1.42, -2.73, -0.75, -3.53]),
+            (
+                "Ich wohne seit März in Köln-Süd.",
+                false,
+                [5.48, 1.09, -5.90, -0.53, -2.54, -0.03, 0.34],
+                [4.01, -1.34, -4.63, -3.95, -1.75, 5.01, -2.29],
+            ),
+            (
+                "我对花生过敏，别忘了。",
+                false,
+                [4.31, 5.49, -4.85, -2.71, -4.02, 2.47, 3.20],
+                [2.78, 2.06, -3.50, -4.73, -3.09, 5.96, -1.07],
+            ),
+            (
+                "「猫アレルギー」です。",
+                false,
+                [1.01, 2.72, -2.60, -2.43, -5.27, 0.69, 0.56],
+                [1.35, 1.29, -2.84, -5.46, -3.65, 5.31, -0.57],
+            ),
             (
                 "Your booking was moved to \"room 4\".",
                 true,
-                [-1.89, -9.51, 0.79, -1.23, -12.23, 1.80],
+                [-1.60, -8.04, -0.28, -1.13, -1.00, -0.57, -15.80],
+                [-1.27, -7.43, -0.60, -5.39, -1.50, 3.95, -13.32],
             ),
-            ("", false, [-3.38, -3.33, 2.44, 0.85, -5.75, -4.45]),
+            (
+                "",
+                false,
+                [-3.35, -3.17, 2.67, 1.69, -5.80, -1.69, -6.73],
+                [-1.93, -2.68, 1.77, -2.49, -3.99, 4.55, -4.90],
+            ),
         ] {
-            let found = SentenceHeads::of(sentence, by_agent);
-            let found = [
-                found.worth,
-                found.must,
-                found.small_talk,
-                found.unclear,
-                found.profile,
-                found.outcome,
-            ];
-            let near = found
-                .iter()
-                .zip(scores)
-                .all(|(one, other): (&f32, f32)| (one - other).abs() < 0.01);
-            assert!(near, "{sentence}: {found:?}");
+            let near = |found: SentenceHeads, expected: [f32; 7]| {
+                let found = numbers(found);
+                let off = |(one, other): (&f32, f32)| (one - other).abs() > 0.01;
+                assert!(!found.iter().zip(expected).any(off), "{sentence}: {found:?}");
+            };
+            near(SentenceHeads::of(sentence, by_agent), of_words);
+            near(SentenceHeads::with_vector(sentence, by_agent, &[1.0 / 16.0; 256]), with_vector);
+            near(SentenceHeads::with_vector(sentence, by_agent, &[0.1; 4]), of_words);
         }
     }
 
@@ -321,15 +404,40 @@ mod tests {
 
     #[test]
     fn only_open_sentences_need_a_vector() {
-        for (sentence, section) in [
-            ("I'm allergic to walnuts.", Some(ProfileSection::Personal)),
-            ("I work as a nurse in Leeds.", Some(ProfileSection::Work)),
-            ("Haha, that's so funny!", None),
-        ] {
-            let words = SentenceHeads::of(sentence, false);
-            assert_eq!(words.profile_section(), section, "{sentence}: {words:?}");
+        for sentence in ["I'm allergic to walnuts.", "I work as a nurse in Leeds.", "Rex came along."] {
+            assert!(SentenceHeads::of(sentence, false).is_open(), "{sentence}");
         }
-        assert!(!SentenceHeads::of("Haha, that's so funny!", false).is_open());
+        for sentence in ["Haha, that's so funny!", "OK.", "Bis später!", "在吗？", "Wow, that's great!"] {
+            assert!(!SentenceHeads::of(sentence, false).is_open(), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_profile_takes_health_rules_and_events_of_life_whatever_their_length_and_date() {
+        use ProfileSection::{Personal, Relation, Taste, Work};
+        for (sentence, section) in [
+            ("I have been allergic to nuts since 2009.", Personal),
+            ("I got married in June 2023.", Personal),
+            ("I was diagnosed with coeliac disease on 10 June 2023.", Personal),
+            ("My daughter was born on 9 January 2024.", Relation),
+            ("I work as a nurse in Leeds.", Work),
+            ("Never push to main.", Personal),
+            ("Ich bin schwanger.", Personal),
+            ("我对青霉素过敏。", Personal),
+            (
+                "I have had a severe allergy to sesame ever since a kebab put me in hospital for \
+                 three nights in 2014, so please check every single sauce.",
+                Personal,
+            ),
+            ("I love sea swimming.", Taste),
+        ] {
+            let found = SentenceHeads::of(sentence, false);
+            assert_eq!(found.profile_section(), Some(section), "{sentence}: {found:?}");
+        }
+        for sentence in ["Never mind.", "I'm home.", "I hate Mondays.", "Is she pregnant?", "我到家了。"] {
+            let found = SentenceHeads::of(sentence, false);
+            assert_eq!(found.profile_section(), None, "{sentence}: {found:?}");
+        }
     }
 
     #[test]
