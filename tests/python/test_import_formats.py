@@ -379,7 +379,7 @@ def test_what_has_no_words_is_left_out_in_every_format(
     assert report.left_out[0] in ("line 2: no words", "line 3: no words")
 
 
-@pytest.mark.parametrize("name", ["discord.json", "zep.json", "gemini_takeout.json"])
+@pytest.mark.parametrize("name", ["zep.json", "gemini_takeout.json"])
 def test_a_broken_record_is_an_error_of_ours(tmp_path: Path, name: str) -> None:
     text = (FIXTURES / "imports" / name).read_text(encoding="utf-8")
     data = json.loads(text)

@@ -118,7 +118,10 @@ _ROLES = {
     "tool": ("tool", "function", "observation", "function response", "tool result"),
 }
 # Programs whose name a speaker may have.
-_ASSISTANTS = ("bard", "bing", "chatgpt", "claude", "copilot", "deepseek", "gemini", "gpt", "grok")
+_ASSISTANTS = (
+    *("bard", "bing", "chatgpt", "claude", "codex", "copilot", "cursor", "deepseek", "gemini"),
+    *("gpt", "grok", "qwen"),
+)
 # LangChain's classes: `AIMessageChunk` says the role `AI`.
 _CLASS = re.compile(r"(.+?)(?:Message)?(?:Chunk)?")
 _CLOCK = re.compile(r"\d{1,2}:\d{2}")

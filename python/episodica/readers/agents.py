@@ -1,284 +1,202 @@
-"""Transcripts of coding agents: Claude Code, Codex, Gemini CLI and opencode.
-
-The words of a person and of the agent, calls of tools and their results are kept. Results are
-messages of the tool, so that its output does not pass for speech. Thinking, states of the program
-and texts that the program writes in the name of the user are left out.
-"""
+"""Transcripts of the coding agents opencode, Copilot CLI and Kimi."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
-from ..errors import InvalidInputError
 from ..inputs.chat import text_of
 from ..inputs.pieces import written
-from .conversation import NO_WORDS, Conversation, Talk, mappings, without_elements
+from .coding import OF_AGENTS, THINKING, WRITTEN, Once, add_turns, own_words, repository
+from .conversation import Conversation, Talk, mappings
 from .source import Item, Source
 
-_THOUGHTS = frozenset(("thinking", "redacted_thinking", "reasoning"))
-_RESULTS = frozenset(("tool_result", "function_call_output", "custom_tool_call_output"))
-# Texts that programs insert into the words of a user: states, rules, output of commands.
-_NAMES = (
-    r"(?P<name>system-reminder|local-command-[a-z]+|command-(?:name|message|args)"
-    r"|bash-(?:input|stdout|stderr)|environment_context|user_instructions"
-    r"|permissions instructions|ide_[a-z_]+|INSTRUCTIONS|turn_aborted|user-prompt-submit-hook"
-    r"|skill)>"
-)
-_INSERTED, _INSERTED_END = re.compile(f"<{_NAMES}"), re.compile(f"</{_NAMES}")
-_INTERRUPTED = re.compile(r"\[Request interrupted by user[^\[\]]*\]")
-_RULES = re.compile(r"# AGENTS\.md instructions for .*", re.DOTALL)
 
-
-def is_claude_code(value: Mapping[str, Any]) -> bool:
-    """Whether `value` is a record of a session of Claude Code."""
+def is_copilot_cli(value: Mapping[str, Any]) -> bool:
+    """Whether `value` is an event of a session of Copilot CLI."""
+    kind = value.get("type")
     return (
-        value.get("type") in ("user", "assistant")
-        and isinstance(value.get("message"), Mapping)
-        and bool(value.keys() & {"sessionId", "parentUuid", "isSidechain", "cwd"})
+        isinstance(value.get("data"), Mapping)
+        and "timestamp" in value
+        and isinstance(kind, str)
+        and kind.partition(".")[0] in ("session", "user", "assistant", "tool", "subagent")
+        and "." in kind
     )
 
 
-def claude_code(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """The records of Claude Code's sessions, without the sessions of agents that it started."""
-    talks: dict[str, Talk] = {}
-    names: dict[str, str] = {}
-    for item in items:
-        record = item.value
-        if not isinstance(record, Mapping):
-            record = {}
-        session = str(record.get("sessionId") or source.stem)
-        talk = talks.get(session)
-        if talk is None:
-            talk = talks[session] = Talk(source.name, session, session=session)
-        kind, message = record.get("type"), record.get("message")
-        if kind not in ("user", "assistant") or not isinstance(message, Mapping):
-            talk.leave(f"a record of the program: `{kind}`", item.line)
-        elif record.get("isSidechain"):
-            talk.leave("a talk of the program with its own agent", item.line)
-        elif any(record.get(one) for one in ("isMeta", "isCompactSummary", "isApiErrorMessage")):
-            talk.leave("written by the program", item.line)
-        else:
-            about = {"id": record.get("uuid"), "timestamp": record.get("timestamp")}
-            _add(talk, _turns(kind, message.get("content"), names), about, item.line)
-        if talk.is_full:
-            yield talk.conversation()
-    for talk in talks.values():
-        yield talk.conversation()
-
-
-def _add(talk: Talk, turns: list[dict[str, Any]], about: Mapping[str, Any], line: int = 0) -> None:
-    """Adds what one record says; only the first of several messages has the record's id."""
-    if not turns:
-        talk.leave(NO_WORDS, line)
-    for number, turn in enumerate(turns):
-        own = about.get("id")
-        given = f"{own}-{number}" if number and own else own
-        talk.add({**about, "id": given, **turn}, line)
-
-
-def _turns(role: str, content: object, names: dict[str, str]) -> list[dict[str, Any]]:
-    """The messages in the parts of one turn. Each tool result becomes a message of the tool."""
-    if isinstance(content, str):
-        text = _without_insertions(content) if role == "user" else content
-        return [{"role": role, "content": text}] if text.strip() else []
-    made: list[dict[str, Any]] = []
-    said: list[Any] = []
-    for part in mappings(content):
-        kind = part.get("type")
-        if kind == "tool_use" and isinstance(part.get("id"), str):
-            names[part["id"]] = str(part.get("name") or "tool")
-        if kind in _RESULTS:
-            result = text_of({"role": "tool", "content": [part]})[0]
-            if isinstance(result, str) and result.strip():
-                name = names.get(str(part.get("tool_use_id")))
-                made.append({"role": "tool", "name": name, "content": result})
-        elif kind == "text" and isinstance(part.get("text"), str):
-            text = part["text"]
-            said.append({**part, "text": _without_insertions(text) if role == "user" else text})
-        elif kind not in _THOUGHTS:
-            said.append(part)
-    words = text_of({"role": role, "content": said})[0] if said else None
-    if isinstance(words, str) and words.strip():
-        made.append({"role": role, "content": words})
-    return made
-
-
-def _without_insertions(text: str) -> str:
-    own = without_elements(text, _INSERTED, _INSERTED_END)
-    return _RULES.sub("", _INTERRUPTED.sub("", own)).strip()
-
-
-def is_codex(value: Mapping[str, Any]) -> bool:
-    """Whether `value` is a record of a Codex session, in the present or an earlier form."""
-    if value.get("type") in ("session_meta", "response_item", "event_msg", "turn_context"):
-        return isinstance(value.get("payload"), Mapping)
-    return {"id", "timestamp", "instructions"} <= value.keys() or "record_type" in value
-
-
-def codex(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """The rollout of a session of Codex."""
+def copilot_cli(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
+    """The events of a session of Copilot CLI."""
     talk: Talk | None = None
     names: dict[str, str] = {}
     for item in items:
-        record = item.value if isinstance(item.value, Mapping) else {}
-        held = record.get("payload")
-        payload: Mapping[str, Any] = held if isinstance(held, Mapping) else record
-        kind = record.get("type")
+        event = item.value if isinstance(item.value, Mapping) else {}
+        held = event.get("data")
+        data: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
         if talk is None:
-            given = payload.get("id") if kind in ("session_meta", None) else None
-            session = str(given or source.stem)
-            talk = Talk(source.name, session if given else None, session=session)
-            talk.date = record.get("timestamp")
-        if kind in ("session_meta", "event_msg", "turn_context", "compacted", "ghost_snapshot") or (
-            kind is None and "role" not in record
-        ):
-            talk.leave(f"a record of the program: `{kind or 'head'}`", item.line)
-            continue
-        turns = _of_codex(payload, names)
-        if not turns and payload.get("type") == "reasoning":
-            talk.leave("thinking", item.line)
-        elif payload.get("role") in ("system", "developer"):
-            talk.leave("an instruction of the program", item.line)
-        else:
-            _add(talk, turns, {"timestamp": record.get("timestamp")}, item.line)
+            session = data.get("sessionId") or source.stem
+            talk = Talk(source.name, str(session), session=str(session), has_unique_ids=True)
+        _of_copilot(talk, names, event, data, item.line)
         if talk.is_full:
             yield talk.conversation()
     if talk is not None:
         yield talk.conversation()
 
 
-def _of_codex(item: Mapping[str, Any], names: dict[str, str]) -> list[dict[str, Any]]:
-    kind = item.get("type")
-    if kind in ("message", None):
-        return _turns_of_items(str(item.get("role") or "user"), item.get("content"))
-    if kind == "reasoning":
-        return []
-    called = str(item.get("call_id") or item.get("id") or "")
-    if str(kind).endswith("_output"):
-        output = item.get("output")
-        with suppress(ValueError, RecursionError):
-            held = json.loads(output) if isinstance(output, str) else output
-            if isinstance(held, Mapping):
-                output = held.get("output") or held.get("content") or output
-        text = written(output)
-        return [{"role": "tool", "name": names.get(called), "content": text}] if text else []
-    if str(kind).endswith("_call"):
-        name = str(item.get("name") or str(kind).removesuffix("_call"))
-        names[called] = name
-        given = next((item[key] for key in ("arguments", "input", "action") if item.get(key)), None)
-        return [{"role": "assistant", "content": f"[tool call: {name}({written(given)})]"}]
-    return []
-
-
-def _turns_of_items(role: str, content: object) -> list[dict[str, Any]]:
-    text = text_of({"role": role, "content": content})[0] if content else None
-    if isinstance(text, str) and role == "user":
-        text = _without_insertions(text)
-    return [{"role": role, "content": text}] if isinstance(text, str) and text.strip() else []
-
-
-def is_gemini_cli(value: Mapping[str, Any]) -> bool:
-    """Whether `value` is a session of Gemini CLI, or an entry of its log."""
-    messages = value.get("messages")
-    if isinstance(messages, list) and "sessionId" in value:
-        return any(
-            isinstance(one, Mapping) and one.get("type") in ("user", "gemini") for one in messages
-        )
-    return _begins_gemini(value) or {"sessionId", "messageId", "type", "message"} <= value.keys()
-
-
-def _begins_gemini(value: Mapping[str, Any]) -> bool:
-    """Whether `value` is the first line of a session file that has one line per message."""
-    return {"sessionId", "projectHash", "startTime"} <= value.keys() and "messages" not in value
-
-
-def gemini_cli(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
-    """Sessions of Gemini CLI. The log of Gemini CLI has only the user's words."""
-    log = Talk(source.name)
-    begun: dict[str, Any] = {}
-    for item in items:
-        value = item.value if isinstance(item.value, Mapping) else {}
-        if _begins_gemini(value):
-            if begun:
-                yield _session_of_gemini(begun, source)
-            begun = {**value, "messages": [], "taken_back": []}
-            continue
-        if begun:
-            _continue_gemini(begun, value)
-            continue
-        if not isinstance(value.get("messages"), list):
-            session = value.get("sessionId")
-            own = f"{session}-{value.get('messageId')}" if session else None
-            said = {"content": value.get("message") or "", "timestamp": value.get("timestamp")}
-            if isinstance(said["content"], str):
-                log.add({"role": "user", "id": own, "session_id": session, **said}, item.line)
-            else:
-                log.leave("no message", item.line, is_fault=True)
-            continue
-        yield _session_of_gemini(value, source)
-    if begun:
-        yield _session_of_gemini(begun, source)
-    if log.messages or log.first:
-        yield log.conversation()
-
-
-def _session_of_gemini(value: Mapping[str, Any], source: Source) -> Conversation:
-    session = str(value.get("sessionId") or source.stem)
-    talk = Talk(source.name, session, session=session, date=value.get("startTime"))
-    for message in value["messages"]:
-        _of_gemini(talk, message)
-    for _ in value.get("taken_back", ()):
-        talk.leave("taken back in the chat")
-    return talk.conversation()
-
-
-def _continue_gemini(session: dict[str, Any], line: Mapping[str, Any]) -> None:
-    """Takes one line: a message, a newer state of a message, or how far the chat was undone."""
-    messages: list[Any] = session["messages"]
-    back, own = line.get("$rewindTo"), line.get("id")
-    ids = [one.get("id") for one in messages]
-    if back is not None and back in ids:
-        session["taken_back"] += messages[ids.index(back) :]
-        del messages[ids.index(back) :]
-    elif own is not None and own in ids:
-        messages[ids.index(own)] = line
-    elif "$set" not in line and back is None:
-        messages.append(line)
-
-
-def _of_gemini(talk: Talk, message: Mapping[str, Any]) -> None:
-    kind = message.get("type")
-    about = {"id": message.get("id"), "timestamp": message.get("timestamp")}
-    if kind not in ("user", "gemini"):
-        talk.leave(f"a note of the program: `{kind}`")
-        return
-    content = message.get("content")
-    if isinstance(content, (list, Mapping)):
-        parts = content if isinstance(content, list) else [content]
-        content = text_of({"parts": parts})[0]
+def _of_copilot(
+    talk: Talk, names: dict[str, str], event: Mapping[str, Any], data: Mapping[str, Any], line: int
+) -> None:
+    kind = event.get("type")
+    place = data.get("context")
+    if kind in ("session.start", "session.resume") and isinstance(place, Mapping):
+        directory = place.get("gitRoot") or place.get("cwd")
+        talk.about = repository(directory, place.get("branch"), place.get("repository"))
+    content = data.get("content")
+    text = content if isinstance(content, str) else ""
     turns: list[dict[str, Any]] = []
-    calls = mappings(message.get("toolCalls"))
-    done = [f"[tool call: {one.get('name')}({written(one.get('args'))})]" for one in calls]
-    said = "\n".join(filter(None, [content if isinstance(content, str) else "", *done]))
-    if said.strip():
-        turns.append({"role": "user" if kind == "user" else "assistant", "content": said})
-    for call in calls:
-        shown_result = call.get("resultDisplay")
-        result = shown_result if isinstance(shown_result, str) else _result(call.get("result"))
-        if result.strip():
-            turns.append({"role": "tool", "name": call.get("name"), "content": result})
-    _add(talk, turns, about)
+    if kind == "user.message":
+        if data.get("source") not in (None, "", "user"):
+            talk.leave(f"{WRITTEN}: `{data.get('source')}`", line)
+            return
+        turns = [{"role": "user", "content": own_words(talk, text)}]
+    elif kind == "assistant.message":
+        calls = mappings(data.get("toolRequests"))
+        for call in calls:
+            names[str(call.get("toolCallId"))] = str(call.get("name") or "tool")
+        asked = [
+            f"[tool call: {one.get('name')}({written(one.get('arguments') or one.get('args'))})]"
+            for one in calls
+        ]
+        turns = [{"role": "assistant", "content": "\n".join(filter(None, [text, *asked]))}]
+        if data.get("parentToolCallId"):
+            talk.leave(OF_AGENTS, line)
+            return
+    elif kind == "tool.execution_complete":
+        result = data.get("result")
+        said = result.get("content") if isinstance(result, Mapping) else result
+        name = names.get(str(data.get("toolCallId")))
+        turns = [{"role": "tool", "name": name, "content": written(said)}]
+    else:
+        talk.leave(f"a record of the program: `{kind}`", line)
+        return
+    turns = [turn for turn in turns if turn["content"].strip()]
+    add_turns(talk, turns, {"id": event.get("id"), "timestamp": event.get("timestamp")}, line)
 
 
-def _result(result: object) -> str:
-    if isinstance(result, list):
-        with suppress(InvalidInputError):
-            return str(text_of({"role": "tool", "parts": result})[0] or "")
-    return written(result)
+# Roles under which Kimi CLI keeps its own states among the messages.
+_OWN_ROLES = ("_checkpoint", "_usage", "_system_prompt")
+_OF_KIMI = ("context.append_message", "context.append_loop_event", "turn.prompt")
+
+
+def is_kimi(value: Mapping[str, Any]) -> bool:
+    """Whether `value` is a line of a session of Kimi CLI or Kimi Code."""
+    return value.get("role") in _OWN_ROLES or value.get("type") in _OF_KIMI
+
+
+def kimi(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
+    """The session of Kimi CLI (``context.jsonl``) or Kimi Code (``wire.jsonl``)."""
+    session = source.path.parent.name if source.stem == "context" else source.stem
+    talk = Talk(source.name, session=session)
+    names: dict[str, str] = {}
+    parts: list[str] = []
+    once = Once()
+    for item in items:
+        line = item.value if isinstance(item.value, Mapping) else {}
+        held = line.get("message") if isinstance(line.get("message"), Mapping) else line
+        event = line.get("event")
+        when = line.get("time") or line.get("timestamp")
+        if line.get("type") == "turn.prompt":
+            held = {"role": "user", "content": line.get("input"), "origin": line.get("origin")}
+        if isinstance(event, Mapping):
+            _of_loop(talk, names, parts, event, when, item.line)
+        elif isinstance(held, Mapping) and held.get("role") in ("user", "assistant", "tool"):
+            _say_parts(talk, parts, when)
+            _of_context(talk, once, held, line, when, item.line)
+        else:
+            what = line.get("type") or line.get("role")
+            talk.leave(f"a record of the program: `{what}`", item.line)
+        if talk.is_full:
+            yield talk.conversation()
+    _say_parts(talk, parts, None)
+    yield talk.conversation()
+
+
+def _of_context(
+    talk: Talk,
+    once: Once,
+    held: Mapping[str, Any],
+    line: Mapping[str, Any],
+    when: object,
+    number: int,
+) -> None:
+    origin = held.get("origin") or line.get("origin")
+    kind = origin.get("kind") if isinstance(origin, Mapping) else None
+    if kind not in (None, "user"):
+        talk.leave(f"{WRITTEN}: `{kind}`", number)
+        return
+    role = str(held["role"])
+    said, thought = text_of({**held, "content": _known_parts(held.get("content"))})
+    if thought:
+        talk.cut(THINKING)
+    text = said if isinstance(said, str) else ""
+    text = own_words(talk, text) if role == "user" else text
+    turns = [{"role": role, "content": text}] if text.strip() else []
+    # A prompt is told when it is typed and when it enters the context.
+    if turns and not once.is_new(str(line.get("type")), role, text):
+        return
+    add_turns(talk, turns, {"timestamp": when}, number)
+
+
+def _known_parts(content: object) -> object:
+    """The parts of a message; Kimi calls thinking ``think``."""
+    if not isinstance(content, list):
+        return content
+    return [
+        {"type": "thinking", "thinking": str(one.get("think") or "")}
+        if one.get("type") == "think"
+        else one
+        for one in mappings(content)
+    ]
+
+
+def _of_loop(
+    talk: Talk,
+    names: dict[str, str],
+    parts: list[str],
+    event: Mapping[str, Any],
+    when: object,
+    line: int,
+) -> None:
+    """Takes an event of a turn: a part of the answer, a call of a tool, or its result."""
+    kind, part = event.get("type"), event.get("part")
+    called = str(event.get("toolCallId") or event.get("id") or "")
+    if kind == "content.part" and isinstance(part, Mapping):
+        if part.get("type") == "text":
+            parts.append(str(part.get("text") or ""))
+        else:
+            talk.cut(THINKING)
+    elif kind == "tool.call":
+        name = str(event.get("name") or event.get("toolName") or "tool")
+        names[called] = name
+        given = event.get("args") or event.get("arguments") or event.get("input")
+        parts.append(f"[tool call: {name}({written(given)})]")
+    elif kind == "tool.result":
+        _say_parts(talk, parts, when)
+        result = event.get("result") or event.get("output") or event.get("content")
+        text = written(result.get("output", result) if isinstance(result, Mapping) else result)
+        turns = [{"role": "tool", "name": names.get(called), "content": text}]
+        add_turns(talk, turns if text.strip() else [], {"timestamp": when}, line)
+    else:
+        if kind == "step.end":
+            _say_parts(talk, parts, when)
+        talk.leave(f"a record of the program: `{kind}`", line)
+
+
+def _say_parts(talk: Talk, parts: list[str], when: object) -> None:
+    """Adds the answer whose parts were read so far."""
+    text = "\n".join(filter(str.strip, parts))
+    parts.clear()
+    if text.strip():
+        talk.add({"role": "assistant", "content": text, "timestamp": when})
 
 
 def is_opencode(value: Mapping[str, Any]) -> bool:
@@ -296,10 +214,19 @@ def opencode(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
     info = entry["info"]
     session = str(info.get("id") or f"{source.stem}-{number + 1}")
     name = str(info.get("title") or session)
-    talk = Talk(name, session, session=session, title=info.get("title"), date=_created(info))
+    talk = _talk_of(info, session, name)
     for message in entry["messages"]:
         _of_opencode(talk, message.get("info") or message, message["parts"])
     yield talk
+
+
+def _talk_of(info: Mapping[str, Any], session: str, name: str) -> Talk:
+    title = info.get("title")
+    talk = Talk(
+        name, session, session=session, title=title, date=_created(info), has_unique_ids=True
+    )
+    talk.about |= repository(info.get("directory"))
+    return talk
 
 
 def _created(info: Mapping[str, Any]) -> float | None:
@@ -309,14 +236,19 @@ def _created(info: Mapping[str, Any]) -> float | None:
     return created / 1000 if isinstance(created, (int, float)) else None
 
 
-def _of_opencode(talk: Talk, info: Mapping[str, Any], parts: Iterable[Any]) -> None:
+def _of_opencode(talk: Talk, info: Mapping[str, Any], parts: object) -> None:
     role = str(info.get("role") or "user")
     said: list[str] = []
     results: list[dict[str, Any]] = []
-    for part in parts:
+    for part in mappings(parts):
         kind, state = part.get("type"), part.get("state")
-        if kind == "text" and not (part.get("synthetic") or part.get("ignored")):
-            said.append(str(part.get("text") or ""))
+        if kind == "text" and (part.get("synthetic") or part.get("ignored")):
+            talk.cut(WRITTEN)
+        elif kind == "text":
+            text = str(part.get("text") or "")
+            said.append(own_words(talk, text) if role == "user" else text)
+        elif kind in ("reasoning", "thinking"):
+            talk.cut(THINKING)
         elif kind == "file":
             said.append(f"[file: {part.get('filename') or 'unnamed'}]")
         elif kind == "tool":
@@ -327,7 +259,7 @@ def _of_opencode(talk: Talk, info: Mapping[str, Any], parts: Iterable[Any]) -> N
                 results.append({"role": "tool", "name": part.get("tool"), "content": output})
     text = "\n".join(one for one in said if one.strip())
     turns = [{"role": role, "content": text}] if text else []
-    _add(talk, [*turns, *results], {"id": info.get("id"), "timestamp": _created(info)})
+    add_turns(talk, [*turns, *results], {"id": info.get("id"), "timestamp": _created(info)})
 
 
 def opencode_folder(source: Source) -> Iterator[Conversation] | None:
@@ -351,8 +283,7 @@ def _stored(source: Source, kept: dict[str, dict[str, list[str]]]) -> Iterator[C
     }
     for session, files in kept["message"].items():
         info = about.get(session) or {}
-        title = info.get("title")
-        talk = Talk(str(title or session), session, session=session, title=title)
+        talk = _talk_of(info, session, str(info.get("title") or session))
         messages = [_loaded(source, name) for name in files]
         for message in sorted(messages, key=lambda one: _created(one) or 0):
             parts = kept["part"].get(str(message.get("id")), ())

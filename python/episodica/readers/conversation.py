@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,13 @@ PART = 5_000
 NO_WORDS = "no words"
 NOTICE = "a notice of the messenger"
 NO_CAPTION = "a photo, file or the like without words"
+POLL = "a poll"
+CALL = "a call"
+PLACE = "a place on a map"
+CONTACT = "a contact card"
+DELETED = "a deleted message"
+OLDER = "an earlier version of an edited message"
+UNDATED = "the time is missing or not understood; dated like its neighbour"
 _LINE = re.compile(r"\bline (\d+)$")
 
 
@@ -41,11 +49,16 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A part of a file that was not read, and why; ``is_fault`` if it was not understood."""
+    """A part of a file that was not read, and why.
+
+    ``is_fault`` if it was not understood; ``is_unknown`` if it is whole, and of another form than
+    this format: too many such parts, and the format is not the right one.
+    """
 
     place: str
     why: str
     is_fault: bool = False
+    is_unknown: bool = False
 
     def __str__(self) -> str:
         return f"{self.place}: {self.why}"
@@ -65,7 +78,8 @@ class Conversation:
     people; ``chat`` is its identity in the file. A long file comes in parts: ``first`` is the
     position of the first message here. ``lines`` holds the line of each message where the format
     has lines. ``left_out`` names the parts that were not read, ``notes`` the changes. ``date`` is
-    the date of messages without a date, at worst the date of the file. ``ids`` has an id for each
+    the date of messages without a date, at worst the date of the file. ``has_unique_ids`` says that
+    the ids of the messages are the same in every copy of the chat. ``ids`` has an id for each
     message without an id.
     """
 
@@ -81,6 +95,7 @@ class Conversation:
     chat: str | None = None
     date: Any = None
     is_file_date: bool = False
+    has_unique_ids: bool = False
     ids: tuple[str | None, ...] = ()
 
     @property
@@ -112,16 +127,22 @@ class Talk:
         title: object = None,
         user: str | None = None,
         date: object = None,
+        has_unique_ids: bool = False,
     ) -> None:
         self.first = 0
         self.messages: list[Any] = []
         self.date = date
         self.is_file_date = False
+        # What the metadata of the next messages begins with.
+        self.about: dict[str, Any] = (
+            {"conversation": title} if isinstance(title, str) and title else {}
+        )
         self._name, self._chat, self._user = name, chat, user
+        self._has_unique_ids = has_unique_ids
         self._session = session
-        self._metadata = {"conversation": title} if isinstance(title, str) and title else None
         self._lines: list[int] = []
         self._left: list[LeftOut] = []
+        self._cut: Counter[str] = Counter()
         self._notes: list[str] = []
         self._seen = 0
 
@@ -138,19 +159,38 @@ class Talk:
             return
         self._seen += 1
         added: dict[str, Any] = {} if self._session is None else {"session_id": self._session}
-        if self._metadata is not None:
-            added["metadata"] = self._metadata
+        if self.about:
+            own = message.get("metadata")
+            added["metadata"] = {**self.about, **own} if isinstance(own, Mapping) else self.about
+            message = {key: value for key, value in message.items() if key != "metadata"}
         self.messages.append({**added, **message} if added else message)
         if line:
             self._lines.append(line)
 
-    def leave(self, why: str, line: int = 0, is_fault: bool = False) -> None:
+    def leave(
+        self, why: str, line: int = 0, is_fault: bool = False, is_unknown: bool = False
+    ) -> None:
         """Leaves the next message out."""
-        place = f"line {line}" if line else f"message {self._seen}"
-        if not line and self._chat is not None:
-            place += f" of `{shown(self._name)}`"
+        self._left.append(LeftOut(self.place(line), why, is_fault or is_unknown, is_unknown))
         self._seen += 1
-        self._left.append(LeftOut(place, why, is_fault))
+
+    def take_back(self, position: int, why: str) -> None:
+        """Leaves out a message that was added."""
+        del self.messages[position]
+        line = self._lines.pop(position) if position < len(self._lines) else 0
+        place = f"line {line}" if line else f"message {self.first + position}"
+        self._left.append(LeftOut(place, why))
+
+    def place(self, line: int = 0) -> str:
+        """Where the next message stands: its line, else its position from 0."""
+        if line:
+            return f"line {line}"
+        where = f"message {self._seen}"
+        return where if self._chat is None else f"{where} of `{shown(self._name)}`"
+
+    def cut(self, why: str) -> None:
+        """Leaves a part of a message out; such parts are counted by their reason."""
+        self._cut[why] += 1
 
     def leave_branches(self, count: int) -> None:
         """Notes messages that are left out because another branch of the chat was shown last."""
@@ -164,6 +204,9 @@ class Talk:
 
     def conversation(self) -> Conversation:
         """The messages since the last call."""
+        for why, count in self._cut.items():
+            place = f"{count:,} part{'s' * (count > 1)} of messages"
+            self._left.append(LeftOut(f"{place} of `{shown(self._name)}`", why))
         made = Conversation(
             self._name,
             self._user,
@@ -175,7 +218,9 @@ class Talk:
             chat=self._chat,
             date=self.date,
             is_file_date=self.is_file_date,
+            has_unique_ids=self._has_unique_ids,
         )
+        self._cut = Counter()
         self.first += len(self.messages)
         self.messages, self._lines, self._left, self._notes = [], [], [], []
         return made

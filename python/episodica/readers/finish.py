@@ -16,9 +16,11 @@ from typing import Any
 
 from ..dates import rfc3339
 from ..errors import InvalidInputError
-from ..inputs.names import KEYS, renamed
-from .conversation import Conversation, Statement
+from ..inputs.names import KEYS, place_of, renamed
+from .conversation import UNDATED, Conversation, Statement
 
+# Seconds or milliseconds around the beginning of 1970 that are no time, but a missing one.
+_NO_TIME = 1e6
 # Shorter ids of a file are numbers within a chat; longer ones are unique by themselves.
 _LONG_ID = 16
 # First messages by which a chat without identity and dates is recognised.
@@ -37,12 +39,15 @@ def finished(
 ) -> Iterator[Conversation]:
     """The conversations with ids and dates, ``file_date`` as the last resort."""
     ids = _Ids()
-    for conversation in _dated(map(_repaired, conversations), file_date):
+    for conversation in _dated(map(_timed, map(_repaired, conversations)), file_date):
         yield replace(conversation, ids=ids.of(conversation))
 
 
 class _Ids:
-    """Makes ids of messages: the same content gives the same ids, in whatever file it is."""
+    """Makes ids of messages: the same content gives the same ids, in whatever file it is.
+
+    Other words under the same number of the file are another message.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[bytes, int] = {}
@@ -58,23 +63,24 @@ class _Ids:
                 if isinstance(one, Mapping)
             ]
             self._beginnings[chat] = _hash([chat, begun]).hex()
-        is_timed = not conversation.is_file_date
-        return tuple(self._of(message, chat, is_timed) for message in conversation.messages)
+        return tuple(self._of(message, conversation) for message in conversation.messages)
 
-    def _of(self, message: object, chat: str | None, is_timed: bool) -> str | None:
+    def _of(self, message: object, conversation: Conversation) -> str | None:
         if not isinstance(message, Mapping) or message.get("message_id"):
             return None
         named = _named(message)
         own = named.get("message_id")
         own = str(own) if isinstance(own, (str, int)) and not isinstance(own, bool) else ""
         said = [named.get(key) for key in _SAID]
-        when = named.get("timestamp") if is_timed else None
+        when = None if conversation.is_file_date else named.get("timestamp")
+        chat = None if conversation.has_unique_ids and own else conversation.chat
         if len(own) >= _LONG_ID:
             content = _hash(said)
             if self._given.setdefault(own, content) == content:
                 return own
             return _hash([own, said]).hex()[:_LENGTH]
-        place = self._beginnings[chat] if when is None else chat
+        beginning = self._beginnings[conversation.chat]
+        place = beginning if when is None else chat
         base = _hash([place, own, when, said])
         count = self._counts.get(base, 0)
         # A file numbers each message of a chat once: the same number and content is a repetition.
@@ -144,6 +150,28 @@ def _is_date(value: object) -> bool:
         return value is not None and bool(rfc3339(value, "`date`"))
     except InvalidInputError:
         return False
+
+
+def _timed(conversation: Conversation) -> Conversation:
+    """The conversation without the times that stand for none: the beginning of 1970."""
+    notes = []
+    messages = conversation.messages
+    for position, message in enumerate(messages):
+        if isinstance(message, Mapping) and _is_zero(_named(message).get("timestamp")):
+            messages[position] = {key: value for key, value in message.items() if not _is_time(key)}
+            notes.append(f"{conversation.place(position)}: {UNDATED}")
+    return replace(conversation, notes=(*conversation.notes, *notes)) if notes else conversation
+
+
+def _is_time(key: object) -> bool:
+    place = place_of(key) if isinstance(key, str) else None
+    return place is not None and place[0] == "timestamp"
+
+
+def _is_zero(when: object) -> bool:
+    if isinstance(when, (bool, int, float)):
+        return -_NO_TIME < when < _NO_TIME
+    return isinstance(when, str) and when.startswith(("1970-01-01T00:00:0", "1970-01-01 00:00:0"))
 
 
 def _repaired(conversation: Conversation) -> Conversation:

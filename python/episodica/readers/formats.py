@@ -16,9 +16,14 @@ from ..hints import nearest_hint, shown
 from . import (
     accounts,
     agents,
+    aider,
     assistants,
     benchmarks,
+    claude_code,
+    codex,
+    databases,
     facts,
+    gemini_cli,
     logs,
     mail,
     messengers,
@@ -92,16 +97,19 @@ _OTHER_FORM = "it has another form than this format"
 
 def _broken(source: Source, number: int, item: Item, why: str) -> Conversation:
     place = f"conversation {number} in line {item.line}"
-    return Conversation(source.name, None, [], left_out=(LeftOut(place, why, is_fault=True),))
+    return Conversation(source.name, None, [], left_out=(LeftOut(place, why, True, True),))
 
 
 _JSON: dict[str, _Json] = {
     "locomo": _Json(benchmarks.is_locomo, _each(benchmarks.locomo)),
     "longmemeval": _Json(benchmarks.is_longmemeval, _each(benchmarks.longmemeval)),
-    "claude-code": _Json(agents.is_claude_code, agents.claude_code),
-    "codex": _Json(agents.is_codex, agents.codex),
-    "gemini-cli": _Json(agents.is_gemini_cli, agents.gemini_cli),
+    "claude-code": _Json(claude_code.is_claude_code, claude_code.claude_code),
+    "qwen-code": _Json(gemini_cli.is_qwen_code, gemini_cli.qwen_code),
+    "codex": _Json(codex.is_codex, codex.codex),
+    "gemini-cli": _Json(gemini_cli.is_gemini_cli, gemini_cli.gemini_cli),
     "opencode": _Json(agents.is_opencode, _each(agents.opencode)),
+    "copilot-cli": _Json(agents.is_copilot_cli, agents.copilot_cli),
+    "kimi": _Json(agents.is_kimi, agents.kimi),
     "deepseek": _Json(accounts.is_deepseek, _each(accounts.deepseek)),
     "chatgpt": _Json(accounts.is_chatgpt, _each(accounts.chatgpt)),
     "claude": _Json(accounts.is_claude, _each(accounts.claude)),
@@ -124,6 +132,7 @@ _JSON: dict[str, _Json] = {
     "messages": _Json(lambda value: logs.is_message(value) or logs.is_log(value), logs.messages),
 }
 _TEXT: dict[str, _Text] = {
+    "aider": _Text(aider.is_aider, aider.aider),
     "subtitles": _Text(texts.is_subtitles, texts.subtitles),
     "email": _Text(mail.is_mail, mail.mail),
     "csv": _Text(tables.is_table, tables.table),
@@ -152,6 +161,8 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     with Source(path) as source:
         if source.members is not None:
             return next((name for name, read in _BUNDLES.items() if read(source)), None)
+        if (database := databases.named(source)) is not None:
+            raise UnknownFormatError(database.what, hint=database.remedy)
         head = source.text().read(_HEAD)
         chosen = _text_format(head)
         if chosen in _TEXT:
@@ -274,6 +285,8 @@ def _in_member(conversation: Conversation, name: str) -> Conversation:
 
 
 def _read(source: Source, format: str | None) -> Iterator[Conversation]:
+    if (database := databases.named(source)) is not None:
+        raise UnknownFormatError(database.what, hint=database.remedy)
     head = source.text().read(_HEAD)
     if not head.strip():
         raise UnknownFormatError("the file is empty", hint=EXPECTED)

@@ -42,7 +42,7 @@ def messages(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
             for message in log.read(value, number, line):
                 talk.add(message, line)
         except InvalidInputError as error:
-            talk.leave(error.message, line, is_fault=True)
+            talk.leave(error.message, line, is_unknown=True)
         if talk.is_full:
             yield talk.conversation()
     yield talk.conversation()
