@@ -9,16 +9,35 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
+from ..dates import rfc3339
+from ..errors import InvalidInputError
 from ..inputs.names import role_of_speaker
 from . import dates
-from .conversation import NO_CAPTION, NOTICE, Conversation, LeftOut, Talk, mappings
+from .conversation import (
+    CALL,
+    CONTACT,
+    DELETED,
+    NO_CAPTION,
+    NOTICE,
+    PLACE,
+    POLL,
+    UNDATED,
+    Conversation,
+    LeftOut,
+    Talk,
+    mappings,
+)
 from .source import Item, Source
 from .tables import rows
 
 # The first messages, by which a chat is recognised.
 _SAMPLE = 20
+# Seconds since 1970 before which no messenger dates a message.
+_FIRST = 5e8
+_FIRST_YEAR = "1985"
 
 
 def _say(
@@ -29,7 +48,24 @@ def _say(
     if not text.strip():
         talk.leave(NO_CAPTION)
         return
-    talk.add({"role": role, "name": speaker, "content": text, "timestamp": when, "id": own})
+    moment = _moment(when)
+    if moment is None:
+        talk.note(f"{talk.place()}: {UNDATED}")
+    talk.add({"role": role, "name": speaker, "content": text, "timestamp": moment, "id": own})
+
+
+def _moment(given: object) -> Any:
+    """A time as a date or as seconds since 1970; ``None`` for what is none, such as 0."""
+    if isinstance(given, str):
+        with suppress(ValueError):
+            given = float(given)
+    if isinstance(given, bool) or (isinstance(given, (int, float)) and not given > _FIRST):
+        return None
+    try:
+        read = rfc3339(given, "`timestamp`")
+    except InvalidInputError:
+        return None
+    return given if read >= _FIRST_YEAR else None
 
 
 def is_telegram(value: Mapping[str, Any]) -> bool:
@@ -54,16 +90,31 @@ def telegram(entry: Mapping[str, Any], number: int, source: Source) -> Iterator[
         name = str(chat.get("name") or chat.get("type") or own or source.stem)
         talk = Talk(name, f"telegram {own}" if own else None, session=name)
         for message in chat.get("messages") or ():
-            if message.get("type") != "message":
-                talk.leave(NOTICE)
-                continue
-            when = message.get("date_unixtime")
-            moment = float(when) if str(when or "").isdecimal() else message.get("date")
-            text = _text_of_telegram(message.get("text"))
-            if "forwarded_from" in message:
-                text = _forwarded(text, message.get("forwarded_from"))
-            _say(talk, message.get("from"), text, moment, message.get("id"))
+            _of_telegram(talk, message)
         yield talk
+
+
+# What Telegram notes instead of words, by the key of a message.
+_INSTEAD_OF_WORDS = {"poll": POLL, "location_information": PLACE, "contact_information": CONTACT}
+
+
+def _of_telegram(talk: Talk, message: object) -> None:
+    if not isinstance(message, Mapping):
+        talk.leave("no message", is_unknown=True)
+        return
+    if message.get("type") != "message":
+        called = str(message.get("action") or "").endswith("call")
+        talk.leave(CALL if called else NOTICE)
+        return
+    when = _moment(message.get("date_unixtime")) or message.get("date")
+    text = _text_of_telegram(message.get("text"))
+    instead = next((why for key, why in _INSTEAD_OF_WORDS.items() if message.get(key)), None)
+    if instead is not None and not text.strip():
+        talk.leave(instead)
+        return
+    if "forwarded_from" in message:
+        text = _forwarded(text, message.get("forwarded_from"))
+    _say(talk, message.get("from"), text, when, message.get("id"))
 
 
 def _forwarded(text: str, author: object) -> str:
@@ -89,7 +140,7 @@ def is_slack(value: Mapping[str, Any]) -> bool:
     """Whether `value` is a message from Slack."""
     return (
         value.get("type") == "message"
-        and isinstance(value.get("ts"), str)
+        and "ts" in value
         and bool(value.keys() & {"user", "bot_id", "subtype", "user_profile", "client_msg_id"})
     )
 
@@ -107,6 +158,10 @@ _SAID_IN_SLACK = (
     *(None, "bot_message", "file_share", "file_comment", "me_message", "thread_broadcast"),
     *("reply_broadcast", "assistant_app_thread"),
 )
+_NOT_SAID_IN_SLACK = {
+    **dict.fromkeys(("huddle_thread", "sh_room_created", "sh_room_shared"), CALL),
+    **dict.fromkeys(("tombstone", "message_deleted"), DELETED),
+}
 _MENTION = re.compile(r"<@(\w+)(?:\|([^<>]*))?>")
 _CALLED = re.compile(r"<!(here|channel|everyone)(?:\|[^<>]*)?>")
 _LINK = re.compile(r"<([#!]?[^<>|]*)\|([^<>]*)>|<((?:https?|mailto)[^<>]*)>")
@@ -114,8 +169,15 @@ _LINK = re.compile(r"<([#!]?[^<>|]*)\|([^<>]*)>|<((?:https?|mailto)[^<>]*)>")
 
 def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -> None:
     for message in messages:
-        if not isinstance(message, Mapping) or message.get("subtype") not in _SAID_IN_SLACK:
-            talk.leave(NOTICE)
+        if not isinstance(message, Mapping):
+            talk.leave("no message", is_unknown=True)
+            continue
+        kind, inner = message.get("subtype"), message.get("message")
+        if kind == "message_changed" and isinstance(inner, Mapping):
+            message = inner
+            kind = inner.get("subtype")
+        if kind not in _SAID_IN_SLACK:
+            talk.leave(_NOT_SAID_IN_SLACK.get(str(kind), NOTICE))
             continue
         is_bot = message.get("subtype") == "bot_message" or (
             "bot_id" in message and "user" not in message
@@ -124,8 +186,8 @@ def _slack_day(talk: Talk, messages: Iterable[Any], people: Mapping[str, str]) -
         said = str(message.get("text") or "") or "\n".join(_of_blocks(message.get("blocks")))
         said = said or _attached(message.get("attachments"))
         text = _text_of_slack(said, people)
-        speaker, when = name or message.get("user"), float(message.get("ts") or 0)
-        _say(talk, speaker, text, when, message.get("ts"), is_bot=is_bot)
+        speaker, when = name or message.get("user"), message.get("ts")
+        _say(talk, speaker, text, when, when, is_bot=is_bot)
 
 
 def _of_blocks(blocks: Any) -> Iterator[str]:
@@ -265,14 +327,21 @@ def discord(items: Iterable[Item], source: Source) -> Iterator[Conversation]:
         name = str(channel.get("name") or channel.get("id") or source.stem)
         talk = Talk(name, str(channel.get("id") or name), session=name, title=guild.get("name"))
         for message in entry["messages"]:
-            if message.get("type") not in _SAID_IN_DISCORD:
-                talk.leave(NOTICE)
+            if not isinstance(message, Mapping):
+                talk.leave("no message", is_unknown=True)
                 continue
-            author = message.get("author") or {}
+            if message.get("type") not in _SAID_IN_DISCORD:
+                talk.leave(CALL if message.get("type") in ("Call", 3) else NOTICE)
+                continue
+            author = message.get("author")
+            author = author if isinstance(author, Mapping) else {}
             speaker = author.get("nickname") or author.get("global_name") or author.get("name")
             text, when = _text_of_discord(message), message.get("timestamp")
             is_bot = bool(author.get("isBot") or author.get("bot"))
             speaker = speaker or author.get("username")
+            if not text.strip() and message.get("poll"):
+                talk.leave(POLL)
+                continue
             _say(talk, speaker, text, when, message.get("id"), is_bot=is_bot)
         yield talk.conversation()
     made = own.conversation()
@@ -335,7 +404,7 @@ _SENT = re.compile(
     r"(?:.{1,60} )?sent (?:an attachment|a (?:photo|video|voice message|gif|link|sticker))\.?",
     re.IGNORECASE,
 )
-_NOTICES = ("Subscribe", "Unsubscribe", "Call", "placeholder")
+_NOTICES = ("Subscribe", "Unsubscribe", "placeholder")
 _REACTION = re.compile(r"(?:Reacted .{1,20} to your message|Liked a message)\s*", re.IGNORECASE)
 
 
@@ -351,8 +420,11 @@ def messenger(entry: Mapping[str, Any], number: int, source: Source) -> Iterator
         text = str(message.get("content") or message.get("text") or "")
         is_mended |= _mended(sender) != sender or _mended(text) != text
         text = _mended(text)
-        is_notice = message.get("type") in _NOTICES or _REACTION.fullmatch(text)
-        if is_notice or message.get("is_unsent") or message.get("isUnsent"):
+        if message.get("type") == "Call" or "call_duration" in message:
+            talk.leave(CALL)
+        elif message.get("is_unsent") or message.get("isUnsent"):
+            talk.leave(DELETED)
+        elif message.get("type") in _NOTICES or _REACTION.fullmatch(text):
             talk.leave(NOTICE)
         else:
             words = "" if _SENT.fullmatch(text) else text
@@ -387,7 +459,14 @@ def google_chat(entry: Mapping[str, Any], number: int, source: Source) -> Iterat
     """A conversation of Google Chat, as Takeout has it."""
     talk = Talk(source.name)
     for message in entry["messages"]:
-        creator = message.get("creator") or {}
+        if not isinstance(message, Mapping):
+            talk.leave("no message", is_unknown=True)
+            continue
+        if message.get("message_state") == "DELETED" or message.get("deletion_metadata"):
+            talk.leave(DELETED)
+            continue
+        creator = message.get("creator")
+        creator = creator if isinstance(creator, Mapping) else {}
         is_bot = str(creator.get("user_type") or "").lower() == "bot"
         when = dates.moment(message.get("created_date"))
         text = str(message.get("text") or "")

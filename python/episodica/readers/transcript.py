@@ -18,7 +18,8 @@ from ..errors import InvalidInputError
 from ..hints import shown
 from ..inputs.names import role_of, role_of_speaker
 from . import dates
-from .conversation import NO_CAPTION, NO_WORDS, NOTICE, Conversation, Talk
+from .conversation import NO_CAPTION, NO_WORDS, NOTICE, OLDER, Conversation, Talk
+from .phrases import stand_in, without_edit_mark
 from .source import Source
 
 # A colon; in Chinese it has full width.
@@ -59,7 +60,10 @@ _LONGEST_HEAD = 10
 _LEAST_SHARE_BELOW = 0.3
 # Messengers mark their own notices, and media, by a mark of writing direction.
 _MARKED = re.compile(r"[:\uff1a][ \u00a0\u202f]?\u200e")
-_EDITED = re.compile(r"(?<!\s)\s*\u200e<[^<>]{3,60}>\s*$")
+# How long after it was sent a message may be edited, and the share of its words that stay.
+_EDITABLE = timedelta(minutes=15)
+_KEPT_WORDS = 0.5
+_NEAR = 4
 _MEDIA = re.compile(
     r"<[^<>\n]{3,60}>|null|\S+\.\w{2,5} \([^()\n]{3,40}\)"
     r"|(?:image|video|audio|sticker|GIF|document|Contact card) omitted",
@@ -80,26 +84,6 @@ _TIMED = re.compile(
 _OFFSET = re.compile(r"(?P<name>[^:\d]{2,40}?)\s{1,4}(?:\d{1,2}:)?\d{1,2}:\d{2}")
 _HEADING = re.compile(r"(?P<mark>\#{1,6})\s+(?P<name>[^#\n]{1,40}?):?")
 _RULES = re.compile(r"\n+[-*_]{3,}\s*$")
-# What WhatsApp writes in place of a message that was deleted.
-_DELETED = frozenset(
-    (
-        *("this message was deleted", "you deleted this message"),
-        *("diese nachricht wurde gelöscht", "du hast diese nachricht gelöscht"),
-        *("se eliminó este mensaje", "eliminaste este mensaje", "este mensaje fue eliminado"),
-        *("ce message a été supprimé", "vous avez supprimé ce message"),
-        *("mensagem apagada", "essa mensagem foi apagada", "você apagou esta mensagem"),
-        *("questo messaggio è stato eliminato", "hai eliminato questo messaggio"),
-        *("dit bericht is verwijderd", "je hebt dit bericht verwijderd"),
-        *("данное сообщение удалено", "вы удалили данное сообщение", "bu mesaj silindi"),
-        *(
-            "此消息已删除",
-            "你删除了这条消息",
-            "このメッセージは削除されました",
-            "삭제된 메시지입니다",
-        ),
-        *("تم حذف هذه الرسالة", "لقد حذفت هذه الرسالة"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +142,8 @@ def read_lines(
     if not order.is_told:
         talk.note(dates.untold(order))
     for number, line in source.lines():
-        edited = _EDITED.search(line)
-        written = dates.plain(line[: edited.start()] if edited else line)
+        unmarked, is_edited = without_edit_mark(line)
+        written = dates.plain(unmarked)
         start = form(line.rstrip("\r") if raw else written)
         if start is not None:
             reading.hand_over(talk)
@@ -172,6 +156,7 @@ def read_lines(
             reading = _Reading(
                 start, date, number, is_marked, form is _dated, raw, is_titled and not raw
             )
+            reading.is_edited = is_edited and not raw
         elif reading.start is not None:
             reading.text.append(line.rstrip())
         elif written and not starts:
@@ -200,6 +185,7 @@ class _Reading:
     is_messenger: bool = False
     is_quoted: bool = False
     is_titled: bool = False
+    is_edited: bool = False
     text: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -223,6 +209,8 @@ class _Reading:
         if self.is_messenger:
             text, why = _without_media(self.text, self.is_marked)
             text = text.translate(_ISOLATES)
+        text, is_edited = without_edit_mark(text)
+        is_edited |= self.is_edited
         if not text:
             talk.leave(why, self.line)
             return
@@ -230,19 +218,41 @@ class _Reading:
         message = {"role": role_of_speaker(name), "name": name, "content": text}
         if self.date is not None:
             message["timestamp"] = self.date.isoformat()
+        if is_edited and (place := _earlier_version(talk, message)) is not None:
+            talk.take_back(place, OLDER)
         talk.add(message, self.line)
 
 
 def _without_media(lines: list[str], is_marked: bool) -> tuple[str, str]:
     """The words of a message without marks of media, and the reason if it has no words."""
     first, rest = lines[0].strip(), "\n".join(lines[1:]).strip()
+    if (instead := stand_in(lines)) is not None:
+        return "", instead
     if is_marked and not _MEDIA.fullmatch(first):
         return "", (NOTICE if " " in first else NO_CAPTION) if first else NO_WORDS
     if _MEDIA.fullmatch(first):
         return rest, NO_CAPTION
-    if not rest and first.rstrip(".。").lower() in _DELETED:
-        return "", NOTICE
-    return _EDITED.sub("", "\n".join(lines).strip()), NO_WORDS
+    return "\n".join(lines).strip(), NO_WORDS
+
+
+def _earlier_version(talk: Talk, message: dict[str, str]) -> int | None:
+    """The place of the message that an edited one replaces, if the file has both."""
+    words = set(message["content"].lower().split())
+    for back, earlier in enumerate(reversed(talk.messages[-_NEAR:]), 1):
+        if earlier["name"] != message["name"] or earlier["content"] == message["content"]:
+            continue
+        dated = "timestamp" in message and "timestamp" in earlier
+        if dated and _apart(earlier["timestamp"], message["timestamp"]) > _EDITABLE:
+            continue
+        before = set(earlier["content"].lower().split())
+        if len(words & before) >= _KEPT_WORDS * max(len(words), len(before)):
+            return len(talk.messages) - back
+    return None
+
+
+def _apart(one: str, other: str) -> timedelta:
+    first, second = datetime.fromisoformat(one), datetime.fromisoformat(other)
+    return abs(second.replace(tzinfo=None) - first.replace(tzinfo=None))
 
 
 class _Clock:

@@ -1,0 +1,167 @@
+"""Messengers: edits, polls, calls, places and notices are no words, and each is counted by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from episodica.readers import read_conversations
+
+MARK = "\u200e"
+
+
+def read(path: Path) -> tuple[list[str], list[str]]:
+    """The texts of the messages, and why others were left out."""
+    talks = read_conversations(path)
+    texts = [one["content"] for talk in talks for one in talk.messages]
+    return texts, [one.why for talk in talks for one in talk.left_out]
+
+
+def whatsapp(path: Path, *said: str) -> Path:
+    head = ["05/04/2025, 09:30 - Ida: Is the ferry late?", "05/04/2025, 09:31 - Tom: It is."]
+    rest = [f"05/04/2025, 09:{32 + at} - Ida: {one}" for at, one in enumerate(said)]
+    path.write_text("\n".join([*head, *rest]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I moved to Bergen. <This message was edited>", "I moved to Bergen."),
+        ("Ich wohne in Kiel. <Diese Nachricht wurde bearbeitet>", "Ich wohne in Kiel."),
+        ("Vivo en Vigo. <Se editó este mensaje.>", "Vivo en Vigo."),
+        ("J'habite à Brest. <Ce message a été modifié>", "J'habite à Brest."),
+        ("我住在大连。 <此消息已编辑>", "我住在大连。"),
+        (f"I moved. {MARK}<Zpráva byla upravena>", "I moved."),
+        ("See you (edited)", "See you"),
+        ("I write <b>bold</b>", "I write <b>bold</b>"),
+        ("Fill in <your own name here>", "Fill in <your own name here>"),
+        ("a < b and b > a", "a < b and b > a"),
+    ],
+)
+def test_the_mark_of_an_edit_is_no_word(tmp_path: Path, text: str, words: str) -> None:
+    texts, left = read(whatsapp(tmp_path / "chat.txt", text))
+    assert texts[2:] == [words]
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("POLL:\nWhere to?\nOPTION: The quay (2 votes)\nOPTION: At home (0 votes)", "a poll"),
+        ("UMFRAGE:\nWo?\nOPTION: Am Kai (1 Stimme)\nOPTION: Daheim (3 Stimmen)", "a poll"),
+        (f"{MARK}投票：\n去哪？\n选项：码头（2 票）\n选项：家里（1 票）", "a poll"),
+        ("Missed voice call", "a call"),
+        ("Missed video call. Tap to call back", "a call"),
+        ("Verpasster Sprachanruf", "a call"),
+        ("location: https://maps.google.com/?q=60.39,5.32", "a place on a map"),
+        ("Standort: https://maps.google.com/?q=60.39,5.32", "a place on a map"),
+        ("Tom Haugen.vcf (file attached)", "a contact card"),
+        ("This message was deleted", "a deleted message"),
+        ("IMG-20250405-WA0001.jpg (file attached)", "a photo, file or the like without words"),
+        ("<Media omitted>", "a photo, file or the like without words"),
+    ],
+)  # fmt: skip
+def test_what_is_no_word_is_left_out_by_name(tmp_path: Path, text: str, reason: str) -> None:
+    texts, left = read(whatsapp(tmp_path / "chat.txt", text, "Well."))
+    assert texts[2:] == ["Well."]
+    assert left == [reason]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "POLL:\nI like polls.",
+        "Menu:\nfish\nsoup",
+        "I missed a voice call from you",
+        "The location: https://example.org/quay",
+        "OPTION: tea (2 cups)",
+    ],
+)
+def test_words_that_look_like_them_stay(tmp_path: Path, text: str) -> None:
+    texts, left = read(whatsapp(tmp_path / "chat.txt", text))
+    assert texts[2:] == [text]
+    assert left == []
+
+
+def test_the_earlier_version_beside_an_edit_is_left_out(tmp_path: Path) -> None:
+    said = ("I live in Bergen now", "Yes", "I live in Oslo now (edited)", "I sing (edited)")
+    texts, left = read(whatsapp(tmp_path / "chat.txt", *said))
+    assert texts[2:] == ["Yes", "I live in Oslo now", "I sing"]
+    assert left == ["an earlier version of an edited message"]
+
+
+def in_file(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return path
+
+
+def test_telegram_names_what_is_no_word(tmp_path: Path) -> None:
+    about = {"type": "message", "date": "2025-04-05T09:30:00", "from": "Ida", "from_id": "u1"}
+    said = [
+        {"id": 1, **about, "text": "Is it late?"},
+        {"id": 2, **about, "text": "", "poll": {"question": "Where?", "answers": []}},
+        {"id": 3, **about, "text": "", "location_information": {"latitude": 60.3}},
+        {"id": 4, **about, "text": "", "contact_information": {"first_name": "Tom"}},
+        {"id": 5, "type": "service", "date": "2025-04-05T09:31:00", "action": "phone_call"},
+        {"id": 6, "type": "service", "date": "2025-04-05T09:31:00", "action": "pin_message"},
+        {"id": 7, **about, "text": "", "photo": "a.jpg"},
+        None,
+    ]
+    path = in_file(tmp_path / "result.json", {"name": "Ida", "id": 7, "messages": said})
+    texts, left = read(path)
+    assert texts == ["Is it late?"]
+    assert left == [
+        "a poll",
+        "a place on a map",
+        "a contact card",
+        "a call",
+        "a notice of the messenger",
+        "a photo, file or the like without words",
+        "no message",
+    ]
+
+
+def test_slack_names_calls_and_deletions(tmp_path: Path) -> None:
+    def said(**about: Any) -> dict[str, Any]:
+        return {"type": "message", "user": "U1", "ts": "1743845400.000100", **about}
+
+    changed = {"user": "U1", "ts": "1743845400.000100", "text": "It is on time."}
+    value = [
+        said(text="It is late."),
+        said(subtype="huddle_thread", ts="1743845500.000100"),
+        said(subtype="tombstone", ts="1743845600.000100", text="This message was deleted."),
+        said(subtype="channel_join", ts="1743845700.000100", text="joined"),
+        said(subtype="message_changed", ts="1743845800.000100", message=changed),
+    ]
+    path = in_file(tmp_path / "2025-04-05.json", value)
+    texts, left = read(path)
+    assert texts == ["It is late.", "It is on time."]
+    assert left == ["a call", "a deleted message", "a notice of the messenger"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "what"),
+    [
+        (["cursorDiskKV (key text, value blob)"], "a database of Cursor"),
+        (["threads (id text, summary text, data_type text, data blob)"], "a database of Zed"),
+        (["chat_message_join (chat_id integer)"], "a database of iMessage"),
+        (["notes (id integer)"], "a database of SQLite"),
+    ],
+)
+def test_a_database_is_named_with_what_to_do(tmp_path: Path, tables: list[str], what: str) -> None:
+    import sqlite3
+
+    from episodica import InvalidInputError
+
+    path = tmp_path / "state.vscdb"
+    database = sqlite3.connect(path)
+    for table in tables:
+        database.execute(f"CREATE TABLE {table}")
+    database.close()
+    with pytest.raises(InvalidInputError, match=what) as caught:
+        read_conversations(path)
+    assert "import that" in str(caught.value.hint)
