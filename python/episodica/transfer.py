@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -51,6 +52,8 @@ _KINDS = {"message": 0, "episode": 1, "fact": 2}
 _MARKDOWN = (".md", ".markdown")
 FILE_FORMATS = ("jsonl", "markdown", "tree")
 _AGAIN = "export the memories again"
+# The most reasons that an error names.
+_REASONS = 3
 
 _Lines: TypeAlias = list[tuple[int, str]]
 
@@ -219,7 +222,8 @@ def checked(conversation: Conversation) -> tuple[list[dict[str, Any]], list[Left
             kept, why = _one(message)
             place = conversation.place(position)
             if kept is None:
-                left.append(LeftOut(place, why, is_fault=why not in _FINE))
+                is_fault = why not in _FINE
+                left.append(LeftOut(place, why, is_fault, is_fault))
             else:
                 good.append(kept)
                 if why:
@@ -249,7 +253,9 @@ def _one(message: Any) -> tuple[Any, str]:
     except InvalidInputError as error:
         why = error.message.removeprefix("message 0: ")
     else:
-        return (message, "") if done.messages else (None, _THOUGHT if done.thoughts else NO_WORDS)
+        if done.messages:
+            return message, ""
+        return None, _THOUGHT if done.thoughts else _silence(message)
     if why in ("`content` is empty", "`content` must be a str, not `None`"):
         return None, NO_WORDS
     if not isinstance(message, Mapping):
@@ -269,6 +275,13 @@ def _one(message: Any) -> tuple[Any, str]:
                 if given is not None and incoming([dated]).messages:
                     return dated, told
     return None, why
+
+
+def _silence(message: Any) -> str:
+    """Why a message has no words: they may stand under a name that is not known."""
+    rest = renamed(message)[1] if isinstance(message, Mapping) else {}
+    held = [f"`{shown(key)}`" for key, value in rest.items() if isinstance(value, (dict, list))]
+    return f"no words under a known name, but {', '.join(held)}" if held else NO_WORDS
 
 
 def since(statement: Statement) -> str | None:
@@ -335,7 +348,10 @@ def import_file(
         talks = iter_conversations(source, format)
         for owner, conversation in owned(talks, user, missing):
             users.add(checks.user(owner))
-            report, _, found = add(memory, owner, conversation, progress)
+            try:
+                report, _, found = add(memory, owner, conversation, progress)
+            except InvalidInputError as error:
+                raise in_file(error, source) from error.__cause__
             total += report
             fault = fault or found
         refuse_nothing(total, fault, path)
@@ -365,13 +381,38 @@ def _import_nemori(memory: OpenStore, source: Source, user: str | None) -> Impor
 def refuse_nothing(
     total: ImportReport, fault: LeftOut | None, file: str | os.PathLike[str]
 ) -> None:
-    """Raises an error for a file of which nothing was understood."""
-    if fault is not None and not total.messages + total.semantic_memories + total.known:
+    """Raises an error for a file of which nothing was taken and nothing was known."""
+    if total.messages + total.episodes + total.semantic_memories + total.known:
+        return
+    if fault is not None:
         raise InvalidInputError(
             f"{fault.place} of {_named(file)}: {fault.why}",
             hint=EXPECTED,
             path=str(file),
             line=fault.line,
+        )
+    reasons = Counter(text.partition(": ")[2] for text in total.left_out).most_common(_REASONS)
+    told = "; ".join(f"left out: {why} ({count:,})" for why, count in reasons)
+    raise InvalidInputError(
+        f"nothing to add in {_named(file)}" + (f": {told}" if told else ""),
+        hint=EXPECTED,
+        path=str(file),
+    )
+
+
+def _refuse_misread(
+    conversation: Conversation, read: list[dict[str, Any]], left: list[LeftOut]
+) -> None:
+    """Raises an error for a conversation most of whose records have another form."""
+    faults = [one for one in left if one.is_unknown]
+    taken = len(read) + len(conversation.statements)
+    if len(faults) > max(taken, 1) and not conversation.first:
+        raise InvalidInputError(
+            f"most of `{shown(conversation.name)}` is not understood, "
+            f"{len(faults):,} of {len(faults) + taken:,} records; "
+            f"{faults[0].place}: {faults[0].why}",
+            hint=EXPECTED,
+            line=faults[0].line,
         )
 
 
@@ -383,6 +424,7 @@ def add(
 ) -> tuple[ImportReport, AddResult, LeftOut | None]:
     """Adds the messages and the facts of a conversation; says what in it was not understood."""
     messages, left, notes = checked(conversation)
+    _refuse_misread(conversation, messages, [*conversation.left_out, *left])
     added = memory._engine.add_messages(user, messages, None, progress)
     new = known = 0
     for statement in conversation.statements:

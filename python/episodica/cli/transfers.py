@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import InvalidInputError, StoreIOError
 from ..hints import shown
 from ..progress import ProgressCallback, Reporter
-from ..readers import Conversation, LeftOut, Source, iter_conversations
+from ..readers import Conversation, LeftOut, Source, in_file, iter_conversations
 from ..readers.source import STDIN
 from ..reports import ImportReport
 from ..system import AnyMemory, MemorySystem
@@ -53,7 +53,10 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
         with writing(args, create=True) as memory:
             total, fault = ImportReport(), None
             for user, talk in chain([first] if first else [], talks):
-                counts, report, found = _added(memory, user, talk)
+                try:
+                    counts, report, found = _added(memory, user, talk)
+                except InvalidInputError as error:
+                    raise in_file(error, source) from error.__cause__
                 _sum(rows, counts)
                 total += report
                 fault = fault or found
