@@ -25,6 +25,9 @@ const OTHERS: &[&str] = &[
     "wed",
 ];
 
+/// German words before a day of the month.
+const DAY_PREPOSITIONS: [&str; 9] = ["ab", "am", "bis", "dem", "den", "der", "und", "vom", "zum"];
+
 /// Words that more often begin a sentence than continue a name after an abbreviation with dots
 /// ("the U.S. They left").
 const STARTERS: &[&str] = &[
@@ -182,7 +185,12 @@ fn dot_ends(before: &str, after: &str, follower: char) -> bool {
     // "am 21. März": a German ordinal before its month.
     if word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit()) {
         let next = after.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-        if months(Language::German).contains(&next) {
+        if months(Language::German).contains(&next) || ["bis", "und", "oder"].contains(&next) {
+            return false;
+        }
+        // "am 27. ist die Prüfung": without its month.
+        let previous = before[..word_start].trim_end().rsplit(' ').next().unwrap_or_default();
+        if follower.is_lowercase() && DAY_PREPOSITIONS.contains(&&*previous.to_lowercase()) {
             return false;
         }
     }
@@ -296,6 +304,15 @@ mod tests {
             ("真的吗?是的!好", vec!["真的吗?", "是的!", "好"]),
             ("Line one\r\nline two", vec!["Line one", "line two"]),
             ("Ich komme am 21. März an. Bis dann.", vec!["Ich komme am 21. März an.", "Bis dann."]),
+            (
+                "Wir sind vom 12. bis zum 26. Juli weg. Bis dann.",
+                vec!["Wir sind vom 12. bis zum 26. Juli weg.", "Bis dann."],
+            ),
+            (
+                "Am 1. und 2. März ist Markt. Am 9. ist Ruhe. Ich bin 40. und du?",
+                vec!["Am 1. und 2. März ist Markt.", "Am 9. ist Ruhe.", "Ich bin 40. und du?"],
+            ),
+            ("we lost 2 to 1. then it rained.", vec!["we lost 2 to 1.", "then it rained."]),
             ("Das ist Nr. 5. Gut.", vec!["Das ist Nr. 5.", "Gut."]),
         ] {
             assert_eq!(sentences(text), expected, "{text}");

@@ -204,6 +204,23 @@ pub(super) fn infer(
     }
 }
 
+/// Most days to a date whose weekday tells its year.
+const YEAR_DAYS: i32 = 366;
+
+/// The day of `days` that falls on `weekday` (Monday is 0) within a year before or after `today`. No day has the same weekday in two of three years in a row.
+pub(super) fn day_on_weekday(
+    today: Date,
+    weekday: i8,
+    days: impl Fn(i64) -> Option<Days>,
+) -> Option<Date> {
+    let year = i64::from(today.year());
+    let mut near = (year - 1..=year + 1).filter_map(|year| Some(days(year)?.0));
+    near.find(|day| {
+        day.weekday().to_monday_zero_offset() == weekday
+            && days_between(*day, today).abs() <= YEAR_DAYS
+    })
+}
+
 /// Most days to the date that another year gives, for that year to be likely too.
 const NEAR_DAYS: i32 = 90;
 

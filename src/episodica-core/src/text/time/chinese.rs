@@ -9,7 +9,7 @@ use jiff::civil::Date;
 use super::calendar::{self, Days, TimeLean};
 use super::chinese_numbers::{day_of_month, is_digit};
 use super::mention::{DateGrain, NamedDates, TimeMention};
-use super::tense;
+use super::tense::{self, DateReach};
 use crate::text::Language;
 
 /// A match: its length in bytes and its meaning.
@@ -331,6 +331,7 @@ impl<'t> ChinesePosition<'t> {
         // Without a sign of the tense it may be any week's: 礼拜六睡到中午. The tense of a clause
         // about 周五的会 need not be that of the day.
         let doubtful = lean == TimeLean::Unknown
+            || weekday == self.today.weekday().to_monday_zero_offset()
             || after.starts_with(['的', '到', '至', '和', '跟', '或', '、'])
             || self.clause_has(length, &["每", "通常", "一般", "总是", "總是", "经常", "經常"]);
         let hit =
@@ -352,7 +353,7 @@ impl<'t> ChinesePosition<'t> {
     /// The tense of the clause if its signs agree.
     pub(super) fn clear_lean(&self, length: usize) -> TimeLean {
         let place = self.start..self.start + length;
-        self.directed(length, tense::CHINESE.clear_lean(self.text, place))
+        self.directed(length, tense::CHINESE.clear_lean(self.text, place, DateReach::Week))
     }
 
     /// `lean`, unless the mention is a limit: 十月之前, 周一起.
@@ -360,7 +361,11 @@ impl<'t> ChinesePosition<'t> {
         const LIMITS: [&str; 7] = ["之前", "以前", "前", "起", "开始", "開始", "まで"];
         let after = &self.rest()[length..];
         let is_limit = LIMITS.iter().any(|word| after.starts_with(word));
+        let has_begun = self.follows("从從")
+            && ["开始就", "開始就", "起就"].iter().any(|word| after.starts_with(word));
         match lean {
+            // 从三月开始就 tells how long it has been so.
+            TimeLean::Unknown if has_begun => TimeLean::Past,
             lean if !is_limit => lean,
             TimeLean::Past => TimeLean::Unknown,
             TimeLean::Future | TimeLean::Unknown => TimeLean::Future,
@@ -389,7 +394,7 @@ pub(super) fn weekday_char(text: &str) -> Option<(i8, &str)> {
     let after = &text[first.len_utf8()..];
     // 周一直, 周三次, 周五个: a count or an adverb after "week".
     let other = after.starts_with([
-        '直', '共', '起', '样', '般', '次', '个', '個', '遍', '回', '场', '门', '天', '年', '十',
+        '直', '共', '起', '样', '般', '次', '个', '個', '遍', '场', '门', '天', '年', '十',
     ]);
     (!other).then_some((weekday, after))
 }

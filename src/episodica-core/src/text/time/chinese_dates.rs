@@ -1,13 +1,14 @@
 //! Chinese dates by name and number: 2023年5月3日, 五月三号, 国庆节, 夏天 after a year, and ranges
 //! of dates.
 
+use super::annual::NEAR_DAYS;
 use super::calendar::{self, TimeLean};
 use super::chinese::{ChineseMatch, ChinesePosition, part_of_month, week_word, weekday_char};
 use super::chinese_numbers::{day_of_month, is_digit, number};
 use super::holidays::{self, Holiday};
 use super::lunar::LunarFeast;
-use super::meaning::NEAR_DAYS;
 use super::mention::DateGrain;
+use super::tense;
 
 const HOLIDAYS: &[(&str, Holiday)] = &[
     ("元旦", Holiday::Fixed(1, 1)),
@@ -41,6 +42,9 @@ const HOLIDAYS: &[(&str, Holiday)] = &[
     ("端午", Holiday::Lunar(LunarFeast::DragonBoat)),
     ("中秋", Holiday::Lunar(LunarFeast::MidAutumn)),
 ];
+
+/// Words of a clause about what a month is like.
+const GENERAL: [&str; 9] = ["最", "总", "總", "一般", "通常", "很", "太", "特别", "得"];
 
 impl ChinesePosition<'_> {
     /// The date after a year of `length` bytes: a month, a day, a season, a feast, or the year
@@ -144,7 +148,8 @@ impl ChinesePosition<'_> {
         let mut end_month = month;
         let mut end_day = day;
         let mut end = after;
-        if let Some(next) = connector(after) {
+        let list = day.and(after.strip_prefix(['和', '、', '及']));
+        if let Some(next) = connector(after).or(list) {
             let (later_month, next) =
                 month_name(next).map_or((None, next), |(month, next)| (Some(month), next));
             if let (Some(_), Some((later, next))) = (day, day_of_month(next)) {
@@ -182,9 +187,10 @@ impl ChinesePosition<'_> {
             TimeLean::Unknown => {
                 let passed =
                     if day.is_some() { found.1 < self.today } else { found.0 <= self.today };
+                let far = if day.is_some() { NEAR_DAYS } else { 2 * NEAR_DAYS };
                 passed
-                    || calendar::days_between(self.today, found.0) > NEAR_DAYS
-                    || day.is_none() && end.starts_with('的')
+                    || calendar::days_between(self.today, found.0) > far
+                    || day.is_none() && (end.starts_with('的') || self.clause_has(reach, &GENERAL))
             }
             _ if found == nearest => false,
             _ => {
@@ -193,6 +199,17 @@ impl ChinesePosition<'_> {
             }
         };
         let hit = ChineseMatch { lacks_year: true, ..ChineseMatch::new(length, found, grain) };
+        if let Some((weekday, _)) = week_word(end.trim_start_matches(['（', '(', ' ', '，']))
+            .and_then(weekday_char)
+            .filter(|_| day.is_some() && end_day == day)
+        {
+            // The weekday tells the year, or one of the two is a mistake.
+            let on_weekday = calendar::day_on_weekday(self.today, weekday, days);
+            return Some(match on_weekday {
+                Some(date) if date == nearest.0 => ChineseMatch { days: nearest, ..hit },
+                _ => hit.unsure(),
+            });
+        }
         let yearly = self.follows("每年")
             || self
                 .clause_has(reach, &["生日", "每年", "纪念日", "紀念日", "农历", "農曆", "阴历"]);
@@ -214,7 +231,18 @@ impl ChinesePosition<'_> {
             None => (None, after),
         };
         let length = rest.len() - after.len();
-        let lean = self.clear_lean(length);
+        // Chinese marks past actions: a later day of this month without such a mark is ahead.
+        let clause = tense::CHINESE.clause(self.text, self.start..self.start + length);
+        let lean = match self.clear_lean(length) {
+            TimeLean::Unknown
+                if clause.len() > length
+                    && day >= self.today.day()
+                    && self.lean(length) == TimeLean::Unknown =>
+            {
+                TimeLean::Future
+            }
+            lean => lean,
+        };
         let (date, is_clear) = calendar::day_and_weekday(self.today, lean, day, weekday)?;
         let hit = ChineseMatch::new(length, (date, date), DateGrain::Day);
         let clear = is_clear && !self.clause_has(length, &["每"]);

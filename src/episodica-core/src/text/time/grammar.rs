@@ -9,6 +9,7 @@ pub(super) const FEW: i64 = 0;
 /// Selects one of several weekdays, months, seasons or feasts with the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NamedStep {
+    BeforeLast,
     Last,
     This,
     Next,
@@ -110,6 +111,11 @@ pub(super) struct TenseSigns {
     pub shadows: &'static [&'static str],
     /// The future in a past form: "decided to move".
     pub intentions: &'static [&'static str],
+    /// The past of verbs of arranging, "booked", whose date may be that of the deed or that of what
+    /// was arranged.
+    pub arranged: &'static [&'static str],
+    /// Words between such a verb and its date for what was arranged: "booked a table for".
+    pub purposes: &'static str,
     /// Words that leave the tense of the date open although they contain a sign: "told me".
     pub doubts: &'static [&'static str],
     pub past: &'static [&'static str],
@@ -120,9 +126,10 @@ pub(super) struct TenseSigns {
     /// The replacements of `<participle>` and `<irregular>` in the other fields.
     pub participle: &'static str,
     pub irregular: &'static str,
-    /// Words for the speaker. A clause without them and without a sign of tense may be about every
-    /// year.
+    /// Words for a person. A clause without them and without a sign of tense may be about every year
+    /// if it has one of the impersonal words.
     pub personal: &'static str,
+    pub impersonal: &'static str,
     /// Words that begin a clause.
     pub conjunctions: &'static str,
     pub rule: TenseRule,

@@ -31,6 +31,8 @@ pub enum NamedDates {
     Days,
     /// A day or a month without its year.
     NoYear,
+    /// A day without its month: "the 17th".
+    NoMonth,
     /// A weekday.
     Weekday,
     /// Nothing: "yesterday", "last summer".
@@ -38,6 +40,9 @@ pub enum NamedDates {
 }
 
 /// A part of a text that names a time, and its days.
+///
+/// `from` and `to` are the whole range that the words leave open, "since 2019" all of 2019 and "the
+/// end of July" all of July; `from` alone is not the day that is meant. Only [`day`](Self::day) is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimeMention {
     /// Start of the mention, in bytes of the text.
@@ -63,6 +68,21 @@ pub struct TimeMention {
 }
 
 impl TimeMention {
+    /// The day, if the mention is certain and names exactly one.
+    ///
+    /// ```
+    /// use episodica_core::clock::Moment;
+    /// use episodica_core::text::time::mentions;
+    /// let monday = Moment::parse("2023-05-08T10:00:00Z")?;
+    /// let day = |text| mentions(text, monday)[0].day().map(|day| day.to_string());
+    /// assert_eq!(day("I ran a race yesterday.").as_deref(), Some("2023-05-07"));
+    /// assert_eq!(day("I have lived here since 2019."), None);
+    /// # Ok::<(), episodica_core::Error>(())
+    /// ```
+    pub fn day(&self) -> Option<Date> {
+        (self.confident && self.from == self.to && self.about.is_none()).then_some(self.from)
+    }
+
     /// The days in ISO 8601: a day, a month (`2023-05`), a year (`2023`), or an interval of days
     /// (`2023-05-01/2023-05-07`).
     pub fn iso(&self) -> String {

@@ -2,9 +2,9 @@
 //! the Chinese grammar.
 
 use super::mention::TimeMention;
-use super::{chinese, patterns};
+use super::{chinese, neighbours, patterns};
 use crate::clock::Moment;
-use crate::text::{Language, language};
+use crate::text::{Language, is_cjk, language};
 
 /// The times that `text` mentions, in order, without overlaps, for a text written at `anchor`.
 ///
@@ -32,7 +32,8 @@ pub(crate) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec
         return Vec::new();
     }
     let mut found = patterns::of(language).scan(text, today);
-    if found.is_empty() && language == Language::Other {
+    let has_accents = || text.chars().any(|c| !c.is_ascii() && c.is_alphabetic() && !is_cjk(c));
+    if found.is_empty() && (language == Language::Other || has_accents()) {
         // A few words may not be enough to detect the language.
         let others = [Language::German, Language::Spanish, Language::French];
         let scans = others.map(|other| patterns::of(other).scan(text, today));
@@ -54,5 +55,6 @@ pub(crate) fn mentions_in(text: &str, anchor: Moment, language: Language) -> Vec
             });
         }
     }
+    neighbours::settle(text, today, &mut found);
     found
 }

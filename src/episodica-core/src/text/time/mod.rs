@@ -9,11 +9,13 @@
 //! A mention is `confident` if a careful reader would be certain of its days. All other mentions
 //! serve search only: neither a rewritten text nor a mark in a context has their days.
 
+mod annual;
 mod calendar;
 mod chinese;
 mod chinese_dates;
 mod chinese_numbers;
 mod chinese_spans;
+mod counted;
 mod grammar;
 mod holidays;
 mod languages;
@@ -21,6 +23,7 @@ mod lunar;
 mod meaning;
 mod mention;
 mod mentions;
+mod neighbours;
 mod patterns;
 mod query;
 mod resolve;
@@ -36,6 +39,7 @@ mod tests_english;
 pub use mention::{DateGrain, NamedDates, TimeMention};
 pub use mentions::mentions;
 pub(crate) use mentions::mentions_in;
+pub(crate) use neighbours::follow_named;
 pub use query::{DatePart, DateRange, date_parts, query_range};
 pub use resolve::resolve_text;
 pub(crate) use resolve::{day_marks, with_dates};

@@ -1,9 +1,9 @@
 //! Finds the expressions of time of a language from its patterns.
 //!
 //! A pattern is a regular expression with placeholders: `{wd}` a weekday (`{anywd}` if the date
-//! follows without it, `{swd}` a short English name), `{mon}` a month, `{m}` its number, `{unit}`,
+//! follows without it, `{beside}` also in its short English form, `{swd}` a short English name), `{mon}` a month, `{m}` its number, `{unit}`,
 //! `{n}` a count, `{d}` a day of a month, `{nth}` an ordinal, `{y}` a year, `{decade}`, `{season}`,
-//! `{feast}`; `{n2}`, `{d2}`, `{mon2}` and `{y2}` end a range. Of the matches at one position, the
+//! `{feast}`; `{n2}`, `{d2}`, `{mon2}`, `{m2}` and `{y2}` end a range. Of the matches at one position, the
 //! longest wins.
 
 use std::ops::Range;
@@ -116,6 +116,10 @@ fn placeholders(words: &DateVocabulary) -> Vec<(&'static str, String)> {
     let ordinal = r"(?:(?:st|nd|rd|th|er)\b|º)?";
     vec![
         ("{anywd}", format!("(?:{weekdays})")),
+        (
+            "{beside}",
+            format!(r"(?:(?:{weekdays}|(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)\b\.?))"),
+        ),
         ("{wd}", format!("(?P<wd>{weekdays})")),
         ("{swd}", r"(?P<swd>(?-i:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun))".to_owned()),
         ("{mon2}", format!("(?P<mon2>{months})")),
@@ -128,6 +132,7 @@ fn placeholders(words: &DateVocabulary) -> Vec<(&'static str, String)> {
         ("{feast}", format!("(?P<feast>{})", any(words.feasts.iter().map(|(name, _)| *name)))),
         ("{d2}", format!("(?P<d2>{days}){ordinal}")),
         ("{d}", format!("(?P<d>{days}){ordinal}")),
+        ("{m2}", r"(?P<m2>[01]?\d)".to_owned()),
         ("{m}", r"(?P<m>[01]?\d)".to_owned()),
         ("{y2}", r"(?P<y2>[12]\d{3})".to_owned()),
         ("{y}", r"(?P<y>[12]\d{3})".to_owned()),
@@ -206,7 +211,7 @@ impl DatePatterns {
             (start, std::cmp::Reverse(end))
         };
         matches.sort_by_key(|(found, _)| place(found));
-        let mut mentions = Vec::new();
+        let mut mentions: Vec<TimeMention> = Vec::new();
         let mut free = 0;
         for (found, meaning) in &matches {
             let Range { start, end } = found.range();

@@ -19,13 +19,43 @@ const REACH: usize = 240;
 /// Minimum length in bytes, apart from its date, of a clause that has a verb.
 const SHORT_CLAUSE: usize = 12;
 
+/// The meaning of a sign of tense.
+#[derive(Clone, Copy)]
+enum SignMeaning {
+    /// `Unknown` for a doubtful sign.
+    Tense(TimeLean),
+    /// The past of a verb of arranging.
+    Arranged,
+}
+
+/// The precision of a date whose tense is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum DateReach {
+    /// A weekday or a weekend: whoever names it means one within a few days. "We booked it on
+    /// Sunday" tells when it was booked.
+    Week,
+    /// A month, or a day with its month. "We rented a cottage in August" more likely tells for
+    /// when.
+    Year,
+}
+
+/// The parts of a clause around a date.
+struct ClauseParts<'t> {
+    before: &'t str,
+    after: &'t str,
+    /// The tense of a verb of arranging before and after the date; `None` if it tells nothing.
+    arranged: [Option<TimeLean>; 2],
+}
+
 /// The expressions of a [`TenseSigns`].
 pub(super) struct TenseReader {
     signs: ExpressionSet,
-    /// The tense that each sign indicates, `Unknown` for a doubtful one; `None` for a shadow.
-    leans: Vec<Option<TimeLean>>,
+    /// `None` for a shadow.
+    meanings: Vec<Option<SignMeaning>>,
+    purposes: Option<TextExpression>,
     bounds: TextExpression,
     personal: TextExpression,
+    impersonal: TextExpression,
     rule: TenseRule,
 }
 
@@ -52,72 +82,87 @@ impl TenseReader {
         };
         let kinds = [
             (tense.shadows, None),
-            (tense.intentions, Some(TimeLean::Future)),
-            (tense.doubts, Some(TimeLean::Unknown)),
-            (tense.past, Some(TimeLean::Past)),
-            (tense.ahead, Some(TimeLean::Future)),
-            (tense.open, Some(TimeLean::Unknown)),
+            (tense.intentions, Some(SignMeaning::Tense(TimeLean::Future))),
+            (tense.arranged, Some(SignMeaning::Arranged)),
+            (tense.doubts, Some(SignMeaning::Tense(TimeLean::Unknown))),
+            (tense.past, Some(SignMeaning::Tense(TimeLean::Past))),
+            (tense.ahead, Some(SignMeaning::Tense(TimeLean::Future))),
+            (tense.open, Some(SignMeaning::Tense(TimeLean::Unknown))),
         ];
         let kinds = kinds.into_iter().filter(|(signs, _)| !signs.is_empty());
         let any = |signs: &[&str]| signs.iter().map(sign).collect::<Vec<_>>().join("|");
-        let (signs, leans) = kinds.map(|(signs, lean)| (any(signs), lean)).unzip();
+        let (signs, meanings) = kinds.map(|(signs, meaning)| (any(signs), meaning)).unzip();
         let conjunctions = match tense.conjunctions {
             "" => String::new(),
             words => format!(r"|\b(?:{words})\b"),
         };
         Self {
             signs: ExpressionSet::new(signs),
-            leans,
+            meanings,
+            purposes: (!tense.purposes.is_empty())
+                .then(|| TextExpression::new(format!(r"\b(?:{})\b", tense.purposes))),
             bounds: TextExpression::new(format!(
                 r"[,;:!?\n…()。，！？；：]|\.(?:\s|$)|\s[-–—]\s|——{conjunctions}"
             )),
             personal: TextExpression::new(format!(r"\b(?:{})\b", tense.personal)),
+            impersonal: TextExpression::new(format!(r"\b(?:{})\b", tense.impersonal)),
             rule: tense.rule,
         }
     }
 
-    /// The tense of the date at `place` of `text`.
+    /// The tense of the date at `place` of `text`, a month or a day.
     pub(super) fn lean(&self, text: &str, place: Range<usize>) -> TimeLean {
         let clause = self.clause(text, place.clone());
-        let (before, after) = parts(text, &place, &clause);
-        let own = self.read(before, after);
+        let parts = self.parts(text, &place, &clause, None);
+        let own = self.read(&parts);
         let least = match self.rule {
             TenseRule::Nearest => usize::MAX,
             TenseRule::PastFirst => SHORT_CLAUSE,
             TenseRule::AheadFirst => SHORT_CLAUSE / 2,
         };
-        let own_or_none = own.unwrap_or_else(|| self.without_sign(before, after));
+        let own_or_none = own.unwrap_or_else(|| self.without_sign(&parts));
         if own.is_some() || clause.len() - place.len() >= least {
             return own_or_none;
         }
-        let window = window(text, &place);
+        self.neighbour(text, &place, &clause).unwrap_or(own_or_none)
+    }
+
+    /// The tense of the clause before `clause`, else of the clause after it, within the sentence.
+    fn neighbour(
+        &self,
+        text: &str,
+        place: &Range<usize>,
+        clause: &Range<usize>,
+    ) -> Option<TimeLean> {
+        let window = window(text, place);
         let (before, after) = (&text[window.start..clause.start], &text[clause.end..window.end]);
+        let alone = |before, after| {
+            let found = self.read(&ClauseParts { before, after, arranged: [None; 2] });
+            found.filter(|lean| *lean != TimeLean::Unknown)
+        };
         let previous = before.trim_end_matches(|c: char| !c.is_alphanumeric());
         if !ends_sentence(&before[previous.len()..]) {
             let previous = &previous[self.last_bound(previous)..];
-            if let Some(found) = self.read(previous, "").filter(|lean| *lean != TimeLean::Unknown) {
-                return found;
+            if let Some(found) = alone(previous, "") {
+                return Some(found);
             }
         }
         let next = after.trim_start_matches(|c: char| !c.is_alphanumeric());
         if ends_sentence(&after[..after.len() - next.len()]) {
-            return own_or_none;
+            return None;
         }
         let end = self.bounds.find(next).map_or(next.len(), |bound| bound.range().start);
-        match self.read("", &next[..end]) {
-            None | Some(TimeLean::Unknown) => own_or_none,
-            Some(found) => found,
-        }
+        alone("", &next[..end])
     }
 
     /// The tense of the date at `place` of `text` if all signs of its clause agree, else `Unknown`.
     /// A date that opens its sentence belongs to the clause after its comma: "On Friday, we met".
-    pub(super) fn clear_lean(&self, text: &str, place: Range<usize>) -> TimeLean {
+    pub(super) fn clear_lean(&self, text: &str, place: Range<usize>, reach: DateReach) -> TimeLean {
         let clause = self.wide_clause(text, &place);
-        let (before, after) = parts(text, &place, &clause);
-        match *self.different(before, after) {
+        let parts = self.parts(text, &place, &clause, Some(reach));
+        match *self.different(&parts) {
             [lean] => lean,
-            [] if clause.len() - place.len() >= SHORT_CLAUSE => self.without_sign(before, after),
+            [] if clause.len() - place.len() >= SHORT_CLAUSE => self.without_sign(&parts),
             _ => TimeLean::Unknown,
         }
     }
@@ -125,28 +170,80 @@ impl TenseReader {
     /// True if the clause of the date at `place` of `text` has a sign that leaves its tense open.
     pub(super) fn is_open(&self, text: &str, place: Range<usize>) -> bool {
         let clause = self.wide_clause(text, &place);
-        let (before, after) = parts(text, &place, &clause);
-        self.different(before, after).contains(&TimeLean::Unknown)
+        let parts = self.parts(text, &place, &clause, Some(DateReach::Week));
+        self.different(&parts).contains(&TimeLean::Unknown)
+    }
+
+    /// True if the verb of the clause of the date at `place` of `text` has a form of the past that
+    /// also is one of the present.
+    pub(super) fn may_be_past(&self, text: &str, place: Range<usize>) -> bool {
+        self.rule == TenseRule::PastFirst && self.is_open(text, place)
     }
 
     /// True if a clause in the present tense need not be about the speaker's plans: "En agosto hace
     /// calor".
     pub(super) fn is_general(&self, text: &str, place: Range<usize>) -> bool {
         let clause = self.wide_clause(text, &place);
-        let (before, after) = parts(text, &place, &clause);
+        let parts = self.parts(text, &place, &clause, None);
         self.rule == TenseRule::PastFirst
-            && self.different(before, after).is_empty()
+            && self.different(&parts).is_empty()
+            && self.impersonal.is_match(&text[clause.clone()])
             && !self.personal.is_match(&text[clause])
     }
 
-    /// The tenses of the signs of a clause, without those that repeat the one before.
-    fn different(&self, before: &str, after: &str) -> Vec<TimeLean> {
-        let mut leans: Vec<TimeLean> = match self.rule {
-            TenseRule::Nearest => self.leans(before.trim_end()).chain(self.leans(after)).collect(),
-            _ => self.leans(&format!("{before} {after}")).collect(),
+    /// The parts of a clause around a date. The preposition at the start of the date also shows the
+    /// tense: since, for. `reach` is `None` where the likely reading of a verb of arranging counts,
+    /// not the certain one.
+    fn parts<'t>(
+        &self,
+        text: &'t str,
+        place: &Range<usize>,
+        clause: &Range<usize>,
+        reach: Option<DateReach>,
+    ) -> ClauseParts<'t> {
+        let preposition = text[place.clone()].find(' ').unwrap_or(0);
+        let before = &text[clause.start..place.start + preposition];
+        let has_purpose = self.purposes.as_ref().is_some_and(|words| words.is_match(before));
+        let arranged = match (self.rule, reach, has_purpose) {
+            // 报名了周六的比赛 is about the event, 周六报名了 about the deed.
+            (TenseRule::AheadFirst, ..) => [Some(TimeLean::Future), Some(TimeLean::Past)],
+            (_, Some(DateReach::Week), false) => [Some(TimeLean::Past); 2],
+            (_, Some(DateReach::Week), true) | (_, Some(DateReach::Year), false) => {
+                [Some(TimeLean::Unknown); 2]
+            }
+            (_, None, _) | (_, Some(DateReach::Year), true) => [Some(TimeLean::Future); 2],
         };
+        ClauseParts { before, after: &text[place.end..clause.end], arranged }
+    }
+
+    /// The tenses of the signs of a clause, without those that repeat the one before.
+    fn different(&self, parts: &ClauseParts<'_>) -> Vec<TimeLean> {
+        let mut leans = self.leans(parts);
         leans.dedup();
         leans
+    }
+
+    /// The tenses of the signs of a clause, in order.
+    fn leans(&self, parts: &ClauseParts<'_>) -> Vec<TimeLean> {
+        let ClauseParts { before, after, arranged } = *parts;
+        if self.rule == TenseRule::PastFirst {
+            // A verb may stand on both sides: "habe … gesehen".
+            return self.signs_in(&format!("{before} {after}"), arranged[0]).collect();
+        }
+        let first = self.signs_in(before.trim_end(), arranged[0]);
+        first.chain(self.signs_in(after, arranged[1])).collect()
+    }
+
+    /// The tenses of the signs in `text`, in order.
+    fn signs_in<'s>(
+        &'s self,
+        text: &'s str,
+        arranged: Option<TimeLean>,
+    ) -> impl Iterator<Item = TimeLean> + 's {
+        self.signs.find(text).filter_map(move |sign| match self.meanings[sign]? {
+            SignMeaning::Tense(lean) => Some(lean),
+            SignMeaning::Arranged => arranged,
+        })
     }
 
     /// The clause around `place`, and the next one if the date opens the sentence.
@@ -181,40 +278,29 @@ impl TenseReader {
         self.bounds.find_all(text).last().map_or(0, |bound| bound.range().end)
     }
 
-    /// The tense of a clause, if it has a sign of tense; `before` and `after` are its parts around
-    /// the date.
-    fn read(&self, before: &str, after: &str) -> Option<TimeLean> {
-        if self.rule == TenseRule::Nearest {
-            return self.leans(before.trim_end()).last().or_else(|| self.leans(after).next());
-        }
-        let clause = format!("{before} {after}");
+    /// The tense of a clause, if it has a sign of tense.
+    fn read(&self, parts: &ClauseParts<'_>) -> Option<TimeLean> {
         let order = match self.rule {
+            TenseRule::Nearest => {
+                let ClauseParts { before, after, arranged } = *parts;
+                let nearest = self.signs_in(before.trim_end(), arranged[0]).last();
+                return nearest.or_else(|| self.signs_in(after, arranged[1]).next());
+            }
             TenseRule::AheadFirst => [TimeLean::Future, TimeLean::Past, TimeLean::Unknown],
-            _ => [TimeLean::Past, TimeLean::Future, TimeLean::Unknown],
+            TenseRule::PastFirst => [TimeLean::Past, TimeLean::Future, TimeLean::Unknown],
         };
-        order.into_iter().find(|lean| self.leans(&clause).any(|found| found == *lean))
+        let found = self.leans(parts);
+        order.into_iter().find(|lean| found.contains(lean))
     }
 
     /// The tense of a clause without a sign of tense.
-    fn without_sign(&self, before: &str, after: &str) -> TimeLean {
-        let is_empty = before.trim().is_empty() && after.trim().is_empty();
+    fn without_sign(&self, parts: &ClauseParts<'_>) -> TimeLean {
+        let is_empty = parts.before.trim().is_empty() && parts.after.trim().is_empty();
         match self.rule {
             TenseRule::PastFirst if !is_empty => TimeLean::Future,
             _ => TimeLean::Unknown,
         }
     }
-
-    /// The tenses of the signs in `text`, in order.
-    fn leans<'s>(&'s self, text: &'s str) -> impl Iterator<Item = TimeLean> + 's {
-        self.signs.find(text).filter_map(|sign| self.leans[sign])
-    }
-}
-
-/// The parts of a clause around a date. The preposition at the start of the date also shows the
-/// tense: since, for.
-fn parts<'t>(text: &'t str, place: &Range<usize>, clause: &Range<usize>) -> (&'t str, &'t str) {
-    let preposition = text[place.clone()].find(' ').unwrap_or(0);
-    (&text[clause.start..place.start + preposition], &text[place.end..clause.end])
 }
 
 /// The range of `text` that is read around `place`.

@@ -13,13 +13,14 @@ use crate::text::vocabulary::ENGLISH_WEEKDAYS;
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[
         "hundred|indeed|feed|seed|speed|bed|red|wed|shed|weed|exceed|proceed|succeed",
-        r"(?:the|an?|my|our|your|his|her|their) \w+ed",
+        r"(?:the|an?|my|our|your|his|her|their) (?:\w+ed|leave|start|move|close|turn|return|plans?)",
     ],
     intentions: &[
+        "won['’]?t be|won['’]t",
         // An intention that is reported in the past concerns the future: "decided to move in June".
         concat!(
             r"(?:(?:['’]ve|have|has|had)(?: just| already| finally| also)? )?(?:decided|promised|",
-            r"agreed|planned|offered|hoped|expected|invited|asked|told|",
+            r"agreed|planned|offered|hoped|expected|asked|told|wants?|",
             r"chose|going|about|applied|volunteered)(?: \w+)? to \w+(?: \w+ed\b)?",
         ),
         concat!(
@@ -27,24 +28,30 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r")?(?:booked|scheduled|planned|rescheduled|postponed|reserved|slated|due|moved|",
             r"pushed|tickets|table|appointment)(?: \w+){0,4} (?:for|to|until|till)$",
         ),
-        // An arranged event is in the future, regardless of the tense of the arranging.
+        // The perfect of a verb of arranging has no time of its own: "I've booked a slot on Friday".
         concat!(
-            r"(?:(?:['’]ve|have|has|had|just|finally|already|i|we|she|he|they) )*(?:signed up|",
-            r"signed on|enrolled|registered|booked|reserved|rented|hired|invited|promised|",
-            r"entered|arranged|applied|volunteered|",
-            r"(?:got|bought|have) (?:us |me )?(?:\w+ )?tickets|put (?:my|our) names? down|",
-            r"got a place)",
-            r"(?: [\w'’-]+){0,12}$",
+            r"(?:['’]ve|have|has)(?: (?:just|finally|already|also|both))* (?:signed up|enrolled|",
+            r"registered|booked|reserved|rented|hired|invited|promised|entered|arranged|applied|",
+            r"volunteered|(?:got |bought )?(?:us |me )?(?:\w+ )?tickets|",
+            r"put (?:my|our) names? down|got a place)(?: [\w'’-]+){0,12}$",
         ),
+        r"(?:was|were|been) (?:thinking|considering)(?: (?:of|about|maybe))? (?:an?|\w+ing)",
         "need(?:s|ed)?|excited|interested|supposed",
         // A date that a person "has got" or "was given" is an appointment: "they've given me the
         // 22nd".
         r"['’]ve (?:(?:also|still|already) )?(?:got|(?:given|offered) (?:me|us))",
         r"(?:have|has) (?:(?:also|still|already) )?(?:got|(?:given|offered) (?:me|us))",
     ],
+    arranged: &[concat!(
+        r"(?:signed(?: \w+)? up|enrolled|registered|booked|reserved|rented|hired|invited|promised|",
+        r"entered|arranged|applied|volunteered|(?:got|bought) (?:us |me )?(?:\w+ )?tickets|",
+        r"put (?:my|our) names? down|got a place)(?: [\w'’-]+){0,12}$",
+    )],
+    purposes: "for|to|into",
     doubts: &[
-        "said|says|told|tells|mentioned|asked|asks|thought|heard|announced|remind(?:s|ed)|texted|\
-         wrote|emailed",
+        "(?:decided|agreed|settled) on$",
+        "said|says|told|tells|mentioned|asked|asks|thought|heard|announced|remind(?:s|ed)",
+        r"(?:texted|wrote|emailed)(?: \w+)? that",
         // What did not come about, or not yet.
         r"(?:was|were) (?:supposed|meant|going|about|due|planning|hoping)",
         r"(?:wanted|hoped|meant) to \w+",
@@ -125,8 +132,9 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         ate|drank|drove|flew|broke|sold|sent|lost|won|paid|kept|held|grew|chose|\
         caught|brought|built|fell|taught|wore|rode|sang|swam|woke|threw|spoke|slept|stood|hid|\
         dug|shot|stole|tore|swore|shook|froze|forgot|led|lent|meant|sat|struck|hung|fed|bled|\
-        bit|blew|drew|learnt|dreamt|burnt|quit|bumped|used to",
+        bit|blew|drew|rang|wrote|rose|sank|swept|stuck|fought|dealt|laid|learnt|dreamt|burnt|quit|bumped|used to",
     personal: "",
+    impersonal: "",
     conjunctions: "and|but|so|because|then|or",
     rule: TenseRule::Nearest,
     spaced: true,
@@ -305,6 +313,9 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:the )?{nth} (?P<span>week|weekend) (?:of|in) {mon}(?:,? {y})?",
             PatternMeaning::SpanOfMonth,
         ),
+        ("(?:the )?{season} before last", PatternMeaning::Season(NamedStep::BeforeLast)),
+        ("(?:the )?{mon} before last", PatternMeaning::Month(NamedStep::BeforeLast)),
+        ("(?:the )?{feast} before last", PatternMeaning::Feast(NamedStep::BeforeLast)),
         ("last {season}", PatternMeaning::Season(NamedStep::Last)),
         ("next {season}", PatternMeaning::Season(NamedStep::Next)),
         ("this {season}", PatternMeaning::Season(NamedStep::This)),
@@ -354,12 +365,12 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::Months,
         ),
         (
-            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{anywd},? )?(?:the \
+            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{beside},? )?(?:the \
              )?{d} (?:of )?{mon}(?:,? (?:of )?{y})?",
             PatternMeaning::Date,
         ),
         (
-            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{anywd},? )?{mon} \
+            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{beside},? )?{mon} \
              (?:the )?{d}(?:,? ?(?:of )?{y})?",
             PatternMeaning::Date,
         ),
@@ -377,7 +388,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("the {d} of (?:the )?(?P<step>last|this|next) month", PatternMeaning::DayOfMonth),
         (
-            "(?:(?:in|since|during|until|till|through|throughout|around|by|before|after) \
+            "(?:(?:in|all|whole of|since|during|until|till|through|throughout|around|by|before|after) \
              )(?:(?:early|late|mid)[- ])?{mon}(?:,? (?:of )?{y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),

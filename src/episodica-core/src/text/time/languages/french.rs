@@ -11,21 +11,19 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         "jamais|désormais|français|anglais|japonais|portugais|parfait|satisfait|connais|souhait|\
          voudrais|pourrais|aimerais|devrais",
     ],
-    intentions: &[
-        // An arranged event is in the future.
-        concat!(
-            r"(?:ai|as|a|avons|avez|ont|suis|est|sommes|sont) (?:déjà |enfin )?(?:réservé|loué|",
-            r"inscrite?s?|invitée?s?|promis|(?:pris|acheté) (?:\p{L}+ )?(?:billets?|places?|",
-            r"rendez-vous))",
-        ),
-        concat!(
-            r"(?:est|sont|suis|sommes|c['’]est)(?: \p{L}+ment)? ",
-            r"(?:prévu|fixé|réservé|programmé|fermé|marié|fatigué|occupé|invité|convoqué|attendu|",
-            r"obligé|calé|complet)\p{L}*",
-        ),
-    ],
+    intentions: &[concat!(
+        r"(?:est|sont|suis|sommes|c['’]est)(?: \p{L}+ment)? ",
+        r"(?:prévu|fixé|réservé|programmé|fermé|marié|fatigué|occupé|invité|convoqué|attendu|",
+        r"obligé|calé|complet)\p{L}*",
+    )],
+    arranged: &[concat!(
+        r"(?:ai|as|a|avons|avez|ont|suis|est|sommes|sont) (?:déjà |enfin )?(?:réservé|loué|",
+        r"inscrite?s?|invitée?s?|promis|(?:pris|acheté|donné|obtenu) (?:\p{L}+ )?(?:billets?|places?|",
+        r"rendez-vous))",
+    )],
+    purposes: "pour|à|au|aux",
     doubts: &[
-        "(?:ai|as|a|avons|avez|ont) (?:\\p{L}+ )?(?:dit|demandé|écrit|raconté)",
+        "(?:ai|as|a|avons|avez|ont) (?:\\p{L}+ )?(?:dit|demandé|raconté|écrit (?:\\p{L}+ )?que)",
         "disait|dit|disent|peut|pourrait",
     ],
     past: &[
@@ -47,7 +45,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         r"choisi|dormi|réussi|accompli|rempli|grandi|\p{L}{2,}(?:é|ée|és|ées)",
     ),
     irregular: "",
-    personal: "je|j['’]\\p{L}+|on|nous|mon|ma|mes|notre|nos|me|m['’]\\p{L}+|tu|ton|ta",
+    personal: "elles?|ils|je|j['’]\\p{L}+|on|nous|mon|ma|mes|notre|nos|me|m['’]\\p{L}+|tu|ton|ta",
+    impersonal: "il (?:fait|y|pleut|neige)|c['’]est|ça|est|sont",
     conjunctions: "et|mais|donc|car|ou|puis",
     rule: TenseRule::PastFirst,
     spaced: true,
@@ -182,7 +181,11 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("(?:en )?{mon} dernier", PatternMeaning::Month(NamedStep::Last)),
         ("(?:en )?{mon} prochain", PatternMeaning::Month(NamedStep::Next)),
         ("{feast} derni[eè]re?", PatternMeaning::Feast(NamedStep::Last)),
-        ("(?:du|entre le) {d} (?:au|et le) {d2} {mon}(?: {y})?", PatternMeaning::Date),
+        (
+            "(?:du|entre le|les|le) {d} ?(?:au|et le|et|ou le|ou|[-–]) ?{d2} {mon}(?: {y})?",
+            PatternMeaning::Date,
+        ),
+        ("(?:du|entre le) {d} {mon} (?:au|et le) {d2} {mon2}(?: {y})?", PatternMeaning::Date),
         (
             "(?:(?:le|au|du|dès le|jusqu['’]au|depuis le|avant le|pour le|vers le) )?(?:{anywd},? \
              )?(?:le )?{d} {mon}(?:,? {y})?",
@@ -194,7 +197,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::DayOfMonth,
         ),
         (
-            "(?:à la |en )?(?:début|courant|mi-|mi |fin|fin de|milieu|milieu de) ?{mon}(?: {y})?",
+            "(?:à la |en )?(?P<part>début|courant|mi-|mi |fin|fin de|milieu|milieu de) ?{mon}(?: {y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),
         (
@@ -203,7 +206,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("(?:à la |en )?fin (?:du|de) mois", PatternMeaning::This(CalendarUnit::Month)),
         (
-            "(?:en|depuis|dès|jusqu['’]en|pour|d['’]ici|courant|avant|à partir de|au mois de|au \
+            "(?:tout le mois de|en|depuis|dès|jusqu['’]en|pour|d['’]ici|courant|avant|à partir de|au mois de|au \
              mois d['’]) ?{mon}(?: {y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),

@@ -20,21 +20,21 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         r"(?:hab|habe|haben)\b.*?\bfür$",
         r"(?:muss|müssen|soll|sollen|will|wollen)\b.*?\b(?:<participle>)(?: haben| sein| werden)?",
         r"(?:hab|habe|haben)\b.*?\btermin (?:bekommen|gekriegt|gemacht)",
-        // An arranged event is in the future.
-        concat!(
-            r"(?:hab|habe|hast|hat|haben|bin|sind)\b.*?\b(?:angemeldet|gebucht|reserviert|",
-            r"gemietet|eingeladen|versprochen|verabredet|vereinbart|eingeschrieben|",
-            r"registriert|zugesagt|ausgemacht|",
-            r"(?:tickets|karten|fahrkarten)\b.*?\b(?:gekauft|besorgt|geholt))",
-        ),
     ],
+    arranged: &[concat!(
+        r"(?:hab|habe|hast|hat|haben|bin|sind)\b.*?\b(?:angemeldet|gebucht|reserviert|",
+        r"gemietet|eingeladen|versprochen|verabredet|vereinbart|eingeschrieben|",
+        r"registriert|zugesagt|ausgemacht|",
+        r"(?:tickets|karten|fahrkarten)\b.*?\b(?:gekauft|besorgt|geholt))",
+    )],
+    purposes: "für|fürs|zu|zum|zur|nach|auf",
     doubts: &[
         concat!(
-            r"(?:hab|habe|hast|hat|haben)\b.*?\b(?:gesagt|gemeint|erzählt|geschrieben|gehört|",
+            r"(?:hab|habe|hast|hat|haben)\b.*?\b(?:gesagt|gemeint|erzählt|gehört|",
             r"gefragt|erwähnt)",
         ),
-        "(?:gesagt|gemeint|erzählt|geschrieben|gehört) (?:hab|habe|hat|haben)",
-        "sagte|meinte|erzählte|schrieb|fragte|sagt|meint|kann|könnt|können",
+        "(?:gesagt|gemeint|erzählt|gehört) (?:hab|habe|hat|haben)",
+        "sagte|meinte|erzählte|fragte|sagt|meint|kann|könnt|können",
     ],
     past: &[
         "war|waren|warst|wart|hatte|hatten|hattest|wurde|wurden|gab|ging|gingen|kam|kamen|fuhr|\
@@ -45,7 +45,7 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
          heirateten|spielte|reiste|reisten|startete|landete|kündigte|verkaufte|verkauften|\
          bestellte|mietete|regnete|schneite|passierte|dauerte|endete|stellte|holte|zeigte|fiel|\
          fielen|saß|saßen|stand|standen|ließ|hielt|nahm|nahmen|sprach|brach|schlief|aß|aßen|\
-         trank|las",
+         trank|las|schrieb|schrieben",
         r"(?:hab|habe|hast|hat|haben|habt|bin|bist|ist|sind|seid)\b.*?\b(?:<participle>)",
         "(?:<participle>) (?:hab|habe|hast|hat|haben|habt|bin|bist|ist|sind|seid|worden)",
         "seit|damals",
@@ -60,7 +60,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         r"wieder)\p{Ll}{2,}(?:t|en)|um\p{Ll}*gezogen|angefangen|umgebaut|getan|gewesen",
     ),
     irregular: "",
-    personal: "ich|wir|mein\\w*|unser\\w*|mich|mir|uns|du|dein\\w*",
+    personal: "ich|wir|er|sie|mein\\w*|unser\\w*|mich|mir|uns|du|dein\\w*",
+    impersonal: "es|man|gibt|ist|sind",
     conjunctions: "und|aber|denn|oder|doch|weil|dass",
     rule: TenseRule::PastFirst,
     spaced: true,
@@ -153,6 +154,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("übermorgen(?: abend| früh| nachmittag| mittag| vormittag)?", PatternMeaning::Day(2)),
         ("morgen in einer woche", PatternMeaning::Day(8)),
         ("heute in einer woche", PatternMeaning::Day(7)),
+        ("heute in (?:zwei|2) wochen", PatternMeaning::Day(14)),
         ("morgen(?: abend| früh| nachmittag| mittag| vormittag)?", PatternMeaning::Tomorrow),
         (
             "(?:vor|vor etwa|vor ungefähr|vor rund|vor ca\\.|vor gut|vor knapp|vor über|vor mehr \
@@ -211,6 +213,9 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:nächste[nrs]?|nächstem|kommende[nrs]?|kommendem) {season}",
             PatternMeaning::Season(NamedStep::Next),
         ),
+        ("(?:vorletzte[nrs]?|vorletztem) {season}", PatternMeaning::Season(NamedStep::BeforeLast)),
+        ("(?:vorletzte[nrs]?|vorletztem) {mon}", PatternMeaning::Month(NamedStep::BeforeLast)),
+        ("(?:vorletzte[nrs]?|vorletztem) {feast}", PatternMeaning::Feast(NamedStep::BeforeLast)),
         ("(?:diese[nrs]?|diesem) {season}", PatternMeaning::Season(NamedStep::This)),
         ("im {season}(?: {y})?", PatternMeaning::Season(NamedStep::Tense)),
         ("(?:letzte[nrs]?|letztem|vergangene[nrs]?) {mon}", PatternMeaning::Month(NamedStep::Last)),
@@ -221,7 +226,16 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("(?:nächste[nrs]?|nächstes) {feast}", PatternMeaning::Feast(NamedStep::Next)),
         (
-            "(?:vom |von )?{d}\\.?(?: ?bis(?: zum)? ?| ?[-–] ?){d2}\\. ?{mon}(?: {y})?",
+            "(?:vom |von |am |ab dem )?{d}\\.?(?: ?(?:bis(?: zum)?|und|oder|/|[-–]) \
+             ?){d2}\\. ?{mon}(?: {y})?",
+            PatternMeaning::Date,
+        ),
+        (
+            "(?:vom |von )?{d}\\. ?{mon}(?: ?bis(?: zum)? ?| ?[-–] ?){d2}\\. ?{mon2}(?: {y})?",
+            PatternMeaning::Date,
+        ),
+        (
+            "(?:vom |von |am )?{d}\\.{m}\\.(?: ?(?:bis(?: zum)?|und|[-–]) ?){d2}\\.{m2}\\.",
             PatternMeaning::Date,
         ),
         (
@@ -236,8 +250,11 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("(?:am|zum|bis zum|vom|seit dem|ab dem) {d}\\.", PatternMeaning::DayOfMonth),
         ("(?:(?:am|bis|ab|seit|vom) )?{wd},? (?:de[nmr] |am )?{d}\\.", PatternMeaning::DayOfMonth),
-        ("(?:anfang|mitte|ende) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
-        ("(?:im|seit|bis|ab|in|vom|zum) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
+        ("(?P<part>anfang|mitte|ende) {mon}(?: {y})?", PatternMeaning::Month(NamedStep::Tense)),
+        (
+            "(?:im|im ganzen|den ganzen|seit|bis|ab|in|vom|zum) {mon}(?: {y})?",
+            PatternMeaning::Month(NamedStep::Tense),
+        ),
         (
             "(?:anfang|mitte|ende) (?:des jahres|dieses jahres)",
             PatternMeaning::This(CalendarUnit::Year),

@@ -7,28 +7,32 @@ use crate::text::time::grammar::{
 use crate::text::time::holidays::Holiday;
 
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
-    shadows: &["sé|té|qué|porqué|por qué|café|bebé|olé|paté|chalé|allí|aquí|así|ahí|casi|sí|mí"],
+    shadows: &[
+        "acaban?|graban?|sé|té|qué|porqué|por qué|café|bebé|olé|paté|chalé|allí|aquí|así|ahí|casi|sí|mí",
+    ],
     intentions: &[
         "está|estaré|iré|seré|tendré|podré",
         "voy|vas|va|vamos|vais|van|quiero|queremos|espero|esperamos|toca|habrá|tengo|tenemos|\
-         tiene|tienen|hay|puedo|podemos|pienso|pensamos|nos vemos|estamos",
+         tiene|tienen|puedo|podemos|pienso|pensamos|nos vemos|estamos|estoy",
         r"\p{L}+(?:aré|eré|iré|dré|rás|rá|remos|rán)",
-        // An arranged event is in the future.
+        r"(?:está|están|estoy|estamos) (?:previst|programad|fijad|reservad|cerrad|invitad)\p{L}+",
+    ],
+    arranged: &[
         concat!(
             r"(?:he|has|ha|hemos|han) (?:ya )?(?:apuntado|reservado|alquilado|inscrito|",
-            r"matriculado|invitado|prometido|quedado|(?:comprado|sacado|cogido) (?:\p{L}+ )?",
-            r"(?:billetes?|entradas?))",
+            r"matriculado|invitado|prometido|quedado|(?:comprado|sacado|cogido|pedido|dado) (?:\p{L}+ )?",
+            r"(?:billetes?|entradas?|cita|hora))",
         ),
         concat!(
             r"(?:reservé|reservamos|reservó|apunté|apuntamos|inscribí|inscribimos|alquilé|",
-            r"alquilamos|prometí|invitaron|(?:compré|compramos|saqué) (?:\p{L}+ )?",
-            r"(?:billetes?|entradas?))",
+            r"alquilamos|prometí|invitaron|(?:compré|compramos|saqué|pedí|dieron) (?:\p{L}+ )?",
+            r"(?:billetes?|entradas?|cita|hora))",
         ),
-        r"(?:está|están|estoy|estamos) (?:previst|programad|fijad|reservad|cerrad|invitad)\p{L}+",
     ],
+    purposes: "para|a|al",
     doubts: &[
-        "(?:he|has|ha|hemos|han) (?:dicho|comentado|escrito|preguntado|contado)",
-        "dijo|dije|dijeron|dice|dicen|comentó|preguntó|contó|escribió|puede|podría",
+        "(?:he|has|ha|hemos|han) (?:dicho|comentado|preguntado|contado|escrito (?:\\p{L}+ )?que)",
+        "dijo|dije|dijeron|dice|dicen|comentó|preguntó|contó|escribió (?:\\p{L}+ )?que|puede|podría",
     ],
     past: &[
         "fui|fue|fuimos|fueron|fuiste|tuve|tuvo|tuvimos|tuvieron|hice|hizo|hicimos|hicieron|estuve|\
@@ -46,7 +50,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     open: &[r"\p{L}{2,}(?:amos|imos)"],
     participle: "",
     irregular: "",
-    personal: "yo|mi|mis|me|nos|nuestr[oa]s?|voy|tengo|hago|salgo|empiezo|dejo|\\p{L}+mos",
+    personal: "yo|ella|él|ellos|ellas|mi|mis|me|nos|nuestr[oa]s?|voy|tengo|hago|salgo|empiezo|dejo|\\p{L}+mos",
+    impersonal: "hace|hay|es|son|suelen?",
     conjunctions: "y|pero|porque|o|así que|aunque",
     rule: TenseRule::PastFirst,
     spaced: true,
@@ -165,6 +170,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("(?:el |la )?próxim[oa] {unit}", PatternMeaning::Unit(1)),
         ("(?:el |la |este )?{unit} (?:próxim[oa]|que viene|que entra)", PatternMeaning::Unit(1)),
         ("(?:este|esta) {unit}", PatternMeaning::Unit(0)),
+        ("(?:el |la )?{season} antepasad[oa]", PatternMeaning::Season(NamedStep::BeforeLast)),
         ("(?:el |la )?{season} pasad[oa]", PatternMeaning::Season(NamedStep::Last)),
         ("(?:el |la )?próxim[oa] {season}", PatternMeaning::Season(NamedStep::Next)),
         ("(?:el |la )?{season} (?:próxim[oa]|que viene)", PatternMeaning::Season(NamedStep::Next)),
@@ -187,7 +193,12 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("(?:en |el )?{mon} (?:próximo|que viene)", PatternMeaning::Month(NamedStep::Next)),
         ("(?:la |el )?{feast} pasad[oa]", PatternMeaning::Feast(NamedStep::Last)),
         (
-            "(?:del|desde el|entre el|los días) {d} (?:al|hasta el|y el|y) {d2} de {mon}(?: del? \
+            "(?:del|desde el|entre el|los días|el) {d} ?(?:al|hasta el|y el|y|o el|o|[-–]) ?{d2} de \
+             {mon}(?: del? {y})?",
+            PatternMeaning::Date,
+        ),
+        (
+            "(?:del|desde el|entre el) {d} de {mon} (?:al|hasta el|y el) {d2} de {mon2}(?: del? \
              {y})?",
             PatternMeaning::Date,
         ),
@@ -199,7 +210,7 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("(?:el|al|del|desde el|hasta el) (?:próximo )?(?:día )?{d}", PatternMeaning::DayOfMonth),
         ("(?:(?:el|al|para el|hasta el) )?{wd},? (?:día )?{d}", PatternMeaning::DayOfMonth),
         (
-            "(?:a )?(?:principios|comienzos|inicios|mediados|finales|fines) (?:del? (?:mes de \
+            "(?:a )?(?P<part>principios|comienzos|inicios|mediados|finales|fines) (?:del? (?:mes de \
              )?){mon}(?: del? {y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),
@@ -207,9 +218,12 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             "(?:a )?(?:principios|comienzos|mediados|finales|fines) de año",
             PatternMeaning::This(CalendarUnit::Year),
         ),
-        ("(?:a )?(?:finales|fines|final) de mes", PatternMeaning::This(CalendarUnit::Month)),
         (
-            "(?:en|desde|hasta|para|durante|desde principios de) (?:el mes de )?{mon}\
+            "(?:a |antes de )?(?:finales|fines|final|fin) de mes",
+            PatternMeaning::This(CalendarUnit::Month),
+        ),
+        (
+            "(?:en|desde|hasta|para|durante|desde principios de|todo) (?:el mes de )?{mon}\
              (?: del? {y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),
