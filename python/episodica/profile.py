@@ -32,6 +32,9 @@ LIMITS: dict[str, int] = {
     "relationship": 50,
     "goal": 50,
 }
+# Facts of other kinds that were stated directly: notes that someone asked to remember.
+NOTE = "note"
+_MOST_NOTES = 100
 _HEADINGS = {
     "en": {
         "": "{user}",
@@ -40,6 +43,7 @@ _HEADINGS = {
         "preference": "Preferences",
         "relationship": "Relationships",
         "goal": "Goals",
+        NOTE: "Notes",
     },
     "zh": {
         "": "{user}",
@@ -48,6 +52,7 @@ _HEADINGS = {
         "preference": "偏好",
         "relationship": "人际关系",
         "goal": "目标",
+        NOTE: "备注",
     },
 }
 _SINCE = {"en": " (since {date}{before})", "zh": "（自 {date}{before}）"}  # noqa: RUF001
@@ -303,18 +308,21 @@ def profile_of(
     current: list[SemanticMemory] = []
     ended: dict[str, list[SemanticMemory]] = {}
     for fact in facts:
-        if fact.is_current and fact.kind in limits:
+        if fact.is_current and (fact.kind in limits or _is_note(fact)):
             current.append(fact)
         elif fact.superseded_by is not None:
             ended.setdefault(fact.superseded_by, []).append(fact)
     names = _names_of(user, speaker, current)
-    kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in limits}
+    rooms = {**limits, NOTE: _MOST_NOTES}
+    kept: dict[str, list[SemanticMemory]] = {kind: [] for kind in rooms}
     left_out: dict[str, int] = {}
-    for fact in sorted((fact for fact in current if _person(fact) in names), key=_rank):
-        if len(kept[fact.kind]) < limits[fact.kind]:
-            kept[fact.kind].append(fact)
+    chosen = (fact for fact in current if _person(fact) in names or _is_note(fact))
+    for fact in sorted(chosen, key=_rank):
+        category = fact.kind if fact.kind in limits else NOTE
+        if len(kept[category]) < rooms[category]:
+            kept[category].append(fact)
         else:
-            left_out[fact.kind] = left_out.get(fact.kind, 0) + 1
+            left_out[category] = left_out.get(category, 0) + 1
     sections = {
         kind: tuple(
             ProfileLine(first, _history(user, first, ended, revisions), tuple(earlier))
@@ -349,6 +357,16 @@ def _groups(facts: Iterable[SemanticMemory]) -> list[list[SemanticMemory]]:
         elif fact.quote != groups[at][-1].quote:
             groups[at].append(fact)
     return groups
+
+
+def _is_note(fact: SemanticMemory) -> bool:
+    """Whether a fact was stated directly, and not about an agent."""
+    return (
+        fact.kind != "procedure"
+        and fact.provenance.get("method") == "user"
+        and not fact.provenance.get("prompt_version")
+        and fact.metadata.get("about") != "agent"
+    )
 
 
 def _person(fact: SemanticMemory) -> str:

@@ -125,11 +125,19 @@ class Remembered(Answer):
 
     messages_added: int
     known_already: int
+    fact_id: str | None = None
     buffered: int
     episodes_completed: list[str]
     skipped: int | None = None
     notes: list[str] | None = None
     hint: str | None = None
+
+
+class Ended(Answer):
+    """The episodes of ended conversations, and how many messages wait in others."""
+
+    episodes_completed: list[str]
+    buffered: int
 
 
 class Standing(Answer):

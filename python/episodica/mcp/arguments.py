@@ -32,14 +32,7 @@ _MESSAGE_SCHEMA = {
     "type": "array",
     "items": {
         "type": "object",
-        "properties": {
-            "role": {"type": "string", "description": "`user`, `assistant`, `system` or `tool`"},
-            "content": {"description": "the text, verbatim, or a chat API's list of parts"},
-            "name": {"type": "string", "description": "the speaker's name"},
-            "timestamp": {"description": "when it was said, ISO 8601, or seconds since 1970"},
-            "message_id": {"type": "string", "description": "a known id is not stored again"},
-            "metadata": {"type": "object"},
-        },
+        "description": "`role` and `content`; also `name`, `timestamp`, `message_id`, `metadata`",
         "required": ["role", "content"],
     },
 }
@@ -49,33 +42,18 @@ _Messages = Annotated[
 ]
 _Kinds = Annotated[list[Kind], BeforeValidator(_unquoted)]
 _Ids = Annotated[list[str], BeforeValidator(_unquoted), Field(max_length=_MAX_LIMIT)]
-_Limit = Annotated[int, Field(ge=1, le=_MAX_LIMIT, description="maximum number of results")]
+_Limit = Annotated[int, Field(ge=1, le=_MAX_LIMIT)]
 _Budget = Annotated[
     int | None,
-    Field(
-        ge=MIN_TOKENS,
-        le=MAX_TOKENS,
-        description="maximum length of the answer in tokens; the default is the server's, 1,000 "
-        "unless it was started with another",
-    ),
+    Field(ge=MIN_TOKENS, le=MAX_TOKENS, description="most tokens of the answer; default 1,000"),
 ]
 _Layer = Annotated[
-    Layer,
-    Field(
-        description="how much of an episode: `L0` its summary, `L1` its narrative, `L2` its "
-        "messages"
-    ),
+    Layer, Field(description="of an episode: `L0` summary, `L1` narrative, `L2` messages")
 ]
-_Since = Annotated[
-    str | None, Field(description="nothing before this date or time, ISO 8601 with offset")
-]
-_Until = Annotated[
-    str | None, Field(description="nothing after this; a date without a time is the whole day")
-]
-_Cursor = Annotated[
-    str | None,
-    Field(description="`next_cursor` of the answer before, with the other arguments unchanged"),
-]
+_Since = Annotated[str | None, Field(description="nothing before this, ISO 8601")]
+_Until = Annotated[str | None, Field(description="nothing after this")]
+_Cursor = Annotated[str | None, Field(description="`next_cursor` of the answer before")]
+_Project = Annotated[str | None, Field(description="only this repository's, by its name")]
 
 
 class Arguments(BaseModel):
@@ -89,21 +67,18 @@ class Arguments(BaseModel):
 class Remember(Arguments):
     """What to remember."""
 
-    content: str | None = Field(None, description="one message or note, verbatim")
-    messages: _Messages | None = Field(
-        None, description="instead of `content`: messages of a conversation, in order"
-    )
-    session_id: str | None = Field(None, description="the conversation that this belongs to")
+    content: str | None = Field(None, description="a note, a fact at once")
+    messages: _Messages | None = Field(None, description="or the messages of a conversation")
+    session_id: str | None = Field(None, description="the conversation")
     message_id: str | None = Field(
-        None, description="your id of `content`; a known id is not stored again"
+        None, description="your id of `content`; other words under it are an edit"
     )
     timestamp: str | float | None = Field(
-        None,
-        description="when `content` was said or happened, ISO 8601 with offset, or seconds since "
-        "1970; default: now",
+        None, description="when it was said or happened, ISO 8601; default: now"
     )
     role: str | None = Field(None, description="who said `content`; default `user`")
-    name: str | None = Field(None, description="the name of the one who said `content`")
+    name: str | None = Field(None, description="the speaker's name")
+    project: str | None = Field(None, description="the repository that it is about")
 
 
 class Search(Arguments):
@@ -111,11 +86,10 @@ class Search(Arguments):
 
     query: str = Field(description="the question, in any language")
     limit: _Limit = 10
-    kinds: _Kinds | None = Field(
-        None, description="`episodic` (episodes), `semantic` (facts), `message`; default: all"
-    )
+    kinds: _Kinds | None = Field(None, description="episodes, facts, messages; default: all")
     since: _Since = None
     until: _Until = None
+    project: _Project = None
     layer: _Layer = "L0"
     cursor: _Cursor = None
 
@@ -123,18 +97,17 @@ class Search(Arguments):
 class Recall(Arguments):
     """What to recall a context for."""
 
-    query: str = Field(description="the question or the topic, in any language")
+    query: str = Field(description="the question or the topic")
     since: _Since = None
     until: _Until = None
+    project: _Project = None
 
 
 class Fetch(Arguments):
     """Which record to read."""
 
     id: str | None = Field(None, description="the id of a result")
-    uri: str | None = Field(
-        None, description="or its `url`, or a place of the tree such as `cortex://user/…`"
-    )
+    uri: str | None = Field(None, description="or its `url`, or a place: `cortex://user/…`")
     layer: _Layer = "L2"
     cursor: _Cursor = None
 
@@ -144,8 +117,15 @@ class Timeline(Arguments):
 
     since: _Since = None
     until: _Until = None
+    project: _Project = None
     limit: _Limit = 10
     cursor: _Cursor = None
+
+
+class EndSession(Arguments):
+    """Which conversation has ended."""
+
+    session_id: str | None = Field(None, description="default: all conversations")
 
 
 class Forget(Arguments):
@@ -154,9 +134,7 @@ class Forget(Arguments):
     id: str | None = Field(None, description="the id or `url` of a record")
     query: str | None = Field(None, description="or what to look for; lists candidates")
     confirm_ids: _Ids | None = Field(
-        None,
-        description="the ids to delete, after the person has confirmed them; without these the "
-        "tool only lists candidates and deletes nothing",
+        None, description="the ids to delete, which the person has confirmed"
     )
 
 

@@ -1,13 +1,14 @@
-"""The seven tools: what each does for one user of one memory.
+"""The eight tools: what each does for one user of one memory.
 
 The user is bound when the server starts; no argument names one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -27,13 +28,27 @@ from ..results import Hit
 from ..value import clip, longest
 from . import answers
 from .answers import Item, filled, item, moment_of
-from .arguments import Arguments, Fetch, Forget, Recall, Remember, Search, Status, Timeline
+from .arguments import (
+    Arguments,
+    EndSession,
+    Fetch,
+    Forget,
+    Recall,
+    Remember,
+    Search,
+    Status,
+    Timeline,
+)
 
 # The most hits that a search can return, and candidates of one deletion.
 _MAX_HITS = 1000
 _CANDIDATES = 10
 # The most messages that an answer names as evidence of a fact.
 _EVIDENCE = 5
+# The most characters of a note that is stated as a fact: a longer text is learned from.
+_LONGEST_NOTE = 1_000
+# In the metadata of a note's fact: the id of its message.
+NOTE_OF = "note_of"
 # Tokens of a context's fence and of the other fields of the answer.
 _AROUND = 90
 
@@ -60,20 +75,58 @@ class Tools:
         return self._user
 
     async def remember(self, asked: Remember) -> answers.Remembered:
-        """Stores messages. A repeated call stores nothing twice."""
-        added = await self._memory.add_messages(
-            self._user, _identified(asked, _said(asked)), session_id=asked.session_id
-        )
+        """Stores messages; of a note, its fact and its episode, too.
+
+        A repeated call stores nothing twice.
+        """
+        messages = _identified(asked, _said(asked))
+        session = asked.session_id
+        if session is None and asked.messages is None:
+            session = _note_session(messages)
+        added = await self._memory.add_messages(self._user, messages, session_id=session)
+        fact, episodes = None, list(added.episodes)
+        if asked.messages is None and session is not None:
+            fact = await self._noted(asked, messages[0], added.message_ids)
+            if added.messages_added:
+                closed = await _soon(self._memory.close_session(self._user, session))
+                episodes += [one.episode_id for one in closed]
+        buffered = (await self._memory.stats(self._user))["buffered"] if fact else added.buffered
         return answers.Remembered(
             messages_added=added.messages_added,
             known_already=added.duplicates,
-            buffered=added.buffered,
-            episodes_completed=list(added.episodes[:_CANDIDATES]),
+            fact_id=fact,
+            buffered=buffered,
+            episodes_completed=episodes[:_CANDIDATES],
             skipped=added.skipped or None,
             notes=list(added.notes) or None,
             hint="to store the same words as a new occasion, give its `timestamp`"
             if added.duplicates
             else None,
+        )
+
+    async def _noted(
+        self, asked: Remember, message: dict[str, Any], ids: tuple[str, ...]
+    ) -> str | None:
+        """States a note of the person as a fact; returns its id. A long text is only learned."""
+        text = asked.content or ""
+        if asked.role not in (None, "user") or len(text) > _LONGEST_NOTE or not ids:
+            return None
+        about = {**(message.get("metadata") or {}), NOTE_OF: ids[0]}
+        fact = await self._memory.remember(
+            self._user, text, valid_from=asked.timestamp, metadata=about
+        )
+        return fact.memory_id
+
+    async def end_session(self, asked: EndSession) -> answers.Ended:
+        """Makes episodes of the messages that wait for the end of their conversation."""
+        if asked.session_id is None:
+            written = await _soon(self._memory.flush(self._user))
+        else:
+            written = await _soon(self._memory.close_session(self._user, asked.session_id))
+        stats = await self._memory.stats(self._user)
+        return answers.Ended(
+            episodes_completed=[one.episode_id for one in written[:_CANDIDATES]],
+            buffered=stats["buffered"],
         )
 
     async def search(self, asked: Search) -> answers.Found:
@@ -87,6 +140,7 @@ class Tools:
             kinds=asked.kinds or None,
             since=asked.since,
             until=asked.until,
+            where=_of_project(asked.project),
         )
         hits = found[start:wanted]
         degraded = list(found.degraded) or None
@@ -108,7 +162,12 @@ class Tools:
 
         async def pack(length: int) -> tuple[int, int, answers.Recalled]:
             packed = await self._memory.context(
-                self._user, asked.query, max_tokens=length, since=asked.since, until=asked.until
+                self._user,
+                asked.query,
+                max_tokens=length,
+                since=asked.since,
+                until=asked.until,
+                where=_of_project(asked.project),
             )
             answer = answers.Recalled(
                 text=fenced_context(packed, source=self._source),
@@ -164,6 +223,7 @@ class Tools:
             self._user,
             since=asked.since,
             until=until,
+            where=_of_project(asked.project),
             newest_first=True,
             limit=asked.limit + len(known) + 1,
         )
@@ -219,8 +279,10 @@ class Tools:
     async def _delete(self, ids: list[str]) -> answers.Candidates:
         if not ids:
             raise InvalidInputError("confirm_ids is empty")
-        unknown = [one for one in ids if await self._memory.get(self._user, one) is None]
-        report = await self._memory.delete(self._user, ids)
+        records = [await self._memory.get(self._user, one) for one in ids]
+        unknown = [one for one, record in zip(ids, records, strict=True) if record is None]
+        more = [one async for record in _listed(records) for one in await self._of_note(record)]
+        report = await self._memory.delete(self._user, [*ids, *more])
         self._note(report)
         return answers.Candidates(
             deleted_messages=report.messages,
@@ -228,6 +290,20 @@ class Tools:
             deleted_facts=report.semantic_memories,
             unknown_ids=[shown(one) for one in unknown[:_CANDIDATES]] or None,
         )
+
+    async def _of_note(self, record: Record | None) -> list[str]:
+        """The message of a fact that was stated as a note, and the fact of such a message."""
+        if isinstance(record, SemanticMemory):
+            message = record.metadata.get(NOTE_OF)
+            return [message] if isinstance(message, str) else []
+        messages = record.original_messages if isinstance(record, Episode) else (record,)
+        ids = [one.message_id for one in messages if isinstance(one, Message)]
+        if not ids:
+            return []
+        stated = self._memory.semantic_memories(
+            self._user, where={NOTE_OF: {"$in": ids}}, include_superseded=True
+        )
+        return [one.memory_id async for one in stated]
 
     async def status(self, asked: Status) -> answers.Standing:
         """Counts the records of the user."""
@@ -286,6 +362,36 @@ class Tools:
         return self._max_tokens if asked.max_tokens is None else asked.max_tokens
 
 
+async def _soon(work: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
+    """The episodes that work writes, if it is done soon; a model may go on without the caller."""
+    task = asyncio.ensure_future(work)
+    _AT_WORK.add(task)
+    task.add_done_callback(_AT_WORK.discard)
+    await asyncio.wait({task}, timeout=_PATIENCE)
+    return task.result() if task.done() else []
+
+
+# Seconds that a call waits for episodes, and the work that goes on after them.
+_PATIENCE = 5.0
+_AT_WORK: set[asyncio.Future[list[Episode]]] = set()
+
+
+def _of_project(project: str | None) -> dict[str, str] | None:
+    return None if project is None else {"project": project}
+
+
+async def _listed(records: Iterable[Record | None]) -> AsyncIterator[Record]:
+    for record in records:
+        if record is not None:
+            yield record
+
+
+def _note_session(messages: list[dict[str, Any]]) -> str:
+    """A session of its own for a note, so that no conversation ends with it."""
+    text = json.dumps(messages, sort_keys=True)
+    return f"note-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+
 def _said(asked: Remember) -> list[dict[str, Any]]:
     about = {
         "message_id": asked.message_id,
@@ -296,13 +402,19 @@ def _said(asked: Remember) -> list[dict[str, Any]]:
     given = {name: value for name, value in about.items() if value is not None}
     if (asked.content is None) == (asked.messages is None):
         raise InvalidInputError("give either `content` or `messages`")
+    place = {} if asked.project is None else {"metadata": {"project": asked.project}}
     if asked.messages is None:
-        return [{"role": "user", "content": asked.content, **given}]
+        return [{"role": "user", "content": asked.content, **given, **place}]
     if given:
         raise InvalidInputError(
             f"`{next(iter(given))}` belongs to `content`", hint="each of `messages` has its own"
         )
-    return asked.messages
+    if not place:
+        return asked.messages
+    return [
+        {**one, "metadata": {**place["metadata"], **(one.get("metadata") or {})}}
+        for one in asked.messages
+    ]
 
 
 def _identified(asked: Remember, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from mcp_server import ACCEPT, ATTEMPTS_SECONDS, command, http, open_session, pr
 
 from episodica import MemorySystem
 
+TOOLS = ["remember", "search", "context", "fetch", "timeline", "end_session", "forget", "status"]
 MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
 
@@ -38,14 +39,18 @@ async def told(client: Client, tool: str, **arguments: Any) -> Any:
 
 async def walk(client: Client) -> None:
     """Calls every tool once."""
-    assert len((await client.list_tools()).tools) == 7
+    assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
     assert await told(client, "remember", content="I moved to Lyon.", message_id="m1")
-    [hit] = (await told(client, "search", query="Lyon"))["results"]
+    [hit] = (await told(client, "search", query="Lyon", kinds=["message"]))["results"]
     assert "I moved to Lyon." in (await told(client, "fetch", id=hit["id"]))["text"]
     assert "I moved to Lyon." in (await told(client, "context", query="Lyon"))["text"]
+    said = [{"role": "user", "content": "The ferry leaves at six.", "message_id": "m2"}]
+    assert (await told(client, "remember", messages=said))["buffered"] == 1
     assert (await told(client, "timeline"))["buffered"] == 1
+    assert (await told(client, "end_session"))["buffered"] == 0
+    assert len((await told(client, "timeline"))["results"]) == 2
     assert (await told(client, "forget", query="Lyon"))["candidates"]
-    assert (await told(client, "status"))["messages"] == 1
+    assert (await told(client, "status"))["messages"] == 2
     assert (await client.read_resource("episodica://alice/profile")).contents
     failed = await client.call_tool("search", {"qurey": "x"})
     assert failed.is_error
@@ -176,7 +181,7 @@ async def test_http(store: Path, mode: str) -> None:
         server.popen.send_signal(signal.SIGTERM)
         status, out, error = server.end()
         assert (status, out, error) == (0, "", "")
-    assert messages(store) == ["m1"]
+    assert messages(store) == ["m1", "m2"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -242,7 +247,7 @@ async def test_a_key_says_whose_memory_it_is_and_what_it_may(store: Path, mode: 
             await walk(client)
         async with keyed(address, bob, mode) as client:
             names = [tool.name for tool in (await client.list_tools()).tools]
-            assert names == ["remember", "search", "context", "fetch", "timeline", "status"]
+            assert names == [one for one in TOOLS if one != "forget"]
             assert (await told(client, "status"))["user"] == "bob"
             assert (await told(client, "status"))["messages"] == 0
             with pytest.raises(MCPError, match="no such resource"):
@@ -251,13 +256,13 @@ async def test_a_key_says_whose_memory_it_is_and_what_it_may(store: Path, mode: 
             with pytest.raises(MCPError, match="lacks the scope `erase`"):
                 await client.call_tool("forget", {"confirm_ids": ["m1"]})
         async with keyed(address, reader, mode) as client:
-            assert (await told(client, "status"))["messages"] == 1
+            assert (await told(client, "status"))["messages"] == 2
             with pytest.raises(MCPError, match="lacks the scope `write`"):
                 await client.call_tool("remember", {"content": "x"})
             ring.revoke(known.id)
             with pytest.raises(MCPError, match="unknown or was revoked"):
                 await client.call_tool("status", {})
-    assert messages(store) == ["m1"]
+    assert messages(store) == ["m1", "m2"]
 
 
 async def test_requests_without_a_right_key_are_refused(store: Path) -> None:
