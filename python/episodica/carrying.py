@@ -15,6 +15,7 @@ from .errors import InvalidInputError
 from .hints import nearest_hint, shown
 from .inputs import checks as check
 from .inputs.options import one_of
+from .inputs.secrets import POLICIES
 from .layers.address import parse
 from .layers.tree import Tree
 from .layers.values import LAYERS, Entry, Exploration, Layer
@@ -258,6 +259,7 @@ def import_(
     user_id: str | None = None,
     *,
     format: str | None = None,
+    secrets: Literal["mask", "keep", "refuse"] | None = None,
     progress: Progress = None,
 ) -> ImportReport:
     """Adds what a file holds: an export of this package, or a chat history of another program.
@@ -279,6 +281,9 @@ def import_(
     format
         The name of a format, ``"chatgpt"`` or ``"csv"`` for example; the guide to imports
         lists them. ``None``: the content tells.
+    secrets
+        What becomes of keys, passwords, card and account numbers in files of other programs; see
+        :meth:`add_messages`. ``None``: as the setting ``secrets`` says, which masks them.
     progress
         ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
         ``(step, done, total)``.
@@ -312,8 +317,9 @@ def import_(
     file = path if str(path) == "-" else check.store_path(path)
     if user_id is not None and Path(file).is_dir() and is_tree(Path(file)):
         return read_back(self, check.user(user_id), Path(file))
+    policy = None if secrets is None else one_of(secrets, POLICIES, "secrets")
     with Reporter(progress) as callback:
-        return import_file(self, file, check.optional_user(user_id), format, callback)
+        return import_file(self, file, check.optional_user(user_id), format, callback, policy)
 
 
 def _deep(tree: Tree, top: Entry, levels: int) -> Entry:

@@ -16,6 +16,7 @@ from .inputs.calls import forgiving
 from .inputs.facts import FactKind, Importance
 from .inputs.forgetting import Forgettable, policy
 from .inputs.options import Kind, delete_options
+from .inputs.secrets import hide, policy_of
 from .queries import episodes, messages, semantic_memories
 from .records import Record, SemanticMemory
 from .reports import DeleteReport
@@ -54,9 +55,9 @@ def update(self: OpenStore, user_id: str, id: str, content: str) -> Record:
     >>> len(memory.history("alice", episode.episode_id))
     2
     """
-    return self._engine.update(
-        check.user(user_id), check.text(id, "id"), check.text(content, "content")
-    )
+    chosen = policy_of(self._config.secrets, from_program=False)
+    text, _ = hide(check.text(content, "content"), chosen, "`content`")
+    return self._engine.update(check.user(user_id), check.text(id, "id"), text)
 
 
 @forgiving('memory.delete("alice", id)')

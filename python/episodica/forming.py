@@ -16,7 +16,9 @@ from .inputs import checks as check
 from .inputs.calls import forgiving, refuse_turned, user_first
 from .inputs.facts import About, FactKind, stated_fact, stated_slot
 from .inputs.messages import incoming
+from .inputs.options import one_of
 from .inputs.procedures import stated_procedure
+from .inputs.secrets import POLICIES, hide_in_fact, policy_of
 from .operation import events, sessions
 from .progress import Progress, Reporter
 from .queries import episodes, has_user, semantic_memories, turned_down
@@ -34,6 +36,7 @@ def add_messages(
     *,
     session_id: str | None = None,
     agent_id: str | None = None,
+    secrets: Literal["mask", "keep", "refuse"] | None = None,
     progress: Progress = None,
 ) -> AddResult:
     """Adds messages. When it returns, they survive a power cut.
@@ -56,6 +59,10 @@ def add_messages(
     session_id, agent_id
         The session and the agent of messages that name none. If a user talks with several
         agents, the agent of a message is the one that wrote or gets it.
+    secrets
+        What becomes of keys, passwords, card and account numbers: ``"mask"`` stores
+        ``[secret: github token]`` in their place, ``"keep"`` stores them, ``"refuse"`` raises.
+        ``None``: as the setting ``secrets`` says.
     progress
         ``True`` for a progress bar on a terminal or in a notebook, or a callable that takes
         ``(step, done, total)``.
@@ -68,7 +75,8 @@ def add_messages(
     Raises
     ------
     InvalidInputError
-        For the first invalid message, by its position from 0. No message is added then.
+        For the first invalid message, or the first with a secret that is refused, by its position
+        from 0. No message is added then.
 
     Examples
     --------
@@ -85,8 +93,9 @@ def add_messages(
     if isinstance(messages, str):
         refuse_turned(user, messages, "add_messages", partial(has_user, self))
     session = None if session_id is None else check.name(session_id, "session_id")
+    policy = None if secrets is None else one_of(secrets, POLICIES, "secrets")
     with Reporter(progress) as callback:
-        added = self._engine.add_messages(user, read.messages, session, callback)
+        added = self._engine.add_messages(user, read.messages, session, policy, callback)
     notes = read.notes()
     return replace(added, skipped=read.skipped, notes=notes) if notes else added
 
@@ -191,7 +200,8 @@ def remember(
     Raises
     ------
     InvalidInputError
-        For an empty statement, an unknown kind, or metadata that is not JSON.
+        For an empty statement, an unknown kind, metadata that is not JSON, or a secret that the
+        setting ``secrets`` refuses.
 
     Examples
     --------
@@ -205,6 +215,7 @@ def remember(
     user = check.user(user_id)
     fact = stated_fact(statement, kind, valid_from, metadata, agent_id, expires_after, about)
     fact |= stated_slot(subject, attribute, value)
+    fact = hide_in_fact(fact, policy_of(self._config.secrets, from_program=False))
     refuse_turned(user, statement, "remember", partial(has_user, self))
     remembered, outcome = self._engine.remember(user, fact)
     return replace(remembered, outcome=outcome)
@@ -300,6 +311,7 @@ def remember_procedure(
         expires_after=expires_after,
         about=None,
     )
+    fact = hide_in_fact(fact, policy_of(self._config.secrets, from_program=True))
     remembered, outcome = self._engine.remember(check.user(user_id), fact)
     return replace(remembered, outcome=outcome)
 

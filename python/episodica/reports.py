@@ -48,6 +48,8 @@ class AddResult(Keyed):
         The ids of the messages of the call, in order: also of known, but not of skipped messages.
     skipped : int
         Messages without words that were left out, such as an assistant's empty turn.
+    secrets : int
+        Keys, passwords, card and account numbers that were masked.
     notes : tuple of str
         What else to know, a sentence each: keys that went into ``metadata``, thinking of a model
         that was left out. Empty if every message was stored as it came.
@@ -60,6 +62,7 @@ class AddResult(Keyed):
     pending_semantic: int = 0
     message_ids: tuple[str, ...] = ()
     skipped: int = 0
+    secrets: int = 0
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -68,6 +71,7 @@ class AddResult(Keyed):
             first = ", ".join(map(repr, self.episodes[:_MAX_IDS]))
             made = f"({first}, … {len(self.episodes) - _MAX_IDS:,} more)"
         left_out = f", skipped={self.skipped}" if self.skipped else ""
+        left_out += f", secrets={self.secrets}" if self.secrets else ""
         left_out += f", notes={self.notes!r}" if self.notes else ""
         return (
             f"AddResult(messages_added={self.messages_added}, duplicates={self.duplicates}, "
@@ -270,6 +274,8 @@ class ImportReport(_Counts):
         Records left out because the user has them.
     skipped : int
         Parts of a chat history that were left out.
+    secrets : int
+        Keys, passwords, card and account numbers that were masked.
     left_out : tuple of str
         The place of each such part in the file, and why. Messages without words are among them.
     notes : tuple of str
@@ -286,6 +292,7 @@ class ImportReport(_Counts):
     known: int = 0
     users: int = 0
     skipped: int = 0
+    secrets: int = 0
     updated: int = 0
     refused: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()

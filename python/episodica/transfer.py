@@ -23,6 +23,7 @@ from .hints import shown
 from .inputs import checks
 from .inputs.messages import incoming
 from .inputs.names import renamed
+from .inputs.secrets import hide, policy_of
 from .progress import ProgressCallback
 from .readers import (
     EXPECTED,
@@ -327,6 +328,7 @@ def import_file(
     user: str | None,
     format: str | None,
     progress: ProgressCallback | None,
+    secrets: str | None = None,
 ) -> ImportReport:
     """Adds what a file holds: the records of an export, or the messages of a chat history."""
     source = Source(path)
@@ -339,7 +341,7 @@ def import_file(
             )
             return replace(report, users=1)
         if format is None and is_nemori(source):
-            return _import_nemori(memory, source, user)
+            return _import_nemori(memory, source, user, _policy(memory, secrets))
         total, users = ImportReport(), set()
         missing = InvalidInputError(
             f"the file names no user: {_named(path)}", hint="name one: `user_id`"
@@ -349,7 +351,7 @@ def import_file(
         for owner, conversation in owned(talks, user, missing):
             users.add(checks.user(owner))
             try:
-                report, _, found = add(memory, owner, conversation, progress)
+                report, _, found = add(memory, owner, conversation, progress, secrets)
             except InvalidInputError as error:
                 raise in_file(error, source) from error.__cause__
             total += report
@@ -358,18 +360,23 @@ def import_file(
         return replace(total, users=len(users))
 
 
-def _import_nemori(memory: OpenStore, source: Source, user: str | None) -> ImportReport:
+def _import_nemori(
+    memory: OpenStore, source: Source, user: str | None, policy: str
+) -> ImportReport:
     """Adds the memories of a folder that Nemori wrote: of all its users, or of one."""
     total, users = ImportReport(), 0
     fault: LeftOut | None = None
     for read in nemori(source):
         if user not in (None, read.user_id):
             continue
-        lines = (read.messages, read.episodes, read.facts)
+        records = (read.messages, read.episodes, read.facts)
+        hidden = [[(line, *hide(text, policy)) for line, text in kind] for kind in records]
+        lines = tuple([(line, text) for line, text, _ in kind] for kind in hidden)
+        masked = sum(number for kind in hidden for *_, number in kind)
         owner = checks.user(read.user_id)
         total += memory._engine.import_records(owner, lines, [], str(source.path))
         left = tuple(map(str, read.left_out))
-        total += ImportReport(skipped=len(left), left_out=left)
+        total += ImportReport(skipped=len(left), left_out=left, secrets=masked)
         fault = fault or next((one for one in read.left_out if one.is_fault), None)
         users += 1
     if user is not None and not users:
@@ -416,31 +423,37 @@ def _refuse_misread(
         )
 
 
+def _policy(memory: OpenStore, secrets: str | None) -> str:
+    """What becomes of secrets in a file of another program."""
+    return secrets or policy_of(memory._config.secrets, from_program=True)
+
+
 def add(
     memory: OpenStore,
     user: str,
     conversation: Conversation,
     progress: ProgressCallback | None = None,
+    secrets: str | None = None,
 ) -> tuple[ImportReport, AddResult, LeftOut | None]:
     """Adds the messages and the facts of a conversation; says what in it was not understood."""
     messages, left, notes = checked(conversation)
     _refuse_misread(conversation, messages, [*conversation.left_out, *left])
-    added = memory._engine.add_messages(user, messages, None, progress)
+    policy = _policy(memory, secrets)
+    added = memory._engine.add_messages(user, messages, None, policy, progress)
+    hidden = added.secrets
     new = known = 0
     for statement in conversation.statements:
         began = datetime.now(UTC)
+        text, masked = hide(statement.text, policy)
         try:
             fact = forming.remember(
-                memory,
-                user,
-                statement.text,
-                valid_from=since(statement),
-                metadata=statement.metadata,
+                memory, user, text, valid_from=since(statement), metadata=statement.metadata
             )
         except InvalidInputError as error:
             place = f"line {statement.line}" if statement.line else f"`{shown(statement.text)}`"
             left.append(LeftOut(place, error.message, is_fault=True))
             continue
+        hidden += masked
         new, known = (new + 1, known) if fact.updated_at >= began else (new, known + 1)
     left = [*conversation.left_out, *left]
     report = ImportReport(
@@ -449,6 +462,7 @@ def add(
         semantic_memories=new,
         known=added.duplicates + known,
         skipped=len(left),
+        secrets=hidden,
         left_out=tuple(map(str, left)),
         notes=tuple(dict.fromkeys((*conversation.notes, *notes))),
     )

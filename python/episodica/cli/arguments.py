@@ -10,6 +10,7 @@ from typing import TypeAlias
 from .. import _native
 from ..inputs.facts import ABOUT, FACT_KINDS, IMPORTANCES
 from ..inputs.options import FORMATS, KINDS, METHODS
+from ..inputs.secrets import POLICIES
 from ..readers import FORMATS as FILE_FORMATS
 from . import (
     agents,
@@ -37,6 +38,7 @@ _FILE = (
     "`Name:` on each line; `-` is standard input"
 )
 _FORMAT = "the format of the file (default: its content tells)"
+_SECRETS = "what becomes of keys, passwords and card numbers (default mask)"
 _EPILOG = """\
 data goes to stdout (one JSON document with --json), everything else to stderr.
 examples:
@@ -140,6 +142,7 @@ class CommandLine:
         self._add_file(ingest, _FILE)
         option(ingest, "-u --user U", "the user, unless the file names its own")
         option(ingest, "--format", _FORMAT, choices=FILE_FORMATS)
+        option(ingest, "--secrets", _SECRETS, choices=POLICIES)
         option(ingest, "--no-flush", "keep the last messages in the buffer")
         stated = self._add("remember", transfers.state, "remember a fact that is stated directly")
         stated.add_argument("user_id", metavar="USER", help="the user; a new one is made")
@@ -194,6 +197,7 @@ class CommandLine:
         self._add_file(imported, f"an export of episodica, or {_FILE}")
         option(imported, "-u --user U", "the user, unless the file names it")
         option(imported, "--format", _FORMAT, choices=FILE_FORMATS)
+        option(imported, "--secrets", _SECRETS, choices=POLICIES)
         backup = self._add("backup", transfers.backup, "copy the store, while others write")
         self.folders.append(
             backup.add_argument("path", metavar="PATH", help="a directory that does not exist yet")

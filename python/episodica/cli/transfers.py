@@ -26,7 +26,7 @@ from ..transfer import add, is_export, owned, refuse_nothing
 from .output import Output, cell, counted, counted_records, printable
 from .stores import known, only_user, opened, text_of, writing
 
-_COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "seconds")
+_COUNTS = ("messages_added", "duplicates", "episodes", "facts", "skipped", "secrets", "seconds")
 _NAMED = ("left_out", "notes")
 _USER_AND_FILE = 2
 # The most places, or notes, that are listed.
@@ -54,7 +54,7 @@ def ingest(args: argparse.Namespace, out: Output) -> None:
             total, fault = ImportReport(), None
             for user, talk in chain([first] if first else [], talks):
                 try:
-                    counts, report, found = _added(memory, user, talk)
+                    counts, report, found = _added(memory, user, talk, args.secrets)
                 except InvalidInputError as error:
                     raise in_file(error, source) from error.__cause__
                 _sum(rows, counts)
@@ -88,6 +88,8 @@ def _told(name: str, user: str, row: dict[str, Any]) -> str:
         told += f", {row['duplicates']:,} known already"
     if row["skipped"]:
         told += f", {row['skipped']:,} left out"
+    if row["secrets"]:
+        told += f", {counted(row['secrets'], 'secret')} masked"
     return told
 
 
@@ -109,7 +111,7 @@ def _tell(report: ImportReport, out: Output) -> None:
 
 def remember(memory: MemorySystem, user: str, conversation: Conversation) -> dict[str, Any]:
     """Adds a conversation, waits for its facts, and counts the results."""
-    counts, _, _ = _added(memory, user, conversation)
+    counts, _, _ = _added(memory, user, conversation, memory.config.secrets)
     more = finish(memory, user)
     for name in ("episodes", "facts", "seconds"):
         counts[name] += more[name]
@@ -119,12 +121,12 @@ def remember(memory: MemorySystem, user: str, conversation: Conversation) -> dic
 
 
 def _added(
-    memory: MemorySystem, user: str, conversation: Conversation
+    memory: MemorySystem, user: str, conversation: Conversation, secrets: str | None
 ) -> tuple[dict[str, Any], ImportReport, LeftOut | None]:
     started = time.perf_counter()
     before = _facts(memory, user)
     with Reporter(True) as bar:
-        report, added, fault = add(memory, user, conversation, bar)
+        report, added, fault = add(memory, user, conversation, bar, secrets)
     counts = {
         "user": user,
         "messages_added": added.messages_added,
@@ -133,6 +135,7 @@ def _added(
         "episodes": len(added.episodes),
         "facts": _facts(memory, user) - before,
         "skipped": report.skipped,
+        "secrets": report.secrets,
         "left_out": report.left_out,
         "notes": report.notes,
         "seconds": time.perf_counter() - started,
@@ -236,7 +239,9 @@ def procedure(args: argparse.Namespace, out: Output) -> None:
 def import_(args: argparse.Namespace, out: Output) -> None:
     """Adds what a file holds: an export, or a chat history."""
     with writing(args, create=True) as memory:
-        report = memory.import_(args.file, args.user, format=args.format, progress=True)
+        report = memory.import_(
+            args.file, args.user, format=args.format, secrets=args.secrets, progress=True
+        )
     out.tree(report.to_dict())
 
 

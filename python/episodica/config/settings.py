@@ -259,6 +259,7 @@ class MemoryConfig(Fields):
     memory_budget_bytes: int = 536_870_912
     max_open_files: int = 128
     max_message_bytes: int = 16_777_216
+    secrets: Literal["auto", "mask", "keep", "refuse"] = "auto"
     search_timeout_seconds: float = 2.0
     llm_concurrency: int = 8
     timezone: str | None = None

@@ -18,6 +18,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Scope
 
+from .._native import mask_secrets
 from ..aio.running import run
 from ..aio.system import AsyncMemorySystem
 from ..inputs.messages import Incoming, incoming
@@ -170,7 +171,8 @@ def reading(memory: MemorySystem, messages: list[dict[str, Any]]) -> Incoming:
 def _refuse_other_content(memory: MemorySystem, user: str, messages: list[dict[str, Any]]) -> None:
     for message in messages:
         known = memory.get(user, message["message_id"])
-        if isinstance(known, Message) and known.content != message["content"]:
+        said = message["content"]
+        if isinstance(known, Message) and known.content not in (said, mask_secrets(said)[0]):
             raise ServiceError(
                 409,
                 "a message with this id is stored with another content",

@@ -15,6 +15,7 @@ use episodica_core::engine::{
 };
 use episodica_core::ids::Owner;
 use episodica_core::llm::UsageLedger;
+use episodica_core::model::NewMessage;
 use episodica_core::score::OutputForm;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
@@ -147,16 +148,21 @@ impl PyEngine {
         serde_json::to_string(self.core.config()).map_err(|error| errors::internal(py, &error))
     }
 
-    #[pyo3(signature = (user_id, messages, session_id, progress))]
+    #[pyo3(signature = (user_id, messages, session_id, secrets, progress))]
     fn add_messages<'py>(
         &self,
         py: Python<'py>,
         user_id: &str,
         messages: Vec<Bound<'py, PyDict>>,
         session_id: Option<&str>,
+        secrets: Option<&str>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let messages = messages.iter().map(options::new_message).collect::<PyResult<Vec<_>>>()?;
+        let secrets = secrets.map(|word| options::secret_policy(py, word)).transpose()?;
+        let messages = messages
+            .iter()
+            .map(|message| Ok(NewMessage { secrets, ..options::new_message(message)? }))
+            .collect::<PyResult<Vec<_>>>()?;
         let report = self.run(py, progress, |core, control| {
             core.add_messages(user_id, messages, session_id, control)
         })?;

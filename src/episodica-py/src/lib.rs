@@ -79,6 +79,12 @@ mod _native {
         Ok(())
     }
 
+    /// A text with its secrets masked, and the kind of each.
+    #[pyfunction]
+    fn mask_secrets(py: Python<'_>, text: &str) -> (String, Vec<&'static str>) {
+        py.detach(|| episodica_core::text::mask_secrets(text))
+    }
+
     /// The tables of settings of the memory and of endpoints: names, types, defaults, bounds and
     /// documentation.
     #[pyfunction]

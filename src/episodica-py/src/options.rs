@@ -2,6 +2,7 @@
 //! validated the values, so an invalid value here is a bug in the package.
 
 use episodica_core::clock::{Clock, DisplayZone, Moment, SystemClock};
+use episodica_core::config::SecretPolicy;
 use episodica_core::engine::{ForgettingPolicy, ListingPage, RecordKind, StatedFact};
 use episodica_core::model::{MemoryKind, NewMessage};
 use episodica_core::score::{HitKind, MetadataFilter, RecordFilter, SearchMethod, SearchRequest};
@@ -192,6 +193,12 @@ pub(crate) fn statement(fact: &Bound<'_, PyDict>) -> PyResult<StatedFact> {
     })
 }
 
+/// What becomes of secrets in messages.
+pub(crate) fn secret_policy(py: Python<'_>, word: &str) -> PyResult<SecretPolicy> {
+    serde_json::from_value(word.into())
+        .map_err(|_| errors::invalid(py, format!("unknown policy for secrets: `{word}`")))
+}
+
 /// A message to add.
 pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
     let py = message.py();
@@ -207,5 +214,6 @@ pub(crate) fn new_message(message: &Bound<'_, PyDict>) -> PyResult<NewMessage> {
         metadata: metadata
             .map_err(|error| errors::invalid(py, format!("metadata is not JSON: `{error}`")))?,
         message_id: optional(message, intern!(py, "message_id"))?,
+        secrets: None,
     })
 }

@@ -31,6 +31,7 @@ pub(crate) fn add_result(py: Python<'_>, report: AddReport) -> Made<'_> {
         episodes: PyTuple::new(py, &episodes)?,
         pending_semantic,
         message_ids: PyTuple::new(py, &message_ids)?,
+        secrets,
     })
 }
 

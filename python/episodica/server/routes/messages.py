@@ -77,6 +77,7 @@ class _Adding:
             "message_ids": list(result.message_ids),
             "buffered": result.buffered,
             "skipped": result.skipped,
+            "secrets": result.secrets,
             "notes": list(result.notes),
             "events": learned,
             "done": done,

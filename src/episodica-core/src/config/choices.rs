@@ -40,6 +40,26 @@ impl LearnFrom {
     pub const NAMES: &'static [&'static str] = &["both", "user", "assistant"];
 }
 
+/// What becomes of keys, passwords and card numbers in messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecretPolicy {
+    /// `mask` in tools' output and imported conversations, `keep` in what others say.
+    #[default]
+    Auto,
+    /// Stored as `[secret: github token]`.
+    Mask,
+    /// Stored as they come.
+    Keep,
+    /// A message with a secret is an error.
+    Refuse,
+}
+
+impl SecretPolicy {
+    /// The words in a settings file, in the order of the variants.
+    pub const NAMES: &'static [&'static str] = &["auto", "mask", "keep", "refuse"];
+}
+
 /// A named set of retrieval parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -70,6 +90,11 @@ mod tests {
         assert_eq!(modes, serde_json::json!(BoundaryMode::NAMES));
         let sources = [LearnFrom::Both, LearnFrom::User, LearnFrom::Assistant];
         assert_eq!(serde_json::to_value(sources).unwrap(), serde_json::json!(LearnFrom::NAMES));
+        let policies = {
+            use SecretPolicy::{Auto, Keep, Mask, Refuse};
+            [Auto, Mask, Keep, Refuse]
+        };
+        assert_eq!(serde_json::to_value(policies).unwrap(), serde_json::json!(SecretPolicy::NAMES));
         let presets = [RetrievalPreset::Default, RetrievalPreset::Cortex, RetrievalPreset::Memo];
         assert_eq!(
             serde_json::to_value(presets).unwrap(),

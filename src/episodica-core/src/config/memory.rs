@@ -1,6 +1,6 @@
 //! The settings of a memory.
 
-use super::choices::{BoundaryMode, LearnFrom, RetrievalPreset};
+use super::choices::{BoundaryMode, LearnFrom, RetrievalPreset, SecretPolicy};
 use super::setting::{NumberBounds, settings};
 use crate::clock::DisplayZone;
 use crate::error::{Error, ErrorKind, Result};
@@ -74,6 +74,10 @@ settings! {
         max_open_files: usize = 128, NumberBounds::at_least(1.0);
         /// Maximum length of a message, in bytes of UTF-8.
         max_message_bytes: usize = 16 << 20, NumberBounds::at_least(1.0);
+        /// What becomes of keys, passwords, card and account numbers in messages: `mask` them as
+        /// `[secret: github token]`, `keep` them, `refuse` the message, or `auto` (`mask` in tools'
+        /// output and imported conversations, else `keep`).
+        secrets: SecretPolicy = SecretPolicy::Auto, NumberBounds::any();
         /// Maximum time, in seconds, that a search waits for the vector of its question. After
         /// that, the search ranks by words and reports this in `degraded`.
         search_timeout_seconds: f64 = 2.0, NumberBounds::above(0.0);

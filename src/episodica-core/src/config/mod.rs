@@ -5,6 +5,6 @@ mod choices;
 mod memory;
 mod setting;
 
-pub use choices::{BoundaryMode, LearnFrom, RetrievalPreset};
+pub use choices::{BoundaryMode, LearnFrom, RetrievalPreset, SecretPolicy};
 pub use memory::{MESSAGE_WEIGHTS, MemoryConfig, STATIC_WEIGHTS};
 pub use setting::{NumberBounds, SettingKind, SettingRow};

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::choices::{BoundaryMode, LearnFrom, RetrievalPreset};
+use super::choices::{BoundaryMode, LearnFrom, RetrievalPreset, SecretPolicy};
 use crate::error::{Error, ErrorKind, Result};
 
 /// One row of the table.
@@ -200,6 +200,14 @@ impl SettingValue for BoundaryMode {
 }
 
 impl SettingValue for LearnFrom {
+    const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
+
+    fn json(&self) -> Value {
+        json!(self)
+    }
+}
+
+impl SettingValue for SecretPolicy {
     const KIND: SettingKind = SettingKind::Choice(Self::NAMES);
 
     fn json(&self) -> Value {

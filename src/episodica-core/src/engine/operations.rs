@@ -11,6 +11,7 @@ use crate::engine::user::{OpenUser, UserGuard};
 use crate::engine::writing::erase::{delete_records, preview_deletion, unknown, update_text};
 use crate::engine::writing::form::{BufferCut, form_user, mark_session};
 use crate::engine::writing::ingest::{append_batch, check_messages, embed_messages, next_step};
+use crate::engine::writing::secrets::hide_secrets;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{AddReport, DeleteReport, Episode, NewMessage};
 use crate::score::RecordFilter;
@@ -24,19 +25,21 @@ impl Engine {
     /// `session_id`.
     ///
     /// # Errors
-    /// `InvalidInput` for an invalid message (nothing was added); `Io` (a long list is written in
+    /// `InvalidInput` for an invalid message, or one with a secret that the configuration refuses
+    /// (nothing was added); `Io` (a long list is written in
     /// steps; finished steps stay).
     pub fn add_messages(
         &self,
         user_id: &str,
-        messages: Vec<NewMessage>,
+        mut messages: Vec<NewMessage>,
         session_id: Option<&str>,
         control: &dyn CallControl,
     ) -> Result<AddReport> {
         self.check_writable()?;
         let owner = self.services.owner(user_id)?;
         check_messages(&self.services, &messages)?;
-        let mut report = AddReport::default();
+        let secrets = hide_secrets(self.services.config.secrets, &mut messages)?;
+        let mut report = AddReport { secrets, ..AddReport::default() };
         if messages.is_empty() && !self.services.store.has_files(&owner)? {
             return Ok(report);
         }

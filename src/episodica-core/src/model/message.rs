@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::clock::Moment;
+use crate::config::SecretPolicy;
 
 /// Who speaks, in the terms of chat APIs: `user`, `assistant`, `system`, `tool` or any other word
 /// the caller uses.
@@ -30,6 +31,8 @@ pub struct NewMessage {
     pub metadata: Option<Box<RawValue>>,
     /// The caller's own id; a second message with the same id is not stored.
     pub message_id: Option<String>,
+    /// What becomes of secrets in it; `None` = as the configuration says.
+    pub secrets: Option<SecretPolicy>,
 }
 
 /// A message in the log. Immutable once written.

@@ -19,6 +19,8 @@ pub struct AddReport {
     pub pending_semantic: usize,
     /// The id of every message of the call, in order, known ones included.
     pub message_ids: Vec<String>,
+    /// Secrets that were masked.
+    pub secrets: usize,
 }
 
 /// The result of `delete` and `delete_user_data`, or of a preview.

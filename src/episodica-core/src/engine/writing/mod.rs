@@ -22,4 +22,5 @@ pub(crate) mod merge;
 pub(crate) mod recall;
 mod refold;
 pub(crate) mod remember;
+pub(crate) mod secrets;
 pub(crate) mod write_progress;

@@ -95,7 +95,7 @@ mod tests {
             ("We met on 3 March, and I fly on the 17th.", "2025-03-03"),
             ("Fähre am 16. Juni, und ich fliege am 17.", "2025-06-16 2025-06-17"),
             ("El barco sale el 16 de junio y voy a volver el 17.", "2025-06-16 2025-06-17"),
-            ("Le bateau part le 16 juin et je rentre le 17.", "2025-06-16 2025-06-17"),
+            ("Le bateau part le 16 juin et nous rentrons tous le 17.", "2025-06-16 2025-06-17"),
         ] {
             assert_eq!(found(text), expected, "{text}");
         }

@@ -140,12 +140,8 @@ impl TenseReader {
             let found = self.read(&ClauseParts { before, after, arranged: [None; 2] });
             found.filter(|lean| *lean != TimeLean::Unknown)
         };
-        let previous = before.trim_end_matches(|c: char| !c.is_alphanumeric());
-        if !ends_sentence(&before[previous.len()..]) {
-            let previous = &previous[self.last_bound(previous)..];
-            if let Some(found) = alone(previous, "") {
-                return Some(found);
-            }
+        if let Some(found) = self.clause_before(before).and_then(|previous| alone(previous, "")) {
+            return Some(found);
         }
         let next = after.trim_start_matches(|c: char| !c.is_alphanumeric());
         if ends_sentence(&after[..after.len() - next.len()]) {
@@ -153,6 +149,22 @@ impl TenseReader {
         }
         let end = self.bounds.find(next).map_or(next.len(), |bound| bound.range().start);
         alone("", &next[..end])
+    }
+
+    /// The last clause of `before` that has words, unless a sentence ends after it.
+    fn clause_before<'t>(&self, mut before: &'t str) -> Option<&'t str> {
+        loop {
+            let words = before.trim_end_matches(|c: char| !c.is_alphanumeric());
+            if words.is_empty() || ends_sentence(&before[words.len()..]) {
+                return None;
+            }
+            let bound = self.bounds.find_all(words).last().map(|bound| bound.range());
+            let Some(bound) = bound.filter(|bound| bound.end == words.len()) else {
+                return Some(&words[self.last_bound(words)..]);
+            };
+            // A conjunction: "and".
+            before = &words[..bound.start];
+        }
     }
 
     /// The tense of the date at `place` of `text` if all signs of its clause agree, else `Unknown`.

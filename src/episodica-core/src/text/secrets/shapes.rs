@@ -1,0 +1,112 @@
+//! Secrets of a known form without a beginning of their own: private keys in armour, signed tokens,
+//! tokens of bots.
+
+use regex::Regex;
+
+use super::{FoundSecret, is_random};
+use crate::fork::ForkLazy;
+
+const ARMOUR: &str = "-----BEGIN ";
+/// Most bytes between the lines that begin and end a key.
+const MAX_ARMOUR: usize = 16 << 10;
+
+/// Words with dots or colons in them. A word can be read by one of these forms only.
+static WORDS: ForkLazy<[(Regex, &str); 6]> = ForkLazy::new(|| {
+    let form = |form: &str| Regex::new(&format!("^(?-u:{form})$")).expect("invariant: tested");
+    [
+        (form(r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}"), "jwt"),
+        (form(r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"), "telegram token"),
+        (
+            form(r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}"),
+            "discord token",
+        ),
+        (form(r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"), "azure client secret"),
+        (form(r"[a-f0-9]{32}-us[0-9]{1,2}"), "mailchimp key"),
+        (form(r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}"), "terraform token"),
+    ]
+});
+
+/// Characters of such words.
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~' | ':' | '=')
+}
+
+pub(super) fn find(text: &str, found: &mut Vec<FoundSecret>) {
+    armour(text, found);
+    let mut at = 0;
+    for piece in text.split(|c: char| !is_word(c)) {
+        let start = at;
+        at += piece.len();
+        at += text[at..].chars().next().map_or(0, char::len_utf8);
+        if (20..=8_192).contains(&piece.len()) {
+            word(piece, start, found);
+        }
+    }
+}
+
+/// A word, or the value after `name=` or `name:`, by its form.
+fn word(piece: &str, start: usize, found: &mut Vec<FoundSecret>) {
+    let has = |part: &str| piece.contains(part);
+    if !(has("eyJ") || has(":AA") || has("Q~") || has("-us") || has(".atlasv1.") || has_dots(piece))
+    {
+        return;
+    }
+    let ends = piece.trim_end_matches(['.', ':', '=', '~']);
+    let starts = std::iter::once(0);
+    let values = ends.char_indices().filter(|(_, c)| matches!(c, '=' | ':')).map(|(at, _)| at + 1);
+    for from in starts.chain(values.take(4)) {
+        let value = &ends[from..];
+        let Some((_, kind)) = WORDS.iter().find(|(form, _)| form.is_match(value)) else { continue };
+        if is_random(value) {
+            found.push(FoundSecret { start: start + from, end: start + ends.len(), kind });
+            return;
+        }
+    }
+}
+
+/// Two dots with something between, as in a token of Discord.
+fn has_dots(piece: &str) -> bool {
+    piece.len() >= 58 && piece.bytes().filter(|byte| *byte == b'.').count() == 2
+}
+
+/// Private keys between lines of dashes. Without its end, a key ends with its last line of code.
+fn armour(text: &str, found: &mut Vec<FoundSecret>) {
+    let mut free = 0;
+    for start in text.match_indices(ARMOUR).map(|(at, _)| at) {
+        if start < free {
+            continue;
+        }
+        let name = &text[start + ARMOUR.len()..];
+        let Some(label) = name.find("-----").filter(|end| *end <= 40) else { continue };
+        if !name[..label].contains("PRIVATE KEY") {
+            continue;
+        }
+        let body = start + ARMOUR.len() + label + "-----".len();
+        let mut limit = text.len().min(body + MAX_ARMOUR);
+        while !text.is_char_boundary(limit) {
+            limit -= 1;
+        }
+        let code = text[body..limit].find(|c: char| !is_code(c)).map_or(limit, |end| body + end);
+        let code = body + text[body..code].trim_end().len();
+        let end = match text[..limit]
+            .get(code..)
+            .and_then(|rest| rest.trim_start().strip_prefix("-----END "))
+        {
+            Some(rest) => match rest.find("-----").filter(|end| *end <= 40) {
+                Some(dashes) => limit - rest.len() + dashes + "-----".len(),
+                None => code,
+            },
+            None => code,
+        };
+        if end > body + 16 {
+            found.push(FoundSecret { start, end, kind: "private key" });
+            free = end;
+        }
+    }
+}
+
+/// A character of encoded keys, their headers, and line ends as JSON writes them.
+fn is_code(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || matches!(c, '+' | '/' | '=' | '\n' | '\r' | ' ' | '\t' | '\\' | ':' | ',' | '"' | '>')
+}
