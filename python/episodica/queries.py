@@ -51,10 +51,12 @@ def search(
     kinds: Iterable[Kind] | None = None,
     **options: Unpack[SearchOptions],
 ) -> SearchResults:
-    """Finds the episodes, facts and messages that answer a question, best first.
+    """Finds the moments that answer a question, best first.
 
-    New messages are found at once. Hits of all kinds are merged by their relevance. A
-    ``reranker`` of the memory then orders the best 50, by ``hit.scores["rerank"]``.
+    A moment is a message with its episode and the facts that quote it. Among them are facts that
+    a model, the user or the application stated. New messages are found at once. Hits of all kinds
+    are merged by their relevance. A ``reranker`` of the memory then orders the best 50, by
+    ``hit.scores["rerank"]``.
 
     Parameters
     ----------
@@ -66,7 +68,9 @@ def search(
         Maximum number of hits, 1 to 1000, or the maximum of each kind:
         ``{"semantic": 5, "message": 10}``.
     kinds
-        Any of ``"episodic"``, ``"semantic"`` and ``"message"``; ``None`` means all three.
+        Any of ``"episodic"``, ``"semantic"`` and ``"message"``; ``"semantic"`` brings all facts,
+        those that quote a message, too. ``None`` means moments and stated facts, and all facts
+        if ``fact_kinds``, ``min_importance`` or ``about`` asks for facts.
     method
         ``"hybrid"`` (all signals), ``"rrf"`` (reciprocal rank fusion of words and vectors),
         ``"vector"`` (vectors alone), ``"bm25"`` (words alone) or ``"norlift"`` (episodes ranked
@@ -118,6 +122,8 @@ def search(
     >>> hits = memory.search("alice", "where does she live?", kinds=["message"])
     >>> hits[0].content
     'I moved to Lyon last Friday.'
+    >>> hits[0].episode.message_count
+    2
     >>> memory.search("carol", "where does she live?")
     <SearchResults 0 hits for 'where does she live?', no such user: `carol`>
     """

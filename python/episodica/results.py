@@ -106,6 +106,11 @@ class Hit(Keyed):
     superseded_by : tuple of str
         Ids of the facts that superseded this fact, or a fact that this message states; empty for
         episodes.
+    episode : Episode or None
+        Of a message hit, its episode, whose ``original_messages`` are its neighbours; ``None``
+        while the message has none, and for other kinds.
+    claims : tuple of SemanticMemory
+        Of a message hit, the current facts that quote it; empty for other kinds.
     """
 
     kind: str
@@ -122,6 +127,8 @@ class Hit(Keyed):
     record: Record
     explanation: Explanation | None = None
     superseded_by: tuple[str, ...] = ()
+    episode: Episode | None = None
+    claims: tuple[SemanticMemory, ...] = ()
 
     @property
     def is_current(self) -> bool:

@@ -147,8 +147,7 @@ class EpisodicaMemoryService(Connected, BaseMemoryService):
         memory.delete(user, memory_id)
 
     def _find(self, user: str, query: str) -> SearchMemoryResponse:
-        options = {"kinds": ["message", "semantic"], **self._search}
-        hits = self._connection.memory.search(user, query, top_k=self._top_k, **options)
+        hits = self._connection.memory.search(user, query, top_k=self._top_k, **self._search)
         return SearchMemoryResponse(memories=[_entry(hit) for hit in list(hits)[: self._top_k]])
 
 

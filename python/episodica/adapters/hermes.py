@@ -236,12 +236,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
             return {"remembered": text}
         if tool_name == _SEARCH["name"]:
             limit = args.get("limit", 5)
-            hits = self._memory.memory.search(
-                self._user,
-                args.get("query", ""),
-                top_k=limit,
-                kinds=["episodic", "semantic", "message"],
-            )
+            hits = self._memory.memory.search(self._user, args.get("query", ""), top_k=limit)
             return {
                 "results": [
                     {"kind": hit.kind, "date": hit.timestamp.isoformat(), "content": hit.content}

@@ -30,7 +30,9 @@ class EpisodicaRetriever(Connected, BaseRetriever):
     """Searches a user's memory and returns documents, best first.
 
     A document's ``page_content`` is the text of the hit and its ``id`` the id of the record; the
-    ``metadata`` has ``kind``, ``score`` (0 to 1), ``timestamp``, ``title`` and ``uri``.
+    ``metadata`` has ``kind``, ``score`` (0 to 1), ``timestamp``, ``title`` and ``uri``, and of a
+    message ``episode_id`` and ``episode_title`` (empty while it has no episode) and ``claims``,
+    the facts that quote it.
 
     Parameters
     ----------
@@ -85,6 +87,11 @@ class EpisodicaRetriever(Connected, BaseRetriever):
 
 
 def _document(hit: Hit) -> Document:
+    moment = {
+        "episode_id": hit.episode.episode_id if hit.episode else "",
+        "episode_title": hit.episode.title if hit.episode else "",
+        "claims": [one.content for one in hit.claims],
+    }
     return Document(
         id=hit.id,
         page_content=hit.content,
@@ -94,5 +101,6 @@ def _document(hit: Hit) -> Document:
             "timestamp": hit.timestamp.isoformat(),
             "title": hit.title,
             "uri": hit.uri,
+            **(moment if hit.kind == "message" else {}),
         },
     )

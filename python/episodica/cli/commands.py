@@ -24,7 +24,7 @@ _LEAST_TITLE_COLUMNS = 20
 
 
 def search(args: argparse.Namespace, out: Output) -> None:
-    """Finds messages, episodes and facts."""
+    """Finds moments, or messages, episodes and facts."""
     with opened(args) as memory:
         hits = found(args, memory, args.explain)
         if out.as_json:
@@ -61,6 +61,8 @@ def print_hit(hit: Hit, out: Output) -> None:
     """Prints a hit on two to four lines: its rank, and the words that matched."""
     head = f"{hit.rank:>3}  {hit.score:.4f}  {hit.kind:<8}  {day(hit.timestamp)}"
     title = printable(hit.title) if hit.kind == "episodic" else ""
+    if hit.episode is not None:
+        title = printable(hit.episode.title)
     if out.width is not None and out.width < len(head) + _LEAST_TITLE_COLUMNS:
         out.line(out.style(head, "dim"))
         out.paragraph(title, indent=5, max_lines=1)

@@ -23,6 +23,8 @@ Method: TypeAlias = Literal["hybrid", "rrf", "vector", "bm25", "norlift"]
 Format: TypeAlias = Literal["text", "json", "xml"]
 
 KINDS: tuple[Kind, ...] = ("episodic", "semantic", "message")
+# What a search finds that names no kinds: messages, and facts that don't just quote a message.
+_MOMENTS: tuple[Kind, ...] = ("message", "semantic")
 METHODS: tuple[Method, ...] = ("hybrid", "rrf", "vector", "bm25", "norlift")
 FORMATS: tuple[Format, ...] = ("text", "json", "xml")
 
@@ -136,7 +138,7 @@ def search_options(
     """
     options = _with_defaults(given, SearchOptions)
     now = options["now"]
-    names, per_kind = KINDS if kinds is None else _kinds(kinds), {}
+    names, per_kind = _MOMENTS if kinds is None else _kinds(kinds), {}
     if isinstance(top_k, Mapping):
         wanted: dict[Any, int] = dict(top_k)
         per_kind = {name: checks.top_k(wanted[name]) for name in _kinds(wanted)}
@@ -150,6 +152,7 @@ def search_options(
         "top_k": None if top_k is None else checks.top_k(top_k),
         "per_kind": list(per_kind.items()),
         "kinds": list(names),
+        "stated_only": kinds is None and not per_kind,
         "method": one_of(options["method"], METHODS, "method"),
         **_window(options, zone),
         "where": conditions(options["where"]),

@@ -86,7 +86,11 @@ class Search(Arguments):
 
     query: str = Field(description="the question, in any language")
     limit: _Limit = 10
-    kinds: _Kinds | None = Field(None, description="episodes, facts, messages; default: all")
+    kinds: _Kinds | None = Field(
+        None,
+        description="`episodic` (episodes), `semantic` (facts), `message`; default: messages, "
+        "each with its episode and its claims, and stated facts",
+    )
     since: _Since = None
     until: _Until = None
     project: _Project = None

@@ -130,7 +130,7 @@ class Tools:
         )
 
     async def search(self, asked: Search) -> answers.Found:
-        """Finds messages, episodes and facts."""
+        """Finds moments, or messages, episodes and facts."""
         start = answers.place(asked, int) or 0
         wanted = min(start + asked.limit, _MAX_HITS)
         found = await self._memory.search(
@@ -351,7 +351,13 @@ class Tools:
 
     def _hit(self, hit: Hit, layer: Layer) -> Item:
         found = item(hit.record, hit.uri, layer, hit.score)
-        return found if hit.is_current else found.model_copy(update={"outdated": True})
+        moment: dict[str, Any] = {} if hit.is_current else {"outdated": True}
+        if hit.episode is not None:
+            title = clip(hit.episode.title, answers.SHORT)
+            moment["episode"] = answers.Whole(id=hit.episode.episode_id, title=title)
+        if hit.claims:
+            moment["claims"] = [one.content for one in hit.claims]
+        return found.model_copy(update=moment)
 
     def _url(self, record: Record) -> str:
         if not isinstance(record, Message):

@@ -230,6 +230,8 @@ class HitView(BaseModel):
     is_current: bool
     messages: list[MessageView] | None = None
     explanation: AnyObject | None = None
+    episode: EpisodeView | None = Field(description="The episode of a message hit.")
+    claims: list[FactView] = Field(description="The facts that quote a message hit.")
 
 
 class Found(BaseModel):

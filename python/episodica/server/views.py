@@ -61,15 +61,23 @@ def record(one: Record, layer: str = "L1") -> dict[str, Any]:
 
 
 def hit(one: Hit, layer: str) -> dict[str, Any]:
-    """A result of a search; of an episode, the texts of a layer."""
+    """A result of a search; of an episode, the texts of a layer.
+
+    The episode of a message has its messages at L2, else its title and summary.
+    """
     content = one.content
     if layer == "L0" and isinstance(one.record, Episode):
         content = one.record.summary
     messages = [message(each) for each in one.messages] if layer == "L2" else None
     explanation = None if one.explanation is None else one.explanation.to_dict()
-    given = {"content": content, "messages": messages, "explanation": explanation}
-    view = _fields(HitView, one, **given)
-    return {k: v for k, v in view.items() if v is not None or k not in given}
+    optional = {"messages": messages, "explanation": explanation}
+    of_layer = layer if layer == "L2" else "L0"
+    moment = {
+        "episode": None if one.episode is None else episode(one.episode, of_layer),
+        "claims": [fact(each) for each in one.claims],
+    }
+    view = _fields(HitView, one, content=content, **optional, **moment)
+    return {k: v for k, v in view.items() if v is not None or k not in optional}
 
 
 def event(one: Event) -> dict[str, Any]:

@@ -56,7 +56,7 @@ pub(crate) fn filter(options: &Bound<'_, PyDict>) -> PyResult<RecordFilter> {
         attribute: optional(options, "attribute")?,
         min_importance: optional(options, "min_importance")?,
         about_agent: optional(options, "about_agent")?,
-        stated_only: false,
+        stated_only: optional(options, "stated_only")?.unwrap_or(false),
     })
 }
 

@@ -1,7 +1,10 @@
 //! The hits of a search, converted to Python values one by one on access.
 
+use std::collections::HashMap;
+
 use episodica_core::engine::PackedContext;
 use episodica_core::score::{HitKind, HitRecord, ScoreTerm, SearchHit};
+use episodica_core::sync::Mutex;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -20,6 +23,8 @@ pub(crate) struct HitResults {
     intent: &'static str,
     /// True if hits include explanations of their scores.
     explain: bool,
+    /// The converted episodes of the hits by their ids: hits of one episode share it.
+    episodes: Mutex<HashMap<String, Py<PyAny>>>,
 }
 
 impl HitResults {
@@ -30,7 +35,24 @@ impl HitResults {
         intent: &'static str,
         explain: bool,
     ) -> Self {
-        Self { shown, hits, degraded, intent, explain }
+        Self { shown, hits, degraded, intent, explain, episodes: Mutex::default() }
+    }
+
+    /// The episode of a hit.
+    fn episode<'py>(
+        &self,
+        py: Python<'py>,
+        hit: &SearchHit,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(episode) = &hit.episode else { return Ok(None) };
+        let id = &*episode.episode_id;
+        if let Some(made) = self.episodes.lock().get(id) {
+            return Ok(Some(made.clone_ref(py).into_bound(py)));
+        }
+        // Python code may run while a value is made, so nothing is locked then.
+        let made = records::episode(py, &self.shown, episode)?;
+        self.episodes.lock().insert(id.to_owned(), made.clone().unbind());
+        Ok(Some(made))
     }
 }
 
@@ -76,7 +98,7 @@ impl HitResults {
     fn hit<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         let hit =
             self.hits.get(index).ok_or_else(|| PyIndexError::new_err("hit index out of range"))?;
-        hit_value(py, &self.shown, hit, self.explain)
+        hit_value(py, &self.shown, hit, self.episode(py, hit)?, self.explain)
     }
 }
 
@@ -100,8 +122,10 @@ fn hit_value<'py>(
     py: Python<'py>,
     shown: &RecordFrame,
     hit: &SearchHit,
+    of: Option<Bound<'py, PyAny>>,
     explain: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let quoted = hit.claims.iter().map(|fact| records::fact(py, shown, fact));
     let (made, repeated, when) = match &hit.record {
         HitRecord::Episode(inner) => (
             records::episode(py, shown, inner)?,
@@ -139,6 +163,8 @@ fn hit_value<'py>(
         score,
         rank,
         messages: matched(hit, &made)?,
+        episode: of,
+        claims: PyTuple::new(py, quoted.collect::<PyResult<Vec<_>>>()?)?,
         superseded_by: PyTuple::new(py, superseded_by)?,
         explanation: explain.then(|| tree(py, explanation)).transpose()?,
         record: &made,

@@ -24,7 +24,10 @@ router = APIRouter(tags=["questions"])
 async def search(
     body: Search, user: User, caller: AnyCaller, memory: Memory, service: TheService
 ) -> Response:
-    """Finds the messages, episodes and facts that answer a question, best first."""
+    """Finds messages, each with its episode and the facts that quote it, and stated facts.
+
+    Best first; `kinds` asks for others.
+    """
     caller.needs("read")
     memory = in_zone(memory, body.timezone)
     started = time.perf_counter()

@@ -31,7 +31,8 @@ pub struct RecordFilter {
     pub min_importance: Option<f32>,
     /// `true`: only facts about agents; `false`: only facts about the user.
     pub about_agent: Option<bool>,
-    /// Only facts that a model, the user or the application stated. Messages and episodes pass.
+    /// Only facts that a model, the user or the application stated, if messages may pass, too: a
+    /// fact that quotes a message tells nothing that the message doesn't.
     pub stated_only: bool,
 }
 
@@ -52,6 +53,11 @@ impl RecordFilter {
             || self.attribute.is_some()
             || self.min_importance.is_some()
             || self.about_agent.is_some()
+    }
+
+    /// True if only facts may pass that were stated.
+    pub(crate) fn wants_stated(&self) -> bool {
+        self.stated_only && !self.is_about_facts()
     }
 
     /// True if the interval from `start` to `end` overlaps the filter's interval.
@@ -86,7 +92,7 @@ impl RecordFilter {
         let proofs = || {
             fact.source_messages.iter().filter_map(|id| said.slot(id)).map(|slot| said.get(slot))
         };
-        !(self.stated_only && fact.provenance.is_by_rules())
+        !(self.wants_stated() && fact.provenance.is_by_rules())
             && self.admits_time(fact.valid_from, fact.valid_to.unwrap_or(Moment::MAX))
             && (self.fact_kinds.is_empty() || self.fact_kinds.contains(&fact.kind))
             && self.min_importance.is_none_or(|least| fact.importance >= least)

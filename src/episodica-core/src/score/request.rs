@@ -111,6 +111,10 @@ pub struct SearchHit {
     /// The messages that matched, best first: a message hit has one, an episode its own messages, a
     /// fact none.
     pub messages: Vec<Arc<Message>>,
+    /// The episode of a message hit; `None` while the message has none, and for other kinds.
+    pub episode: Option<Arc<Episode>>,
+    /// The current facts that quote a message hit; none for other kinds.
+    pub claims: Vec<Arc<SemanticMemory>>,
     /// Ids of the facts that superseded this fact or the content of this message; empty for
     /// episodes.
     pub superseded_by: Vec<String>,

@@ -94,11 +94,9 @@ impl Engine {
                 ContextParts::empty(request.form, request.max_tokens);
             return Ok(PackedContext { text, token_count, ..PackedContext::default() });
         };
-        // An outdated record only appears next to its successor. A fact that quotes a message tells
-        // nothing that the message doesn't.
+        // An outdated record only appears next to its successor.
         let mut wide = SearchRequest { include_superseded: false, ..request.search.clone() };
-        let may_quote = wide.kinds.contains(&HitKind::Message) && !wide.filter.is_about_facts();
-        wide.filter.stated_only |= may_quote;
+        wide.filter.stated_only = wide.kinds.contains(&HitKind::Message);
         let query = ParsedQuery::new(&wide.query, &user.view.read().messages, self.services.tokens);
         let mut prepared = self.prepare(&query.at(wide.now), &wide, &hurried)?;
         let view = user.view.read();
@@ -174,7 +172,7 @@ impl ContextSources {
             episodes = made(&hits, found)?;
         }
         // Without messages that compete for the budget, every fact may enter.
-        let best = hits.best_relevance(&messages, &answered);
+        let best = messages.first().map(|best| hits.relevance(best.score, &answered));
         let best = best.map(|best| asked.first().map_or(best, |hit| hit.score.max(best)));
         let fact_bears = FACT_BEARS * best.unwrap_or_default();
         let facts = asked.iter().filter_map(|hit| match &hit.record {

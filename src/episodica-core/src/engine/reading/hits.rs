@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::engine::memory::recalled::own_parts;
 use crate::engine::memory::view::UserView;
+use crate::engine::reading::moments::add_moments;
 use crate::error::Result;
 use crate::index::for_each_term;
 use crate::score::{
@@ -120,6 +121,8 @@ impl HitBuilder<'_> {
             rank: 0,
             terms: Arc::clone(&self.terms),
             messages,
+            episode: None,
+            claims: Vec::new(),
             superseded_by: self.superseded_by(&record),
             explanation: ScoreTerm::relevance(found.score, raw),
             record,
@@ -230,22 +233,15 @@ impl HitBuilder<'_> {
         Ok(())
     }
 
-    /// The relevance of the best of ranked messages.
-    pub fn best_relevance(
-        &self,
-        messages: &[ScoredMessage],
-        answered: &AnswerRelevance,
-    ) -> Option<f64> {
-        let of = |score| self.ranking.relevance(&self.asked, HitKind::Message, score, answered);
-        messages.first().map(|best| of(best.score))
+    /// The relevance of a message with this score.
+    pub fn relevance(&self, score: f64, answered: &AnswerRelevance) -> f64 {
+        self.ranking.relevance(&self.asked, HitKind::Message, score, answered)
     }
 
     /// Drops messages below the requested relevance.
     pub fn keep_relevant(&self, messages: &mut Vec<ScoredMessage>, answered: &AnswerRelevance) {
         let Some(least) = self.least else { return };
-        let relevance =
-            |score| self.ranking.relevance(&self.asked, HitKind::Message, score, answered);
-        messages.retain(|message| relevance(message.score) >= least);
+        messages.retain(|message| self.relevance(message.score, answered) >= least);
     }
 
     /// The best `wanted` records that pass `threshold`.
@@ -292,6 +288,9 @@ impl HitBuilder<'_> {
     ) -> Result<Vec<SearchHit>> {
         let messages = ranked.iter().copied().map(ScoredSlot::Message);
         let found = self.relevant(HitKind::Message, messages, answered);
-        found.into_iter().filter_map(|found| self.made(found).transpose()).collect()
+        let made = found.into_iter().filter_map(|found| self.made(found).transpose());
+        let mut hits: Vec<SearchHit> = made.collect::<Result<_>>()?;
+        add_moments(self.view, &mut hits);
+        Ok(hits)
     }
 }

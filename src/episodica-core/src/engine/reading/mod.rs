@@ -5,6 +5,7 @@ mod corpus;
 pub(crate) mod export;
 pub(crate) mod forgetting;
 pub(crate) mod hits;
+mod moments;
 pub(crate) mod records;
 pub(crate) mod search;
 pub(crate) mod sessions;

@@ -17,6 +17,7 @@ use crate::engine::lifecycle::Engine;
 use crate::engine::memory::indexing::other_dimension;
 use crate::engine::memory::view::UserView;
 use crate::engine::reading::hits::{HitBuilder, RankedSlot};
+use crate::engine::reading::moments::add_moments;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::score::{
@@ -221,7 +222,9 @@ impl<'a> SearchRun<'a> {
             record.map(|record| (record.time(), record.id().to_owned()))
         });
         let made = best.into_iter().map(|ranked| rankings[ranked.by].made(ranked.found));
-        Ok(numbered(made.filter_map(Result::transpose).collect::<Result<_>>()?))
+        let mut made: Vec<SearchHit> = made.filter_map(Result::transpose).collect::<Result<_>>()?;
+        add_moments(self.view, &mut made);
+        Ok(numbered(made))
     }
 
     /// Applies `find` to each kind; its argument tells whether the kind lacks hits. Runs in

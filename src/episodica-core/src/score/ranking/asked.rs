@@ -300,7 +300,7 @@ impl<'a> RankingInput<'a> {
     /// The admitted facts that either leg proposes or that superseded a proposed fact.
     pub(super) fn proposed_facts(&self, scores: &FieldScores) -> Vec<u32> {
         let corpus = self.corpus;
-        let stated_only = self.filter.stated_only;
+        let stated_only = self.filter.wants_stated();
         if self.filter.is_empty() && !stated_only {
             let mut slots = scores.candidates();
             let successor = |slot: u32| corpus.successor(slot);
