@@ -318,7 +318,7 @@ def import_(
     if user_id is not None and Path(file).is_dir() and is_tree(Path(file)):
         return read_back(self, check.user(user_id), Path(file))
     policy = None if secrets is None else one_of(secrets, POLICIES, "secrets")
-    with Reporter(progress) as callback:
+    with Reporter(progress, self._awaiter) as callback:
         return import_file(self, file, check.optional_user(user_id), format, callback, policy)
 
 

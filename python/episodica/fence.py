@@ -7,12 +7,14 @@ occurs nowhere in it, so no text can close its own fence. The text itself does n
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from html import escape
 from typing import TypeVar
 from urllib.parse import quote
 
+from ._native import small_talk
 from .results import Context
 
 _NOTE = (
@@ -24,6 +26,13 @@ _DIGITS = 8
 _SOURCE = 80
 # How often a text is packed: again if the fence costs more tokens than expected.
 _ATTEMPTS = 6
+
+# How sure the head for small talk must be of a question: single words, such as a search may have,
+# come near to this.
+_SURELY = 2.2
+_WORD = re.compile(r"\w\w+")
+_ENDS = r".!?\u3002\uff01\uff1f"
+_SENTENCE = re.compile(rf"[^{_ENDS}\n]+[{_ENDS}]*")
 
 T = TypeVar("T")
 
@@ -70,6 +79,34 @@ def fenced_context(packed: Context, *, source: str = "") -> str:
     """The fenced text of a context, with the days of its records; empty for an empty context."""
     times = [one.timestamp for one in packed.messages] + [one.valid_from for one in packed.facts]
     return fenced(packed.text, source=source, times=times or [one.timestamp for one in packed.hits])
+
+
+def asks_nothing(question: str, found: Iterable[str]) -> bool:
+    """Whether a question is a greeting, thanks or a reaction, for which nothing is recalled.
+
+    It is not if one of its words is in the texts that it found, other than in small talk.
+
+    Examples
+    --------
+    >>> asks_nothing("Thanks!", ["My dog is called Pickle. Thanks for asking!"])
+    True
+    >>> asks_nothing("London", ["I moved to London."]), asks_nothing("Where do I live?", [])
+    (False, False)
+    """
+    if small_talk(question) <= _SURELY:
+        return False
+    words = frozenset(_WORD.findall(question.casefold()))
+    sentences = (sentence for text in found for sentence in _SENTENCE.findall(text))
+    return not any(
+        small_talk(sentence) <= 0 and not words.isdisjoint(_WORD.findall(sentence.casefold()))
+        for sentence in sentences
+    )
+
+
+def recalled(question: str, packed: Context) -> bool:
+    """Whether a context answers a question; see :func:`asks_nothing`."""
+    said = [one.content for one in packed.messages]
+    return not asks_nothing(question, [*said, *(one.content for one in packed.facts)])
 
 
 async def within(

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, Self
 
+from .awaiting import Awaiter
 from .errors import ClosedError, EpisodicaError
 from .inputs import checks as check
 from .reports import Event, Events
@@ -151,17 +152,22 @@ class Subscription:
     def __init__(
         self,
         memory: Source,
+        awaiter: Awaiter,
         callback: Callable[[Event], object],
         since: str | None,
         user_id: str | None,
     ) -> None:
+        self._awaiter = awaiter
         self.delivered = 0
         self.errors = 0
         self._ended = threading.Event()
         stream = EventStream(_Weakly(memory), since, user_id)
         self._stream = stream
         self._thread = threading.Thread(
-            target=self._run, args=(stream, callback), name="episodica-events", daemon=True
+            target=self._run,
+            args=(stream, awaiter.bound("callback", callback)),
+            name="episodica-events",
+            daemon=True,
         )
         self._thread.start()
 
@@ -192,6 +198,8 @@ class Subscription:
     def close(self, timeout: float = 5.0) -> None:
         """Ends the subscription, and waits for a running call of the callback.
 
+        Does not wait on an event loop on which the callback would be awaited.
+
         Parameters
         ----------
         timeout
@@ -211,7 +219,7 @@ class Subscription:
         """
         longest = check.seconds(timeout, "timeout")
         self._stream.close()
-        if threading.current_thread() is not self._thread:
+        if threading.current_thread() is not self._thread and not self._awaiter.blocks():
             self._thread.join(longest)
 
     def __enter__(self) -> Self:

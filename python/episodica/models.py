@@ -3,8 +3,7 @@
 A callable that serves as LLM gets the arguments of a chat completion: messages with ``role`` and
 ``content``, and, if its signature accepts them, the keywords ``response_format``, ``max_tokens``
 and ``temperature``. It returns the answer's text, or a chat completion (a mapping or an object,
-with ``usage`` if the tokens are known). Coroutines run on one event loop in its own thread, so
-that clients keep their connections and callers may have a running loop.
+with ``usage`` if the tokens are known). ``Awaiter`` runs coroutine functions.
 """
 
 from __future__ import annotations
@@ -12,17 +11,14 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import threading
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
+from .awaiting import Awaiter
 from .config import EmbeddingConfig, LLMConfig, MemoryConfig
 from .embedders import named_embedding
 from .errors import ConfigError, LLMError
 from .hints import shown
-
-if TYPE_CHECKING:
-    import asyncio
 
 LLM: TypeAlias = LLMConfig | Mapping[str, Any] | Callable[..., Any]
 Embedding: TypeAlias = (
@@ -33,13 +29,15 @@ Answer: TypeAlias = tuple[str, int | None, int | None]
 _KEYWORDS = ("response_format", "max_tokens", "temperature")
 
 
-def adapt(function: Callable[..., Any]) -> Callable[[str, str, str, str, int], Answer]:
+def adapt(
+    function: Callable[..., Any], awaiter: Awaiter
+) -> Callable[[str, str, str, str, int], Answer]:
     """The function as the engine calls it.
 
     The engine passes the system prompt, the user prompt, the name and the JSON of the answer's
     schema, and the maximum number of tokens; it gets the text and its tokens back.
     """
-    keywords = _accepted(function)
+    keywords, called = _accepted(function), awaiter.bound("llm", function)
 
     def ask(system: str, user: str, schema_name: str, schema: str, max_tokens: int) -> Answer:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -49,44 +47,9 @@ def adapt(function: Callable[..., Any]) -> Callable[[str, str, str, str, int], A
             "max_tokens": max_tokens,
             "temperature": 0,
         }
-        answer = function(messages, **{name: offered[name] for name in keywords})
-        if inspect.isawaitable(answer):
-            answer = _loop.run(answer)
-        return read(answer)
+        return read(called(messages, **{name: offered[name] for name in keywords}))
 
     return ask
-
-
-class _Loop:
-    """An event loop in a thread, started when first needed."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def run(self, awaitable: Awaitable[Any]) -> Any:
-        """Waits for the result of ``awaitable``."""
-        import asyncio
-
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=self._loop.run_forever, name="episodica-llm", daemon=True
-                ).start()
-        future = asyncio.run_coroutine_threadsafe(_result(awaitable), self._loop)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
-
-
-_loop = _Loop()
-
-
-async def _result(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
 
 
 def _accepted(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -127,7 +90,7 @@ def _count(usage: Any, name: str) -> int | None:
     return count if isinstance(count, int) and count >= 0 else None
 
 
-def llm_spec(llm: object) -> dict[str, Any] | None:
+def llm_spec(llm: object, awaiter: Awaiter) -> dict[str, Any] | None:
     """A language model as the engine takes it; ``None`` stays ``None``."""
     if llm is None:
         return None
@@ -140,10 +103,10 @@ def llm_spec(llm: object) -> dict[str, Any] | None:
         raise ConfigError(
             f"llm must be an LLMConfig or a callable, not `{type(llm).__name__}`", hint=hint
         )
-    return {"kind": "callable", "callable": adapt(llm), "model": _model_name(llm)}
+    return {"kind": "callable", "callable": adapt(llm, awaiter), "model": _model_name(llm)}
 
 
-def embedding_spec(embedding: object) -> dict[str, Any] | None:
+def embedding_spec(embedding: object, awaiter: Awaiter) -> dict[str, Any] | None:
     """An embedder as the engine takes it; ``None`` is its default."""
     if embedding is None or embedding == "multilingual":
         return None
@@ -163,7 +126,8 @@ def embedding_spec(embedding: object) -> dict[str, Any] | None:
         raise ConfigError(
             f"embedding must be an EmbeddingConfig or a callable, not `{name}`", hint=hint
         )
-    return {"kind": "callable", "callable": embedding, "model": _model_name(embedding)}
+    called = awaiter.bound("embedding", embedding)
+    return {"kind": "callable", "callable": called, "model": _model_name(embedding)}
 
 
 def _model_name(function: object) -> str:

@@ -215,7 +215,7 @@ def on_event(
     Parameters
     ----------
     callback
-        The function; it is given an :class:`Event`.
+        The function, or coroutine function; it is given an :class:`Event`.
     user_id
         Only this user.
     since
@@ -241,7 +241,7 @@ def on_event(
     if not callable(callback):
         raise InvalidInputError(f"callback must be a function, not `{type(callback).__name__}`")
     cursor = None if since is None else check.text(since, "since")
-    return Subscription(self, callback, cursor, check.optional_user(user_id))
+    return Subscription(self, self._awaiter, callback, cursor, check.optional_user(user_id))
 
 
 def verify(
@@ -269,7 +269,7 @@ def verify(
     >>> memory.verify().errors
     0
     """
-    with Reporter(progress) as callback:
+    with Reporter(progress, self._awaiter) as callback:
         return self._engine.verify(check.optional_user(user_id), callback)
 
 
@@ -309,7 +309,7 @@ def backup(
     ...     copy.verify().errors
     0
     """
-    with Reporter(progress) as callback:
+    with Reporter(progress, self._awaiter) as callback:
         return self._engine.backup(str(check.store_path(path)), callback)
 
 
@@ -369,7 +369,7 @@ def rebuild_indices(
     >>> memory.rebuild_indices("alice").users
     1
     """
-    with Reporter(progress) as callback:
+    with Reporter(progress, self._awaiter) as callback:
         return self._engine.rebuild_indices(check.optional_user(user_id), callback)
 
 
@@ -406,7 +406,7 @@ def compact(
     >>> memory.compact("alice").users
     1
     """
-    with Reporter(progress) as callback:
+    with Reporter(progress, self._awaiter) as callback:
         return self._engine.compact(check.optional_user(user_id), callback)
 
 

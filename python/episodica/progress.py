@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO, TypeAlias
 
+from .awaiting import Awaiter
 from .errors import InvalidInputError
 from .visible import escaped
 
 ProgressCallback: TypeAlias = Callable[[str, int, int], None]
-Progress: TypeAlias = bool | ProgressCallback | None
+Progress: TypeAlias = bool | Callable[[str, int, int], object] | None
 """``True``: a bar in a notebook or on a terminal. A callable takes ``(step, done, total)``."""
 
 _CELLS = 24
@@ -105,7 +106,7 @@ class Reporter:
     A context manager, so that the bar is removed at the end.
     """
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, awaiter: Awaiter | None = None) -> None:
         self._bar: ProgressBar | NotebookBar | None = None
         self.callback: ProgressCallback | None = None
         if progress is True:
@@ -115,7 +116,7 @@ class Reporter:
             elif sys.stderr.isatty():
                 self.callback = self._bar = ProgressBar()
         elif callable(progress):
-            self.callback = progress
+            self.callback = (awaiter or Awaiter()).bound("progress", progress)
         elif progress not in (None, False):
             raise InvalidInputError(
                 f"progress must be True or a callable, not `{type(progress).__name__}`"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from .awaiting import Awaiter
 from .config import MemoryConfig
 from .config.endpoint import public_url
 from .errors import ConfigError, InvalidInputError
@@ -27,13 +28,17 @@ if TYPE_CHECKING:
 class OpenStore:
     """The operations on a store as a whole. Use a subclass, a memory."""
 
-    __slots__ = ("__weakref__", "_config", "_handle", "_place", "_reranker", "_tenant", "_timezone")
+    __slots__ = (
+        *("__weakref__", "_awaiter", "_config", "_handle", "_place", "_reranker", "_tenant"),
+        "_timezone",
+    )
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         tenant: str,
         config: MemoryConfig,
+        awaiter: Awaiter,
         read_only: bool,
         embedding: dict[str, Any] | None,
         llm: dict[str, Any] | None,
@@ -43,7 +48,9 @@ class OpenStore:
         self._tenant = check.text(tenant, "tenant")
         self._config = config
         self._timezone: str | None = None
-        self._reranker = checked_reranker(reranker)
+        self._awaiter = awaiter
+        checked = checked_reranker(reranker)
+        self._reranker = None if checked is None else awaiter.bound("reranker", checked)
         self._handle = EngineHandle(
             self,
             self._place,
@@ -57,6 +64,7 @@ class OpenStore:
 
     @property
     def _engine(self) -> Engine:
+        self._awaiter.called()
         engine = self._handle.get()
         return engine if self._timezone is None else engine.in_timezone(self._timezone)
 
@@ -150,7 +158,7 @@ class OpenStore:
             raise InvalidInputError(error.message, hint=error.hint) from None
         other = object.__new__(type(self))
         other._place, other._tenant, other._handle = self._place, self._tenant, self._handle
-        other._reranker = self._reranker
+        other._awaiter, other._reranker = self._awaiter, self._reranker
         other._config, other._timezone = replace(self._config, timezone=name), name
         return other
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import carrying, corrections, forming, operation, queries
+from .awaiting import Awaiter
 from .config import MemoryConfig, resolve_config
 from .models import LLM, Embedding, embedding_spec, llm_spec
 from .plot import Plots
@@ -77,8 +78,10 @@ class MemorySystem(AnyMemory):
         The language model. ``None``: that of ``config``, else none (offline). An
         :class:`LLMConfig`, or its fields in a mapping. Or a callable that takes the messages of a
         chat (and ``response_format``, ``max_tokens`` and ``temperature`` if its signature has
-        them) and returns the answer's text or a chat completion; it may be a coroutine function.
-        Its attribute ``model`` names the model.
+        them) and returns the answer's text or a chat completion. Its attribute ``model`` names the
+        model. It may be a coroutine function, as may ``embedding``, ``reranker`` and callbacks:
+        they run on an event loop of the package, so they must not share clients or locks with
+        coroutines of the program. :class:`AsyncMemorySystem` awaits them on the program's loop.
     embedding
         The embedder. ``None``: that of ``config``, else the one inside the package. An
         :class:`EmbeddingConfig`, its fields in a mapping, or the path of a local folder. Or one
@@ -133,13 +136,27 @@ class MemorySystem(AnyMemory):
         **overrides: Any,
     ) -> None:
         settings = resolve_config(config, overrides)
+        self._open(Awaiter(), path, tenant, settings, llm, embedding, reranker)
+
+    def _open(
+        self,
+        awaiter: Awaiter,
+        path: str | os.PathLike[str],
+        tenant: str,
+        settings: MemoryConfig,
+        llm: LLM | None,
+        embedding: Embedding | None,
+        reranker: Reranker | None,
+    ) -> None:
+        embedder = settings.embedding if embedding is None else embedding
         super().__init__(
             path,
             tenant,
             settings,
+            awaiter,
             read_only=False,
-            embedding=embedding_spec(settings.embedding if embedding is None else embedding),
-            llm=llm_spec(settings.llm if llm is None else llm),
+            embedding=embedding_spec(embedder, awaiter),
+            llm=llm_spec(settings.llm if llm is None else llm, awaiter),
             reranker=reranker,
         )
 
@@ -206,9 +223,17 @@ class LightweightSearchSystem(AnyMemory):
         **overrides: Any,
     ) -> None:
         settings = resolve_config(config, overrides)
-        spec = embedding_spec(settings.embedding if embedding is None else embedding)
+        awaiter = Awaiter()
+        embedder = settings.embedding if embedding is None else embedding
         super().__init__(
-            path, tenant, settings, read_only=True, embedding=spec, llm=None, reranker=reranker
+            path,
+            tenant,
+            settings,
+            awaiter,
+            read_only=True,
+            embedding=embedding_spec(embedder, awaiter),
+            llm=None,
+            reranker=reranker,
         )
 
     def preload(self, users: Iterable[str] | None = None) -> RebuildReport:

@@ -235,5 +235,17 @@ async def test_a_cancelled_save_is_whole_or_not_there(memory: MemorySystem) -> N
         assert len(await history.get_messages(str(number))) in (0, 5)
 
 
+async def test_instructions_are_no_memories(memory: MemorySystem) -> None:
+    provider = EpisodicaContextProvider(memory, "alice")
+    messages = [Message("system", ["Answer in French."]), Message("user", ["I moved to Lyon."])]
+    context = SessionContext(session_id="s", input_messages=messages)
+    await provider.after_run(agent=None, session=None, context=context, state={})
+    assert said(memory) == [("user", "I moved to Lyon.")]
+    history = EpisodicaHistoryProvider(memory, "ben")
+    await history.save_messages("s", messages)
+    assert [one.text for one in await history.get_messages("s")] == [one.text for one in messages]
+    assert "French" not in memory.context("ben", "Answer in French").text
+
+
 def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
     the_page("agent_framework")

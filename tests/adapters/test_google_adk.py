@@ -256,5 +256,17 @@ async def test_an_agent_recalls_an_earlier_session(memory: MemorySystem, kind: s
     assert "Project Alpha" in await ask("two", "What is my favorite project?")
 
 
+@pytest.mark.parametrize("query", ["Thanks!", "Thank you so much!", "谢谢！", "¡Gracias!", "Hello"])
+async def test_thanks_recall_nothing(query: str, memory: MemorySystem) -> None:
+    service = EpisodicaMemoryService(memory)
+    where: dict[str, Any] = {"app_name": "app", "user_id": "alice"}
+    texts = ["My dog is called Pickle. Thanks for asking!", "Hello there!", "I moved to London."]
+    entries = [MemoryEntry(content=types.UserContent(text)) for text in texts]
+    await service.add_memory(**where, memories=entries)
+    assert (await service.search_memory(**where, query=query)).memories == []
+    for asked in ("London", "dog", "What is my dog called?"):
+        assert (await service.search_memory(**where, query=asked)).memories
+
+
 def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
     the_page("google_adk")

@@ -160,5 +160,11 @@ def test_a_chain_answers_with_our_retriever(talk: MemorySystem, kind: str) -> No
     assert (given | model | StrOutputParser()).invoke(question) == "Pickle."
 
 
+def test_thanks_find_nothing(talk: MemorySystem) -> None:
+    retriever = EpisodicaRetriever(memory=talk, user_id="alice")
+    assert retriever.invoke("Thanks!") == []
+    assert retriever.invoke("cello")
+
+
 def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
     the_page("langchain")

@@ -129,5 +129,15 @@ async def test_a_chat_recalls_what_left_its_short_term_memory(
         assert len(asked) == len(set(asked)) > 5
 
 
+async def test_instructions_are_no_memories_and_thanks_recall_none(memory: MemorySystem) -> None:
+    block = EpisodicaMemoryBlock(memory=memory, user_id="alice")
+    rule = ChatMessage(role=MessageRole.SYSTEM, content="Never speak of Lyon.")
+    other = ChatMessage(role=MessageRole.DEVELOPER, content="Never speak of Paris.")
+    await block.aput([rule, other, user("I moved to Lyon.")], session_id="s1")
+    assert said(memory) == [("user", "I moved to Lyon.")]
+    assert await block.aget([user("Thanks!")]) == ""
+    assert "Lyon" in await block.aget([user("Where do I live?")])
+
+
 def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
     the_page("llamaindex")

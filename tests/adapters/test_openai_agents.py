@@ -244,5 +244,32 @@ async def test_a_run_on_a_compacted_session_keeps_only_its_own_items(memory: Mem
     assert [item["content"] for item in items[::2]] == asked
 
 
+@pytest.mark.parametrize("role", ["system", "developer"])
+@pytest.mark.parametrize("max_tokens", [20, 2000])
+async def test_instructions_stay_whole_before_and_outside_of_the_context(
+    role: str, max_tokens: int, memory: MemorySystem
+) -> None:
+    session = EpisodicaSession("s", memory, user_id="al", keep_items=2, max_tokens=max_tokens)
+    instructions: list[Any] = [
+        {"role": role, "content": "Answer in French. Never name the dog Pickle."},
+        {"type": "message", "role": role, "content": [{"type": "input_text", "text": "Be brief."}]},
+    ]
+    await session.add_items([instructions[0]])
+    for number in range(12):
+        await session.add_items([{"role": "user", "content": f"My dog is Pickle, {number}."}])
+        if number == 5:
+            await session.add_items([instructions[1]])
+        await session.add_items([{"role": "assistant", "content": f"Noted {number}."}])
+    await session.add_items([{"role": "user", "content": "What is the dog called, in French?"}])
+    items: list[Any] = await session.get_items()
+    assert items[:2] == instructions
+    recalled = [one for one in items[2:] if one["role"] == "system"]
+    assert all("French. Never" not in one["content"] for one in recalled)
+    assert all("Be brief" not in one["content"] for one in recalled)
+    assert "Answer in French" not in memory.context("al", "Answer in French").text
+    whole: list[Any] = await session.get_items(1000)
+    assert whole[0] == instructions[0]
+
+
 def test_the_code_of_the_page(the_page: Callable[[str], None]) -> None:
     the_page("openai_agents")

@@ -26,10 +26,15 @@ def test_the_bar_draws_one_line_and_wipes_it() -> None:
 
 
 def test_what_progress_may_be() -> None:
-    def callback(step: str, done: int, total: int) -> None: ...
+    seen: list[tuple[str, int, int]] = []
+
+    def callback(step: str, done: int, total: int) -> None:
+        seen.append((step, done, total))
 
     with Reporter(callback) as told:
-        assert told is callback
+        assert told is not None
+        told("messages", 1, 2)
+        assert seen == [("messages", 1, 2)]
     for silent in (
         None,
         False,

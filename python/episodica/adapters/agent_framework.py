@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .shared.connection import Connected, Connection, Where, guard, missing, settle
-from .shared.content import words
+from .shared.content import INSTRUCTING, words
 from .shared.log import Entry, SessionLog, item_of
 from .shared.turns import ArrivingTurn
 
@@ -121,7 +121,7 @@ class EpisodicaContextProvider(Connected, ContextProvider):
                 "name": message.author_name,
             }
             for place, message in enumerate(messages)
-            if message.text.strip()
+            if message.text.strip() and str(message.role) not in INSTRUCTING
         ]
 
     def _run(self, context: SessionContext) -> str:
@@ -229,4 +229,6 @@ class EpisodicaHistoryProvider(Connected, HistoryProvider):
 def _entry(message: Message) -> Entry:
     item = message.to_dict()
     text = message.text.strip() or words(item.get("contents")) or "[message]"
-    return Entry(item, str(message.role), text)
+    role = str(message.role)
+    # Instructions of the application are no memories: they come back, and are not found.
+    return Entry(item, role, f"[{role}]" if role in INSTRUCTING else text)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from episodica import Hit, Message
+from episodica.fence import asks_nothing
 
 from .shared.connection import Connected, Connection, Where, missing, settle
 from .shared.escaping import join
@@ -114,7 +115,7 @@ class EpisodicaMemoryService(Connected, BaseMemoryService):
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """The memories that match a query, best first."""
+        """The memories that match a query, best first; none for thanks or a greeting."""
         if not query.strip():
             return SearchMemoryResponse()
         return await settle(self._find, self.memory_user(app_name, user_id), query)
@@ -148,6 +149,8 @@ class EpisodicaMemoryService(Connected, BaseMemoryService):
 
     def _find(self, user: str, query: str) -> SearchMemoryResponse:
         hits = self._connection.memory.search(user, query, top_k=self._top_k, **self._search)
+        if asks_nothing(query, (hit.content for hit in hits)):
+            return SearchMemoryResponse()
         return SearchMemoryResponse(memories=[_entry(hit) for hit in list(hits)[: self._top_k]])
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from episodica import EpisodicaError, InvalidInputError
+from episodica.fence import recalled
 
 from .shared.connection import Connection, Where, missing
 from .shared.content import words
@@ -118,7 +119,7 @@ class EpisodicaMemoryProvider(MemoryProvider):
         if not query.strip():
             return ""
         found = self._memory.memory.context(self._user, query, max_tokens=self._max_tokens)
-        return found.text
+        return found.text if recalled(query, found) else ""
 
     def sync_turn(
         self,

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from episodica import Hit
+from episodica.fence import asks_nothing
 
 from .shared.connection import Connected, Connection, missing, settle
 
@@ -83,6 +84,8 @@ class EpisodicaRetriever(Connected, BaseRetriever):
         if self.kinds is not None:
             options["kinds"] = list(self.kinds)
         hits = self._connection.memory.search(self.user_id, query, top_k=wanted, **options)
+        if asks_nothing(query, (hit.content for hit in hits)):
+            return []
         return [_document(hit) for hit in list(hits)[:wanted]]
 
 

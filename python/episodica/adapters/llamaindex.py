@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from episodica import InvalidInputError, count_tokens
+from episodica.fence import recalled
 
 from .shared.connection import Connected, Connection, Where, missing, settle
+from .shared.content import INSTRUCTING
 from .shared.identity import following
 
 try:
@@ -84,7 +86,7 @@ class EpisodicaMemoryBlock(Connected, BaseMemoryBlock[str]):
 
     def _recall(self, question: str) -> str:
         found = self._connection.memory.context(self.user_id, question, max_tokens=self.max_tokens)
-        return found.text
+        return found.text if recalled(question, found) else ""
 
 
 def _identified(messages: list[ChatMessage]) -> list[dict[str, Any]]:
@@ -93,9 +95,9 @@ def _identified(messages: list[ChatMessage]) -> list[dict[str, Any]]:
     before = ""
     for message in messages:
         text, session = _text(message), message.additional_kwargs.get("session_id")
-        if not text:
-            continue
         role = message.role.value
+        if not text or role in INSTRUCTING:
+            continue
         before = following(before, session, role, text)
         found.append({"message_id": before, "role": role, "content": text, "session_id": session})
     return found

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from .shared.connection import Connection, Where
+from .shared.content import INSTRUCTING
 from .shared.middleware import Proxy, remembering, rewrapped
 from .shared.protocol import Protocol, Reply, plain, since_answer
 from .shared.turns import Middleware, Name
@@ -81,7 +82,7 @@ class ChatCompletions(Protocol):
         """The context as a system message after the existing ones."""
         messages = list(call["messages"])
         place = 0
-        while place < len(messages) and plain(messages[place]).get("role") in _PROMPTS:
+        while place < len(messages) and plain(messages[place]).get("role") in INSTRUCTING:
             place += 1
         messages.insert(place, {"role": "system", "content": context})
         return {**call, "messages": messages}
@@ -97,7 +98,6 @@ class ChatCompletions(Protocol):
         return _ChatReply()
 
 
-_PROMPTS = ("system", "developer")
 # The keys of a model's message that are remembered.
 _ANSWERED = (
     *("content", "refusal", "audio", "tool_calls", "function_call"),

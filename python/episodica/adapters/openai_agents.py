@@ -11,7 +11,7 @@ from typing import Any
 from episodica.fence import fenced_context
 
 from .shared.connection import Connected, Connection, Where, missing, settle
-from .shared.content import words
+from .shared.content import INSTRUCTING, words
 from .shared.log import Entry, SessionLog, item_of
 
 try:
@@ -44,7 +44,7 @@ class EpisodicaSession(Connected, SessionABC):
     keep_items
         The number of latest items that :meth:`get_items` without a limit returns whole, after a
         context made of the older items. The cut is moved back to a message of the user, so that no
-        tool call loses its result.
+        tool call loses its result. Items of the roles system and developer always come whole.
     max_tokens
         Budget of that context.
 
@@ -126,6 +126,7 @@ class EpisodicaSession(Connected, SessionABC):
         start = max(0, len(items) - keep)
         while start > 0 and not _opens_turn(items[start]):
             start -= 1
+        instructions = [item for item in items[:start] if _instructs(item)]
         question = next((words(item) for item in reversed(items) if _opens_turn(item)), "")
         if start == 0 or not question:
             return items
@@ -137,14 +138,21 @@ class EpisodicaSession(Connected, SessionABC):
             max_tokens=self._max_tokens,
         )
         earlier = fenced_context(context)
-        return (
-            [{"role": "system", "content": earlier}, *items[start:]] if earlier else items[start:]
-        )
+        recalled: list[TResponseInputItem] = []
+        if earlier:
+            recalled.append({"role": "system", "content": earlier})
+        return [*instructions, *recalled, *items[start:]]
 
 
 def _entry(item: TResponseInputItem) -> Entry:
     kind = str(item.get("type") or "item")
-    return Entry(item, str(item.get("role") or kind), words(item) or f"[{kind}]")
+    # Instructions of the application are no memories: they come back as items, and are not found.
+    said = f"[{item.get('role')}]" if _instructs(item) else words(item) or f"[{kind}]"
+    return Entry(item, str(item.get("role") or kind), said)
+
+
+def _instructs(item: Any) -> bool:
+    return isinstance(item, Mapping) and item.get("role") in INSTRUCTING
 
 
 def _lacks_call(items: Sequence[Any]) -> bool:

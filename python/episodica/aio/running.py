@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import threading
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from .. import _native
+from ..awaiting import in_thread, scoped
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -33,12 +33,9 @@ async def run_in(
     import asyncio
 
     cancellation = _native.Cancellation()
-    context = contextvars.copy_context()
-    work = functools.partial(
-        context.run, cancellation.call, functools.partial(function, *args, **kwargs)
-    )
+    work = functools.partial(function, *args, **kwargs)
     try:
-        return await asyncio.get_running_loop().run_in_executor(threads, work)
+        return await in_thread(threads, cancellation.call, work)
     except asyncio.CancelledError:
         cancellation.cancel()
         raise
@@ -49,6 +46,8 @@ async def run_alone(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     import asyncio
 
     cancellation = _native.Cancellation()
+    inner = functools.partial(function, *args, **kwargs)
+    called = scoped(functools.partial(cancellation.call, inner))
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -58,8 +57,7 @@ async def run_alone(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
     def work() -> None:
         try:
-            result = cancellation.call(functools.partial(function, *args, **kwargs))
-            outcome = functools.partial(done.set_result, result)
+            outcome = functools.partial(done.set_result, called())
         except BaseException as error:  # noqa: BLE001 (raised where it is awaited)
             outcome = functools.partial(done.set_exception, error)
         # Fails if the loop is closed: then no coroutine waits.

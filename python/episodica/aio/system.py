@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
-from ..config import MemoryConfig
+from ..awaiting import Awaiter
+from ..config import MemoryConfig, resolve_config
 from ..following import EventStream
 from ..models import LLM, Embedding
 from ..plot import Plots
@@ -39,9 +40,12 @@ class AsyncMemorySystem:
     Parameters, errors and examples are those of :class:`MemorySystem`. ``episodes``,
     ``semantic_memories`` and ``messages`` are read by ``async for``.
 
-    Calls run in threads of the loop's executor. A cancelled call that has not begun never begins;
-    one that has begun stops at its next check, within about a tenth of a second, and keeps its
-    earlier commits.
+    Calls run in threads of the loop's executor, those that may wait for a coroutine function in
+    other threads. A cancelled call that has not begun never begins; one that has begun stops at its
+    next check, within about a tenth of a second, and keeps its earlier commits.
+
+    Coroutine functions given as ``llm``, ``embedding``, ``reranker`` or callback are awaited on the
+    loop on which the memory was made, entered or first called.
 
     Examples
     --------
@@ -69,15 +73,10 @@ class AsyncMemorySystem:
         reranker: Reranker | None = None,
         **overrides: Any,
     ) -> None:
-        self._memory = MemorySystem(
-            path,
-            config=config,
-            tenant=tenant,
-            llm=llm,
-            embedding=embedding,
-            reranker=reranker,
-            **overrides,
-        )
+        self._memory = object.__new__(MemorySystem)
+        settings = resolve_config(config, overrides)
+        awaiter = Awaiter(follows=True)
+        self._memory._open(awaiter, path, tenant, settings, llm, embedding, reranker)
 
     @classmethod
     def _around(cls, memory: MemorySystem) -> Self:
@@ -297,6 +296,7 @@ class AsyncMemorySystem:
     async def events(self, *args: Any, **options: Any) -> Any: ...
 
     async def __aenter__(self) -> Self:
+        self._memory._awaiter.enter()
         self._memory.__enter__()
         return self
 

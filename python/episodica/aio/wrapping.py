@@ -11,9 +11,10 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from ..awaiting import Awaiter, waiting_threads
 from ..listings import AsyncRecords, Records
 from ..records import Episode, Message, SemanticMemory
-from .running import run
+from .running import run_in
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +28,11 @@ def coroutine(
     """The method as a coroutine that runs in a thread."""
 
     async def call(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
-        return await run(getattr(self._memory, method.__name__), *args, **options)
+        memory = self._memory
+        awaiter = getattr(memory, "_awaiter", None)
+        waits = isinstance(awaiter, Awaiter) and awaiter.awaits
+        threads = waiting_threads() if waits else None
+        return await run_in(threads, getattr(memory, method.__name__), *args, **options)
 
     return _presented(call, method)
 

@@ -4,11 +4,29 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use episodica_core::engine::CallbackScope;
 use pyo3::prelude::*;
 
 thread_local! {
     /// The flag that cancels the current call of this thread.
     static CURRENT: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Runs a function in another thread for a callback that waits in this one.
+#[pyclass(frozen, name = "CallbackScope", module = "episodica._native")]
+pub(crate) struct PassedScope(CallbackScope);
+
+#[pymethods]
+impl PassedScope {
+    #[new]
+    fn new() -> Self {
+        Self(CallbackScope::here())
+    }
+
+    /// Calls `function()`. The engine refuses in it what would wait for the callback.
+    fn call(&self, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.0.run(|| function.call0()).map(Bound::unbind)
+    }
 }
 
 /// Runs a function so that another thread can cancel the engine's work in it.

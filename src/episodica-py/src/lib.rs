@@ -36,7 +36,7 @@ mod _native {
     use crate::errors;
 
     #[pymodule_export]
-    use crate::cancel::CancellableCall;
+    use crate::cancel::{CancellableCall, PassedScope};
     #[pymodule_export]
     use crate::engine::PyEngine;
     #[pymodule_export]
@@ -83,6 +83,12 @@ mod _native {
     #[pyfunction]
     fn mask_secrets(py: Python<'_>, text: &str) -> (String, Vec<&'static str>) {
         py.detach(|| episodica_core::text::mask_secrets(text))
+    }
+
+    /// How surely a text is a greeting, a thanks or a reaction that asks nothing; above 0 for yes.
+    #[pyfunction]
+    fn small_talk(text: &str) -> f32 {
+        episodica_core::text::small_talk(text)
     }
 
     /// The tables of settings of the memory and of endpoints: names, types, defaults, bounds and

@@ -110,22 +110,6 @@ def test_tokens_of_text_are_counted_here(open_memory: Callable[..., MemorySystem
     assert memory.usage()["prompt_tokens"] == sum(seen)
 
 
-def test_a_coroutine_serves_where_a_loop_runs_already(
-    open_memory: Callable[..., MemorySystem],
-) -> None:
-    """In a notebook the calling thread already runs a loop, and `flush` waits for the model."""
-
-    async def main() -> None:
-        memory = open_memory(llm=as_coroutine)
-        memory.add_messages("ann", talk(12))
-        made = memory.flush("ann")
-        assert {episode.provenance["method"] for episode in made} == {
-            f"python:{__name__}.as_coroutine"
-        }
-
-    asyncio.run(main())
-
-
 def test_all_coroutines_run_on_one_loop(open_memory: Callable[..., MemorySystem]) -> None:
     """Clients keep their connections in the loop that they were first used in."""
     loops: set[int] = set()

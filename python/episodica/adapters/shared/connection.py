@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from episodica import AsyncMemorySystem, InvalidInputError, MemorySystem, MissingExtraError
-from episodica.fence import fenced_context
+from episodica.awaiting import in_thread, waiting_threads
+from episodica.fence import fenced_context, recalled
 
 Where: TypeAlias = "str | os.PathLike[str] | MemorySystem | AsyncMemorySystem | Connection"
 """A path or URL, an open system, or the connection of another adapter."""
@@ -89,9 +90,9 @@ class Connection:
         return self._finalizer.peek()[2][0] if self._finalizer else self.memory  # type: ignore[index]
 
     def recall(self, user: str, question: str, max_tokens: int, **search: Any) -> str:
-        """A context for a question, fenced as data; empty if nothing is found."""
+        """A context for a question, fenced as data; empty if nothing is found, or nothing asked."""
         found = self.memory.context(user, question, max_tokens=max_tokens, **search)
-        return fenced_context(found)
+        return fenced_context(found) if recalled(question, found) else ""
 
     def close(self) -> None:
         """Ends the connection. The last connection to a path closes its memory. Idempotent."""
@@ -156,7 +157,7 @@ async def settle(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
     A cancelled caller learns of the cancellation when the change is complete: no later call can
     overtake it, and nothing is left half done.
     """
-    return await outlive(asyncio.to_thread(function, *args, **kwargs))
+    return await outlive(in_thread(waiting_threads(), function, *args, **kwargs))
 
 
 async def outlive(work: Awaitable[T]) -> T:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+# The roles of an application's instructions, which are no memories.
+INSTRUCTING = ("system", "developer")
 _TEXT_KEYS = ("text", "refusal", "content", "output")
 # Parts and items with thoughts of a model, which are not speech.
 _THINKING = frozenset(

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .content import words
+from .content import INSTRUCTING, words
 
 
 class Reply(ABC):
@@ -66,7 +66,7 @@ def since_answer(messages: Iterable[Any], spoken: frozenset[str]) -> list[dict[s
         content = words(message)
         if role == "user" and _is_result(message.get("content")):
             role = "tool"
-        if content and role not in ("system", "developer"):
+        if content and role not in INSTRUCTING:
             named = {"name": message["name"]} if message.get("name") else {}
             latest.append({"role": _ROLES.get(role, role), "content": content, **named})
     return latest

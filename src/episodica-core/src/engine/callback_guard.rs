@@ -73,6 +73,16 @@ impl CallbackGuard {
     }
 }
 
+/// The engines whose callbacks this thread is running.
+pub(crate) fn served_here() -> Vec<u64> {
+    CALLING.with_borrow(Clone::clone)
+}
+
+/// Lets this thread work for one that runs callbacks of these engines.
+pub(crate) fn serve(engines: Vec<u64>) {
+    CALLING.set(engines);
+}
+
 /// The error of a call from inside a callback that the engine waits for.
 pub(crate) fn called_inside(operation: &str) -> Error {
     Error::invalid(format!(

@@ -30,6 +30,9 @@ impl Engine {
         timeout: Option<Duration>,
         control: &dyn CallControl,
     ) -> Result<bool> {
+        if timeout.is_none() {
+            self.services.callouts.refuse_inside("wait")?;
+        }
         self.check_open()?;
         if let Some(user_id) = user_id {
             self.services.owner(user_id)?;

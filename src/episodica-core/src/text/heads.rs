@@ -8,6 +8,7 @@
 
 use crate::text::hash::Fnv1a;
 use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};
+use crate::text::sentences;
 
 static FILE: &[u8] = include_bytes!("../../assets/heads.bin");
 
@@ -82,6 +83,17 @@ const SECTIONS: [ProfileSection; HEADS - SINGLE - 1] = [
     ProfileSection::Relation,
     ProfileSection::Goal,
 ];
+
+/// How surely a text is a greeting, a thanks or a reaction, and asks nothing: the least sure of its
+/// sentences, above 0 for yes.
+pub fn small_talk(text: &str) -> f32 {
+    if text.len() > MAX_BYTES || text.contains(['?', '？', '؟']) {
+        return f32::NEG_INFINITY;
+    }
+    let sentences = sentences(text);
+    let scores = sentences.iter().map(|one| SentenceHeads::of(one, false).small_talk);
+    scores.reduce(f32::min).unwrap_or(f32::NEG_INFINITY)
+}
 
 impl SentenceHeads {
     /// Scores a sentence by its words; `by_agent` is true if an agent said it.

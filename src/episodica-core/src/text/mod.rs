@@ -21,6 +21,7 @@ pub(crate) mod tongue;
 pub(crate) mod vocabulary;
 pub(crate) mod words;
 
+pub use heads::small_talk;
 pub use language::{Language, language};
 pub use nesting::nests_deeper;
 pub use normalized::{normalized, normalized_hash};

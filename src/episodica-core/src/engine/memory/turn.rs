@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::sync::{Condvar, Mutex};
 
 use crate::control::CallControl;
-use crate::engine::callback_guard::called_inside;
+use crate::engine::callback_guard::{called_inside, serve, served_here};
 use crate::error::Result;
 
 thread_local! {
@@ -64,6 +64,39 @@ impl HeldTurns {
     /// Gives these turns to this thread, which works for their holder.
     pub fn adopt(self) {
         HELD.set(self.0);
+    }
+}
+
+/// What a thread inside a callback must not wait for, to pass to threads that the callback uses.
+#[derive(Debug, Clone)]
+pub struct CallbackScope {
+    engines: Vec<u64>,
+    turns: HeldTurns,
+}
+
+impl CallbackScope {
+    /// That of this thread.
+    #[must_use]
+    pub fn here() -> Self {
+        Self { engines: served_here(), turns: HeldTurns::here() }
+    }
+
+    /// Does work of the callback in this thread.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Restored(CallbackScope);
+        impl Drop for Restored {
+            fn drop(&mut self) {
+                self.0.clone().adopt();
+            }
+        }
+        let _restored = Restored(Self::here());
+        self.clone().adopt();
+        work()
+    }
+
+    fn adopt(self) {
+        serve(self.engines);
+        self.turns.adopt();
     }
 }
 
@@ -195,13 +228,18 @@ mod tests {
         let turn = turns.take(&Uninterrupted).expect("free");
         let error = turns.take(&Uninterrupted).err().expect("refused");
         assert!(error.to_string().contains("from inside"), "{error}");
-        let held = HeldTurns::here();
+        let (held, callback) = (HeldTurns::here(), CallbackScope::here());
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
                 held.adopt();
                 turns.take(&Uninterrupted).is_err()
             });
             assert!(worker.join().expect("ends"));
+            let other = scope.spawn(|| {
+                let inside = callback.run(|| turns.take(&Uninterrupted).is_err());
+                inside && !turns.is_held_here()
+            });
+            assert!(other.join().expect("ends"));
         });
         drop(turn);
         assert!(turns.take(&Uninterrupted).is_ok());
