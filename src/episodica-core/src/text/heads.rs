@@ -132,7 +132,8 @@ impl SentenceHeads {
         let mut plain = BucketSums::new(form);
         plain.add_plain(sentence, count, by_agent);
         let mut meaning = [0.0; HEADS];
-        for (value, row) in vector.iter().zip(form[OF_WORDS.min(form.len())..].chunks_exact(HEADS)) {
+        for (value, row) in vector.iter().zip(form[OF_WORDS.min(form.len())..].chunks_exact(HEADS))
+        {
             for (sum, byte) in meaning.iter_mut().zip(row) {
                 *sum += value * f32::from(byte.cast_signed());
             }
@@ -416,10 +417,14 @@ mod tests {
 
     #[test]
     fn only_open_sentences_need_a_vector() {
-        for sentence in ["I'm allergic to walnuts.", "I work as a nurse in Leeds.", "Rex came along."] {
+        for sentence in
+            ["I'm allergic to walnuts.", "I work as a nurse in Leeds.", "Rex came along."]
+        {
             assert!(SentenceHeads::of(sentence, false).is_open(), "{sentence}");
         }
-        for sentence in ["Haha, that's so funny!", "OK.", "Bis später!", "在吗？", "Wow, that's great!"] {
+        for sentence in
+            ["Haha, that's so funny!", "OK.", "Bis später!", "在吗？", "Wow, that's great!"]
+        {
             assert!(!SentenceHeads::of(sentence, false).is_open(), "{sentence}");
         }
     }
@@ -446,7 +451,9 @@ mod tests {
             let found = SentenceHeads::of(sentence, false);
             assert_eq!(found.profile_section(), Some(section), "{sentence}: {found:?}");
         }
-        for sentence in ["Never mind.", "I'm home.", "I hate Mondays.", "Is she pregnant?", "我到家了。"] {
+        for sentence in
+            ["Never mind.", "I'm home.", "I hate Mondays.", "Is she pregnant?", "我到家了。"]
+        {
             let found = SentenceHeads::of(sentence, false);
             assert_eq!(found.profile_section(), None, "{sentence}: {found:?}");
         }

@@ -1,6 +1,8 @@
 //! Credentials that are carried along: in the header of a request, in an address.
 
-use super::named::{MAX_VALUE, clip, ends_value, is_example, is_key, is_reference, operator, spaces};
+use super::named::{
+    MAX_VALUE, clip, ends_value, is_example, is_key, is_reference, operator, spaces,
+};
 use super::{FoundSecret, is_random};
 
 /// The credentials of a header behind their scheme: "Authorization: Basic dXNlcjpwYXNz".

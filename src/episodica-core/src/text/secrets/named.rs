@@ -300,7 +300,12 @@ fn whole_name(text: &str, start: usize, end: usize) -> Option<(usize, usize)> {
 
 /// Where the value begins behind the name that ends at `end`, and whether words lead to it: `=`,
 /// `": "`, " is ".
-pub(super) fn operator(text: &str, end: usize, is_flag: bool, is_tag: bool) -> Option<(usize, bool)> {
+pub(super) fn operator(
+    text: &str,
+    end: usize,
+    is_flag: bool,
+    is_tag: bool,
+) -> Option<(usize, bool)> {
     let rest = &text[end..];
     let after_name = rest.trim_start_matches(['"', '\'', '`', '\\', ']', '*', ')']);
     let gap = spaces(after_name);
