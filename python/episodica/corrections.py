@@ -20,7 +20,6 @@ from .inputs.secrets import hide, policy_of
 from .queries import episodes, messages, semantic_memories
 from .records import Record, SemanticMemory
 from .reports import DeleteReport
-from .request_record import RequestRecord, user_hash
 from .store import OpenStore
 
 
@@ -378,19 +377,14 @@ def delete_user_data(self: OpenStore, user_id: str, *, dry_run: bool = False) ->
     >>> memory.delete_user_data("carol").messages
     0
     """
-    user, engine = check.user(user_id), self._engine
+    user = check.user(user_id)
     if dry_run:
         return DeleteReport(
             len(messages(self, user, include_archived=True)),
             len(episodes(self, user, include_archived=True)),
             len(semantic_memories(self, user, include_superseded=True, include_archived=True)),
         )
-    requests, name = RequestRecord(self._folder), user_hash(self._tenant, user)
-    requests.forget(name)
-    report = engine.delete_user_data(user)
-    # Again, for a request that was under way.
-    requests.forget(name)
-    return report
+    return self._engine.delete_user_data(user)
 
 
 def _ids(chosen: str | Iterable[str] | ForgettingReport) -> list[str]:

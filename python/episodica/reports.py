@@ -247,6 +247,9 @@ class DeleteReport(_Counts):
         Facts that lost a source message and keep what the others support.
     message_ids, episode_ids, fact_ids : tuple of str
         Ids of removed records; none after ``delete_user_data``.
+    still_in_messages : tuple of str
+        Ids of messages that still say what facts said that were deleted by themselves. Delete them,
+        too, if nothing of it should stay.
     """
 
     messages: int = 0
@@ -258,6 +261,7 @@ class DeleteReport(_Counts):
     message_ids: tuple[str, ...] = field(default=(), repr=False)
     episode_ids: tuple[str, ...] = field(default=(), repr=False)
     fact_ids: tuple[str, ...] = field(default=(), repr=False)
+    still_in_messages: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

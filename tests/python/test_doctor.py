@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from episodica.cli import doctor
+from episodica import MemorySystem
+from episodica.cli import doctor, main
 
 Usage = namedtuple("Usage", ["total", "used", "free"])
 
@@ -68,3 +69,15 @@ def test_a_place_that_is_not_writable_is_a_problem_for_a_new_store_only(
     assert problems == []
     doctor.directory(tmp_path / "new", problems)
     assert problems == [f"no store can be made here, `{tmp_path}` is not writable"]
+
+
+def test_files_that_need_attention_are_named_with_what_to_do(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    MemorySystem(store).close()
+    (store / "requests.sqlite").write_bytes(b"garbage")
+    (store / "locks" / "000.append").mkdir()
+    assert main(["--store", str(store), "doctor"]) == 1
+    told = capsys.readouterr().out
+    for part in ("requests.sqlite", "remove it", "000.append", "move it away"):
+        assert part in told

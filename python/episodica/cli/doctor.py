@@ -48,7 +48,7 @@ def doctor(args: argparse.Namespace, out: Output) -> int:
         findings["store"] = public_url(store) if is_address(store) else store
         place = cache_directory() if is_address(store) else store
         findings["directory"] = directory(Path(place), problems)
-        findings["health"] = _health(args)
+        findings |= _state(args, problems)
     except EpisodicaError as error:
         failure = error
     else:
@@ -136,9 +136,15 @@ def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
     return found[1]
 
 
-def _health(args: argparse.Namespace) -> dict[str, Any]:
+def _state(args: argparse.Namespace, problems: list[str]) -> dict[str, Any]:
+    """The store's health, and the files that need a person's attention, with what to do."""
     store = store_of(args)
     if not is_address(store) and not Path(store).expanduser().is_dir():
-        return {"status": "no store yet"}
+        return {"health": {"status": "no store yet"}}
     with opened(args) as memory:
-        return memory.health().to_dict()
+        health, odd = memory.health().to_dict(), memory._engine.check_files()
+    notes: list[str] = []
+    for one in odd:
+        told = f"{one.path}: {one.message}; {one.remedy}"
+        (notes if one.mended else problems).append(told)
+    return {"health": health, **({"files": notes} if notes else {})}

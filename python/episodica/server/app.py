@@ -80,7 +80,7 @@ def create_app(
         settings=told,
         memories=memories,
         gatekeeper=gatekeeper,
-        requests=Requests(told.store_path, work),
+        requests=Requests(),
         metrics=metrics,
         tracer=Tracer(told.tracing),
         stream=Stream(memories, metrics, gatekeeper.keys, followers_of(told, shared)),

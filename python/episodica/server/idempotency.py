@@ -1,18 +1,22 @@
 """Repeated requests: each is done once, and answered from the stored records.
 
-A request is known by its caller, its route, its user and its ``Idempotency-Key``. Its result is
-noted in the store's record of requests, which all workers see and a restart keeps. The answer to
-a repeated request is made anew from the stored records, so it never has a deleted text, and never
-confirms a deleted record.
+A request is known by its caller, its route, its user and its ``Idempotency-Key``, for a day. Its
+result is noted in the store's record of requests, which all services see and a restart keeps. The
+answer to a repeated request is made anew from the stored records, so it never has a deleted text,
+and never confirms a deleted record.
+
+The record has a hash of the request, and what it stored as counts and ids, which only the sender
+of the same request can read: so it need not change when a user or a message is deleted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+import operator
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
@@ -21,16 +25,15 @@ from starlette.types import Scope
 from .._native import mask_secrets
 from ..aio.running import run
 from ..aio.system import AsyncMemorySystem
+from ..errors import EpisodicaError
 from ..inputs.messages import Incoming, incoming
 from ..inputs.names import named
 from ..records import Message, SemanticMemory
 from ..reports import AddResult
-from ..request_record import RequestRecord, digest, user_hash
 from ..system import MemorySystem
 from .access import Caller
-from .problems import ServiceError
+from .problems import ServiceError, status_of
 from .slots import aside, release_slot
-from .work import Work
 
 Outcome = dict[str, Any]
 REPLAYED = "Idempotent-Replayed"
@@ -50,8 +53,19 @@ class Repeatable:
     @property
     def name(self) -> bytes:
         """The key of the request in the record of requests."""
+        return hashlib.sha256(self._said()).digest()
+
+    def sealed(self, outcome: bytes) -> bytes:
+        """An outcome that only this request makes readable again."""
+        stream = hashlib.shake_256(self._said() + self.body).digest(len(outcome))
+        return bytes(map(operator.xor, outcome, stream))
+
+    def _said(self) -> bytes:
+        """What names the request; the lists ``ab, c`` and ``a, bc`` differ."""
         caller = self.caller
-        return digest(caller.tenant, caller.key_id, self.operation, self.user, self.key or "")
+        parts = (caller.tenant, caller.key_id, self.operation, self.user, self.key or "")
+        text = "".join(f"{len(part)}:{part}" for part in parts)
+        return text.encode("utf-8", "surrogatepass")
 
     def with_ids(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The messages. A message without an id gets one derived from the request's key."""
@@ -69,14 +83,13 @@ class Repeatable:
 class Requests:
     """The results of requests with an ``Idempotency-Key``."""
 
-    def __init__(self, folder: Path, threads: Work) -> None:
-        self._record = RequestRecord(folder)
-        self._threads = threads
+    def __init__(self) -> None:
         # Requests of this worker that are under way: a lock, and how many calls hold or await it.
         self._under_way: dict[bytes, tuple[asyncio.Lock, int]] = {}
 
     async def once(
         self,
+        memory: AsyncMemorySystem,
         request: Repeatable,
         work: Callable[[], Awaitable[tuple[Response, Outcome]]],
         again: Callable[[Outcome], Awaitable[Response]],
@@ -92,7 +105,7 @@ class Requests:
             async with aside(request.scope):
                 await lock.acquire()
             try:
-                return await self._once(request, name, work, again)
+                return await self._once(memory._memory, request, name, work, again)
             finally:
                 lock.release()
         finally:
@@ -102,25 +115,34 @@ class Requests:
 
     async def _once(
         self,
+        memory: MemorySystem,
         request: Repeatable,
         name: bytes,
         work: Callable[[], Awaitable[tuple[Response, Outcome]]],
         again: Callable[[Outcome], Awaitable[Response]],
     ) -> Response:
-        user = user_hash(request.caller.tenant, request.user)
         body = hashlib.sha256(request.body).digest()
-        async with aside(request.scope):
-            claim = await self._threads.record(self._record.claim, user, name, body)
-        if claim.body != body:
+
+        async def note(outcome: str | None = None, refused: bool = False) -> Any:
+            return await run(memory._engine.note_request, name, body, outcome, refused)
+
+        known, outcome = await note()
+        if known != body.hex():
             raise _conflict()
-        if claim.outcome is not None:
-            answer = await again(claim.outcome)
+        if outcome is not None:
+            sealed = bytes.fromhex(json.loads(outcome))
+            answer = await again(json.loads(request.sealed(sealed)))
             answer.headers[REPLAYED] = "true"
             return answer
         # Nothing was acknowledged yet: the messages' ids keep the work from being done twice.
-        answer, outcome = await work()
+        try:
+            answer, stored = await work()
+        except (EpisodicaError, ServiceError) as error:
+            if status_of(error) < 500:
+                await note(refused=True)
+            raise
         release_slot(request.scope)
-        await self._threads.record(self._record.finish, user, name, body, outcome)
+        await note(json.dumps(request.sealed(json.dumps(stored).encode()).hex()))
         return answer
 
 

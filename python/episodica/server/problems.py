@@ -143,9 +143,14 @@ def problem(
     )
 
 
+def status_of(error: EpisodicaError | ServiceError) -> int:
+    """The status of the answer for an error."""
+    return error.status if isinstance(error, ServiceError) else _STATUS.get(error.kind, 500)
+
+
 def of_error(error: EpisodicaError) -> JSONResponse:
     """The answer for an error of the memory."""
-    status = _STATUS.get(error.kind, 500)
+    status = status_of(error)
     message = without_paths(error.message, error.path)
     if status >= 500:
         _LOG.warning("%s: %s", error.kind, message)

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use episodica_core::Result;
 use episodica_core::ids::Owner;
 use episodica_core::store::log_store::LogHead;
 use episodica_core::store::{
-    LockHolder, LogEnds, LogKind, LogMedium, LogStore, OpenMode, UserLogs,
+    KnownRequest, LockHolder, LogEnds, LogKind, LogMedium, LogStore, OpenMode, RequestNote,
+    RequestStep, UserLogs,
 };
+use episodica_core::{Error, ErrorKind, Result};
 use tokio_postgres::types::Type;
 
 use crate::address::StoreAddress;
@@ -251,6 +252,36 @@ impl LogStore for PgLogs {
             Ok(client.execute_typed(&self.statements.put_uses, &values).await? > 0)
         })?;
         Ok(sent?)
+    }
+
+    fn note_request(&self, note: &RequestNote<'_>) -> Result<Option<KnownRequest>> {
+        if self.mode == OpenMode::ReadOnly {
+            return Err(Error::new(ErrorKind::ReadOnly, "the store was opened for reading only"));
+        }
+        let texts = &*self.statements;
+        let (name, body) = ((&note.name as _, Type::BYTEA), (&note.body as _, Type::BYTEA));
+        self.pool.repeat(async |client| {
+            let row = match note.step {
+                RequestStep::Begun => {
+                    let values = [name.clone(), body.clone()];
+                    client.query_typed_opt(&texts.request_begun, &values).await?
+                }
+                RequestStep::Done(outcome) => {
+                    let values = [name.clone(), body.clone(), (&outcome as _, Type::TEXT)];
+                    client.execute_typed(&texts.request_done, &values).await?;
+                    client.query_typed_opt(&texts.request, &values[..1]).await?
+                }
+                RequestStep::Refused => {
+                    let values = [name.clone()];
+                    client.execute_typed(&texts.request_refused, &values).await?;
+                    client.query_typed_opt(&texts.request, &values).await?
+                }
+            };
+            let known = row.map(|row| -> Result<_, tokio_postgres::Error> {
+                Ok(KnownRequest { body: row.try_get(0)?, outcome: row.try_get(1)? })
+            });
+            Ok(known.transpose()?)
+        })
     }
 
     fn leave(&self) {

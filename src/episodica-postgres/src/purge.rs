@@ -30,7 +30,7 @@ pub(crate) fn purge(pool: &ConnectionPool) -> Result<PurgeReport> {
         "SELECT c.relname::text, pg_total_relation_size(c.oid) FROM pg_class c \
          JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE n.nspname = '{schema}' AND c.relkind = 'r' AND \
-         (c.relname LIKE 'log\\_%' OR c.relname IN ('users', 'uses')) \
+         (c.relname LIKE 'log\\_%' OR c.relname IN ('users', 'uses', 'requests')) \
          AND pg_total_relation_size(c.oid) > 0 ORDER BY 1"
     );
     let found = pool.repeat(async |client| {

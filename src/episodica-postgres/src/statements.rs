@@ -17,6 +17,11 @@ const HEAD: &str = "u.uid, u.generation, u.fence, \
     u.episode_bytes, u.episode_lines, u.episode_crc, \
     u.fact_bytes, u.fact_lines, u.fact_crc, u.batch_epoch, u.batch_number";
 
+/// Sets a column of a request that was noted more than a day ago, and leaves that of a newer one.
+fn expiring(column: &str, value: &str) -> String {
+    format!("{column} = CASE WHEN r.at < now() - interval '1 day' THEN {value} ELSE r.{column} END")
+}
+
 #[derive(Debug)]
 pub(crate) struct SqlTexts {
     pub schema: String,
@@ -43,6 +48,10 @@ pub(crate) struct SqlTexts {
     pub insert: String,
     pub forget_user: String,
     pub forget: [String; 3],
+    pub request_begun: String,
+    pub request_done: String,
+    pub request_refused: String,
+    pub request: String,
 }
 
 impl SqlTexts {
@@ -162,6 +171,27 @@ impl SqlTexts {
             ),
             forget: ["log", "uses", "turns"]
                 .map(|table| format!("DELETE FROM {s}.{table} WHERE uid = $1")),
+            request_begun: format!(
+                "WITH gone AS (DELETE FROM {s}.requests WHERE name IN (SELECT name FROM \
+                 {s}.requests WHERE at < now() - interval '1 day' AND name <> $1 ORDER BY at \
+                 LIMIT 100 FOR UPDATE SKIP LOCKED)) \
+                 INSERT INTO {s}.requests AS r (name, body) VALUES ($1, $2) ON CONFLICT (name) \
+                 DO UPDATE SET {}, {}, {} RETURNING encode(r.body, 'hex'), r.outcome",
+                expiring("body", "excluded.body"),
+                expiring("outcome", "NULL"),
+                expiring("at", "now()")
+            ),
+            request_done: format!(
+                "INSERT INTO {s}.requests AS r (name, body, outcome) VALUES ($1, $2, $3) \
+                 ON CONFLICT (name) DO UPDATE SET outcome = excluded.outcome, \
+                 body = excluded.body WHERE r.outcome IS NULL"
+            ),
+            request_refused: format!(
+                "DELETE FROM {s}.requests WHERE name = $1 AND outcome IS NULL"
+            ),
+            request: format!(
+                "SELECT encode(body, 'hex'), outcome FROM {s}.requests WHERE name = $1"
+            ),
             head,
             schema: s.to_owned(),
         }

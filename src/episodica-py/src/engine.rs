@@ -17,6 +17,7 @@ use episodica_core::ids::Owner;
 use episodica_core::llm::UsageLedger;
 use episodica_core::model::NewMessage;
 use episodica_core::score::OutputForm;
+use episodica_core::store::RequestStep;
 use episodica_core::{Error, ErrorKind, Result};
 use episodica_faiss::FaissFactory;
 use pyo3::prelude::*;
@@ -512,6 +513,28 @@ impl PyEngine {
 
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         reports::usage(py, self.run(py, None, |core, _| core.usage())?)
+    }
+
+    #[pyo3(signature = (name, body, outcome, refused))]
+    fn note_request(
+        &self,
+        py: Python<'_>,
+        name: &[u8],
+        body: &[u8],
+        outcome: Option<&str>,
+        refused: bool,
+    ) -> PyResult<Option<(String, Option<String>)>> {
+        let step = match outcome {
+            Some(outcome) => RequestStep::Done(outcome),
+            None if refused => RequestStep::Refused,
+            None => RequestStep::Begun,
+        };
+        let known = self.run(py, None, |core, _| core.note_request(name, body, step))?;
+        Ok(known.map(|known| (known.body, known.outcome)))
+    }
+
+    fn check_files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        reports::problems(py, &self.run(py, None, |core, _| core.check_files())?)
     }
 
     #[pyo3(signature = (user_id, progress))]

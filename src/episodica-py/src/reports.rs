@@ -75,6 +75,7 @@ pub(crate) fn delete_report(py: Python<'_>, report: DeleteReport) -> Made<'_> {
         message_ids: PyTuple::new(py, &message_ids)?,
         episode_ids: PyTuple::new(py, &episode_ids)?,
         fact_ids: PyTuple::new(py, &fact_ids)?,
+        still_in_messages: PyTuple::new(py, &still_in_messages)?,
     })
 }
 
@@ -133,11 +134,13 @@ pub(crate) fn verify_report(py: Python<'_>, report: VerifyReport) -> Made<'_> {
         indexed,
         skipped,
         errors,
-        problems: PyTuple::new(
-            py,
-            problems.iter().map(|one| problem(py, one)).collect::<PyResult<Vec<_>>>()?,
-        )?,
+        problems: self::problems(py, &problems)?,
     })
+}
+
+pub(crate) fn problems<'py>(py: Python<'py>, found: &[StoreProblem]) -> Made<'py> {
+    let problems = found.iter().map(|one| problem(py, one)).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyTuple::new(py, problems)?.into_any())
 }
 
 fn problem<'py>(py: Python<'py>, found: &StoreProblem) -> Made<'py> {

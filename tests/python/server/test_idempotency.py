@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
-import subprocess
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ import httpx
 import pytest
 
 from episodica import MemorySystem
-from episodica.request_record import FILE, RequestRecord
 from episodica.server.app import create_app
+from episodica.server.idempotency import Repeatable
 from episodica.server.keys import KeyRing
 from episodica.server.settings import ServerSettings
 
@@ -26,9 +25,9 @@ ALICE = "/v1/users/alice"
 KEY = {"Idempotency-Key": "k1"}
 
 
-def rows(store: Path) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(store / FILE)) as database:
-        return database.execute("SELECT * FROM requests").fetchall()
+def kept(store: Path) -> bytes:
+    """All that the record of requests has in files."""
+    return b"".join(file.read_bytes() for file in (store / "requests").iterdir())
 
 
 @asynccontextmanager
@@ -119,19 +118,49 @@ async def test_a_repeated_request_says_so_when_its_message_was_deleted(
     assert len(await stored(client)) == 2
 
 
-async def test_a_repeated_request_after_the_user_was_deleted_elsewhere_is_stored(
+async def test_a_repeated_request_says_so_when_its_user_was_deleted_elsewhere(
     client: Client, store: Path
 ) -> None:
-    await client.json("POST", f"{ALICE}/messages", 201, json={"messages": SAID, "wait": "facts"})
+    """A delayed repetition must not bring back what was deleted, a message or all of a user."""
     body = {"messages": MOVED, "wait": "facts"}
     first = await client.json("POST", f"{ALICE}/messages", 201, json=body, headers=KEY)
+    stated = {"statement": "I live in Rome."}
+    await client.json("POST", f"{ALICE}/facts", 201, json=stated, headers=KEY)
     with MemorySystem(store) as memory:
+        ids = [one.episode_id for one in memory.episodes("alice")]
+        ids += [one.memory_id for one in memory.semantic_memories("alice")]
         memory.delete_user_data("alice")
-    assert rows(store) == []
-    again = await client.json("POST", f"{ALICE}/messages", 201, json=body, headers=KEY)
-    assert "Paris" not in str(again)
-    assert again["message_ids"] == first["message_ids"]
-    assert await stored(client) == [MOVED[0]["content"]], "what is confirmed is stored"
+    for secret in (*ids, *first["message_ids"], "alice"):
+        assert secret.encode() not in kept(store)
+    async with another_worker(store) as worker:
+        for one in (client, worker):
+            await one.json("POST", f"{ALICE}/messages", 410, json=body, headers=KEY)
+            await one.json("POST", f"{ALICE}/facts", 410, json=stated, headers=KEY)
+    assert await stored(client) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "right"),
+    [
+        (
+            "/messages",
+            {"messages": [{"role": "user", "content": ""}]},
+            {"messages": [{"role": "user", "content": "I live in Oslo."}]},
+        ),
+        ("/facts", {"statement": " "}, {"statement": "I live in Oslo."}),
+        ("/facts", {"statement": "x", "kind": "no kind"}, {"statement": "I live in Oslo."}),
+    ],
+)
+async def test_a_refused_request_leaves_its_key_to_the_corrected_one(
+    path: str, wrong: Any, right: Any, client: Client, store: Path
+) -> None:
+    async with another_worker(store) as worker:
+        for one in (client, worker):
+            await one.json("POST", f"{ALICE}{path}", 400, json=wrong, headers=KEY)
+        await worker.json("POST", f"{ALICE}{path}", 201, json=right, headers=KEY)
+        await client.json("POST", f"{ALICE}{path}", 409, json=wrong, headers=KEY)
+        again = await client.post(f"{ALICE}{path}", json=right, headers=KEY)
+        assert again.headers["idempotent-replayed"] == "true"
 
 
 async def test_a_stated_fact_is_stated_once(client: Client, store: Path) -> None:
@@ -159,14 +188,17 @@ async def test_requests_at_the_same_time_are_one(client: Client, store: Path) ->
 async def test_work_that_was_cut_off_is_done_when_it_is_sent_again(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = client.app.state.service.requests._record  # type: ignore[attr-defined]
+    cut = asyncio.Event()
+    once = Repeatable.sealed
 
-    def fail(*_: object) -> None:
-        raise OSError("cut")
+    def sealed(self: Repeatable, outcome: bytes) -> bytes:
+        if not cut.is_set():
+            cut.set()
+            raise OSError("cut")
+        return once(self, outcome)
 
-    with monkeypatch.context() as cut:
-        cut.setattr(type(record), "finish", fail)
-        await send(client, "I live in Oslo.", 500)
+    monkeypatch.setattr(Repeatable, "sealed", sealed)
+    await send(client, "I live in Oslo.", 500)
     assert (await send(client, "I live in Oslo."))["message_ids"]
     await send(client, "I live in Bern.", 409)
     assert await stored(client) == ["I live in Oslo."]
@@ -184,51 +216,81 @@ async def test_an_id_that_is_known_with_another_content_is_a_conflict(client: Cl
 
 async def test_the_record_has_no_texts_and_is_the_owners(client: Client, store: Path) -> None:
     await send(client, "My password is tulip.", **{"Idempotency-Key": "tulip"})
-    kept = (store / FILE).read_bytes()
-    for secret in (b"tulip", b"alice", b"password"):
-        assert secret not in kept
-    assert (store / FILE).stat().st_mode & 0o777 == 0o600
-    (store / FILE).write_bytes(b"no database" * 1000)
-    await send(client, "x", 503)
+    for secret in (b"tulip", b"alice", b"password", b"idem-"):
+        assert secret not in kept(store)
+    for path in (store / "requests").iterdir():
+        assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_opening_the_record_again_keeps_its_lock(tmp_path: Path) -> None:
-    """SQLite's locks belong to the process: closing a descriptor of the file drops them."""
-    record = RequestRecord(tmp_path)
-    record.claim(b"ann", b"first", b"body")
-    other = (
-        "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0.1).execute('BEGIN IMMEDIATE')"
-    )
-    with record._open() as database:
-        database.execute("BEGIN IMMEDIATE")
-        with record._open():
-            pass
-        command = [sys.executable, "-c", other, str(tmp_path / FILE)]
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert "database is locked" in ended.stderr
+def lock(path: Path) -> None:
+    """The record of earlier builds, locked by a process that was stopped."""
+    database = sqlite3.connect(path, isolation_level=None)
+    database.execute("CREATE TABLE requests (other)")
+    database.execute("BEGIN EXCLUSIVE")
+    OPEN.append(database)
 
 
-async def test_a_record_that_another_process_holds_stops_only_repeatable_requests(
-    store: Path,
+OPEN: list[sqlite3.Connection] = []
+
+
+@pytest.fixture
+def broken() -> dict[str, Callable[[Path], object]]:
+    """What may stand in the place of the record; nothing of it may be followed or waited for."""
+    return {
+        "garbage": lambda path: path.write_bytes(b"garbage\n" * 100),
+        "empty": lambda path: path.write_bytes(b""),
+        "folder": lambda path: path.mkdir(),
+        "fifo": os.mkfifo,
+        "link": lambda path: path.symlink_to(path.parents[1] / "elsewhere" / "kept"),
+        "dangling link": lambda path: path.symlink_to(path.parents[1] / "elsewhere" / "no"),
+        "link to a folder": lambda path: path.symlink_to(path.parents[1] / "elsewhere"),
+        "read-only": lambda path: (path.write_bytes(b""), path.chmod(0o400)),
+        "locked": lock,
+    }
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no FIFO, no mode")
+@pytest.mark.parametrize("name", ["requests", "requests.sqlite"])
+async def test_whatever_stands_in_the_place_of_the_record_is_left_or_replaced(
+    name: str, broken: dict[str, Callable[[Path], object]], client: Client, store: Path
 ) -> None:
-    settings = ServerSettings(store=str(store), max_concurrency=8)
-    async with opened(settings) as client:
-        await send(client, "I live in Paris.")
-        with closing(sqlite3.connect(store / FILE)) as database:
-            database.execute("BEGIN EXCLUSIVE")
-            waiting = [
-                asyncio.create_task(send(client, f"Note {n}.", **{"Idempotency-Key": f"n{n}"}))
-                for n in range(40)
-            ]
-            waiting += [asyncio.create_task(send(client, "I live in Paris.")) for _ in range(40)]
-            await asyncio.sleep(0.3)
-            async with asyncio.timeout(5):
-                for _ in range(10):
-                    found = await client.json("POST", f"{ALICE}/search", json={"query": "Paris"})
-                    assert found["hits"]
-                    body = {"messages": MOVED}
-                    await client.json("POST", "/v1/users/bob/messages", 201, json=body)
-            assert not any(one.done() for one in waiting)
-            database.rollback()
-        await asyncio.gather(*waiting)
-        assert len(await stored(client)) == 41
+    elsewhere = store.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").write_text("kept")
+    for number, breaks in enumerate(broken.values()):
+        for file in (store / "requests", store / "requests.sqlite"):
+            if file.is_dir() and not file.is_symlink():
+                for inside in file.iterdir():
+                    inside.unlink()
+                file.rmdir()
+            else:
+                file.unlink(missing_ok=True)
+        breaks(store / name)
+        key = {"Idempotency-Key": f"k{number}"}
+        sent, again = [await send(client, f"I saw {number} herons.", **key) for _ in range(2)]
+        assert sent["message_ids"] == again["message_ids"]
+        await send(client, "something else", 409, **key)
+        await client.json("DELETE", ALICE)
+        assert await stored(client) == []
+        assert [file.name for file in elsewhere.iterdir()] == ["kept"]
+        assert (elsewhere / "kept").read_text() == "kept"
+    while OPEN:
+        OPEN.pop().close()
+
+
+async def test_a_folder_with_files_in_its_place_is_named_and_holds_up_no_deletion(
+    client: Client, store: Path
+) -> None:
+    await send(client, "I live in Oslo.")
+    [file] = (store / "requests").iterdir()
+    file.unlink()
+    (file / "of somebody").mkdir(parents=True)
+    told = await send(client, "I live in Bern.", 503, **{"Idempotency-Key": "k2"})
+    assert "repeatable" in told["detail"]
+    assert str(store) not in str(told)
+    await client.json("DELETE", ALICE)
+    assert await stored(client) == []
+    with MemorySystem(store) as memory:
+        [problem] = memory.verify().problems
+    assert problem.path == str(file)
+    assert "replaces" in problem.remedy

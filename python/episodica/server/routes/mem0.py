@@ -81,6 +81,14 @@ class Results(BaseModel):
     results: list[dict[str, Any]]
 
 
+class Stored(Results):
+    """mem0's envelope of new facts."""
+
+    notes: list[str] = Field(
+        default=[], description="What was left out of the messages, or not understood."
+    )
+
+
 class Listed(Results):
     """mem0's envelope of a page."""
 
@@ -95,7 +103,7 @@ class Told(BaseModel):
     deleted: Deleted
 
 
-@router.post("/memories", response_model=Results, responses=problems(409, 410))
+@router.post("/memories", response_model=Stored, responses=problems(409, 410))
 async def add(
     request: Request,
     body: Remember,
@@ -138,7 +146,8 @@ async def add(
             for event in await memory.events(cursor, user_id=user)
             if event.change in _EVENTS
         ]
-        return _results(learned, caller), {"ids": made_ids(read, added)}
+        answer = _results(learned, caller, list(added.notes))
+        return answer, {"ids": made_ids(read, added)}
 
     async def again(outcome: Outcome) -> Response:
         read = await run(reading, memory._memory, said)
@@ -148,9 +157,9 @@ async def add(
             {"id": _write_id(user, one.memory_id), "memory": one.content, "event": "ADD"}
             for one in await facts_of(memory, user, ids)
         ]
-        return _results(learned, caller)
+        return _results(learned, caller, list(read.notes()))
 
-    return await service.requests.once(asked, work, again)
+    return await service.requests.once(memory, asked, work, again)
 
 
 @router.post("/search", response_model=Results, responses=problems())
@@ -242,9 +251,9 @@ async def delete(id: RecordId, deletion: Deleting) -> Response:
     return _told("Memory deleted successfully", await deletion.receipt(user, "fact", report))
 
 
-def _results(learned: list[dict[str, Any]], caller: Caller) -> Response:
+def _results(learned: list[dict[str, Any]], caller: Caller, notes: list[str]) -> Response:
     """The learned facts; none for a caller who may not read, as they may quote earlier facts."""
-    return views.answer({"results": learned if caller.reads else []})
+    return views.answer({"results": learned if caller.reads else [], "notes": notes})
 
 
 def _told(message: str, deleted: dict[str, Any]) -> Response:

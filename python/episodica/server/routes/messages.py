@@ -43,7 +43,7 @@ async def add_messages(
     asked = Repeatable(request.scope, caller, "add", user, idempotency_key, await request.body())
     messages = asked.with_ids(body.messages)
     adding = _Adding(request, caller, body, messages, user, memory, service)
-    return await service.requests.once(asked, adding.work, adding.again)
+    return await service.requests.once(memory, asked, adding.work, adding.again)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ async def state_fact(
         return views.answer(_shown(found, caller), 201)
 
     asked = Repeatable(request.scope, caller, "state", user, idempotency_key, await request.body())
-    return await service.requests.once(asked, work, again)
+    return await service.requests.once(memory, asked, work, again)
 
 
 def _shown(record: Record, caller: Caller) -> dict[str, Any]:

@@ -189,7 +189,7 @@ class Deletion:
             audit.deleted(self.caller.key_id, self.caller.tenant, user, what, done)
         told = {**done.to_dict(), "dry_run": self.dry_run}
         if not self.caller.reads:
-            told.update(message_ids=[], episode_ids=[], fact_ids=[])
+            told.update(message_ids=[], episode_ids=[], fact_ids=[], still_in_messages=[])
         return told
 
 

@@ -12,7 +12,7 @@ use crate::engine::writing::draft::decide_anew;
 use crate::engine::writing::form::{BufferCut, form_user};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{CompactReport, RebuildReport};
-use crate::store::LogKind;
+use crate::store::{KnownRequest, LogKind, RequestNote, RequestStep};
 
 /// Longest interval between two checks of a wait without a timeout.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -178,6 +178,22 @@ impl Engine {
         let why = last.as_deref().unwrap_or("the embedder failed").to_owned();
         Error::new(ErrorKind::Embedding, format!("indexes could not be rebuilt: {why}"))
             .with_hint("call again when the embedder answers; until then, search uses words only")
+    }
+
+    /// Notes a step of a request that may be sent again, and returns what is known of it then.
+    /// `name` and `body` are hashes.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Closed`; `Io`.
+    pub fn note_request(
+        &self,
+        name: &[u8],
+        body: &[u8],
+        step: RequestStep<'_>,
+    ) -> Result<Option<KnownRequest>> {
+        self.check_writable()?;
+        let at = self.services.clock.now();
+        self.services.store.note_request(&RequestNote { name, body, step, at })
     }
 
     /// Repeats all work that an outage left undone, and waits for it: vectors, texts, facts.

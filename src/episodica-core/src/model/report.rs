@@ -44,6 +44,8 @@ pub struct DeleteReport {
     pub episode_ids: Vec<String>,
     /// Ids of the facts removed.
     pub fact_ids: Vec<String>,
+    /// Ids of the messages that still say what facts said that were deleted by themselves.
+    pub still_in_messages: Vec<String>,
 }
 
 /// The result of `import_records`.

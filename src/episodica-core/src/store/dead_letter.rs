@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::files::{is_irregular, remove};
 use super::log::{LineRewrite, LogFile, RecordLog};
 use crate::clock::Moment;
 use crate::error::Result;
@@ -69,6 +70,9 @@ impl DeadLetters {
 
 /// Removes the letters about erased records; `true` if there were any.
 pub(super) fn scrub(place: LogFile, gone: &dyn Fn(&str) -> bool) -> Result<bool> {
+    if is_irregular(&*place.backend, &place.path) {
+        return remove(&*place.backend, &place.path);
+    }
     let (mut open, letters) = DeadLetters::open(place)?;
     let found = letters.iter().any(|letter| gone(&letter.id));
     if found {

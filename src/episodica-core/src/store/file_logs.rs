@@ -19,6 +19,7 @@ use super::layout::LogKind;
 use super::line::check_line;
 use super::log::OpenMode;
 use super::log_store::{LogEnds, LogHead, LogMedium, LogStore, UserLogs};
+use super::request_log::{KnownRequest, RequestNote};
 use super::shared::SharedStore;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Owner;
@@ -179,6 +180,11 @@ impl LogStore for FileLogs {
         }
         // The caller holds the lock of the caches, which excludes other writers.
         files::replace_file(backend, &path, bytes).map(|()| true)
+    }
+
+    fn note_request(&self, note: &RequestNote<'_>) -> Result<Option<KnownRequest>> {
+        self.shared.check_writable()?;
+        self.shared.requests.note(&*self.shared.backend, note)
     }
 
     fn medium(&self) -> LogMedium {

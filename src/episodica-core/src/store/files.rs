@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backend::{BackendFile, EntryRefusal, FileBackend, parent_of};
+use super::backend::{BackendFile, EntryKind, EntryRefusal, FileBackend, parent_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::pack::PackSum;
 
@@ -97,12 +97,18 @@ fn put_with(
     let temporary = temporary(path);
     let write = || {
         if backend.stat(&temporary)?.is_some() {
-            backend.remove_file(&temporary)?;
+            remove_entry(backend, &temporary)?;
         }
         let mut file = in_directory(backend, path, || backend.create_new(&temporary))?;
         fill(&mut *file)?;
         file.sync_data()?;
-        backend.rename(&temporary, path)
+        match backend.rename(&temporary, path) {
+            Err(_) if is_directory(backend, path) => {
+                backend.remove_dir(path)?;
+                backend.rename(&temporary, path)
+            }
+            renamed => renamed,
+        }
     };
     write().map_err(|error| {
         let _ = backend.remove_file(&temporary);
@@ -110,16 +116,38 @@ fn put_with(
     })
 }
 
-/// Removes a file; `false` if there was none.
+/// Removes a file, or what else has its name; `false` if there was none. A folder with entries is
+/// nobody's file: it stays.
 ///
 /// # Errors
 /// `Io`.
 pub(crate) fn remove(backend: &dyn FileBackend, path: &Path) -> Result<bool> {
-    match backend.remove_file(path) {
+    match remove_entry(backend, path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(_) if is_directory(backend, path) => {
+            log::warn!("a folder stands in the place of a file and stays: `{}`", path.display());
+            Ok(false)
+        }
         Err(error) => Err(io_error("cannot remove the file", path, error)),
     }
+}
+
+/// Removes a file, link, FIFO or empty directory. Follows no link.
+pub(crate) fn remove_entry(backend: &dyn FileBackend, path: &Path) -> io::Result<()> {
+    match backend.remove_file(path) {
+        Err(_) if is_directory(backend, path) => backend.remove_dir(path),
+        removed => removed,
+    }
+}
+
+fn is_directory(backend: &dyn FileBackend, path: &Path) -> bool {
+    matches!(backend.stat(path), Ok(Some(stamp)) if stamp.kind == EntryKind::Directory)
+}
+
+/// True if something other than a regular file has the name of a file.
+pub(crate) fn is_irregular(backend: &dyn FileBackend, path: &Path) -> bool {
+    matches!(backend.stat(path), Ok(Some(stamp)) if stamp.kind != EntryKind::File)
 }
 
 /// Reads a file; `None` if it does not exist.

@@ -249,7 +249,8 @@ impl StoreLayout {
         Ok(users)
     }
 
-    /// Every entry in the directories of a tenant, at any depth; sorted.
+    /// Every entry in the directories of a tenant, at any depth, with directories in the place of a
+    /// file; sorted.
     ///
     /// # Errors
     /// `Io` if a directory cannot be read.
@@ -280,7 +281,7 @@ impl StoreLayout {
             for (name, kind) in list(backend, &directory)? {
                 match kind {
                     EntryKind::Directory if name.ends_with('~') => open.push(directory.join(name)),
-                    EntryKind::Directory => {}
+                    EntryKind::Directory if stem_of(&name).is_none() => {}
                     _ => entries.push((directory.join(name), kind)),
                 }
             }

@@ -18,6 +18,7 @@ use super::erase::UserErasure;
 use super::layout::LogKind;
 use super::lock::LockHolder;
 use super::log::{LogPosition, LogRecovery, LogSum, OpenMode};
+use super::request_log::{KnownRequest, RequestNote};
 use super::scan::{RawLine, Visit};
 use crate::error::Result;
 use crate::ids::Owner;
@@ -187,6 +188,13 @@ pub trait LogStore: fmt::Debug + Send + Sync {
     /// # Errors
     /// `ReadOnly`; `Io`.
     fn put_uses(&self, owner: &Owner, bytes: &[u8], number: u64) -> Result<bool>;
+
+    /// Notes a step of a request that may be sent again, and returns what is known of it then. All
+    /// processes see the steps in the same order.
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    fn note_request(&self, note: &RequestNote<'_>) -> Result<Option<KnownRequest>>;
 
     /// Unregisters this process as a writer.
     fn leave(&self) {}

@@ -7,7 +7,7 @@
 //!
 //! Each module depends only on those before it: `backend -> files -> {line, layout, codec, handles,
 //! fork_locks, real, store_root, reserve} -> scan -> quarantine -> log -> {llm_files, dead_letter,
-//! segment, uses, lock} -> locks -> shared -> {format, erase} -> log_store -> {remote_cache,
+//! segment, uses, lock, request_log} -> locks -> shared -> {format, erase} -> log_store -> {remote_cache,
 //! file_user_logs, record_folding} -> file_logs -> loading -> user -> store -> {backup, copy,
 //! derived, log_cursor}`. [`LogStore`](log_store::LogStore) is the
 //! interface to media other than files; all file operations go through [`backend::FileBackend`], so
@@ -42,6 +42,7 @@ mod quarantine;
 mod real;
 mod record_folding;
 mod remote_cache;
+mod request_log;
 mod reserve;
 mod retry_on_emfile;
 mod scan;
@@ -73,6 +74,7 @@ pub use log_cursor::{LinesAfter, LogLook, LogPlace, UserPlaces};
 pub use log_store::{Hold, LogEnds, LogMedium, LogStore, TurnHolder, UserLogs};
 pub use real::RealBackend;
 pub use record_folding::{History, LoadedUser, OpenedLogs};
+pub use request_log::{KnownRequest, RequestNote, RequestStep};
 pub use scan::RawLine;
 pub use segment::{
     NewSegment, NewVectors, Segment, SegmentFooter, SnapshotPart, VectorPart, WriteGraph,

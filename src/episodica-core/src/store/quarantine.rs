@@ -108,6 +108,9 @@ pub(crate) fn scrub(backend: &dyn FileBackend, log: &Path, needles: &[&str]) -> 
         part: Option<u64>,
     }
     let path = path_for(log);
+    if files::is_irregular(backend, &path) {
+        return files::remove(backend, &path);
+    }
     let Some(bytes) = files::read(backend, &path, "cannot read the quarantine")? else {
         return Ok(false);
     };

@@ -13,6 +13,7 @@ use super::handles::HandleCache;
 use super::layout::StoreLayout;
 use super::locks::UserLocks;
 use super::log::{LogFile, OpenMode};
+use super::request_log::RequestLog;
 use super::reserve::DiskReserve;
 use super::store_root::StoreRoot;
 use crate::error::{Error, ErrorKind, Result};
@@ -32,6 +33,7 @@ pub(super) struct SharedStore {
     pub mode: OpenMode,
     pub handles: Arc<HandleCache>,
     pub reserve: DiskReserve,
+    pub requests: RequestLog,
     /// Users whose logs need repair: the next opening locks out other writers.
     pub mending: Mutex<HashSet<Owner>>,
     /// The line that this process writes into a lock file it holds.
@@ -54,6 +56,7 @@ impl SharedStore {
             root: Arc::new(StoreRoot::new(root)),
             mode,
             reserve: DiskReserve::new(root),
+            requests: RequestLog::new(root),
             handles: HandleCache::new(),
             mending: Mutex::default(),
             holder: Arc::from(""),

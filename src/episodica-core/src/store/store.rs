@@ -13,6 +13,7 @@ use super::log_store::{LogHead, LogMedium, LogStore, UserLogs};
 use super::real::RealBackend;
 use super::record_folding::{LoadedUser, OpenedLogs};
 use super::remote_cache::RemoteCache;
+use super::request_log::{KnownRequest, RequestNote};
 use super::retry_on_emfile::RetryOnEmfile;
 use super::shared::SharedStore;
 use super::user::UserStore;
@@ -175,13 +176,31 @@ impl Store {
         self.logs.has(owner)
     }
 
-    /// Files of a tenant that need a person's attention: links, quarantines, unfinished deletions.
+    /// Notes a step of a request that may be sent again; see [`LogStore::note_request`].
+    ///
+    /// # Errors
+    /// `ReadOnly`; `Io`.
+    pub fn note_request(&self, note: &RequestNote<'_>) -> Result<Option<KnownRequest>> {
+        self.logs.note_request(note)
+    }
+
+    /// Files of a tenant that need a person's attention: links, quarantines, unfinished deletions,
+    /// and what stands in the way of the record of requests.
     ///
     /// # Errors
     /// `Io`.
     pub fn check_files(&self, tenant: &str) -> Result<Vec<StoreProblem>> {
         let mut problems = erase::stopped(&self.shared)?;
-        for (path, kind) in self.layout().entries(&**self.backend(), tenant)? {
+        if !self.is_apart() {
+            problems.extend(self.shared.requests.problems(&*self.shared.backend)?);
+        }
+        let mut entries = self.layout().entries(&**self.backend(), tenant)?;
+        let locks = self.layout().locks();
+        let listed = self.backend().list_dir(&locks);
+        let listed =
+            listed.map_err(|error| io_error("cannot list the directory", &locks, error))?;
+        entries.extend(listed.into_iter().map(|(name, kind)| (locks.join(name), kind)));
+        for (path, kind) in entries {
             let problem = |message: &str, remedy: &str, mended| StoreProblem {
                 path: path.clone(),
                 line: None,
@@ -189,7 +208,10 @@ impl Store {
                 remedy: remedy.into(),
                 mended,
             };
-            if kind == EntryKind::Other {
+            if kind == EntryKind::Directory {
+                let remedy = "move it away; the store makes the file anew";
+                problems.push(problem("a folder in the place of a file", remedy, false));
+            } else if kind == EntryKind::Other {
                 let remedy = "replace it by a file or directory; the store neither follows links \
                               nor opens FIFOs, sockets and devices";
                 problems.push(problem("neither a regular file nor a directory", remedy, false));

@@ -10,6 +10,20 @@ use crate::error::{Error, Result};
 use crate::model::{StoreProblem, VerifyReport};
 
 impl Engine {
+    /// Files of the store that need a person's attention. Reads no log.
+    ///
+    /// # Errors
+    /// `Closed`; `Io` if a directory can't be read.
+    pub fn check_files(&self) -> Result<Vec<StoreProblem>> {
+        self.check_open()?;
+        let store = &self.services.store;
+        let exists =
+            |problem: &&StoreProblem| !matches!(store.backend().stat(&problem.path), Ok(None));
+        let mut problems: Vec<_> = store.problems().iter().filter(exists).cloned().collect();
+        problems.extend(store.check_files(&self.services.tenant)?);
+        Ok(problems)
+    }
+
     /// Reads every file of the users again and compares it with its checksums, and the indexes with
     /// the records.
     ///
@@ -17,13 +31,7 @@ impl Engine {
     /// `Interrupted`; `Closed`; `Io` if a directory can't be read. A damaged file is a problem in
     /// the report, not an error.
     pub fn verify(&self, user_id: Option<&str>, control: &dyn CallControl) -> Result<VerifyReport> {
-        self.check_open()?;
-        let mut report = VerifyReport::default();
-        let store = &self.services.store;
-        let exists =
-            |problem: &&StoreProblem| !matches!(store.backend().stat(&problem.path), Ok(None));
-        report.problems.extend(store.problems().iter().filter(exists).cloned());
-        report.problems.extend(self.services.store.check_files(&self.services.tenant)?);
+        let mut report = VerifyReport { problems: self.check_files()?, ..VerifyReport::default() };
         let users = match self.selected(user_id) {
             Ok(users) => users,
             Err(error) => {

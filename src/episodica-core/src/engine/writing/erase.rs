@@ -107,9 +107,10 @@ pub(crate) fn delete_records(
         return Ok(DeleteReport::default());
     }
     control.check()?;
+    let still_in_messages = still_said(&user.view.read(), &erasure);
     let DeletionEffects { added, relearn } =
         follow_deletion(services, user, &mut erasure, control)?;
-    let report = report_of(&erasure);
+    let report = DeleteReport { still_in_messages, ..report_of(&erasure) };
     let rows = embed_episodes(services, &erasure.replace_episodes, control)?;
     let fact_rows = embed_changed(services, user, &erasure.replace_semantic, control)?;
     let writer = user.lock_writer_on(basis, true, &services.indexing())?;
@@ -160,13 +161,12 @@ pub(crate) fn delete_records(
     drop(writer);
     user.measure();
     let files = outcome?;
-    // The deletion has succeeded: a failure here must not be reported as its failure.
-    if let Err(error) = user.save_uses(&services.store) {
+    // The deletion has succeeded: a failure here must not be reported as its failure. (Vectors of
+    // the table of tokens are computed faster than they are written.)
+    let is_slow = services.embedder.model() != STATIC_MODEL;
+    let vectors = if is_slow { user.save_vectors(&services.store, &to) } else { Ok(()) };
+    for error in [user.save_uses(&services.store), vectors].into_iter().filter_map(Result::err) {
         services.counters.note_failure(Some(&user.owner.user), &error);
-    }
-    // Vectors of the table of tokens are computed faster than they are written.
-    if services.embedder.model() != STATIC_MODEL {
-        user.save_vectors(&services.store, &to)?;
     }
     Ok(DeleteReport { files, ..report })
 }
@@ -183,8 +183,23 @@ pub(crate) fn preview_deletion(
     if erasure == UserErasure::default() {
         return Ok(DeleteReport::default());
     }
+    let still_in_messages = still_said(&user.view.read(), &erasure);
     follow_deletion(services, user, &mut erasure, control)?;
-    Ok(report_of(&erasure))
+    Ok(DeleteReport { still_in_messages, ..report_of(&erasure) })
+}
+
+/// The messages that an erasure of facts leaves, and that say what the facts say.
+fn still_said(view: &UserView, erasure: &UserErasure) -> Vec<String> {
+    let mut told: HashSet<&str> = erasure.messages.iter().map(String::as_str).collect();
+    let mut still = Vec::new();
+    for fact in erasure.semantic.iter().filter_map(|id| view.facts.by_id(id)) {
+        for id in &fact.source_messages {
+            if view.messages.slot(id).is_some() && told.insert(id.as_str()) {
+                still.push(id.clone());
+            }
+        }
+    }
+    still
 }
 
 /// Adds to an erasure its consequences.
@@ -276,6 +291,7 @@ fn report_of(erasure: &UserErasure) -> DeleteReport {
         message_ids: erasure.messages.clone(),
         episode_ids: erasure.episodes.clone(),
         fact_ids: erasure.semantic.clone(),
+        still_in_messages: Vec::new(),
     }
 }
 

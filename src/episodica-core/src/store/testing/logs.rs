@@ -18,6 +18,7 @@ use crate::store::log_store::{
     AppendAnswer, AppendLock, FollowVisit, Hold, LineBatch, LogEnds, LogHead, LogMedium, LogStore,
     TurnHolder, UserLogs,
 };
+use crate::store::request_log::{KnownRequest, RequestLine, RequestNote};
 use crate::store::scan::{RawLine, Visit};
 
 /// The logs of one user: lines without their line feeds.
@@ -56,6 +57,7 @@ type Users = Arc<Mutex<BTreeMap<Owner, State>>>;
 #[derive(Debug, Clone, Default)]
 pub struct MemoryLogs {
     users: Users,
+    requests: Arc<Mutex<BTreeMap<Vec<u8>, KnownRequest>>>,
 }
 
 #[derive(Debug)]
@@ -159,6 +161,14 @@ impl LogStore for MemoryLogs {
             state.uses = (bytes.to_vec(), number + 1);
         }
         Ok(is_same)
+    }
+
+    fn note_request(&self, note: &RequestNote<'_>) -> Result<Option<KnownRequest>> {
+        let mut requests = self.requests.lock();
+        let mut known = requests.remove(note.name);
+        RequestLine::of(note).apply(&mut known);
+        requests.extend(known.clone().map(|known| (note.name.to_vec(), known)));
+        Ok(known)
     }
 
     fn medium(&self) -> LogMedium {
