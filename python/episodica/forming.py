@@ -94,7 +94,7 @@ def add_messages(
         refuse_turned(user, messages, "add_messages", partial(has_user, self))
     session = None if session_id is None else check.name(session_id, "session_id")
     policy = None if secrets is None else one_of(secrets, POLICIES, "secrets")
-    with Reporter(progress) as callback:
+    with Reporter(progress, self._awaiter) as callback:
         added = self._engine.add_messages(user, read.messages, session, policy, callback)
     notes = read.notes()
     return replace(added, skipped=read.skipped, notes=notes) if notes else added
@@ -173,7 +173,7 @@ def remember(
     kind
         Its category. ``None``: the section of a profile that fits best.
     valid_from
-        From when on it held. ``None``: now.
+        From when on it held. ``None``: a time in ``metadata``, else now.
     metadata
         Any JSON object.
     agent_id

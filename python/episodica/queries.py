@@ -430,7 +430,10 @@ def get(self: OpenStore, user_id: str, id: str) -> Record | None:
 
 @forgiving('memory.history("alice", id)')
 def history(self: OpenStore, user_id: str, id: str) -> list[Record]:
-    """Every version of a record, oldest first; empty for an unknown id.
+    """The versions of a record, oldest first; empty for an unknown id.
+
+    All of the last nine are kept. Earlier ones leave when the log is compacted; see
+    :meth:`MemorySystem.compact`.
 
     Parameters
     ----------
@@ -442,7 +445,7 @@ def history(self: OpenStore, user_id: str, id: str) -> list[Record]:
     Returns
     -------
     list of Message, Episode or SemanticMemory
-        Every version, oldest first; empty for an unknown id.
+        The versions, oldest first; empty for an unknown id.
 
     Examples
     --------

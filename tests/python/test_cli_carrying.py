@@ -212,9 +212,15 @@ def test_compact(filled: Cli) -> None:
 def test_a_copy_that_goes_on_names_who_was_deleted_meanwhile(filled: Cli) -> None:
     assert data_of(filled("copy", "memories", "other", "--json"))["only_in_target"] == []
     assert filled("delete", "bob", "--yes").returncode == 0
-    only = data_of(filled("copy", "memories", "other", "--json"))["only_in_target"]
-    assert only == [{"tenant": "default", "user_id": "bob"}]
+    done = filled("copy", "memories", "other", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["only_in_target"] == [{"tenant": "default", "user_id": "bob"}]
     assert "only in the target: bob." in filled("copy", "memories", "other").stderr
+    done = filled("copy", "memories", "other", "--prune")
+    assert (done.returncode, "They were deleted there" in done.stderr) == (0, True)
+    assert data_of(filled("copy", "memories", "other", "--json"))["only_in_target"] == []
+    refused = filled("copy", "memories", "other", "--prune", "--user", "alice")
+    assert (refused.returncode, "takes no --user" in refused.stderr) == (1, True)
 
 
 def test_rebuild_and_plot(filled: Cli, tmp_path: Path) -> None:
@@ -238,3 +244,11 @@ def test_the_reference_of_commands_is_current(root: Path, monkeypatch: pytest.Mo
     with pytest.raises(SystemExit) as caught:
         runpy.run_path(str(root / "tools/cli_reference.py"), run_name="__main__")
     assert caught.value.code == 0, "run `python tools/cli_reference.py`"
+
+
+def test_a_deleted_fact_offers_to_delete_its_messages(filled: Cli) -> None:
+    [fact, *_] = data_of(filled("facts", "alice", "--json"))
+    done = filled("delete", "alice", fact["memory_id"], "--yes")
+    for id in fact["source_messages"]:
+        assert id in done.stderr
+    assert "still stand in" in done.stderr

@@ -108,3 +108,33 @@ async def test_coroutines_delete_alike(tmp_path: Path) -> None:
         await memory.add_messages("ann", [said(number) for number in range(6)])
         assert (await memory.delete("ann", ["m0", "m1"])).messages == 2
         assert (await memory.delete_where("ann", where={"n": {"$gt": 3}})).messages == 2
+
+
+def test_a_deleted_fact_says_which_messages_still_say_it(tmp_path: Path) -> None:
+    with MemorySystem(tmp_path / "told") as memory:
+        said = {"role": "user", "name": "Ann", "content": "I'm allergic to walnuts."}
+        memory.add_messages("ann", [{**said, "message_id": "m1"}])
+        memory.add_messages("ann", [{**said, "message_id": "m2", "content": "I live in Oslo."}])
+        memory.flush("ann")
+        nuts, oslo = (
+            next(one for one in memory.semantic_memories("ann") if word in one.content)
+            for word in ("walnuts", "Oslo")
+        )
+        plan = memory.delete("ann", nuts.memory_id, dry_run=True)
+        report = memory.delete("ann", nuts.memory_id)
+        assert report.still_in_messages == plan.still_in_messages == nuts.source_messages
+        # The message goes with the fact, so no words are left.
+        assert memory.delete("ann", [oslo.memory_id, "m2"]).still_in_messages == ()
+        assert memory.delete("ann", report.still_in_messages).still_in_messages == ()
+        assert not files_with(memory.path, "walnuts")
+        stated = memory.remember("ann", "I like tea.")
+        assert memory.delete("ann", stated.memory_id).still_in_messages == ()
+        assert memory.delete_user_data("ann").still_in_messages == ()
+
+
+def test_facts_deleted_by_conditions_say_so_too(tmp_path: Path) -> None:
+    with MemorySystem(tmp_path / "told") as memory:
+        memory.add_messages("ann", [said(1, content="I'm allergic to walnuts.")])
+        memory.flush("ann")
+        report = memory.delete_where("ann", kinds="semantic", until="2030-01-01")
+        assert report.still_in_messages == ("m1",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -267,3 +268,60 @@ def test_rows_of_a_data_frame_have_the_same_names() -> None:
 @pytest.mark.parametrize("key", ["rating", "model", "style", "emotion", "lang", "game", "state"])
 def test_data_under_other_names_is_no_typing_error(key: str) -> None:
     assert json.loads(one(**{key: "x"})["metadata"]) == {key: "x"}
+
+
+@pytest.mark.parametrize(
+    "name", ["timestamp", "created_at", "createdAt", "date", "time", "sentAt", "ts", "Timestamp"]
+)
+def test_a_time_in_the_metadata_is_the_time(name: str) -> None:
+    for value in ("2024-03-11T09:30:00Z", 1710149400, "1710149400", 1710149400000):
+        read = incoming([{**SAID, "metadata": {name: value, "mood": "good"}}])
+        assert read.messages[0]["timestamp"] == MOMENT
+        assert json.loads(read.messages[0]["metadata"]) == {name: value, "mood": "good"}
+        assert read.notes() == ()
+    other = "2023-01-01T00:00:00+00:00"
+    assert one(timestamp=other, metadata={name: MOMENT})["timestamp"] == other
+
+
+def test_day_and_clock_in_the_metadata_are_one_time() -> None:
+    assert one(metadata={"date": "2024-03-11", "time": "09:30"})["timestamp"] == MOMENT
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("timestamp", "soon"),
+        ("date", "next week"),
+        ("time", "09:30"),
+        ("time", 3),
+        ("created_at", [2024, 3, 11]),
+        ("updated_at", "2024-03-11"),
+        ("edited_at", 1710149400),
+    ],
+)
+def test_what_only_looks_like_a_time_in_the_metadata_is_named(name: str, value: Any) -> None:
+    read = incoming([{**SAID, "metadata": {name: value}}] * 2)
+    assert read.messages[0]["timestamp"] is None
+    [note] = read.notes()
+    assert f"`metadata.{name}` is not taken as the time of 2 messages" in note
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [None, "text", [1], {"timestamp": None}, {"created": True}, {"day": "monday"}, {"mood": "9"}],
+)
+def test_other_metadata_is_no_time(metadata: Any) -> None:
+    read = incoming([{**SAID, "metadata": metadata}])
+    assert read.messages[0]["timestamp"] is None
+    assert read.notes() == ()
+
+
+def test_words_about_the_past_are_of_the_time_in_the_metadata(store: Path) -> None:
+    with MemorySystem(store) as memory:
+        said = {**SAID, "content": "I bought a bike yesterday."}
+        memory.add_messages("al", [{**said, "metadata": {"timestamp": "2024-01-01T10:00:00Z"}}])
+        memory.flush("al")
+        [fact] = memory.semantic_memories("al")
+        assert "31 December 2023" in fact.content
+        fact = memory.remember("al", "I live in Rome.", metadata={"created_at": "2024-01-01"})
+        assert fact.valid_from.year == 2024

@@ -11,6 +11,7 @@ from ..errors import InvalidInputError, UnsupportedFormatError
 from ..inputs import checks as check
 from ..place import cache_directory, is_address
 from ..progress import Reporter
+from ..system import MemorySystem
 from ..visible import visible
 from .output import Output, counted
 from .parser import option
@@ -55,6 +56,11 @@ def add_copy_arguments(parser: argparse.ArgumentParser) -> None:
         "target", metavar="TARGET", help="the copy: a directory, or a database's address"
     )
     option(parser, "--user U", "only this user")
+    parser.add_argument(
+        "--prune",
+        action="store_true",
+        help="delete the users of the target that the source does not have",
+    )
 
 
 def store(args: argparse.Namespace, out: Output) -> int:
@@ -145,18 +151,26 @@ def nodes(args: argparse.Namespace, out: Output) -> None:
     out.table(("host", "process", "version", "opened", "heard of"), rows)
 
 
-def copy(args: argparse.Namespace, out: Output) -> None:
-    """Copies all tenants of a store, or one user; continues where an earlier copy stopped."""
+def copy(args: argparse.Namespace, out: Output) -> int:
+    """Copies all tenants of a store, or one user; continues where an earlier copy stopped.
+
+    1 if the target has users that the source does not have.
+    """
+    if args.prune and args.user is not None:
+        raise InvalidInputError("--prune is about all users: it takes no --user")
     source, target = check.store_place(args.source), check.store_place(args.target)
     owner = None if args.user is None else (args.tenant, check.user(args.user))
     with Reporter(True) as callback:
         users, lines, known, size, others = _native.copy_store(
             source, target, cache_directory(), owner, callback
         )
+    for tenant, user in others if args.prune else ():
+        with MemorySystem(target, tenant=tenant) as memory:
+            memory.delete_user_data(user)
     if out.as_json:
         only_there = [{"tenant": tenant, "user_id": user} for tenant, user in others]
         counts = {"users": users, "lines": lines, "known_lines": known, "bytes": size}
-        out.json({**counts, "only_in_target": only_there})
+        out.json({**counts, "only_in_target": only_there, "pruned": args.prune})
     else:
         out.note(
             f"{counted(users, 'user')}, {counted(lines, 'line')} copied ({size:,} bytes), "
@@ -165,7 +179,11 @@ def copy(args: argparse.Namespace, out: Output) -> None:
         if others:
             named = ", ".join(visible(user) for _, user in others[:_NAMED])
             more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
-            out.note(
-                f"only in the target: {named}{more}. If they were deleted in the source after an "
-                "earlier copy, delete them in the target, too"
+            remedy = (
+                "They were deleted there"
+                if args.prune
+                else "If they were deleted in the source after an earlier copy, `--prune` deletes "
+                "them in the target, too"
             )
+            out.note(f"only in the target: {named}{more}. {remedy}")
+    return 1 if others and not args.prune else 0

@@ -23,6 +23,8 @@ from .service import keys_of
 from .stores import filters_of, known, opened, optional_user, user_of, writing
 
 CHARTS = ("timeline", "map", "scores")
+# The most ids of messages that a note names.
+_NAMED = 5
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -143,6 +145,10 @@ def delete(args: argparse.Namespace, out: Output) -> int:
         part = part if chosen or args.id is not None else "user"
         keys_of(args).audit.deleted(COMMAND_LINE, args.tenant, user, part, report)
     out.result(report, f"deleted: {', '.join(counted_records(report))}")
+    if report.still_in_messages:
+        ids = ", ".join(map(shown, report.still_in_messages[:_NAMED]))
+        count = counted(len(report.still_in_messages), "message")
+        out.note(f"its words still stand in {count}: {ids}; `episodica delete {user} ID` goes on")
     return 0
 
 

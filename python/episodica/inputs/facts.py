@@ -9,6 +9,7 @@ from ..dates import rfc3339
 from ..errors import InvalidInputError
 from ..hints import nearest_hint, shown
 from . import checks
+from .names import time_in
 from .texts import metadata_text
 
 FactKind: TypeAlias = Literal[
@@ -87,6 +88,8 @@ def stated_fact(
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InvalidInputError(f"metadata must be a mapping, not `{type(metadata).__name__}`")
     kept = dict(metadata or {})
+    if valid_from is None:
+        valid_from, _ = time_in(kept)
     if agent_id is not None:
         kept["agent_id"] = checks.name(agent_id, "agent_id")
     if about_agent(about):

@@ -19,7 +19,7 @@ from ..hints import near, shown
 from ..records import Message
 from .chat import as_mapping, is_result, may_be_silent, role_in, rows, text_of
 from .forms import expanded, with_whole_chunks
-from .names import KEYS, READ_ELSEWHERE, renamed
+from .names import KEYS, READ_ELSEWHERE, renamed, time_in
 from .texts import MAX_NAME, MAX_ROLE, check_length, check_text, json_text, metadata_text
 
 # The most unknown keys of a message that are checked for typing errors: more are data.
@@ -44,6 +44,7 @@ class Incoming:
     skipped: int = 0  # messages of an assistant, a tool or a program that say nothing
     thoughts: int = 0  # messages whose thinking was left out
     unknown: Counter[str] = field(default_factory=Counter)  # keys kept as metadata
+    untimed: Counter[str] = field(default_factory=Counter)  # keys of metadata that look like times
 
     def notes(self) -> tuple[str, ...]:
         """What a caller should know, a sentence each; empty if nothing was left out or changed."""
@@ -55,6 +56,10 @@ class Incoming:
         ]
         if len(self.unknown) > _NAMED:
             found.append(f"{len(self.unknown) - _NAMED:,} more such keys: kept in `metadata`")
+        found += [
+            f"`metadata.{shown(key)}` is not taken as the time of {_count(count)}: give `timestamp`"
+            for key, count in sorted(self.untimed.items())[:_NAMED]
+        ]
         if self.skipped:
             found.append(f"{_count(self.skipped)} without words: skipped")
         if self.thoughts:
@@ -118,7 +123,7 @@ def _take(done: Incoming, raw: object, agent_id: str | None, keeps_thinking: boo
         # Most messages need no further reading.
         is_plain = role in _USUAL_ROLES and (role != "assistant" or "<" not in content)
         if is_plain and content and not content.isspace():
-            done.messages.append(_made(message, role, content, agent_id))
+            done.messages.append(_made(done, message, role, content, agent_id))
             return
     for one in expanded(message):
         own, rest = renamed(one)
@@ -126,13 +131,11 @@ def _take(done: Incoming, raw: object, agent_id: str | None, keeps_thinking: boo
             _check_keys(rest, own)
             own["metadata"] = _with_unknown(own.get("metadata"), rest)
             done.unknown.update(list(rest))
-        if own.get("timestamp") is None and own.get("parts") is not None:
-            own["timestamp"] = _moment_of_interface(own.get("metadata"))
         read = _read(done, own, keeps_thinking)
         if read is None:
             done.skipped += 1
         else:
-            done.messages.append(_made(own, *read, agent_id))
+            done.messages.append(_made(done, own, *read, agent_id))
 
 
 def _read(
@@ -148,11 +151,14 @@ def _read(
 
 
 def _made(
-    message: Mapping[str, Any], role: str, content: str, agent_id: str | None
+    done: Incoming, message: Mapping[str, Any], role: str, content: str, agent_id: str | None
 ) -> dict[str, Any]:
     """The message in the engine's form."""
     get = message.get
     timestamp, metadata = get("timestamp"), get("metadata")
+    if timestamp is None and isinstance(metadata, Mapping):
+        timestamp, untimed = time_in(metadata)
+        done.untimed.update(untimed)
     return {
         "role": role,
         "content": content if content.isascii() else check_text(content, "`content`"),
@@ -184,13 +190,6 @@ def _dated(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         elif place > neighbour:
             neighbour, near = place, datetime.fromisoformat(message["timestamp"])
     return messages
-
-
-def _moment_of_interface(metadata: object) -> Any:
-    """The time in a message's metadata, where applications of the AI SDK put it."""
-    if not isinstance(metadata, Mapping):
-        return None
-    return metadata.get("createdAt") or metadata.get("timestamp")
 
 
 def _with_unknown(metadata: Any, rest: Mapping[str, Any]) -> dict[str, Any]:

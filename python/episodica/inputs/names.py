@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from ..dates import rfc3339
+from ..errors import InvalidInputError
+
 FIELDS: dict[str, tuple[str, ...]] = {
     "role": ("role", "sender_role", "author_role", "sender_type", "author_type", "message_type"),
     "name": (
@@ -98,6 +101,11 @@ FIELDS: dict[str, tuple[str, ...]] = {
 """Our name of each part of a message, and its names elsewhere, the best one first."""
 
 KEYS = frozenset(FIELDS)
+# In metadata, the names up to this one say when a message was said. Others, such as `updated_at`,
+# may tell of something else.
+_LAST_TIME_IN_METADATA = "time"
+# A smaller number is no moment: it may count seconds or days.
+_LEAST_EPOCH = 10**8
 # Keys of chat APIs that are read elsewhere, or that say how an answer was made. They never become
 # metadata.
 READ_ELSEWHERE = frozenset(
@@ -124,6 +132,7 @@ _ASSISTANTS = (
 )
 # LangChain's classes: `AIMessageChunk` says the role `AI`.
 _CLASS = re.compile(r"(.+?)(?:Message)?(?:Chunk)?")
+_NUMBER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?")
 _CLOCK = re.compile(r"\d{1,2}:\d{2}")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -138,6 +147,7 @@ _PLACES = {
     for field, names in FIELDS.items()
     for rank, name in enumerate(names)
 }
+_LAST_RANK = FIELDS["timestamp"].index(_LAST_TIME_IN_METADATA)
 _ROLE_WORDS = {_plain(word): role for role, words in _ROLES.items() for word in words}
 _SPEAKERS = {**_ROLE_WORDS, **dict.fromkeys(_ASSISTANTS, "assistant")}
 
@@ -217,6 +227,46 @@ def renamed(message: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     if "name" in offered and own.get("role") is None:
         _tell_role(own)
     return own, rest
+
+
+def time_in(metadata: Mapping[Any, Any]) -> tuple[Any, list[str]]:
+    """The time of a message in its metadata, and the keys that name one and are not taken.
+
+    >>> time_in({"createdAt": "2024-03-11T09:30:00Z", "mood": "good"})
+    ('2024-03-11T09:30:00Z', [])
+    >>> time_in({"updated_at": "2024-03-11T09:30:00Z", "time": 3})
+    (None, ['updated_at', 'time'])
+    """
+    named = {
+        key: place[1]
+        for key, value in metadata.items()
+        if isinstance(key, str) and (place := place_of(key)) and place[0] == "timestamp"
+        if not (value is None or value == "" or isinstance(value, bool))
+    }
+    if not named:
+        return None, []
+    offered = {key: metadata[key] for key, rank in named.items() if rank <= _LAST_RANK}
+    own, _ = renamed({key: value for key, value in offered.items() if not _is_small(value)})
+    found = own.get("timestamp")
+    if found is not None and _is_date(found):
+        return found, []
+    return None, [key for key in named if key in offered or _is_date(metadata[key])]
+
+
+def _is_small(value: Any) -> bool:
+    """Whether a value is a number too small for a moment."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    return isinstance(value, int | float) and abs(value) < _LEAST_EPOCH
+
+
+def _is_date(value: Any) -> bool:
+    """Whether a value reads as a moment."""
+    try:
+        rfc3339(value, "a time")
+    except InvalidInputError:
+        return False
+    return not _is_small(value)
 
 
 def _tell_role(own: dict[str, Any]) -> None:

@@ -126,6 +126,7 @@ class Candidates(Answer):
     deleted_messages: int = 0
     deleted_episodes: int = 0
     deleted_facts: int = 0
+    still_in_messages: list[str] | None = None
     unknown_ids: list[str] | None = None
 
 

@@ -43,6 +43,10 @@ from .arguments import (
 # The most hits that a search can return, and candidates of one deletion.
 _MAX_HITS = 1000
 _CANDIDATES = 10
+_STILL_SAID = (
+    "the facts are gone, but the messages in `still_in_messages` still say it: ask the person "
+    "whether to delete them, too, then call `forget` with these ids as `confirm_ids`"
+)
 # The most messages that an answer names as evidence of a fact.
 _EVIDENCE = 5
 # The most characters of a note that is stated as a fact: a longer text is learned from.
@@ -288,6 +292,8 @@ class Tools:
             deleted_messages=report.messages,
             deleted_episodes=report.episodes,
             deleted_facts=report.semantic_memories,
+            still_in_messages=list(report.still_in_messages[:_CANDIDATES]) or None,
+            next_step=_STILL_SAID if report.still_in_messages else None,
             unknown_ids=[shown(one) for one in unknown[:_CANDIDATES]] or None,
         )
 

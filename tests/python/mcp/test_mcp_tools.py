@@ -544,3 +544,15 @@ async def test_a_budget_out_of_bounds_is_refused(store: Path, max_tokens: int) -
     async with AsyncMemorySystem(store) as memory:
         with pytest.raises(InvalidInputError, match="max_tokens"):
             server_for(memory, "alice", max_tokens=max_tokens)
+
+
+async def test_a_forgotten_fact_offers_to_delete_its_messages(store: Path) -> None:
+    async with caller(store) as call:
+        await call("remember", content="I'm allergic to walnuts.", message_id="m1")
+        await call.memory.flush("alice")
+        [fact] = [one async for one in call.memory.semantic_memories("alice")]
+        told = await call("forget", confirm_ids=[fact.memory_id])
+        assert (told["deleted_facts"], told["still_in_messages"]) == (1, ["m1"])
+        assert "still say it" in told["next_step"]
+        await call("forget", confirm_ids=told["still_in_messages"])
+    assert not [path for path in files_in(store) if b"walnuts" in path.read_bytes()]

@@ -328,3 +328,23 @@ async def test_what_another_memory_system_wrote_is_served(store: Path) -> None:
     async with opened(ServerSettings(store=str(store))) as client:
         facts = await client.json("GET", "/v1/users/bo/facts")
         assert len(facts["items"]) == 1
+
+
+async def test_a_deleted_fact_names_the_messages_that_still_say_it(client: Client) -> None:
+    await add(client)
+    [fact] = (await client.json("GET", f"{ALICE}/facts"))["items"]
+    told = await client.json("DELETE", f"{ALICE}/facts/{fact['id']}")
+    assert told["still_in_messages"] == fact["source_messages"] != []
+
+
+async def test_a_time_in_mem0s_metadata_is_the_time(client: Client) -> None:
+    body = {
+        "messages": "I bought a bike yesterday.",
+        "user_id": "alice",
+        "metadata": {"timestamp": "2024-01-01T10:00:00+00:00"},
+    }
+    [fact] = (await client.json("POST", "/memories", json=body))["results"]
+    assert "31 December 2023" in fact["memory"]
+    body["metadata"] = {"timestamp": "a while ago"}
+    [note] = (await client.json("POST", "/memories", json=body))["notes"]
+    assert "`metadata.timestamp` is not taken as the time" in note
