@@ -371,10 +371,12 @@ def _import_nemori(
             continue
         records = (read.messages, read.episodes, read.facts)
         hidden = [[(line, *hide(text, policy)) for line, text in kind] for kind in records]
-        lines = tuple([(line, text) for line, text, _ in kind] for kind in hidden)
+        messages, episodes, facts = ([(line, text) for line, text, _ in kind] for kind in hidden)
         masked = sum(number for kind in hidden for *_, number in kind)
         owner = checks.user(read.user_id)
-        total += memory._engine.import_records(owner, lines, [], str(source.path))
+        total += memory._engine.import_records(
+            owner, (messages, episodes, facts), [], str(source.path)
+        )
         left = tuple(map(str, read.left_out))
         total += ImportReport(skipped=len(left), left_out=left, secrets=masked)
         fault = fault or next((one for one in read.left_out if one.is_fault), None)

@@ -135,7 +135,7 @@ def test_search(filled: Cli) -> None:
     assert done.stderr.endswith("hits\n")
     data = data_of(filled("search", "alice", "Lyon", "--json", "-k", "1", "--explain"))
     assert data["query"] == "Lyon"
-    assert {hit["kind"] for hit in data["hits"]} <= {"episodic", "semantic"}
+    assert {hit["kind"] for hit in data["hits"]} == {"message"}
     assert data_of(filled("search", "Lyon", "--json")) == data_of(
         filled("search", "--user", "alice", "Lyon", "--json")
     )

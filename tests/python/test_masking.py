@@ -48,7 +48,7 @@ def test_a_refusal_names_the_place_and_not_the_secret(store: Path) -> None:
         with pytest.raises(
             InvalidInputError, match="message 1: `content` holds a secret"
         ) as caught:
-            memory.add_messages("u", ["hello", {"role": "user", "content": SAID}])
+            memory.add_messages("u", [{"role": "user", "content": one} for one in ("hello", SAID)])
         assert KEY not in str(caught.value)
         for call in (
             lambda: memory.remember("u", SAID),

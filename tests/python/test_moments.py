@@ -90,8 +90,8 @@ def test_stated_facts_take_their_places_and_quoted_ones_only_on_request(
     question = "Where does Ann sell goat cheese?"
     hits = goats.search("ann", question)
     assert [hit.id for hit in hits if hit.kind == "semantic"] == [stated.memory_id]
-    assert hits[0].id == stated.memory_id
-    assert (hits[0].episode, hits[0].claims) == (None, ())
+    [hit] = [hit for hit in hits if hit.id == stated.memory_id]
+    assert (hit.episode, hit.claims) == (None, ())
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
     assert not any(stated in hit.claims for hit in hits), "it quotes no message"
     known = {fact.memory_id for fact in goats.semantic_memories("ann")}

@@ -94,14 +94,10 @@ def _samples(nodes: list[Any]) -> Iterator[str]:
 
 
 def _texts(kind: Any, value: Any) -> Iterator[str]:
-    if kind is sre.LITERAL:
-        yield chr(value)
-    elif kind is sre.NOT_LITERAL:
-        yield from (one for one in "a <" if one != chr(value))
+    if kind in (sre.LITERAL, sre.NOT_LITERAL, sre.IN):
+        yield from _members(list(value) if kind is sre.IN else [(kind, value)])
     elif kind is sre.ANY:
         yield from "a <"
-    elif kind is sre.IN:
-        yield from _members(value)
     elif kind is sre.BRANCH:
         for branch in value[1]:
             yield _sample(branch)
@@ -123,6 +119,8 @@ def _members(items: list[Any]) -> Iterator[str]:
     for kind, value in items:
         if kind is sre.LITERAL:
             yield chr(value)
+        elif kind is sre.NOT_LITERAL:
+            yield from (one for one in "a <" if one != chr(value))
         elif kind is sre.RANGE:
             yield chr(value[0])
         elif kind is sre.CATEGORY:

@@ -268,7 +268,7 @@ async def test_every_answer_keeps_to_its_budget(store: Path) -> None:
     async with caller(store) as call:
         talk = long_talk(300, words=40)
         talk.append({**talk[0], "content": "Lyon " + '"\\\n<é中🙂>' * 20_000, "session_id": "huge"})
-        talk.append({**talk[0], "content": "Lyon", "message_id": "i" * 3_000})
+        talk.append({**talk[0], "content": "Lyon", "message_id": "i" * 900})
         await call.memory.add_messages("alice", talk)
         await call.memory.flush("alice")
         await call.memory.wait("alice")
@@ -548,11 +548,12 @@ async def test_a_budget_out_of_bounds_is_refused(store: Path, max_tokens: int) -
 
 async def test_a_forgotten_fact_offers_to_delete_its_messages(store: Path) -> None:
     async with caller(store) as call:
-        await call("remember", content="I'm allergic to walnuts.", message_id="m1")
+        said = {"role": "user", "content": "I'm allergic to walnuts.", "message_id": "m1"}
+        await call("remember", messages=[said])
         await call.memory.flush("alice")
-        [fact] = [one async for one in call.memory.semantic_memories("alice")]
-        told = await call("forget", confirm_ids=[fact.memory_id])
-        assert (told["deleted_facts"], told["still_in_messages"]) == (1, ["m1"])
+        ids = [one.memory_id async for one in call.memory.semantic_memories("alice")]
+        told = await call("forget", confirm_ids=ids)
+        assert (told["deleted_facts"], told["still_in_messages"]) == (len(ids), ["m1"])
         assert "still say it" in told["next_step"]
         await call("forget", confirm_ids=told["still_in_messages"])
     assert not [path for path in files_in(store) if b"walnuts" in path.read_bytes()]

@@ -166,7 +166,7 @@ async def test_folders_that_a_killed_process_left_are_removed(
     for prefix in ("episodica-import-", "episodica-metrics-"):
         with scratch(prefix) as made:
             # As it is after SIGKILL, which runs no clean-up.
-            left.append(shutil.copytree(made, f"{made}x"))
+            left.append(Path(shutil.copytree(made, f"{made}x")))
             (left[-1] / "import.jsonl").write_text("secret")
     (tmp_path / "episodica-import-link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir()

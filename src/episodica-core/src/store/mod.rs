@@ -7,9 +7,9 @@
 //!
 //! Each module depends only on those before it: `backend -> files -> {line, layout, codec, handles,
 //! fork_locks, real, store_root, reserve} -> scan -> quarantine -> log -> {llm_files, dead_letter,
-//! segment, uses, lock, request_log} -> locks -> shared -> {format, erase} -> log_store -> {remote_cache,
-//! file_user_logs, record_folding} -> file_logs -> loading -> user -> store -> {backup, copy,
-//! derived, log_cursor}`. [`LogStore`](log_store::LogStore) is the
+//! segment, uses, lock, request_log} -> locks -> shared -> {format, erase} -> log_store ->
+//! {remote_cache, file_user_logs, record_folding} -> file_logs -> loading -> user -> store ->
+//! {backup, copy, derived, log_cursor}`. [`LogStore`](log_store::LogStore) is the
 //! interface to media other than files; all file operations go through [`backend::FileBackend`], so
 //! that tests can cut the power between any two of them.
 //!

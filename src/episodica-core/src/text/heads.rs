@@ -2,9 +2,9 @@
 //!
 //! A head is a logistic regression over hashed words, pairs of words and runs of letters; a second
 //! form of it also reads the sentence's vector. `tools/train_heads.py` trains them on the labelled
-//! sentences of `tools/labels` and writes `assets/heads.bin`: for each form the scales and biases of
-//! the heads, then rows with a signed byte for each head, one for each bucket of words and, in the
-//! second form, one for each dimension of the vector.
+//! sentences of `tools/labels` and writes `assets/heads.bin`: for each form the scales and biases
+//! of the heads, then rows with a signed byte for each head, one for each bucket of words and, in
+//! the second form, one for each dimension of the vector.
 
 use crate::text::hash::Fnv1a;
 use crate::text::script::{is_alphanumeric, is_ideograph_or_kana};

@@ -44,7 +44,10 @@ fn mask(message: &mut NewMessage) -> usize {
     if let Some((text, found)) = message.metadata.as_ref().and_then(|raw| masked(raw.get())) {
         // A secret in JSON ends before the quotation mark, so the rest stays JSON; a number does
         // not, and becomes a text.
-        let raw = RawValue::from_string(text).or_else(|_| masked_numbers(message));
+        let raw = RawValue::from_string(text).or_else(|_| {
+            let numbers = masked_numbers(message)?;
+            masked(numbers.get()).map_or(Ok(numbers), |(text, _)| RawValue::from_string(text))
+        });
         if let Ok(raw) = raw {
             message.metadata = Some(raw);
             hidden += found;
@@ -53,7 +56,7 @@ fn mask(message: &mut NewMessage) -> usize {
     hidden
 }
 
-/// The metadata with each text and number masked by itself.
+/// The metadata with each text and number masked by itself, without regard to its name.
 fn masked_numbers(message: &NewMessage) -> serde_json::Result<Box<RawValue>> {
     let raw = message.metadata.as_ref().map_or("null", |raw| raw.get());
     let mut value: serde_json::Value = serde_json::from_str(raw)?;

@@ -53,7 +53,8 @@ pub(super) const FORMATS: &[SecretFormat] = formats! {
     "google oauth token": "ya29." "[A-Za-z0-9_-]{30,500}", "1//0" "[A-Za-z0-9_-]{40,200}";
     "alibaba access key": "LTAI" "[A-Za-z0-9]{16,20}";
     "tencent secret id": "AKID" "[A-Za-z0-9]{32}";
-    "yandex key": "AQVN" "[A-Za-z0-9_-]{35,38}", "t1." "[A-Z0-9a-z_-]{40,90}={0,2}\\.[A-Za-z0-9_-]{86}={0,2}";
+    "yandex key": "AQVN" "[A-Za-z0-9_-]{35,38}",
+        "t1." "[A-Z0-9a-z_-]{40,90}={0,2}\\.[A-Za-z0-9_-]{86}={0,2}";
     "digitalocean token": "dop_v1_" "[a-f0-9]{64}", "doo_v1_" "[a-f0-9]{64}",
         "dor_v1_" "[a-f0-9]{64}";
     "heroku key": "HRKU-" "[A-Za-z0-9_-]{36,80}";
@@ -68,12 +69,14 @@ pub(super) const FORMATS: &[SecretFormat] = formats! {
     "databricks token": "dapi" "[a-f0-9]{32}(?:-[0-9])?";
     "vault token": "hvs." "[A-Za-z0-9_-]{24,200}", "hvb." "[A-Za-z0-9_-]{130,300}",
         "hvr." "[A-Za-z0-9_-]{24,200}";
-    "doppler token": "dp.pt." "[A-Za-z0-9]{40,44}", "dp.st." "(?:[a-z0-9_-]{2,35}\\.)?[A-Za-z0-9]{40,44}",
+    "doppler token": "dp.pt." "[A-Za-z0-9]{40,44}",
+        "dp.st." "(?:[a-z0-9_-]{2,35}\\.)?[A-Za-z0-9]{40,44}",
         "dp.ct." "[A-Za-z0-9]{40,44}", "dp.sa." "[A-Za-z0-9]{40,44}";
     "pulumi token": "pul-" "[a-f0-9]{40}";
     "tailscale key": "tskey-" "[a-z]{3,8}-[A-Za-z0-9]{8,40}-[A-Za-z0-9]{20,50}";
     "1password token": "ops_eyJ" "[A-Za-z0-9+/_-]{250,1500}={0,3}",
-        "A3-" "[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}";
+        "A3-"
+        "[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}";
     "age key": "AGE-SECRET-KEY-1" "[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}";
     "scalingo token": "tk-us-" "[A-Za-z0-9_-]{48}";
     "prefect key": "pnu_" "[A-Za-z0-9]{36}", "pnb_" "[A-Za-z0-9]{36}";
@@ -105,9 +108,12 @@ pub(super) const FORMATS: &[SecretFormat] = formats! {
     "elevenlabs key": "sk_" "[a-f0-9]{48}";
     "cerebras key": "csk-" "[a-z0-9]{48}";
     // Messages, mail and telephones.
-    "slack token": "xoxb-" "[0-9]{8,14}-[A-Za-z0-9-]{16,80}", "xoxp-" "[0-9]{8,14}-[A-Za-z0-9-]{16,120}",
-        "xoxa-" "[A-Za-z0-9-]{20,120}", "xoxr-" "[A-Za-z0-9-]{20,120}", "xoxs-" "[A-Za-z0-9-]{20,120}",
-        "xoxo-" "[A-Za-z0-9-]{20,120}", "xoxc-" "[A-Za-z0-9-]{20,120}", "xoxd-" "[A-Za-z0-9%+/=-]{40,300}",
+    "slack token": "xoxb-" "[0-9]{8,14}-[A-Za-z0-9-]{16,80}",
+        "xoxp-" "[0-9]{8,14}-[A-Za-z0-9-]{16,120}",
+        "xoxa-" "[A-Za-z0-9-]{20,120}", "xoxr-" "[A-Za-z0-9-]{20,120}",
+        "xoxs-" "[A-Za-z0-9-]{20,120}",
+        "xoxo-" "[A-Za-z0-9-]{20,120}", "xoxc-" "[A-Za-z0-9-]{20,120}",
+        "xoxd-" "[A-Za-z0-9%+/=-]{40,300}",
         "xoxe-" "[A-Za-z0-9-]{20,250}", "xoxe.xox" "[bp]-[0-9]-[A-Za-z0-9]{60,250}",
         "xapp-" "[0-9]-[A-Z0-9]{8,14}-[0-9]{8,14}-[a-f0-9]{32,80}";
     "slack webhook": "hooks.slack.com/" "(?:services|workflows|triggers)/[A-Za-z0-9+/]{25,100}";
@@ -118,7 +124,8 @@ pub(super) const FORMATS: &[SecretFormat] = formats! {
     "twilio key": "SK" "[a-f0-9]{32}";
     "sendgrid key": "SG." "[A-Za-z0-9_-]{22}\\.[A-Za-z0-9_-]{43}";
     "mailgun key": "key-" "[a-f0-9]{32}", "pubkey-" "[a-f0-9]{32}";
-    "brevo key": "xkeysib-" "[a-f0-9]{64}-[A-Za-z0-9]{16}", "xsmtpsib-" "[a-f0-9]{64}-[A-Za-z0-9]{16}";
+    "brevo key": "xkeysib-" "[a-f0-9]{64}-[A-Za-z0-9]{16}",
+        "xsmtpsib-" "[a-f0-9]{64}-[A-Za-z0-9]{16}";
     "resend key": "re_" "[A-Za-z0-9]{6,10}_[A-Za-z0-9]{20,30}";
     // Money and shops.
     "stripe key": "sk_live_" "[A-Za-z0-9]{16,250}", "sk_test_" "[A-Za-z0-9]{16,250}",
@@ -134,13 +141,16 @@ pub(super) const FORMATS: &[SecretFormat] = formats! {
         "shppa_" "[a-fA-F0-9]{32}", "shpss_" "[a-fA-F0-9]{32}", "shpua_" "[a-fA-F0-9]{32}",
         "shptka_" "[a-fA-F0-9]{32}";
     "plaid token": "access-sandbox-" "[a-f0-9]{8}-[a-f0-9-]{27}",
-        "access-development-" "[a-f0-9]{8}-[a-f0-9-]{27}", "access-production-" "[a-f0-9]{8}-[a-f0-9-]{27}";
+        "access-development-" "[a-f0-9]{8}-[a-f0-9-]{27}",
+        "access-production-" "[a-f0-9]{8}-[a-f0-9-]{27}";
     "flutterwave key": "FLWSECK-" "[a-z0-9]{32}-X", "FLWSECK_TEST-" "[A-Za-z0-9]{12,32}(?:-X)?";
     "paystack key": "sk_paystack_" "[a-f0-9]{40}";
     "easypost key": "EZAK" "[A-Za-z0-9]{54}", "EZTK" "[A-Za-z0-9]{54}";
     "shippo token": "shippo_live_" "[a-fA-F0-9]{40}", "shippo_test_" "[a-fA-F0-9]{40}";
     "duffel token": "duffel_live_" "[A-Za-z0-9_=-]{43}", "duffel_test_" "[A-Za-z0-9_=-]{43}";
-    "adyen key": "AQE" "[A-Za-z0-9+/]{60,220}={0,2}-[A-Za-z0-9+/]{40,80}={0,2}-[A-Za-z0-9<>&%$#*(){}^~!?.,;:@|+/=_-]{8,20}";
+    "adyen key": "AQE"
+        "[A-Za-z0-9+/]{60,220}={0,2}-[A-Za-z0-9+/]{40,80}={0,2}-[A-Za-z0-9<>&%$#*(){}^~!?.,;:@|+/\
+         =_-]{8,20}";
     // Work and data.
     "notion token": "ntn_" "[A-Za-z0-9]{43,50}", "secret_" "[A-Za-z0-9]{43}";
     "linear key": "lin_api_" "[A-Za-z0-9]{40}", "lin_oauth_" "[a-f0-9]{64}";
@@ -167,10 +177,12 @@ pub(super) const FORMATS: &[SecretFormat] = formats! {
         "NRAL-" "[A-Za-z0-9]{27,40}";
     "grafana token": "glsa_" "[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}", "glc_" "[A-Za-z0-9+/]{32,400}={0,3}",
         "eyJrIjoi" "[A-Za-z0-9]{70,400}={0,3}";
-    "sentry token": "sntrys_" "[A-Za-z0-9+/]{80,300}={0,2}_[A-Za-z0-9+/]{43}", "sntryu_" "[a-f0-9]{64}",
+    "sentry token": "sntrys_" "[A-Za-z0-9+/]{80,300}={0,2}_[A-Za-z0-9+/]{43}",
+        "sntryu_" "[a-f0-9]{64}",
         "sntrya_" "[a-f0-9]{64}";
     "posthog key": "phx_" "[A-Za-z0-9_]{40,50}";
-    "dynatrace token": "dt0c01." "[A-Z0-9]{24}\\.[A-Z0-9]{64}", "dt0s16." "[A-Z0-9-]{8,24}\\.[A-Z0-9]{64}";
+    "dynatrace token": "dt0c01." "[A-Z0-9]{24}\\.[A-Z0-9]{64}",
+        "dt0s16." "[A-Z0-9-]{8,24}\\.[A-Z0-9]{64}";
     "honeycomb key": "hcaik_" "[a-z0-9]{58}", "hcxik_" "[a-z0-9]{58}", "hcamk_" "[a-z0-9]{58}";
     "adafruit key": "aio_" "[A-Za-z0-9]{28}";
 };

@@ -99,7 +99,8 @@ fn talk_and_code_and_ids_hold_no_secrets() {
         "DE00370400440532013000",
         "commit 3f786850e387550fdab836ed7e6dc881de23001b",
         "request 123e4567-e89b-42d3-a456-426614174000 took 31 ms",
-        "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----",
+        "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n\
+         -----END PUBLIC KEY-----",
         "const key = settings.api_key; apiKey: process.env.API_KEY,",
         "--password-file /run/secrets/db",
         "secret_santa_2024_planning_document_v2",

@@ -207,7 +207,8 @@ pub(super) fn infer(
 /// Most days to a date whose weekday tells its year.
 const YEAR_DAYS: i32 = 366;
 
-/// The day of `days` that falls on `weekday` (Monday is 0) within a year before or after `today`. No day has the same weekday in two of three years in a row.
+/// The day of `days` that falls on `weekday` (Monday is 0) within a year before or after `today`.
+/// No day has the same weekday in two of three years in a row.
 pub(super) fn day_on_weekday(
     today: Date,
     weekday: i8,

@@ -1,4 +1,5 @@
-//! The meaning of counted units ("three weeks ago"), of weekends, and of years and dates in numbers.
+//! The meaning of counted units ("three weeks ago"), of weekends, and of years and dates in
+//! numbers.
 
 use jiff::civil::Date;
 

@@ -126,8 +126,8 @@ pub(super) struct TenseSigns {
     /// The replacements of `<participle>` and `<irregular>` in the other fields.
     pub participle: &'static str,
     pub irregular: &'static str,
-    /// Words for a person. A clause without them and without a sign of tense may be about every year
-    /// if it has one of the impersonal words.
+    /// Words for a person. A clause without them and without a sign of tense may be about every
+    /// year if it has one of the impersonal words.
     pub personal: &'static str,
     pub impersonal: &'static str,
     /// Words that begin a clause.

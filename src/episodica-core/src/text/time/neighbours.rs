@@ -1,4 +1,5 @@
-//! What a mention tells about the one beside it: "August last year", "Monday 16 June … on the 17th".
+//! What a mention tells about the one beside it: "August last year", "Monday 16 June … on the
+//! 17th".
 
 use jiff::civil::Date;
 

@@ -1,10 +1,10 @@
 //! Finds the expressions of time of a language from its patterns.
 //!
 //! A pattern is a regular expression with placeholders: `{wd}` a weekday (`{anywd}` if the date
-//! follows without it, `{beside}` also in its short English form, `{swd}` a short English name), `{mon}` a month, `{m}` its number, `{unit}`,
-//! `{n}` a count, `{d}` a day of a month, `{nth}` an ordinal, `{y}` a year, `{decade}`, `{season}`,
-//! `{feast}`; `{n2}`, `{d2}`, `{mon2}`, `{m2}` and `{y2}` end a range. Of the matches at one position, the
-//! longest wins.
+//! follows without it, `{beside}` also in its short English form, `{swd}` a short English name),
+//! `{mon}` a month, `{m}` its number, `{unit}`, `{n}` a count, `{d}` a day of a month, `{nth}` an
+//! ordinal, `{y}` a year, `{decade}`, `{season}`, `{feast}`; `{n2}`, `{d2}`, `{mon2}`, `{m2}` and
+//! `{y2}` end a range. Of the matches at one position, the longest wins.
 
 use std::ops::Range;
 

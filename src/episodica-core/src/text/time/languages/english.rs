@@ -13,7 +13,10 @@ use crate::text::vocabulary::ENGLISH_WEEKDAYS;
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[
         "hundred|indeed|feed|seed|speed|bed|red|wed|shed|weed|exceed|proceed|succeed",
-        r"(?:the|an?|my|our|your|his|her|their) (?:\w+ed|leave|start|move|close|turn|return|plans?)",
+        concat!(
+            r"(?:the|an?|my|our|your|his|her|their) ",
+            r"(?:\w+ed|leave|start|move|close|turn|return|plans?)"
+        ),
     ],
     intentions: &[
         "won['’]?t be|won['’]t",
@@ -28,7 +31,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
             r")?(?:booked|scheduled|planned|rescheduled|postponed|reserved|slated|due|moved|",
             r"pushed|tickets|table|appointment)(?: \w+){0,4} (?:for|to|until|till)$",
         ),
-        // The perfect of a verb of arranging has no time of its own: "I've booked a slot on Friday".
+        // The perfect of a verb of arranging has no time of its own: "I've booked a slot on
+        // Friday".
         concat!(
             r"(?:['’]ve|have|has)(?: (?:just|finally|already|also|both))* (?:signed up|enrolled|",
             r"registered|booked|reserved|rented|hired|invited|promised|entered|arranged|applied|",
@@ -132,7 +136,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
         ate|drank|drove|flew|broke|sold|sent|lost|won|paid|kept|held|grew|chose|\
         caught|brought|built|fell|taught|wore|rode|sang|swam|woke|threw|spoke|slept|stood|hid|\
         dug|shot|stole|tore|swore|shook|froze|forgot|led|lent|meant|sat|struck|hung|fed|bled|\
-        bit|blew|drew|rang|wrote|rose|sank|swept|stuck|fought|dealt|laid|learnt|dreamt|burnt|quit|bumped|used to",
+        bit|blew|drew|rang|wrote|rose|sank|swept|stuck|fought|dealt|laid|learnt|dreamt|burnt|\
+         quit|bumped|used to",
     personal: "",
     impersonal: "",
     conjunctions: "and|but|so|because|then|or",
@@ -365,7 +370,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::Months,
         ),
         (
-            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{beside},? )?(?:the \
+            "(?:(?:on|by|until|till|since|before|after|from|for|to|around) )?(?:{beside},? )?\
+             (?:the \
              )?{d} (?:of )?{mon}(?:,? (?:of )?{y})?",
             PatternMeaning::Date,
         ),
@@ -388,7 +394,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("the {d} of (?:the )?(?P<step>last|this|next) month", PatternMeaning::DayOfMonth),
         (
-            "(?:(?:in|all|whole of|since|during|until|till|through|throughout|around|by|before|after) \
+            "(?:(?:in|all|whole of|since|during|until|till|through|throughout|around|by|before|\
+             after) \
              )(?:(?:early|late|mid)[- ])?{mon}(?:,? (?:of )?{y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),

@@ -18,7 +18,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     )],
     arranged: &[concat!(
         r"(?:ai|as|a|avons|avez|ont|suis|est|sommes|sont) (?:déjà |enfin )?(?:réservé|loué|",
-        r"inscrite?s?|invitée?s?|promis|(?:pris|acheté|donné|obtenu) (?:\p{L}+ )?(?:billets?|places?|",
+        r"inscrite?s?|invitée?s?|promis|(?:pris|acheté|donné|obtenu) (?:\p{L}+ )?(?:billets?|",
+        r"places?|",
         r"rendez-vous))",
     )],
     purposes: "pour|à|au|aux",
@@ -197,7 +198,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
             PatternMeaning::DayOfMonth,
         ),
         (
-            "(?:à la |en )?(?P<part>début|courant|mi-|mi |fin|fin de|milieu|milieu de) ?{mon}(?: {y})?",
+            "(?:à la |en )?(?P<part>début|courant|mi-|mi |fin|fin de|milieu|\
+             milieu de) ?{mon}(?: {y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),
         (
@@ -206,7 +208,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ),
         ("(?:à la |en )?fin (?:du|de) mois", PatternMeaning::This(CalendarUnit::Month)),
         (
-            "(?:tout le mois de|en|depuis|dès|jusqu['’]en|pour|d['’]ici|courant|avant|à partir de|au mois de|au \
+            "(?:tout le mois de|en|depuis|dès|jusqu['’]en|pour|d['’]ici|courant|avant|\
+             à partir de|au mois de|au \
              mois d['’]) ?{mon}(?: {y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),

@@ -8,7 +8,8 @@ use crate::text::time::holidays::Holiday;
 
 pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     shadows: &[
-        "acaban?|graban?|sé|té|qué|porqué|por qué|café|bebé|olé|paté|chalé|allí|aquí|así|ahí|casi|sí|mí",
+        "acaban?|graban?|sé|té|qué|porqué|por qué|café|bebé|olé|paté|chalé|allí|aquí|así|ahí|\
+         casi|sí|mí",
     ],
     intentions: &[
         "está|estaré|iré|seré|tendré|podré",
@@ -20,7 +21,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     arranged: &[
         concat!(
             r"(?:he|has|ha|hemos|han) (?:ya )?(?:apuntado|reservado|alquilado|inscrito|",
-            r"matriculado|invitado|prometido|quedado|(?:comprado|sacado|cogido|pedido|dado) (?:\p{L}+ )?",
+            r"matriculado|invitado|prometido|quedado|(?:comprado|sacado|cogido|pedido|",
+            r"dado) (?:\p{L}+ )?",
             r"(?:billetes?|entradas?|cita|hora))",
         ),
         concat!(
@@ -32,7 +34,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     purposes: "para|a|al",
     doubts: &[
         "(?:he|has|ha|hemos|han) (?:dicho|comentado|preguntado|contado|escrito (?:\\p{L}+ )?que)",
-        "dijo|dije|dijeron|dice|dicen|comentó|preguntó|contó|escribió (?:\\p{L}+ )?que|puede|podría",
+        "dijo|dije|dijeron|dice|dicen|comentó|preguntó|contó|escribió (?:\\p{L}+ )?que|puede|\
+         podría",
     ],
     past: &[
         "fui|fue|fuimos|fueron|fuiste|tuve|tuvo|tuvimos|tuvieron|hice|hizo|hicimos|hicieron|estuve|\
@@ -50,7 +53,8 @@ pub(in crate::text::time) const TENSE: TenseSigns = TenseSigns {
     open: &[r"\p{L}{2,}(?:amos|imos)"],
     participle: "",
     irregular: "",
-    personal: "yo|ella|él|ellos|ellas|mi|mis|me|nos|nuestr[oa]s?|voy|tengo|hago|salgo|empiezo|dejo|\\p{L}+mos",
+    personal: "yo|ella|él|ellos|ellas|mi|mis|me|nos|nuestr[oa]s?|voy|tengo|hago|salgo|empiezo|\
+     dejo|\\p{L}+mos",
     impersonal: "hace|hay|es|son|suelen?",
     conjunctions: "y|pero|porque|o|así que|aunque",
     rule: TenseRule::PastFirst,
@@ -193,7 +197,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("(?:en |el )?{mon} (?:próximo|que viene)", PatternMeaning::Month(NamedStep::Next)),
         ("(?:la |el )?{feast} pasad[oa]", PatternMeaning::Feast(NamedStep::Last)),
         (
-            "(?:del|desde el|entre el|los días|el) {d} ?(?:al|hasta el|y el|y|o el|o|[-–]) ?{d2} de \
+            "(?:del|desde el|entre el|los días|el) {d} ?(?:al|hasta el|y el|y|o el|o|\
+             [-–]) ?{d2} de \
              {mon}(?: del? {y})?",
             PatternMeaning::Date,
         ),
@@ -210,7 +215,8 @@ pub(in crate::text::time) const VOCABULARY: DateVocabulary = DateVocabulary {
         ("(?:el|al|del|desde el|hasta el) (?:próximo )?(?:día )?{d}", PatternMeaning::DayOfMonth),
         ("(?:(?:el|al|para el|hasta el) )?{wd},? (?:día )?{d}", PatternMeaning::DayOfMonth),
         (
-            "(?:a )?(?P<part>principios|comienzos|inicios|mediados|finales|fines) (?:del? (?:mes de \
+            "(?:a )?(?P<part>principios|comienzos|inicios|mediados|finales|\
+             fines) (?:del? (?:mes de \
              )?){mon}(?: del? {y})?",
             PatternMeaning::Month(NamedStep::Tense),
         ),
