@@ -113,7 +113,7 @@ def test_timeline_of_nobody_and_of_wrong_numbers(filled: Cli) -> None:
 def test_explain(filled: Cli) -> None:
     done = filled("explain", "alice", "Where", "does", "she", "live?")
     assert done.returncode == 0
-    assert "L1.words" in done.stdout
+    assert "statement" in done.stdout
     assert "█" in done.stdout
     assert done.stderr.startswith("read as ")
     data = json.loads(
