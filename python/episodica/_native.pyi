@@ -140,6 +140,7 @@ class Engine:
     def close(self, timeout: float) -> None: ...
 
 __all__ = [
+    "CallbackScope",
     "Cancellation",
     "Engine",
     "Results",
@@ -154,8 +155,12 @@ __all__ = [
     "database_nodes",
     "database_purge",
     "database_state",
+    "end_after_signal",
     "locked_files",
+    "mask_secrets",
+    "nests_deeper",
     "settings",
+    "small_talk",
     "system_info",
     "version",
 ]

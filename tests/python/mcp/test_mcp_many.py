@@ -10,10 +10,11 @@ import threading
 from pathlib import Path
 
 import pytest
+from mcp_server import Process, command
 
 from episodica import MemorySystem
 
-from .test_mcp_transports import Process, command, messages
+from .test_mcp_transports import messages
 
 CLIENTS = 8
 NOTES = 25
