@@ -79,6 +79,10 @@ class Remember(Arguments):
     role: str | None = Field(None, description="who said `content`; default `user`")
     name: str | None = Field(None, description="the speaker's name")
     project: str | None = Field(None, description="the repository that it is about")
+    attribute: str | None = Field(
+        None, description="what of the user `content` states, with `value`: other values end"
+    )
+    value: str | None = Field(None, description="the value, such as `Lyon` of `home`")
 
 
 class Search(Arguments):

@@ -117,7 +117,12 @@ class Tools:
             return None
         about = {**(message.get("metadata") or {}), NOTE_OF: ids[0]}
         fact = await self._memory.remember(
-            self._user, text, valid_from=asked.timestamp, metadata=about
+            self._user,
+            text,
+            valid_from=asked.timestamp,
+            metadata=about,
+            attribute=asked.attribute,
+            value=asked.value,
         )
         return fact.memory_id
 

@@ -127,6 +127,12 @@ class StateFact(_Request):
     valid_from: When | None = None
     agent_id: str | None = Field(default=None, description="The agent that states it.")
     metadata: AnyObject | None = None
+    subject: str | None = Field(default=None, description="What it is about; default: the user.")
+    attribute: str | None = Field(
+        default=None,
+        description="The attribute that it states, with `value`: other values of it end.",
+    )
+    value: str | None = None
 
 
 class Correction(_Request):

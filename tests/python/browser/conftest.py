@@ -52,6 +52,11 @@ TALKS = [
     [message("2024-05-02T20:15:00+02:00", "My sister Jeanne is allergic to peanuts.")],
 ]
 
+HOMES = [
+    {"statement": "Alice lives in Paris.", "value": "Paris", "valid_from": "2024-01-08T18:00:00Z"},
+    {"statement": "Alice lives in Lyon.", "value": "Lyon", "valid_from": "2024-03-08T18:00:00Z"},
+]
+
 
 # For one module only: while the browser is open, its event loop runs in this thread, and coroutines
 # of other tests can't.
@@ -140,6 +145,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     try:
         for talk in TALKS:
             service.add("alice", *talk)
+        for home in HOMES:
+            service.call("POST", "/v1/users/alice/facts", {**home, "attribute": "home"})
         service.add(HOSTILE_USER, message("2024-07-20T11:00:00Z", HOSTILE, HOSTILE_NAME))
         many = (message("2024-07-20T11:00:00Z", f"Number {n}.") for n in range(MANY))
         service.add("many", *many, wait="stored")

@@ -151,6 +151,19 @@ async def noted(call: Caller) -> None:
         assert note.split()[-1].strip(".") in timeline
 
 
+async def test_a_note_of_another_value_ends_the_one_before(store: Path) -> None:
+    async with caller(store) as call:
+        for home in ("Oslo", "Bergen"):
+            note = f"I live in {home}."
+            await call("remember", content=note, attribute="home", value=home)
+        stated = [
+            one.content
+            async for one in call.memory.semantic_memories("alice")
+            if one.attribute == "home"
+        ]
+        assert stated == ["I live in Bergen."]
+
+
 async def test_a_note_is_forgotten_with_its_fact(store: Path) -> None:
     async with caller(store) as call:
         by_message = await call("remember", content="The code word is heron.", message_id="m1")

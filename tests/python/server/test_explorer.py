@@ -319,6 +319,18 @@ async def test_records_tell_how_they_came_about(client: Client) -> None:
     await client.json("GET", f"{ALICE}/facts/{episode['id']}/trace", 404)
 
 
+async def test_a_stated_value_ends_the_one_before(client: Client) -> None:
+    for home in ("Oslo", "Bergen"):
+        body = {"statement": f"I live in {home}.", "attribute": "home", "value": home}
+        await client.json("POST", f"{ALICE}/facts", 201, json=body)
+    body = {"statement": "Rex lives in Oslo.", "subject": "Rex", "attribute": "home"}
+    await client.json("POST", f"{ALICE}/facts", 201, json={**body, "value": "Oslo"})
+    facts = (await client.json("GET", f"{ALICE}/facts"))["items"]
+    assert {fact["content"] for fact in facts} == {"I live in Bergen.", "Rex lives in Oslo."}
+    for wrong in ({"attribute": "home"}, {"value": "Oslo"}, {"attribute": "", "value": "Oslo"}):
+        await client.json("POST", f"{ALICE}/facts", 400, json={"statement": "x", **wrong})
+
+
 async def test_the_store_tells_counts_health_and_cost(client: Client) -> None:
     await client.json("POST", f"{ALICE}/messages", 201, json={"messages": SAID, "wait": "facts"})
     told: dict[str, Any] = await client.json("GET", "/v1/store")

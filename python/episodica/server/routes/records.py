@@ -126,6 +126,9 @@ async def state_fact(
                 valid_from=body.valid_from,
                 metadata=body.metadata,
                 agent_id=body.agent_id,
+                subject=body.subject,
+                attribute=body.attribute,
+                value=body.value,
             )
             span.set_attribute("gen_ai.memory.record.id", fact.memory_id)
         return views.answer(_shown(fact, caller), 201), {"id": fact.memory_id}

@@ -304,13 +304,13 @@ fn closing(text: &str, start: usize, inner: usize, open: char) -> Option<usize> 
     if before.is_some_and(|c| c.is_alphanumeric() && !is_cjk(c)) {
         return None;
     }
+    // Bounded, so that a text of opening marks costs no more than its length.
+    let limit = (inner + MAX_QUOTATION..text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(text.len());
     let mut from = inner;
     loop {
-        let length = text[from..].find(closes)?;
-        let end = from + length;
-        if end - inner > MAX_QUOTATION {
-            return None;
-        }
+        let end = from + text.get(from..limit)?.find(closes)?;
         let mark = text[end..].chars().next().map_or(1, char::len_utf8);
         let after = text[end + mark..].chars().next();
         // A mark inside a word is an apostrophe.
