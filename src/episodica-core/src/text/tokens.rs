@@ -2,7 +2,7 @@
 //!
 //! The tables are inside the package, so counting never uses the network. Context packing calls
 //! this for every candidate message. For the choice of the crate see
-//! `docs/decisions/003-token-counter.md`.
+//! `docs/lab/2026-11-choices.md`.
 
 use crate::fork::ForkLazy;
 use std::convert::Infallible;
